@@ -1,0 +1,114 @@
+"""Multi-task TD and multi-task MC pretraining (Algorithms 1 and 2), by either engine."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.mrp import Tasks
+from ictd.sampling import Unrolls
+from ictd.weights import Weights
+
+ALGOS = ("td", "mc")
+ENGINES = ("fused", "autograd")
+
+
+@dataclass(frozen=True)
+class History:
+    """One pretraining run.
+
+    Parameters
+    ----------
+    tasks_seen : (K,) int array
+        Task counts at which the weights were kept, ascending; the last is the whole set.
+    weights : Weights with a leading axis of K
+    estimates : (N, n) array
+        The value estimates of each task made just before its update, on a task never seen before.
+    """
+
+    tasks_seen: np.ndarray
+    weights: Weights
+    estimates: np.ndarray
+
+
+def snapshot_counts(tasks: int, number: int) -> np.ndarray:
+    """At most ``number`` ascending task counts, log-spaced from 1 to ``tasks``, without repetition."""
+    return np.unique(np.geomspace(1, tasks, number).round().astype(np.int64))
+
+
+def pretrain_history(
+    tasks: Tasks,
+    unrolls: Unrolls,
+    algo: str,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    u: np.ndarray,
+    A: np.ndarray,
+    engine: str = "fused",
+    tasks_seen: np.ndarray | None = None,
+    scaled: bool = True,
+) -> History:
+    """Pretrain, and keep snapshots of the weights and the estimates made on the way.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, taken in order, one update each
+    unrolls : Unrolls of these tasks
+    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
+    depth : int, number of layers L
+    discount : float, gamma in [0, 1); use that of the unrolls
+    learning_rate : float, Adam's alpha
+    u, A : (2n,) and (2n, 2n) arrays, the initial parameters
+    engine : "fused" or "autograd"
+    tasks_seen : ascending int array ending with N, optional
+        Task counts at which weights are kept; N alone by default.
+    scaled : bool
+        Whether attention is divided by the context length n.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    ValueError
+        For unknown names, shapes that do not fit, or numbers out of range.
+    """
+    start = Weights(u, A)
+    _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine)
+    stops = np.asarray([len(tasks)] if tasks_seen is None else tasks_seen)
+    if (np.diff(stops, prepend=0) <= 0).any() or stops[-1] != len(tasks):
+        raise ValueError(f"tasks_seen must ascend from at least 1 to the number of tasks, {len(tasks)}.")
+    if engine == "fused":
+        from ictd.fused import FusedEngine as Engine
+    else:
+        from ictd.autograd import AutogradEngine as Engine
+    run = Engine(start, algo, depth, discount, learning_rate, scaled)
+    estimates, kept = [], []
+    for first, stop in zip([0, *stops[:-1]], stops, strict=True):
+        estimates.append(run.train(tasks[first:stop], unrolls[first:stop]))
+        kept.append(run.weights())
+    snapshots = Weights(np.stack([u for u, _ in kept]), np.stack([A for _, A in kept]))
+    return History(stops, snapshots, np.concatenate(estimates))
+
+
+def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:
+    """Weights after one pass over a task set; parameters as in ``pretrain_history``."""
+    return pretrain_history(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
+
+
+def _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine) -> None:
+    if algo not in ALGOS:
+        raise ValueError(f"there is no algo {algo!r}; choose from {', '.join(ALGOS)}.")
+    if engine not in ENGINES:
+        raise ValueError(f"there is no engine {engine!r}; choose from {', '.join(ENGINES)}.")
+    if depth < 1:
+        raise ValueError(f"depth is {depth}; a Transformer needs at least 1 layer.")
+    if not 0 <= discount < 1:
+        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
+    if not learning_rate > 0:
+        raise ValueError(f"learning_rate is {learning_rate}; give a positive number.")
+    if unrolls.visits.shape != tasks.reward.shape:
+        raise ValueError(f"unrolls are of {unrolls.visits.shape} tasks and states, the tasks of {tasks.reward.shape}.")
+    if start.u.shape != (2 * tasks.states,):
+        raise ValueError(f"u has shape {start.u.shape}; tasks with {tasks.states} states need ({2 * tasks.states},).")

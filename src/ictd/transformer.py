@@ -1,0 +1,67 @@
+"""The looped linear Transformer, as the paper defines it, on whole prompts (section "Linear Attention")."""
+
+import torch
+
+from ictd.weights import Weights
+
+
+class LinearTransformer(torch.nn.Module):
+    """TF_L with parameters in Theta^looped.
+
+    A layer is Z <- Z + P Z M (Z' Q Z) / m, with m the length of the context and M = diag(1, ..., 1, 0) keeping the
+    query out (eq. (embedding evolution)); the division by m is a reading (README).  The output is minus the bottom
+    right entry of Z_L.
+
+    Parameters
+    ----------
+    weights : Weights
+        Arrays u (..., 2n) and A (..., 2n, 2n); leading axes broadcast against those of the prompts.
+    depth : int, number of layers L, at least 1
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Raises
+    ------
+    ValueError
+        If ``depth`` is below 1.
+    """
+
+    def __init__(self, weights: Weights, depth: int, scaled: bool = True):
+        super().__init__()
+        if depth < 1:
+            raise ValueError(f"depth is {depth}; a Transformer needs at least 1 layer.")
+        self.depth = depth
+        self.scaled = scaled
+        self.u = torch.nn.Parameter(torch.tensor(weights.u))
+        self.A = torch.nn.Parameter(torch.tensor(weights.A))
+
+    def P(self) -> torch.Tensor:
+        """P = [0, 0; u, 1]."""
+        bottom = torch.cat([self.u, torch.ones_like(self.u[..., :1])], dim=-1)
+        above = bottom.new_zeros(*bottom.shape[:-1], bottom.shape[-1] - 1, bottom.shape[-1])
+        return torch.cat([above, bottom[..., None, :]], dim=-2)
+
+    def Q(self) -> torch.Tensor:
+        """Q = [A, 0; 0, 0]."""
+        return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
+
+    def forward(self, prompt: torch.Tensor) -> torch.Tensor:
+        """Value estimates (...) of the queries of prompts (..., 2n+1, m+1).
+
+        Raises
+        ------
+        ValueError
+            If the prompts do not have 2n+1 rows.
+        """
+        prompt = torch.as_tensor(prompt)
+        if prompt.ndim < 2 or prompt.shape[-2] != self.u.shape[-1] + 1:
+            rows = self.u.shape[-1] + 1
+            raise ValueError(f"prompt has shape {tuple(prompt.shape)}; these weights need (..., {rows}, m + 1).")
+        P, Q, Z = self.P(), self.Q(), prompt
+        length = prompt.shape[-1] - 1
+        scale = 1 / length if self.scaled else 1.0
+        for _ in range(self.depth):
+            # Linear attention associates: (P Z M Z') Q Z costs O(m n^2), where P Z M (Z' Q Z) costs O(m^2 n).
+            context = Z[..., :length]
+            Z = Z + scale * (P @ (context @ context.mT)) @ (Q @ Z)
+        return -Z[..., -1, -1]

@@ -1,0 +1,81 @@
+"""Parameters of the looped Transformer, in the sparse space Theta^looped (section "Global Minimizer")."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Row u of P and block A of Q: all that is trained.
+
+    Parameters
+    ----------
+    u : (..., 2n) array
+    A : (..., 2n, 2n) array
+        Leading axes, if any, are alike: seeds, snapshots or tasks.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit.
+    """
+
+    u: np.ndarray
+    A: np.ndarray
+
+    def __post_init__(self):
+        u, A = (np.ascontiguousarray(array, dtype=np.float64) for array in (self.u, self.A))
+        if u.ndim < 1 or u.shape[-1] % 2 or u.shape[-1] < 2 or A.shape != u.shape + u.shape[-1:]:
+            raise ValueError(f"u and A have shapes {u.shape} and {A.shape}; give (..., 2n) and (..., 2n, 2n).")
+        object.__setattr__(self, "u", u)
+        object.__setattr__(self, "A", A)
+
+    @property
+    def states(self) -> int:
+        """Number of states n."""
+        return self.u.shape[-1] // 2
+
+    def __getitem__(self, index) -> "Weights":
+        return Weights(self.u[index], self.A[index])
+
+    def P(self) -> np.ndarray:
+        """P = [0, 0; u, 1], of shape (..., 2n+1, 2n+1)."""
+        width = self.u.shape[-1] + 1
+        P = np.zeros((*self.u.shape[:-1], width, width))
+        P[..., -1, :-1] = self.u
+        P[..., -1, -1] = 1
+        return P
+
+    def Q(self) -> np.ndarray:
+        """Q = [A, 0; 0, 0], of shape (..., 2n+1, 2n+1)."""
+        width = self.u.shape[-1] + 1
+        Q = np.zeros((*self.u.shape[:-1], width, width))
+        Q[..., :-1, :-1] = self.A
+        return Q
+
+
+def theta_td(states: int) -> Weights:
+    """theta^TD: u = 0 and A = [-I, I; 0, 0], which make a layer one step of batch TD (section "In-Context TD").
+
+    Parameters
+    ----------
+    states : int, n
+    """
+    identity = np.eye(states)
+    A = np.zeros((2 * states, 2 * states))
+    A[:states] = np.hstack([-identity, identity])
+    return Weights(np.zeros(2 * states), A)
+
+
+def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
+    """Xavier normal P and Q, (2n+1) x (2n+1), masked to Theta.
+
+    Parameters
+    ----------
+    states : int, n
+    gain : float, factor of the standard deviation sqrt(2 / (fan_in + fan_out))
+    rng : numpy.random.Generator
+    """
+    deviation = gain / np.sqrt(2 * states + 1)
+    return Weights(rng.normal(0, deviation, 2 * states), rng.normal(0, deviation, (2 * states, 2 * states)))
