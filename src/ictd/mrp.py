@@ -157,3 +157,21 @@ def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.
     (...) array
     """
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
+
+
+def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:
+    """Expected error of a return cut after ``steps`` rewards: E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
+
+    Parameters
+    ----------
+    transition : (..., n, n) array
+    value : (..., n) array, v
+    discount : float, gamma
+    steps : int, tau in Algorithm 2
+
+    Returns
+    -------
+    (..., n) array
+    """
+    left = np.linalg.matrix_power(transition, steps) @ value[..., None]
+    return -(discount**steps) * left[..., 0]

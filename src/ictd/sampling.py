@@ -16,7 +16,7 @@ from numba import njit
 from ictd.mrp import Tasks
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
-BLOCK = 128
+BLOCK = 16
 
 
 @dataclass(frozen=True)

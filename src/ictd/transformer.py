@@ -61,7 +61,7 @@ class LinearTransformer(torch.nn.Module):
         length = prompt.shape[-1] - 1
         scale = 1 / length if self.scaled else 1.0
         for _ in range(self.depth):
-            # Linear attention associates: (P Z M Z') Q Z costs O(m n^2), where P Z M (Z' Q Z) costs O(m^2 n).
+            # P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
             context = Z[..., :length]
-            Z = Z + scale * (P @ (context @ context.mT)) @ (Q @ Z)
+            Z = Z + (scale * P @ (context @ context.mT) @ Q) @ Z
         return -Z[..., -1, -1]

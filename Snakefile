@@ -1,0 +1,25 @@
+# The experiments of "Towards Provable Emergence of In-Context Reinforcement Learning"; see README.md.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/simulate.smk"
+include: "workflow/rules/pretrain.smk"
+include: "workflow/rules/evaluate.smk"
+
+
+
+
+rule all:
+    default_target: True
+    input:
+        expand(RESULTS / "metrics/{table}.csv", table=TABLES),
+
+
+localrules:
+    all,

@@ -1,0 +1,60 @@
+"""Checking a configuration."""
+
+import jsonschema
+
+from ictd.environments import ENVIRONMENTS
+
+
+def check_config(config: dict, schema: dict) -> None:
+    """Refuse a configuration that does not make sense.
+
+    Parameters
+    ----------
+    config : the configuration, as loaded from YAML
+    schema : JSON schema, workflow/schemas/config.schema.yaml
+
+    Raises
+    ------
+    ValueError
+        One sentence that names the key, its value and what is allowed.
+    """
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(config))
+    if error is not None:
+        raise ValueError(f"Config: {_explain(error)}.")
+    readings = config["readings"]
+    named = [("envs", env) for env in config["envs"]]
+    named += [("readings.evaluation_env", readings["evaluation_env"])]
+    named += [("readings.env_options", env) for env in readings["env_options"]]
+    for key, env in named:
+        if env not in ENVIRONMENTS:
+            raise ValueError(f"Config: {key} names {env!r}; the environments are {', '.join(ENVIRONMENTS)}.")
+    sizes = config["evaluation"]["step_sizes"]
+    if sizes["smallest"] > sizes["largest"]:
+        raise ValueError(
+            f"Config: evaluation.step_sizes.smallest is {sizes['smallest']}; give at most the largest, {sizes['largest']}."
+        )
+
+
+def _explain(error: jsonschema.ValidationError) -> str:
+    """What is wrong, where, and what is allowed, as the inside of a sentence."""
+    key = ".".join(str(part) for part in error.absolute_path)
+    found, rule, allowed = error.instance, error.validator, error.validator_value
+    if rule == "additionalProperties":
+        known = error.schema["properties"]
+        unknown = sorted(set(found) - set(known))
+        return f"{key + ' has' if key else 'there is'} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
+    if rule == "required":
+        missing = [name for name in allowed if name not in found]
+        return f"{key + ' lacks' if key else 'there is no'} key {missing[0]!r}"
+    wanted = {
+        "type": f"give {'an' if str(allowed)[0] in 'aeiou' else 'a'} {allowed}",
+        "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
+        "minimum": f"give at least {allowed}",
+        "maximum": f"give at most {allowed}",
+        "exclusiveMinimum": f"give more than {allowed}",
+        "exclusiveMaximum": f"give less than {allowed}",
+        "minItems": f"give at least {allowed} value(s)",
+        "uniqueItems": "give each value once",
+        "pattern": "give a path without spaces or quotes",
+    }
+    return f"{key} is {found!r}; {wanted.get(rule, error.message)}"

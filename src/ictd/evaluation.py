@@ -1,0 +1,50 @@
+"""In-context policy evaluation on unseen tasks (section "In-Context Policy Evaluation Verification")."""
+
+import numpy as np
+import torch
+
+from ictd import estimators
+from ictd.prompts import enumerated_prompts, sampled_prompts
+from ictd.transformer import LinearTransformer
+from ictd.validation import Validation, batch_td_msve
+from ictd.weights import Weights, theta_td
+
+
+@torch.no_grad()
+def transformer_msve(model: LinearTransformer, data: Validation, lengths: list[int]) -> np.ndarray:
+    """MSVE (lengths, k) of the Transformer on sampled contexts, one prompt for each task and query state."""
+    reward, discount = data.tasks.reward, data.discount
+    prompts = (sampled_prompts(data.paths[:, : length + 1], reward, discount) for length in lengths)
+    return np.stack([data.error(model(torch.from_numpy(prompt)).numpy()) for prompt in prompts])
+
+
+@torch.no_grad()
+def enumerated_msve(model: LinearTransformer, data: Validation) -> np.ndarray:
+    """MSVE (k,) of the Transformer on the prompts it was trained with, eq. (Z0 redef)."""
+    prompts = enumerated_prompts(data.tasks.transition, data.tasks.reward, data.discount)
+    return data.error(model(torch.from_numpy(prompts)).numpy())
+
+
+def baseline_msve(
+    data: Validation, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
+) -> dict[str, np.ndarray]:
+    """MSVE (lengths, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
+
+    Parameters
+    ----------
+    data : Validation
+    depth : int, layers of the Transformer and updates of batch TD
+    lengths : context lengths m
+    step_size : float, factor of theta^TD's A
+    ridge : float, see ``estimators.lstd``
+    scaled : bool, whether attention is divided by the context length
+    """
+    theta = theta_td(data.tasks.states)
+    model = LinearTransformer(Weights(theta.u, step_size * theta.A), depth, scaled)
+    contexts = [data.context(length) for length in lengths]
+    return {
+        "theta_td": transformer_msve(model, data, lengths),
+        "batch_td": batch_td_msve(data, depth, contexts, step_size, scaled),
+        "lstd": data.error(np.stack([estimators.lstd(context, data.discount, ridge) for context in contexts])),
+        "zero": np.broadcast_to(data.error(0.0), (len(lengths), len(data.tasks))),
+    }

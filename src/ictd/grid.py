@@ -1,0 +1,44 @@
+"""The grid of runs that a configuration spans."""
+
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """One setting of the paper's grid; with a seed it makes a run."""
+
+    algo: str
+    env: str
+    states: int
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{self.algo}-{self.env}-{self.states}-{self.depth}"
+
+    @classmethod
+    def parse(cls, name: str) -> "Cell":
+        """The cell that ``str`` names."""
+        algo, env, states, depth = name.split("-")
+        return cls(algo, env, int(states), int(depth))
+
+
+def cells(config: dict, vary: str | None = None) -> list[Cell]:
+    """Cells of the grid: the main setting and those that change one of its values.
+
+    Parameters
+    ----------
+    config : a checked configuration
+    vary : "envs", "states" or "depths", optional
+        Only the cells that change this one; the main setting's cells when it is "main"; all when not given.
+    """
+    main = {"envs": config["envs"][0], "states": config["states"][0], "depths": config["depths"][0]}
+    settings = [main] if vary in (None, "main") else []
+    for key in ("depths", "states", "envs"):
+        if vary in (None, key):
+            settings += [{**main, key: value} for value in config[key][1:]]
+    return [Cell(algo, s["envs"], s["states"], s["depths"]) for s in settings for algo in config["algos"]]
+
+
+def seed_groups(config: dict) -> list[str]:
+    """Ranges "first-last" of the seeds that one job takes."""
+    seeds, size = config["seeds"], config["seeds_per_job"]
+    return [f"{first}-{min(first + size, seeds) - 1}" for first in range(0, seeds, size)]

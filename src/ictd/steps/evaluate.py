@@ -1,0 +1,49 @@
+"""Evaluate a cell's pretrained Transformers on unseen tasks, and gather its runs in one file."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ictd.evaluation import enumerated_msve, transformer_msve
+from ictd.steps import run
+from ictd.storage import join_arrays, save_arrays
+from ictd.transformer import LinearTransformer
+from ictd.validation import validation_set
+from ictd.weights import Weights
+
+
+def main(
+    states: int,
+    depth: int,
+    discount: float,
+    attention_scale: str,
+    evaluation_env: str,
+    env_options: dict,
+    tasks: int,
+    context_lengths: list[int],
+    runs: list[Path],
+    weights: Path,
+    output: Path,
+) -> None:
+    """Write all runs' weights, and the MSVE for each seed, context length and task."""
+    torch.set_num_threads(1)
+    seeds, tasks_seen, u, A, online_msve = join_arrays(runs, "seeds", "tasks_seen", "u", "A", "online_msve")
+    sampled, enumerated = [], []
+    for i, seed in enumerate(seeds):
+        data = validation_set(
+            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
+        )
+        model = LinearTransformer(Weights(u[i, -1], A[i, -1]), depth, attention_scale == "context_length")
+        sampled.append(transformer_msve(model, data, context_lengths))
+        enumerated.append(enumerated_msve(model, data))
+    history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
+    save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], **history)
+    save_arrays(
+        output, seeds=seeds, context_lengths=np.array(context_lengths), msve=np.stack(sampled),
+        enumerated_msve=np.stack(enumerated),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,56 @@
+"""Pretrain a cell's runs by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.mrp import Tasks, msve
+from ictd.pretraining import pretrain_history, snapshot_counts
+from ictd.sampling import Unrolls
+from ictd.steps import run
+from ictd.storage import load_arrays, save_arrays
+from ictd.streams import generator
+from ictd.weights import initial_weights
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    initial_gain: float,
+    attention_scale: str,
+    engine: str,
+    snapshots: int,
+    tasks: Path,
+    unrolls: Path,
+    output: Path,
+) -> None:
+    """Write the weights of each seed at log-spaced task counts, and its learning curve.
+
+    The learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.
+    """
+    seeds, value, *task_arrays = load_arrays(tasks, "seeds", "value", "transition", "reward", "stationary")
+    unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
+    tasks_seen = snapshot_counts(value.shape[1], snapshots)
+    u, A, curves = [], [], []
+    for i, seed in enumerate(seeds):
+        task_set = Tasks(*(array[i] for array in task_arrays))
+        batches = Unrolls(*(array[i] for array in unroll_arrays))
+        start = initial_weights(states, initial_gain, generator(int(seed), env, states, "weights"))
+        history = pretrain_history(
+            task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
+            scaled=attention_scale == "context_length",
+        )  # fmt: skip
+        error = msve(task_set.stationary, value[i], history.estimates)
+        u.append(history.weights.u)
+        A.append(history.weights.A)
+        curves.append([part.mean() for part in np.split(error, tasks_seen[:-1])])
+    tasks_seen = np.tile(tasks_seen, (len(seeds), 1))
+    save_arrays(output, seeds=seeds, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A), online_msve=np.array(curves))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,32 @@
+"""Generate task sets: tasks (Algorithms 3 and 4), their stationary distributions and true values."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.environments import sample_tasks
+from ictd.mrp import value_function
+from ictd.steps import run
+from ictd.storage import save_arrays
+from ictd.streams import generator
+
+
+def main(env: str, states: int, seeds: str, tasks: int, discount: float, env_options: dict, output: Path) -> None:
+    """Write transition, reward, stationary and value, with leading axes of seeds and tasks."""
+    first, last = map(int, seeds.split("-"))
+    sets = [
+        sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options)
+        for seed in range(first, last + 1)
+    ]
+    save_arrays(
+        output,
+        seeds=np.arange(first, last + 1),
+        transition=np.stack([part.transition for part in sets]),
+        reward=np.stack([part.reward for part in sets]),
+        stationary=np.stack([part.stationary for part in sets]),
+        value=np.stack([value_function(part.transition, part.reward, discount) for part in sets]),
+    )
+
+
+if __name__ == "__main__":
+    run(main)

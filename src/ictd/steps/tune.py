@@ -1,0 +1,35 @@
+"""Choose theta^TD's step size for one number of states and layers, on tasks that nothing is evaluated on."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.steps import run
+from ictd.storage import save_json
+from ictd.validation import tune_step_size, validation_set
+
+
+def main(
+    states: int,
+    depth: int,
+    discount: float,
+    attention_scale: str,
+    evaluation_env: str,
+    env_options: dict,
+    tuning_tasks: int,
+    context_lengths: list[int],
+    step_sizes: dict,
+    output: Path,
+) -> None:
+    """Write the best step size, and the mean MSVE over all tasks and context lengths for each."""
+    data = validation_set(
+        0, states, tuning_tasks, max(context_lengths), discount, evaluation_env, "tuning", **env_options
+    )
+    sizes = np.geomspace(step_sizes["smallest"], step_sizes["largest"], step_sizes["number"])
+    scores = tune_step_size(data, depth, context_lengths, sizes, attention_scale == "context_length")
+    best = float(sizes[np.argmin(scores)])
+    save_json(output, {"step_size": best, "step_sizes": sizes.tolist(), "msve": scores.tolist()})
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,65 @@
+"""Result files: arrays as .npz without pickling, tables as CSV, the rest as JSON; nothing half-written keeps its name."""
+
+import json
+import os
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+
+@contextmanager
+def replacing(path: str | Path):
+    """Give a temporary path beside ``path``, which takes its place when the block ends well."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
+    """Write named arrays to one .npz file; the same arrays give the same bytes."""
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
+    """Read named arrays from a .npz file.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, if it is missing, damaged or lacks an array.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return [stored[name] for name in names]
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing; run snakemake to make it.") from None
+    except KeyError as error:
+        raise ValueError(f"{path} has no array {error}; delete it and run snakemake to make it anew.") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it and run snakemake to make it anew.") from None
+
+
+def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
+    """Read named arrays from several files and join each along its leading axis."""
+    parts = [load_arrays(path, *names) for path in paths]
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
+def save_table(path: str | Path, table) -> None:
+    """Write a pandas DataFrame as CSV, floats to 12 significant digits."""
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.12g", lineterminator="\n")
+
+
+def save_json(path: str | Path, value) -> None:
+    """Write a value as JSON."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,109 @@
+"""The result tables: tidy data frames with one row per observation."""
+
+import numpy as np
+import pandas as pd
+
+from ictd.grid import Cell
+from ictd.environments import sample_tasks
+from ictd.measures import agreement_measures, pattern_measures
+from ictd.mrp import truncation_bias, value_function
+from ictd.streams import generator
+from ictd.weights import Weights
+
+# Tasks on which the truncation bias of Monte Carlo returns is measured.
+BIAS_TASKS = 1000
+
+
+def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
+    """MSVE of each run at each context length: mean and median over the validation tasks.
+
+    Parameters
+    ----------
+    evaluations : for each cell ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k)
+    """
+    frames = [
+        _errors(result["seeds"], result["context_lengths"], result["msve"], **cell._asdict())
+        for cell, result in evaluations.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
+    """MSVE of theta^TD, batch TD, LSTD and zero, like ``msve_table``, for each (states, depth)."""
+    frames = [
+        _errors(result["seeds"], result["context_lengths"], result[method], method=method, states=states, depth=depth)
+        for (states, depth), result in baselines.items()
+        for method in ("theta_td", "batch_td", "lstd", "zero")
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _errors(seeds: np.ndarray, lengths: np.ndarray, errors: np.ndarray, **names) -> pd.DataFrame:
+    seed, length = np.meshgrid(seeds, lengths, indexing="ij")
+    columns = {"seed": seed, "context_length": length, "msve": errors.mean(-1), "msve_median": np.median(errors, -1)}
+    return pd.DataFrame({**names, **{name: column.ravel() for name, column in columns.items()}})
+
+
+def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.DataFrame:
+    """One row per run: measures of its weights beside theta^TD, and its MSVE on enumerated prompts.
+
+    Parameters
+    ----------
+    runs : for each cell ``seeds`` (S,), ``u`` (S, 2n) and ``A`` (S, 2n, 2n)
+    evaluations : for each cell ``enumerated_msve`` (S, k)
+    """
+    frames = []
+    for cell, result in runs.items():
+        measures = pattern_measures(Weights(result["u"], result["A"]))
+        finite = np.isfinite(result["A"]).all(axis=(1, 2)) & np.isfinite(result["u"]).all(axis=1)
+        enumerated = evaluations[cell]["enumerated_msve"].mean(axis=-1)
+        columns = {"seed": result["seeds"], "finite": finite, **measures, "enumerated_msve": enumerated}
+        frames.append(pd.DataFrame({**cell._asdict(), **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def mean_weights_table(runs: dict[Cell, dict]) -> pd.DataFrame:
+    """One row per cell: measures of the mean over seeds of its weights, which the paper's heat maps show."""
+    rows = [
+        {**cell._asdict(), **pattern_measures(Weights(result["u"].mean(axis=0), result["A"].mean(axis=0)))}
+        for cell, result in runs.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def agreement_table(runs: dict[Cell, dict]) -> pd.DataFrame:
+    """One row per (env, states, depth): how alike the mean A of TD and of MC are; empty where only one was trained."""
+    rows = []
+    for cell, result in runs.items():
+        twin = cell._replace(algo="mc")
+        if cell.algo == "td" and twin in runs:
+            setting = {"env": cell.env, "states": cell.states, "depth": cell.depth}
+            rows.append({**setting, **agreement_measures(result["A"].mean(axis=0), runs[twin]["A"].mean(axis=0))})
+    return pd.DataFrame(rows, columns=["env", "states", "depth", "correlation", "remainder_correlation", "distance"])
+
+
+def learning_table(runs: dict[Cell, dict]) -> pd.DataFrame:
+    """One row per run and snapshot: tasks seen, cosine of A to theta^TD's, step size alpha, and MSVE on the tasks since
+    the last snapshot, each just before its update."""
+    frames = []
+    for cell, result in runs.items():
+        measures = pattern_measures(Weights(result["history_u"], result["history_A"]))
+        seed, seen = np.meshgrid(result["seeds"], result["tasks_seen"], indexing="ij")
+        columns = {"seed": seed, "tasks_seen": seen, "cosine": measures["cosine"], "alpha": measures["alpha"]}
+        columns["online_msve"] = result["online_msve"]
+        frames.append(pd.DataFrame({**cell._asdict(), **{name: array.ravel() for name, array in columns.items()}}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def truncation_table(
+    settings: list[tuple[str, int]], discount: float, rollout_steps: int, env_options: dict[str, dict]
+) -> pd.DataFrame:
+    """One row per (env, states): the largest exact bias of a truncated return, and the root mean square of v."""
+    rows = []
+    for env, states in settings:
+        rng = generator(0, env, states, "truncation")
+        tasks = sample_tasks(env, states, BIAS_TASKS, rng, **env_options.get(env, {}))
+        value = value_function(tasks.transition, tasks.reward, discount)
+        bias = np.abs(truncation_bias(tasks.transition, value, discount, rollout_steps)).max()
+        rows.append({"env": env, "states": states, "largest_bias": bias, "typical_value": np.sqrt((value**2).mean())})
+    return pd.DataFrame(rows)

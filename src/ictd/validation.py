@@ -1,0 +1,81 @@
+"""Unseen tasks with their contexts, and the choice of theta^TD's step size on such tasks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd import estimators
+from ictd.environments import sample_tasks
+from ictd.mrp import Tasks, msve, value_function
+from ictd.sampling import sample_paths
+from ictd.streams import generator
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Unseen tasks, their true values, and one trajectory each, whose first m steps are the context of length m.
+
+    Parameters
+    ----------
+    tasks : Tasks, k of them with n states
+    value : (k, n) array
+    paths : (k, M+1) int array, M the greatest context length
+    discount : float, gamma
+    """
+
+    tasks: Tasks
+    value: np.ndarray
+    paths: np.ndarray
+    discount: float
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        """MSVE (..., k) of value estimates (..., k, n)."""
+        return msve(self.tasks.stationary, self.value, estimate)
+
+    def context(self, length: int) -> estimators.Context:
+        """Averages over the contexts of one length."""
+        return estimators.summarise(self.paths[:, : length + 1], self.tasks.reward)
+
+
+def validation_set(
+    seed: int, states: int, size: int, longest: int, discount: float, env: str, purpose: str = "validation", **env_options
+) -> Validation:
+    """Draw unseen tasks and their trajectories; the same for every model of a seed, whatever it was pretrained on.
+
+    Parameters
+    ----------
+    seed, states : int
+    size : int, number of tasks k
+    longest : int, greatest context length M
+    discount : float, gamma
+    env : str, environment of the tasks
+    purpose : str, name of the random stream
+    """
+    tasks = sample_tasks(env, states, size, generator(seed, env, states, purpose), **env_options)
+    paths = sample_paths(tasks, longest, generator(seed, env, states, f"{purpose} contexts"))
+    return Validation(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
+
+
+def batch_td_msve(
+    data: Validation, depth: int, contexts: list[estimators.Context], step_size: float, scaled: bool = True
+) -> np.ndarray:
+    """MSVE (contexts, k) of the batch TD that theta^TD, its A multiplied by ``step_size``, carries out.
+
+    Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
+    """
+    steps = [step_size * (1 if scaled else context.length) for context in contexts]
+    pairs = zip(contexts, steps, strict=True)
+    return np.stack([data.error(estimators.batch_td(context, data.discount, step, depth)) for context, step in pairs])
+
+
+def tune_step_size(
+    data: Validation, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
+) -> np.ndarray:
+    """Mean MSVE (step sizes,) of batch TD over tasks and context lengths; the best step size has the least.
+
+    Values too large for floating point count as infinite.
+    """
+    contexts = [data.context(length) for length in lengths]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = [batch_td_msve(data, depth, contexts, step_size, scaled).mean() for step_size in step_sizes]
+    return np.nan_to_num(scores, nan=np.inf)

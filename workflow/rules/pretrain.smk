@@ -1,0 +1,25 @@
+# Multi-task TD and multi-task MC: the runs of one cell for a range of seeds.
+rule pretrain:
+    input:
+        tasks=RESULTS / "tasks/{env}-{states}/{seeds}.npz",
+        unrolls=RESULTS / "unrolls/{env}-{states}/{seeds}.npz",
+    output:
+        RESULTS / f"runs/{CELL}/{{seeds}}.npz",
+    params:
+        options=settings("discount", "learning_rate", "engine", "snapshots")
+        + " "
+        + settings("initial_gain", "attention_scale", section=READINGS),
+    log:
+        LOGS / f"pretrain/{CELL}/{{seeds}}.log",
+    benchmark:
+        BENCHMARKS / f"pretrain/{CELL}/{{seeds}}.tsv"
+    conda:
+        "../../envs/pretrain.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    shell:
+        "python -m ictd.steps.pretrain --algo {wildcards.algo} --env {wildcards.env}"
+        " --states {wildcards.states} --depth {wildcards.depth} {params.options}"
+        " --tasks {input.tasks} --unrolls {input.unrolls} --output {output} > {log} 2>&1"
