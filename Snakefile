@@ -11,15 +11,15 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"
-
-
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
     default_target: True
     input:
-        expand(RESULTS / "metrics/{table}.csv", table=TABLES),
-
-
-localrules:
-    all,
+        RESULTS / "report.html",
+        RESULTS / "claims.json",
+        RESULTS / "metrics/compute.csv",
+        expand(RESULTS / "metrics/{name}.csv", name=TABLES),
+        FIGURES,

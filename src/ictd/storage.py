@@ -47,6 +47,11 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
         raise ValueError(f"{path} is damaged ({error}); delete it and run snakemake to make it anew.") from None
 
 
+def load_named(path: str | Path, *names: str) -> dict[str, np.ndarray]:
+    """Read named arrays from a .npz file, as ``load_arrays`` does, into a dict."""
+    return dict(zip(names, load_arrays(path, *names), strict=True))
+
+
 def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
     """Read named arrays from several files and join each along its leading axis."""
     parts = [load_arrays(path, *names) for path in paths]

@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 from snakemake.exceptions import WorkflowError
 
-SOURCE = Path(workflow.basedir) / "src"
+# Relative, so that results can be carried to another place.
+ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
+SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 
 from ictd.config import check_config
@@ -18,15 +20,9 @@ from ictd.grid import Cell, cells, seed_groups
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(SOURCE))}; ")
 
+SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 try:
-    check_config(
-        config,
-        yaml.safe_load(
-            (
-                Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
-            ).read_text()
-        ),
-    )
+    check_config(config, yaml.safe_load(SCHEMA_FILE.read_text()))
 except ValueError as error:
     raise WorkflowError(str(error)) from None
 

@@ -2,21 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from ictd import tables
 from ictd.grid import Cell
 from ictd.steps import run
-from ictd.storage import load_arrays, save_table
+from ictd.storage import load_named, save_table
 
 EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")
 WEIGHTS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve")
-
-
-def load(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Named arrays of one file."""
-    return dict(zip(names, load_arrays(path, *names), strict=True))
 
 
 def main(
@@ -29,9 +22,9 @@ def main(
     output: Path,
 ) -> None:
     """Write msve, baselines, weights, mean_weights, agreement, learning and truncation into the folder ``output``."""
-    runs = {Cell.parse(path.stem): load(path, WEIGHTS) for path in weights}
-    evaluated = {Cell.parse(path.stem): load(path, EVALUATION) for path in evaluations}
-    beside = {tuple(map(int, path.stem.split("-"))): load(path, BASELINES) for path in baselines}
+    runs = {Cell.parse(path.stem): load_named(path, *WEIGHTS) for path in weights}
+    evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION) for path in evaluations}
+    beside = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINES) for path in baselines}
     settings = sorted({(cell.env, cell.states) for cell in runs})
     made = {
         "msve": tables.msve_table(evaluated),

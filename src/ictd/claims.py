@@ -1,0 +1,217 @@
+"""The paper's claims as statistics with thresholds, and verdicts computed from the result tables.
+
+Where the paper's words give no number, ours is the same everywhere: a pattern "emerges", or two are "similar", when it
+holds more than half of the sum of squares (a squared cosine or correlation above one half).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from ictd.statistics import bootstrap_interval, rank_correlation
+
+HALF = 0.5
+# Below this, a row u of P counts as zero beside the last entry of P, which is 1.
+SMALL_U = 0.1
+# About the resolution of single precision, in which networks are usually trained.
+NEGLIGIBLE = 1e-6
+# What rounding may do to two ways of computing the same MSVE.
+ROUNDING = 1e-9
+
+CELL = ["algo", "env", "states", "depth"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim about one setting, with the statistic that decides it."""
+
+    id: str
+    section: str
+    setting: str
+    statement: str
+    statistic: str
+    value: float
+    relation: str
+    threshold: float
+
+    @property
+    def verdict(self) -> str:
+        """ "holds" or "fails"; a value that is not a number fails."""
+        met = self.value < self.threshold if self.relation == "<" else self.value > self.threshold
+        return "holds" if met else "fails"
+
+
+def as_records(claims: list[Claim]) -> list[dict]:
+    """Claims with their verdicts as plain values; None stands for a value that is not finite."""
+    records = []
+    for claim in claims:
+        value = claim.value if math.isfinite(claim.value) else None
+        records.append({**asdict(claim), "value": value, "verdict": claim.verdict})
+    return records
+
+
+def check_claims(tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
+    """All claims of sections "Experiments" and "Hyperparameter Study".
+
+    Parameters
+    ----------
+    tables : the result tables msve, baselines, weights, mean_weights, agreement and truncation
+    main : env, states and depth of the main setting
+    """
+    claims = [
+        *_evaluation_claims(tables["msve"], tables["baselines"], main),
+        *_weight_claims(tables["weights"], tables["mean_weights"], main),
+        *_agreement_claims(tables["agreement"], main),
+    ]
+    claims += _robustness_claims(claims)
+    claims += _truncation_claims(tables["truncation"])
+    claims += _batch_td_claims(tables["baselines"])
+    return claims
+
+
+def section_of(env: str, states: int, depth: int, main: tuple[str, int, int]) -> str:
+    """Section of the paper that a setting belongs to."""
+    if (env, states, depth) == main:
+        return "Experiments"
+    if env != main[0]:
+        return "Hyperparameter Study: MRP"
+    return f"Hyperparameter Study: {'Number of States' if states != main[1] else 'Transformer Depth'}"
+
+
+def _evaluation_claims(msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
+    """Section "In-Context Policy Evaluation Verification", for each cell."""
+    for cell, rows in msve.groupby(CELL, sort=False):
+        algo, env, states, depth = cell
+        section, setting = section_of(env, states, depth, main), "-".join(map(str, cell))
+        trials = rows.pivot(index="seed", columns="context_length", values="msve")
+        trends = rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float))
+        yield Claim(
+            f"msve_falls/{setting}", section, setting, "The MSVE falls as the context gets longer.",
+            "upper end of the 95% bootstrap interval, over trials, of the mean rank correlation of MSVE and context length",
+            bootstrap_interval(trends)[1], "<", 0.0,
+        )  # fmt: skip
+        zero = baselines.query("method == 'zero' and states == @states and depth == @depth")
+        longest = trials.columns.max()
+        zero = zero[zero["context_length"] == longest].set_index("seed")["msve"]
+        ratios = np.log10(trials[longest] / zero.loc[trials.index]).to_numpy()
+        yield Claim(
+            f"beats_zero/{setting}", section, setting,
+            "The pretrained Transformer performs in-context policy evaluation: with the longest context it is better than"
+            " predicting zero (our test of the paper's words).",
+            "upper end of the 95% bootstrap interval, over trials, of the mean log10 ratio of its MSVE to that of zero",
+            bootstrap_interval(ratios)[1], "<", 0.0,
+        )  # fmt: skip
+
+
+def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> Iterator[Claim]:
+    """Section "Weight Convergence", for each cell."""
+    for row in mean_weights.itertuples():
+        section = section_of(row.env, row.states, row.depth, main)
+        setting = f"{row.algo}-{row.env}-{row.states}-{row.depth}"
+        trials = weights[(weights[CELL] == [row.algo, row.env, row.states, row.depth]).all(axis=1)]
+
+        def claim(name, statement, statistic, value, relation, threshold, section=section, setting=setting):
+            return Claim(
+                f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold
+            )
+
+        yield claim(
+            "pattern", "The pattern of theta^TD emerges in the mean parameters.",
+            "squared cosine of the mean A to that of theta^TD", row.cosine**2, ">", HALF,
+        )  # fmt: skip
+        for block, sign in (("A11", "-I"), ("A12", "I")):
+            yield claim(
+                f"pattern_{block}", f"Block {block} of the mean A is a multiple of {sign}, up to mild noise.",
+                f"squared cosine to {sign}, zero if negative", max(0, getattr(row, f"cosine_{block}")) ** 2, ">", HALF,
+            )  # fmt: skip
+        for block in ("A21", "A22"):
+            yield claim(
+                f"pattern_{block}", f"Block {block} of the mean A is zero, up to mild noise.",
+                "root mean square entry over the mean absolute diagonal entry of A11 and A12",
+                getattr(row, f"noise_{block}"), "<", HALF,
+            )  # fmt: skip
+        yield claim(
+            "signs", "The diagonals of A11 and A12 have the signs of -I and I.",
+            "share of diagonal entries of the mean A with the other sign", 1 - row.diagonal_signs, "<", ROUNDING,
+        )  # fmt: skip
+        yield claim(
+            "pattern_P", "P has the pattern of theta^TD: u is zero beside the last entry, 1.",
+            "greatest absolute entry of the mean u", row.largest_u, "<", SMALL_U,
+        )  # fmt: skip
+        yield claim(
+            "consistent", "Pretraining yields consistent results: the pattern emerges in every trial.",
+            "smallest squared cosine of A to that of theta^TD among trials, zero if negative",
+            trials["cosine"].clip(lower=0).min() ** 2, ">", HALF,
+        )  # fmt: skip
+        yield claim(
+            "finite", "Pretraining runs into no numerical instability.",
+            "number of trials whose parameters are not finite", (~trials["finite"]).sum(), "<", 1,
+        )  # fmt: skip
+
+
+def _agreement_claims(agreement: pd.DataFrame, main) -> Iterator[Claim]:
+    """What section "Weight Convergence" says of TD and MC together, for each setting."""
+    for row in agreement.itertuples():
+        section, setting = section_of(row.env, row.states, row.depth, main), f"{row.env}-{row.states}-{row.depth}"
+        for name, statement, measure, value, relation in (
+            (
+                "same_pattern", "Multi-task TD and MC produce the same parameters.",
+                "squared correlation of their mean A", max(0, row.correlation) ** 2, ">",
+            ),
+            (
+                "same_noise", "Even their noise patterns look very similar.",
+                "squared correlation of their mean A without its part along theta^TD",
+                max(0, row.remainder_correlation) ** 2, ">",
+            ),
+            (
+                "same_place", "The weights converge to the same place with TD and MC.",
+                "norm of the difference of their mean A over the mean of their norms", row.distance, "<",
+            ),
+        ):  # fmt: skip
+            yield Claim(f"{name}/{setting}", section, setting, statement, measure, float(value), relation, HALF)
+
+
+def _robustness_claims(claims: list[Claim]) -> Iterator[Claim]:
+    """The conclusions of section "Hyperparameter Study", from the verdicts of its cells."""
+    studies = (
+        ("depth", "Transformer Depth", "ICTD emerges with other numbers of layers."),
+        ("states", "Number of States", "ICTD emerges with other numbers of states."),
+        ("env", "MRP", "ICTD emerges on another class of MRPs, and transfers to unseen Boyan's chains."),
+    )
+    for name, study, statement in studies:
+        section = f"Hyperparameter Study: {study}"
+        decided = [
+            claim for claim in claims if claim.section == section and claim.id.split("/")[0] in ("pattern", "msve_falls")
+        ]
+        if decided:
+            failed = sum(claim.verdict == "fails" for claim in decided)
+            yield Claim(
+                f"robust_{name}/all", section, "all", statement,
+                "number of cells' claims pattern and msve_falls that fail", failed, "<", 1,
+            )  # fmt: skip
+
+
+def _truncation_claims(truncation: pd.DataFrame) -> Iterator[Claim]:
+    """Section "Experiments": the bias of returns that are cut short is negligible."""
+    for row in truncation.itertuples():
+        setting = f"{row.env}-{row.states}"
+        yield Claim(
+            f"truncation/{setting}", "Experiments", setting, "The bias of truncated returns is negligible.",
+            "largest exact bias over the root mean square value", row.largest_bias / row.typical_value, "<", NEGLIGIBLE,
+        )  # fmt: skip
+
+
+def _batch_td_claims(baselines: pd.DataFrame) -> Iterator[Claim]:
+    """Section "In-Context TD": the Transformer with theta^TD carries out batch TD."""
+    for (states, depth), rows in baselines.groupby(["states", "depth"], sort=False):
+        setting = f"{states}-{depth}"
+        table = rows.pivot(index=["seed", "context_length"], columns="method", values="msve")
+        off = (np.abs(table["theta_td"] - table["batch_td"]) / table["batch_td"]).max()
+        yield Claim(
+            f"theta_td/{setting}", "In-Context Temporal Difference Learning", setting,
+            "The Transformer with theta^TD carries out batch TD on the context.",
+            "largest relative difference of their MSVEs", float(off), "<", ROUNDING,
+        )  # fmt: skip

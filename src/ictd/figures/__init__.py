@@ -1,0 +1,1 @@
+"""The paper's figures, and what the report shows beside them."""

@@ -1,0 +1,77 @@
+"""Curves of MSVE against context length (Figures 1, 5, 7 and 10), and of learning."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ictd.figures.style import COLOURS, NAMES, WIDTH
+from ictd.grid import Cell
+from ictd.statistics import standard_error
+
+
+def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
+    """One panel a setting: mean and standard error over trials of the MSVE, and its median.
+
+    The axis is logarithmic: a few tasks with short contexts have errors hundreds of times those of the others.
+
+    Parameters
+    ----------
+    panels : from each title to (evaluations, baselines)
+        Evaluations of the cells to show, each with ``context_lengths`` (M,) and ``msve`` (S, M, k), and the baselines'
+        arrays (S, M, k) for the same number of states and layers.
+    """
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (WIDTH if columns > 1 else 0.75 * WIDTH, 2.6 * rows + 0.5)
+    figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=size)
+    for axes, (title, (evaluations, baselines)) in zip(grid.flat, panels.items(), strict=False):
+        for cell, result in evaluations.items():
+            _draw_trials(axes, result["context_lengths"], result["msve"].mean(axis=-1), cell.algo)
+            lengths = result["context_lengths"]
+        for method, dashes in (("theta_td", (5, 2)), ("lstd", (5, 2, 1, 2)), ("zero", (1, 2))):
+            mean = baselines[method].mean(axis=(0, 2))
+            axes.plot(lengths, mean, color=COLOURS[method], dashes=dashes, lw=1, label=NAMES[method])
+        axes.set(yscale="log", title=title, xlabel="context length")
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("MSVE")
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2 if columns == 1 else 3, fontsize=8)
+    return figure
+
+
+def _draw_trials(axes, lengths: np.ndarray, trials: np.ndarray, algo: str) -> None:
+    """Mean of trials (S, M) with its standard error, and their median; the band is cut at a tenth of the mean."""
+    mean, error = trials.mean(axis=0), standard_error(trials)
+    colour, name = COLOURS[algo], NAMES[algo]
+    axes.plot(lengths, mean, color=colour, label=f"{name}, mean")
+    axes.fill_between(lengths, np.maximum(mean - error, mean / 10), mean + error, color=colour, alpha=0.2, lw=0)
+    axes.plot(lengths, np.median(trials, axis=0), color=colour, lw=1, ls=":", label=f"{name}, median")
+
+
+def learning_curves(runs: dict[Cell, dict]) -> Figure:
+    """What is learned in the course of pretraining, a column an algorithm: MSVE on new tasks, and cosine to theta^TD.
+
+    Parameters
+    ----------
+    runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K) and ``cosine`` (S, K)
+    """
+    algos = list(dict.fromkeys(cell.algo for cell in runs))
+    settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
+    shades = dict(zip(settings, plt.get_cmap("viridis")(np.linspace(0, 0.9, len(settings))), strict=True))
+    figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
+    for cell, result in runs.items():
+        column = grid[:, algos.index(cell.algo)]
+        style = {"color": shades[cell._replace(algo="")], "lw": 1.2}
+        label = f"{NAMES.get(cell.env, cell.env)}, $n={cell.states}$, $L={cell.depth}$"
+        column[0].plot(result["tasks_seen"], np.median(result["online_msve"], axis=0), label=label, **style)
+        column[1].plot(result["tasks_seen"], np.median(result["cosine"], axis=0), **style)
+    for axes, algo in zip(grid[0], algos, strict=True):
+        axes.set(title=NAMES[algo], xscale="log", yscale="log")
+    for axes in grid[1]:
+        axes.set(xlabel="tasks seen")
+    grid[0, 0].set_ylabel("MSVE on the next tasks")
+    grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+    return figure

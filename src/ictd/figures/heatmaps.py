@@ -1,0 +1,44 @@
+"""Heat maps of the mean parameters after pretraining (Figures 2, 4, 6 and 9)."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ictd.figures.style import NAMES
+from ictd.weights import Weights
+
+
+def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
+    """A row a setting; for each algorithm the mean over trials of P and of Q, each divided by its largest entry.
+
+    Parameters
+    ----------
+    panels : from each title to the weights (S, ...) of each algorithm
+    """
+    algos = list(next(iter(panels.values())))
+    rows = len(panels)
+    size = (3.1 * len(algos) + 0.4, 1.6 * rows + 0.7)
+    figure, grid = plt.subplots(rows, 2 * len(algos), squeeze=False, figsize=size)
+    for line, (title, weights) in zip(grid, panels.items(), strict=True):
+        line[0].set_ylabel(title)
+        for i, algo in enumerate(algos):
+            for axes, matrix in zip(line[2 * i :], (weights[algo].P(), weights[algo].Q()), strict=False):
+                image = _draw_matrix(axes, matrix.mean(axis=0), weights[algo].states)
+    for i, axes in enumerate(grid[0]):
+        axes.set_title(f"{NAMES[algos[i // 2]]}: ${'PQ'[i % 2]}$")
+    figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
+    return figure
+
+
+def _draw_matrix(axes, matrix: np.ndarray, states: int):
+    """One normalised matrix (2n+1, 2n+1), with lines between its blocks."""
+    image = axes.imshow(matrix / np.abs(matrix).max(), cmap="RdBu_r", vmin=-1, vmax=1)
+    for edge in (states - 0.5, 2 * states - 0.5):
+        axes.axhline(edge, color="0.6", lw=0.5)
+        axes.axvline(edge, color="0.6", lw=0.5)
+    ticks = [0, states, 2 * states]
+    axes.set_xticks(ticks, [tick + 1 for tick in ticks])
+    axes.set_yticks(ticks, [tick + 1 for tick in ticks])
+    axes.tick_params(length=0, labelsize=7)
+    axes.spines[:].set_visible(True)
+    return image

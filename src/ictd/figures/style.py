@@ -1,0 +1,59 @@
+"""One style for all figures: colours, sizes, and how a figure is saved."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from ictd.grid import Cell
+from ictd.storage import replacing
+
+# Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
+COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#56B4E9", "zero": "#555555"}
+NAMES = {
+    "td": "multi-task TD",
+    "mc": "multi-task MC",
+    "theta_td": r"$\theta^{\mathrm{TD}}$, best step size",
+    "lstd": "LSTD",
+    "zero": "predicting zero",
+    "boyan": "Boyan's chain",
+    "loop": "Loop",
+}
+WIDTH = 5.5  # inches, NeurIPS's text width
+
+plt.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "figure.dpi": 100,
+        "savefig.dpi": 200,
+        "figure.constrained_layout.use": True,
+        "svg.hashsalt": "ictd",
+    }
+)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
+    for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
+        with replacing(path.with_suffix(ending)) as temporary:
+            figure.savefig(temporary, format=ending[1:], metadata=metadata)
+    plt.close(figure)
+
+
+def setting_title(cell: Cell, vary: str) -> str:
+    """What sets a panel apart from the others of its figure, where these vary ``depths``, ``states`` or ``envs``."""
+    titles = {
+        "main": f"{NAMES.get(cell.env, cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
+        "depths": f"$L = {cell.depth}$",
+        "states": f"$n = {cell.states}$",
+        "envs": f"trained on {NAMES.get(cell.env, cell.env)}",
+    }
+    return titles[vary]

@@ -1,0 +1,45 @@
+"""Tables as HTML, and the page that a notebook becomes."""
+
+import html
+
+import pandas as pd
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2, h3 { line-height: 1.25; margin-top: 2em; }
+h1 { margin-top: 0; }
+img { max-width: 100%; height: auto; display: block; margin: 1rem auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: 0.3em 0.7em; border-bottom: 1px solid #ccc; }
+td.number { text-align: right; white-space: nowrap; }
+.scroll { overflow-x: auto; }
+.fails { background: #fbe3d6; font-weight: bold; }
+.caption { color: #444; font-size: 0.9rem; margin: 0.5rem auto 2rem; }
+pre { white-space: pre-wrap; }
+"""
+
+
+def table(frame: pd.DataFrame) -> str:
+    """A data frame as an HTML table; numbers to four digits, and "fails" marked by colour and weight."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame.columns)
+    rows = ("".join(_cell(value) for value in row) for row in frame.itertuples(index=False))
+    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
+
+
+def _cell(value) -> str:
+    if isinstance(value, float):
+        return f'<td class="number">{value:.4g}</td>'
+    if isinstance(value, int):
+        return f'<td class="number">{value}</td>'
+    text = html.escape(str(value))
+    return f'<td class="fails">{text}</td>' if text.startswith("fails") else f"<td>{text}</td>"
+
+
+def page(title: str, body: str) -> str:
+    """A page that needs nothing from elsewhere."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )

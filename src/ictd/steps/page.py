@@ -1,0 +1,32 @@
+"""Turn an executed notebook into one HTML page that needs no network."""
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbconvert import HTMLExporter
+
+from ictd.html import page
+from ictd.steps import run
+from ictd.storage import replacing
+
+
+def main(title: str, notebook: Path, output: Path) -> None:
+    """Write the page: the notebook's text and outputs, without its code.
+
+    Raises
+    ------
+    ValueError
+        If the page would load something from elsewhere.
+    """
+    exporter = HTMLExporter(template_name="basic", exclude_input=True, exclude_anchor_links=True)
+    body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))
+    outside = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']+)""", body)
+    if outside:
+        raise ValueError(f"{notebook} refers to {outside[0]!r}; the report must carry all that it shows.")
+    with replacing(output) as temporary:
+        temporary.write_text(page(title, body), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(main)

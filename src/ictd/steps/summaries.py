@@ -1,0 +1,35 @@
+"""Write the tables of the report, as HTML."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from ictd import html, summaries
+from ictd.steps import run
+from ictd.storage import replacing
+
+
+def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
+    """Write claims, claims_all, msve, mean_weights, agreement, settings and readings into the folder ``output``."""
+    described = yaml.safe_load(schema.read_text(encoding="utf-8"))
+    readings = settings.pop("readings")
+    decided = json.loads(claims.read_text(encoding="utf-8"))
+    loaded = {path.stem: pd.read_csv(path) for path in tables}
+    frames = {
+        "claims": summaries.claims_overview(decided),
+        "claims_all": summaries.claims_listing(decided),
+        "msve": summaries.msve_summary(loaded["msve"], loaded["baselines"]),
+        "mean_weights": summaries.weights_summary(loaded["mean_weights"]),
+        "agreement": loaded["agreement"],
+        "settings": summaries.settings_table(settings, described),
+        "readings": summaries.settings_table(readings, described["properties"]["readings"]),
+    }
+    for name, frame in frames.items():
+        with replacing(output / f"{name}.html") as temporary:
+            temporary.write_text(html.page(name, html.table(frame)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(main)

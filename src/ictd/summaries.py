@@ -1,0 +1,91 @@
+"""Tables for readers, made from the result tables, the claims, the configuration and the benchmarks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+CELL = ["algo", "env", "states", "depth"]
+
+# The paper's appendix, section "Compute Resources".
+PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
+
+
+def claims_overview(claims: list[dict]) -> pd.DataFrame:
+    """A row a kind of claim: in how many settings it holds, and where it fails with which value."""
+    rows = []
+    for _, group in pd.DataFrame(claims).groupby(lambda row: claims[row]["id"].split("/")[0], sort=False):
+        first = group.iloc[0]
+        failed = group[group["verdict"] == "fails"]
+        where = [f"{row.setting} ({row.value:.3g})" for row in failed.itertuples()]
+        rows.append(
+            {
+                "claim": first["statement"],
+                "decided by": f"{first['statistic']} {first['relation']} {first['threshold']:g}",
+                "holds in": f"{len(group) - len(failed)} of {len(group)}",
+                "fails in": "fails: " + ", ".join(where) if where else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def claims_listing(claims: list[dict]) -> pd.DataFrame:
+    """Every claim with its value and verdict."""
+    frame = pd.DataFrame(claims)
+    frame["value"] = frame["value"].map(lambda value: "not finite" if value is None else f"{value:.4g}")
+    frame["threshold"] = frame["relation"] + " " + frame["threshold"].map("{:g}".format)
+    return frame[["id", "section", "statistic", "value", "threshold", "verdict"]]
+
+
+def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """Mean and median over trials of the MSVE at the shortest and the longest context, for cells and baselines."""
+    without_depth = baselines["method"].isin(["lstd", "zero"])
+    named = baselines.assign(algo=baselines["method"], env="", depth=baselines["depth"].mask(without_depth, 0))
+    both = pd.concat([msve, named.drop_duplicates([*CELL, "seed", "context_length"])], ignore_index=True)
+    ends = both[both["context_length"].isin([both["context_length"].min(), both["context_length"].max()])]
+    table = ends.groupby([*CELL, "context_length"], sort=False)["msve"].agg(["mean", "median"]).unstack()
+    table.columns = [f"{statistic}, context of {length}" for statistic, length in table.columns]
+    table = table.reset_index().rename(columns={"algo": "method"})
+    return table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
+
+
+def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
+    """The measures of the mean weights that the claims rest on."""
+    measures = ["cosine", "cosine_A11", "cosine_A12", "noise_A21", "noise_A22", "diagonal_signs", "largest_u", "alpha"]
+    return mean_weights[CELL + measures]
+
+
+def settings_table(settings: dict, schema: dict) -> pd.DataFrame:
+    """Configuration keys, nested ones with dots, with their values and what the schema says of them."""
+    rows = []
+    for key, value in settings.items():
+        about = schema["properties"][key]
+        if "properties" in about:
+            nested = settings_table(value, about).to_dict("records")
+            rows += [{**row, "key": f"{key}.{row['key']}"} for row in nested]
+        else:
+            shown = value if isinstance(value, str) else json.dumps(value)
+            rows.append({"key": key, "value": shown, "meaning": about.get("description", "")})
+    return pd.DataFrame(rows)
+
+
+def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
+    """A row a rule: jobs, wall and CPU time summed over them, and their greatest memory; and the paper's totals.
+
+    Parameters
+    ----------
+    benchmarks : for each rule, the benchmark tables that Snakemake wrote
+    """
+    rows = []
+    for rule, parts in benchmarks.items():
+        jobs = pd.concat(parts).apply(pd.to_numeric, errors="coerce")
+        rows.append([rule, str(len(jobs)), jobs["s"].sum(), jobs["cpu_time"].sum(), jobs["max_rss"].max()])
+    columns = ["rule", "jobs", "wall time (s)", "CPU time (s)", "memory (MiB)"]
+    table = pd.DataFrame(rows, columns=columns)
+    total = ["all rules", str(table["jobs"].astype(int).sum()), *table[columns[2:4]].sum(), table[columns[4]].max()]
+    td, mc = PAPER_TD_MINUTES * 60.0, PAPER_MC_HOURS * 3600.0
+    paper = [
+        [f"paper, multi-task TD on {PAPER_CORES} cores", "", td, td * PAPER_CORES, np.nan],
+        [f"paper, multi-task MC on {PAPER_CORES} cores", "", mc, mc * PAPER_CORES, np.nan],
+    ]
+    return pd.concat([table, pd.DataFrame([total, *paper], columns=columns)], ignore_index=True)

@@ -1,0 +1,168 @@
+# Claims, tables for readers, and the report.
+def table(name):
+    """HTML table that Snakemake's report shows."""
+    return report(
+        RESULTS / f"tables/{name}.html",
+        caption=f"../../report/captions/{name}.rst",
+        category="Tables",
+        labels={"table": name.replace("_", " ")},
+    )
+
+
+rule claims:
+    input:
+        [RESULTS / f"metrics/{name}.csv" for name in TABLES if name != "learning"],
+    output:
+        RESULTS / "claims.json",
+    params:
+        options=options(
+            env=config["envs"][0],
+            states=config["states"][0],
+            depth=config["depths"][0],
+        ),
+    log:
+        LOGS / "claims.log",
+    benchmark:
+        BENCHMARKS / "claims.tsv"
+    conda:
+        "../../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m ictd.steps.claims --tables {input} {params.options} --output {output}"
+        " > {log} 2>&1"
+
+
+# What results depend on; how the work is cut into jobs is left out.
+SETTINGS = {
+    key: value
+    for key, value in config.items()
+    if key not in ("seeds_per_job", "results")
+}
+PAGES = "claims claims_all msve mean_weights agreement settings readings".split()
+
+
+rule summaries:
+    input:
+        claims=RESULTS / "claims.json",
+        schema=SCHEMA_FILE,
+        tables=[
+            RESULTS / f"metrics/{name}.csv"
+            for name in ("msve", "baselines", "mean_weights", "agreement")
+        ],
+    output:
+        [table(name) for name in PAGES],
+    params:
+        options=options(settings=SETTINGS),
+        folder=RESULTS / "tables",
+    log:
+        LOGS / "summaries.log",
+    benchmark:
+        BENCHMARKS / "summaries.tsv"
+    conda:
+        "../../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m ictd.steps.summaries --claims {input.claims} --tables {input.tables}"
+        " --schema {input.schema} {params.options} --output {params.folder} > {log} 2>&1"
+
+
+SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
+YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
+TIMED = [
+    BENCHMARKS / f"{rule}/{env}-{states}/{seeds}.tsv"
+    for rule in ("tasks", "unrolls")
+    for env, states in SIMULATIONS
+    for seeds in GROUPS
+]
+TIMED += expand(BENCHMARKS / "pretrain/{cell}/{seeds}.tsv", cell=CELLS, seeds=GROUPS)
+TIMED += expand(BENCHMARKS / "evaluate/{cell}.tsv", cell=CELLS)
+TIMED += [
+    BENCHMARKS / f"{rule}/{states}-{depth}.tsv"
+    for rule in ("tune", "baselines")
+    for states, depth in YARDSTICKS
+]
+TIMED += [BENCHMARKS / "metrics.tsv", BENCHMARKS / "claims.tsv"]
+
+
+rule compute:
+    input:
+        TIMED,
+    output:
+        csv=RESULTS / "metrics/compute.csv",
+        html=table("compute"),
+    params:
+        folder=BENCHMARKS,
+    log:
+        LOGS / "compute.log",
+    benchmark:
+        BENCHMARKS / "compute.tsv"
+    conda:
+        "../../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m ictd.steps.compute --folder {params.folder} --benchmarks {input}"
+        " --table {output.csv} --page {output.html} > {log} 2>&1"
+
+
+rule notebook:
+    input:
+        notebook=ROOT / "report/report.ipynb",
+        claims=RESULTS / "claims.json",
+        tables=expand(RESULTS / "tables/{name}.html", name=[*PAGES, "compute"]),
+        figures=FIGURES,
+    output:
+        RESULTS / "report.ipynb",
+    params:
+        captions=ROOT / "report/captions",
+        figures=" ".join(SHOWN),
+        folder=RESULTS,
+    log:
+        LOGS / "notebook.log",
+    benchmark:
+        BENCHMARKS / "notebook.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "papermill {input.notebook} {output} --kernel python3 --no-progress-bar"
+        " -p results {params.folder} -p captions {params.captions} -p figures '{params.figures}'"
+        " > {log} 2>&1"
+
+
+rule page:
+    input:
+        RESULTS / "report.ipynb",
+    output:
+        report(
+            RESULTS / "report.html",
+            caption="../../report/captions/report.rst",
+            category="Report",
+            labels={"report": "all results"},
+        ),
+    params:
+        title="In-context TD: claims and results",
+    log:
+        LOGS / "page.log",
+    benchmark:
+        BENCHMARKS / "page.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m ictd.steps.page --title {params.title:q} --notebook {input} --output {output}"
+        " > {log} 2>&1"
