@@ -84,13 +84,13 @@ def section_of(env: str, states: int, depth: int, main: tuple[str, int, int]) ->
 def _evaluation_claims(msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
     """Section "In-Context Policy Evaluation Verification", for each cell."""
     for cell, rows in msve.groupby(CELL, sort=False):
-        algo, env, states, depth = cell
+        _, env, states, depth = cell
         section, setting = section_of(env, states, depth, main), "-".join(map(str, cell))
         trials = rows.pivot(index="seed", columns="context_length", values="msve")
         trends = rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float))
         yield Claim(
             f"msve_falls/{setting}", section, setting, "The MSVE falls as the context gets longer.",
-            "upper end of the 95% bootstrap interval, over trials, of the mean rank correlation of MSVE and context length",
+            "upper end of the 95% bootstrap interval of the mean rank correlation, over trials, of MSVE and context length",
             bootstrap_interval(trends)[1], "<", 0.0,
         )  # fmt: skip
         zero = baselines.query("method == 'zero' and states == @states and depth == @depth")
@@ -99,9 +99,9 @@ def _evaluation_claims(msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Ite
         ratios = np.log10(trials[longest] / zero.loc[trials.index]).to_numpy()
         yield Claim(
             f"beats_zero/{setting}", section, setting,
-            "The pretrained Transformer performs in-context policy evaluation: with the longest context it is better than"
+            "The pretrained Transformer performs in-context policy evaluation: with the longest context it beats"
             " predicting zero (our test of the paper's words).",
-            "upper end of the 95% bootstrap interval, over trials, of the mean log10 ratio of its MSVE to that of zero",
+            "upper end of the 95% bootstrap interval of the mean, over trials, log10 ratio of its MSVE to that of zero",
             bootstrap_interval(ratios)[1], "<", 0.0,
         )  # fmt: skip
 
@@ -114,9 +114,7 @@ def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> I
         trials = weights[(weights[CELL] == [row.algo, row.env, row.states, row.depth]).all(axis=1)]
 
         def claim(name, statement, statistic, value, relation, threshold, section=section, setting=setting):
-            return Claim(
-                f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold
-            )
+            return Claim(f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold)
 
         yield claim(
             "pattern", "The pattern of theta^TD emerges in the mean parameters.",
@@ -183,9 +181,8 @@ def _robustness_claims(claims: list[Claim]) -> Iterator[Claim]:
     )
     for name, study, statement in studies:
         section = f"Hyperparameter Study: {study}"
-        decided = [
-            claim for claim in claims if claim.section == section and claim.id.split("/")[0] in ("pattern", "msve_falls")
-        ]
+        of_study = (claim for claim in claims if claim.section == section)
+        decided = [claim for claim in of_study if claim.id.startswith(("pattern/", "msve_falls/"))]
         if decided:
             failed = sum(claim.verdict == "fails" for claim in decided)
             yield Claim(

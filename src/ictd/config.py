@@ -29,10 +29,9 @@ def check_config(config: dict, schema: dict) -> None:
         if env not in ENVIRONMENTS:
             raise ValueError(f"Config: {key} names {env!r}; the environments are {', '.join(ENVIRONMENTS)}.")
     sizes = config["evaluation"]["step_sizes"]
-    if sizes["smallest"] > sizes["largest"]:
-        raise ValueError(
-            f"Config: evaluation.step_sizes.smallest is {sizes['smallest']}; give at most the largest, {sizes['largest']}."
-        )
+    smallest, largest = sizes["smallest"], sizes["largest"]
+    if smallest > largest:
+        raise ValueError(f"Config: evaluation.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
 
 
 def _explain(error: jsonschema.ValidationError) -> str:

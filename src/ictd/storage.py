@@ -1,4 +1,7 @@
-"""Result files: arrays as .npz without pickling, tables as CSV, the rest as JSON; nothing half-written keeps its name."""
+"""Result files: arrays as .npz without pickling, tables as CSV, the rest as JSON.
+
+A file appears under its name only when it is complete.
+"""
 
 import json
 import os

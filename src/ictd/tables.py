@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from ictd.grid import Cell
 from ictd.environments import sample_tasks
+from ictd.grid import Cell
 from ictd.measures import agreement_measures, pattern_measures
 from ictd.mrp import truncation_bias, value_function
 from ictd.streams import generator

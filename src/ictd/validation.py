@@ -38,7 +38,14 @@ class Validation:
 
 
 def validation_set(
-    seed: int, states: int, size: int, longest: int, discount: float, env: str, purpose: str = "validation", **env_options
+    seed: int,
+    states: int,
+    size: int,
+    longest: int,
+    discount: float,
+    env: str,
+    purpose: str = "validation",
+    **env_options,
 ) -> Validation:
     """Draw unseen tasks and their trajectories; the same for every model of a seed, whatever it was pretrained on.
 

@@ -14,10 +14,10 @@ SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 
 from ictd.config import check_config
-from ictd.grid import Cell, cells, seed_groups
+from ictd.grid import cells, seed_groups
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(SOURCE))}; ")
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
@@ -28,10 +28,12 @@ except ValueError as error:
 
 RESULTS = Path(config["results"])
 LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
-EVALUATION, READINGS = config["evaluation"], config["readings"]
+CAPTIONS = "../../report/captions"
+CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 GROUPS = seed_groups(config)
-CELL = "{algo}-{env}-{states}-{depth}"
+SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
+YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
 
 
 wildcard_constraints:
@@ -42,27 +44,55 @@ wildcard_constraints:
     seeds=r"\d+-\d+",
 
 
-def options(**values):
-    """Command-line options of a step; one string, so that Snakemake sees any change of a value."""
+def options(*keys, **values):
+    """Options of a step: those that the configuration has under ``keys`` (with dots where nested), and ``values``.
+
+    One string, so that Snakemake sees any change of a value.
+    """
     words = []
+    for key in keys:
+        value = config
+        for part in key.split("."):
+            value = value[part]
+        values[part] = value
     for name, value in values.items():
         words.append(f"--{name.replace('_', '-')}")
         if isinstance(value, list):
-            words += [str(item) for item in value]
+            words += map(str, value)
         else:
-            words.append(
-                json.dumps(value, sort_keys=True)
-                if isinstance(value, dict)
-                else str(value)
-            )
+            words.append(json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value))
     return shlex.join(words)
 
 
 def env_options(env):
     """Options of an environment, from the readings."""
-    return READINGS["env_options"].get(env, {})
+    return config["readings"]["env_options"].get(env, {})
 
 
-def settings(*names, section=config):
-    """Options of a step that stand in the configuration under the same names."""
-    return options(**{name: section[name] for name in names})
+def of_cells(folder, vary):
+    """Files of the cells that a figure shows."""
+    return [RESULTS / folder / f"{cell}.npz" for cell in cells(config, vary)]
+
+
+def baselines_of(vary):
+    """Baselines' files for the cells that a figure shows."""
+    settings = dict.fromkeys((cell.states, cell.depth) for cell in cells(config, vary))
+    return [RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in settings]
+
+
+def png(name, label):
+    """Figure that Snakemake's report shows, with the caption of its name."""
+    path = RESULTS / f"figures/{name}.png"
+    return report(path, caption=f"{CAPTIONS}/{name}.rst", category="Figures", labels={"figure": label})
+
+
+def svg(name):
+    """The same figure as vector graphics."""
+    return RESULTS / f"figures/{name}.svg"
+
+
+def page(name):
+    """HTML table that Snakemake's report shows, with the caption of its name."""
+    path = RESULTS / f"tables/{name}.html"
+    label = name.replace("_", " ")
+    return report(path, caption=f"{CAPTIONS}/{name}.rst", category="Tables", labels={"table": label})

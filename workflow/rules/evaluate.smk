@@ -1,12 +1,11 @@
 # Evaluation on unseen tasks, the yardsticks beside it, and the result tables.
-ON_UNSEEN_TASKS = " ".join(
-    [
-        settings("discount"),
-        settings("attention_scale", "evaluation_env", section=READINGS),
-        options(env_options=env_options(READINGS["evaluation_env"])),
-        settings("context_lengths", section=EVALUATION),
-    ]
-)
+ON_UNSEEN_TASKS = [
+    "discount",
+    "readings.attention_scale",
+    "readings.evaluation_env",
+    "evaluation.context_lengths",
+]
+UNSEEN_OPTIONS = env_options(config["readings"]["evaluation_env"])
 
 
 rule evaluate:
@@ -15,8 +14,6 @@ rule evaluate:
     output:
         weights=RESULTS / f"weights/{CELL}.npz",
         msve=RESULTS / f"evaluation/{CELL}.npz",
-    params:
-        options=ON_UNSEEN_TASKS + " " + settings("tasks", section=EVALUATION),
     log:
         LOGS / f"evaluate/{CELL}.log",
     benchmark:
@@ -27,6 +24,8 @@ rule evaluate:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        options=options(*ON_UNSEEN_TASKS, "evaluation.tasks", env_options=UNSEEN_OPTIONS),
     shell:
         "python -m ictd.steps.evaluate --states {wildcards.states} --depth {wildcards.depth}"
         " {params.options} --runs {input} --weights {output.weights} --output {output.msve}"
@@ -36,10 +35,6 @@ rule evaluate:
 rule tune:
     output:
         RESULTS / "baselines/{states}-{depth}.json",
-    params:
-        options=ON_UNSEEN_TASKS
-        + " "
-        + settings("tuning_tasks", "step_sizes", section=EVALUATION),
     log:
         LOGS / "tune/{states}-{depth}.log",
     benchmark:
@@ -50,6 +45,13 @@ rule tune:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        options=options(
+            *ON_UNSEEN_TASKS,
+            "evaluation.tuning_tasks",
+            "evaluation.step_sizes",
+            env_options=UNSEEN_OPTIONS,
+        ),
     shell:
         "python -m ictd.steps.tune --states {wildcards.states} --depth {wildcards.depth}"
         " {params.options} --output {output} > {log} 2>&1"
@@ -60,12 +62,6 @@ rule baselines:
         RESULTS / "baselines/{states}-{depth}.json",
     output:
         RESULTS / "baselines/{states}-{depth}.npz",
-    params:
-        options=ON_UNSEEN_TASKS
-        + " "
-        + settings("tasks", "lstd_ridge", section=EVALUATION)
-        + " "
-        + settings("seeds"),
     log:
         LOGS / "baselines/{states}-{depth}.log",
     benchmark:
@@ -76,6 +72,14 @@ rule baselines:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        options=options(
+            *ON_UNSEEN_TASKS,
+            "evaluation.tasks",
+            "evaluation.lstd_ridge",
+            "seeds",
+            env_options=UNSEEN_OPTIONS,
+        ),
     shell:
         "python -m ictd.steps.baselines --states {wildcards.states} --depth {wildcards.depth}"
         " {params.options} --tuned {input} --output {output} > {log} 2>&1"
@@ -88,17 +92,9 @@ rule metrics:
     input:
         weights=expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
         evaluations=expand(RESULTS / "evaluation/{cell}.npz", cell=CELLS),
-        baselines=[
-            RESULTS / f"baselines/{states}-{depth}.npz"
-            for states, depth in sorted({(cell.states, cell.depth) for cell in CELLS})
-        ],
+        baselines=[RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in YARDSTICKS],
     output:
         expand(RESULTS / "metrics/{table}.csv", table=TABLES),
-    params:
-        options=settings("discount", "rollout_steps")
-        + " "
-        + settings("env_options", section=READINGS),
-        folder=RESULTS / "metrics",
     log:
         LOGS / "metrics.log",
     benchmark:
@@ -109,6 +105,9 @@ rule metrics:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        options=options("discount", "rollout_steps", "readings.env_options"),
+        folder=RESULTS / "metrics",
     shell:
         "python -m ictd.steps.metrics --weights {input.weights} --evaluations {input.evaluations}"
         " --baselines {input.baselines} {params.options} --output {params.folder} > {log} 2>&1"

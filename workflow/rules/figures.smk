@@ -1,38 +1,11 @@
 # The paper's figures, a rule each, and the learning curves.
-def of_cells(folder, vary):
-    """Files of the cells that a figure shows."""
-    return [RESULTS / folder / f"{cell}.npz" for cell in cells(config, vary)]
-
-
-def baselines_of(vary):
-    """Baselines' files for the cells that a figure shows."""
-    return [
-        RESULTS / f"baselines/{states}-{depth}.npz"
-        for states, depth in dict.fromkeys(
-            (cell.states, cell.depth) for cell in cells(config, vary)
-        )
-    ]
-
-
-def figure(name, label):
-    """PNG, which Snakemake's report shows, and SVG of a figure."""
-    png = report(
-        RESULTS / f"figures/{name}.png",
-        caption=f"../../report/captions/{name}.rst",
-        category="Figures",
-        labels={"figure": label},
-    )
-    return [png, RESULTS / f"figures/{name}.svg"]
-
-
 rule figure_1:
     input:
         evaluations=of_cells("evaluation", "main"),
         baselines=baselines_of("main"),
     output:
-        figure("figure_01", "1: MSVE"),
-    params:
-        vary="main",
+        png=png("figure_01", "1: MSVE"),
+        svg=svg("figure_01"),
     log:
         LOGS / "figure_1.log",
     benchmark:
@@ -43,18 +16,19 @@ rule figure_1:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        vary="main",
     shell:
         "python -m ictd.steps.plot_curves --vary {params.vary} --evaluations {input.evaluations}"
-        " --baselines {input.baselines} --output {output[0]} > {log} 2>&1"
+        " --baselines {input.baselines} --output {output.png} > {log} 2>&1"
 
 
 rule figure_2:
     input:
         of_cells("weights", "main"),
     output:
-        figure("figure_02", "2: mean P and Q"),
-    params:
-        vary="main",
+        png=png("figure_02", "2: mean P and Q"),
+        svg=svg("figure_02"),
     log:
         LOGS / "figure_2.log",
     benchmark:
@@ -65,16 +39,17 @@ rule figure_2:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        vary="main",
     shell:
         "python -m ictd.steps.plot_weights --vary {params.vary} --weights {input}"
-        " --output {output[0]} > {log} 2>&1"
+        " --output {output.png} > {log} 2>&1"
 
 
 rule figure_3:
     output:
-        figure("figure_03", "3: Boyan's chain"),
-    params:
-        options=options(env="boyan", states=6, env_options=env_options("boyan"), layout="line"),
+        png=png("figure_03", "3: Boyan's chain"),
+        svg=svg("figure_03"),
     log:
         LOGS / "figure_3.log",
     benchmark:
@@ -85,21 +60,24 @@ rule figure_3:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        options=options(env="boyan", states=6, env_options=env_options("boyan"), layout="line"),
     shell:
-        "python -m ictd.steps.plot_environment {params.options} --output {output[0]} > {log} 2>&1"
+        "python -m ictd.steps.plot_environment {params.options} --output {output.png} > {log} 2>&1"
 
 
 use rule figure_2 as figure_4 with:
     input:
         of_cells("weights", "depths"),
     output:
-        figure("figure_04", "4: mean P and Q by depth"),
-    params:
-        vary="depths",
+        png=png("figure_04", "4: mean P and Q by depth"),
+        svg=svg("figure_04"),
     log:
         LOGS / "figure_4.log",
     benchmark:
         BENCHMARKS / "figure_4.tsv"
+    params:
+        vary="depths",
 
 
 use rule figure_1 as figure_5 with:
@@ -107,26 +85,28 @@ use rule figure_1 as figure_5 with:
         evaluations=of_cells("evaluation", "depths"),
         baselines=baselines_of("depths"),
     output:
-        figure("figure_05", "5: MSVE by depth"),
-    params:
-        vary="depths",
+        png=png("figure_05", "5: MSVE by depth"),
+        svg=svg("figure_05"),
     log:
         LOGS / "figure_5.log",
     benchmark:
         BENCHMARKS / "figure_5.tsv"
+    params:
+        vary="depths",
 
 
 use rule figure_2 as figure_6 with:
     input:
         of_cells("weights", "states"),
     output:
-        figure("figure_06", "6: mean P and Q by number of states"),
-    params:
-        vary="states",
+        png=png("figure_06", "6: mean P and Q by number of states"),
+        svg=svg("figure_06"),
     log:
         LOGS / "figure_6.log",
     benchmark:
         BENCHMARKS / "figure_6.tsv"
+    params:
+        vary="states",
 
 
 use rule figure_1 as figure_7 with:
@@ -134,37 +114,40 @@ use rule figure_1 as figure_7 with:
         evaluations=of_cells("evaluation", "states"),
         baselines=baselines_of("states"),
     output:
-        figure("figure_07", "7: MSVE by number of states"),
-    params:
-        vary="states",
+        png=png("figure_07", "7: MSVE by number of states"),
+        svg=svg("figure_07"),
     log:
         LOGS / "figure_7.log",
     benchmark:
         BENCHMARKS / "figure_7.tsv"
+    params:
+        vary="states",
 
 
 use rule figure_3 as figure_8 with:
     output:
-        figure("figure_08", "8: Loop"),
-    params:
-        options=options(env="loop", states=6, env_options=env_options("loop"), layout="circle"),
+        png=png("figure_08", "8: Loop"),
+        svg=svg("figure_08"),
     log:
         LOGS / "figure_8.log",
     benchmark:
         BENCHMARKS / "figure_8.tsv"
+    params:
+        options=options(env="loop", states=6, env_options=env_options("loop"), layout="circle"),
 
 
 use rule figure_2 as figure_9 with:
     input:
         of_cells("weights", "envs"),
     output:
-        figure("figure_09", "9: mean P and Q from Loop"),
-    params:
-        vary="envs",
+        png=png("figure_09", "9: mean P and Q from Loop"),
+        svg=svg("figure_09"),
     log:
         LOGS / "figure_9.log",
     benchmark:
         BENCHMARKS / "figure_9.tsv"
+    params:
+        vary="envs",
 
 
 use rule figure_1 as figure_10 with:
@@ -172,20 +155,22 @@ use rule figure_1 as figure_10 with:
         evaluations=of_cells("evaluation", "envs"),
         baselines=baselines_of("envs"),
     output:
-        figure("figure_10", "10: MSVE from Loop"),
-    params:
-        vary="envs",
+        png=png("figure_10", "10: MSVE from Loop"),
+        svg=svg("figure_10"),
     log:
         LOGS / "figure_10.log",
     benchmark:
         BENCHMARKS / "figure_10.tsv"
+    params:
+        vary="envs",
 
 
 rule figure_learning:
     input:
         expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
     output:
-        figure("learning", "learning curves"),
+        png=png("learning", "learning curves"),
+        svg=svg("learning"),
     log:
         LOGS / "figure_learning.log",
     benchmark:
@@ -197,7 +182,7 @@ rule figure_learning:
         mem_mb=1000,
         runtime=10,
     shell:
-        "python -m ictd.steps.plot_learning --weights {input} --output {output[0]} > {log} 2>&1"
+        "python -m ictd.steps.plot_learning --weights {input} --output {output.png} > {log} 2>&1"
 
 
 # Figures of a study that the configuration does not vary are left out.

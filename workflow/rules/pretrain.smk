@@ -5,10 +5,6 @@ rule pretrain:
         unrolls=RESULTS / "unrolls/{env}-{states}/{seeds}.npz",
     output:
         RESULTS / f"runs/{CELL}/{{seeds}}.npz",
-    params:
-        options=settings("discount", "learning_rate", "engine", "snapshots")
-        + " "
-        + settings("initial_gain", "attention_scale", section=READINGS),
     log:
         LOGS / f"pretrain/{CELL}/{{seeds}}.log",
     benchmark:
@@ -19,6 +15,15 @@ rule pretrain:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        options=options(
+            "discount",
+            "learning_rate",
+            "engine",
+            "snapshots",
+            "readings.initial_gain",
+            "readings.attention_scale",
+        ),
     shell:
         "python -m ictd.steps.pretrain --algo {wildcards.algo} --env {wildcards.env}"
         " --states {wildcards.states} --depth {wildcards.depth} {params.options}"

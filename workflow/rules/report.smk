@@ -1,25 +1,9 @@
 # Claims, tables for readers, and the report.
-def table(name):
-    """HTML table that Snakemake's report shows."""
-    return report(
-        RESULTS / f"tables/{name}.html",
-        caption=f"../../report/captions/{name}.rst",
-        category="Tables",
-        labels={"table": name.replace("_", " ")},
-    )
-
-
 rule claims:
     input:
         [RESULTS / f"metrics/{name}.csv" for name in TABLES if name != "learning"],
     output:
         RESULTS / "claims.json",
-    params:
-        options=options(
-            env=config["envs"][0],
-            states=config["states"][0],
-            depth=config["depths"][0],
-        ),
     log:
         LOGS / "claims.log",
     benchmark:
@@ -30,17 +14,18 @@ rule claims:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        options=options(
+            env=config["envs"][0],
+            states=config["states"][0],
+            depth=config["depths"][0],
+        ),
     shell:
-        "python -m ictd.steps.claims --tables {input} {params.options} --output {output}"
-        " > {log} 2>&1"
+        "python -m ictd.steps.claims --tables {input} {params.options} --output {output}" " > {log} 2>&1"
 
 
 # What results depend on; how the work is cut into jobs is left out.
-SETTINGS = {
-    key: value
-    for key, value in config.items()
-    if key not in ("seeds_per_job", "results")
-}
+SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}
 PAGES = "claims claims_all msve mean_weights agreement settings readings".split()
 
 
@@ -49,14 +34,10 @@ rule summaries:
         claims=RESULTS / "claims.json",
         schema=SCHEMA_FILE,
         tables=[
-            RESULTS / f"metrics/{name}.csv"
-            for name in ("msve", "baselines", "mean_weights", "agreement")
+            RESULTS / f"metrics/{name}.csv" for name in ("msve", "baselines", "mean_weights", "agreement")
         ],
     output:
-        [table(name) for name in PAGES],
-    params:
-        options=options(settings=SETTINGS),
-        folder=RESULTS / "tables",
+        [page(name) for name in PAGES],
     log:
         LOGS / "summaries.log",
     benchmark:
@@ -67,13 +48,14 @@ rule summaries:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        options=options(settings=SETTINGS),
+        folder=RESULTS / "tables",
     shell:
         "python -m ictd.steps.summaries --claims {input.claims} --tables {input.tables}"
         " --schema {input.schema} {params.options} --output {params.folder} > {log} 2>&1"
 
 
-SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
-YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
 TIMED = [
     BENCHMARKS / f"{rule}/{env}-{states}/{seeds}.tsv"
     for rule in ("tasks", "unrolls")
@@ -95,9 +77,7 @@ rule compute:
         TIMED,
     output:
         csv=RESULTS / "metrics/compute.csv",
-        html=table("compute"),
-    params:
-        folder=BENCHMARKS,
+        html=page("compute"),
     log:
         LOGS / "compute.log",
     benchmark:
@@ -108,6 +88,8 @@ rule compute:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        folder=BENCHMARKS,
     shell:
         "python -m ictd.steps.compute --folder {params.folder} --benchmarks {input}"
         " --table {output.csv} --page {output.html} > {log} 2>&1"
@@ -121,10 +103,6 @@ rule notebook:
         figures=FIGURES,
     output:
         RESULTS / "report.ipynb",
-    params:
-        captions=ROOT / "report/captions",
-        figures=" ".join(SHOWN),
-        folder=RESULTS,
     log:
         LOGS / "notebook.log",
     benchmark:
@@ -135,6 +113,10 @@ rule notebook:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        captions=ROOT / "report/captions",
+        figures=" ".join(SHOWN),
+        folder=RESULTS,
     shell:
         "papermill {input.notebook} {output} --kernel python3 --no-progress-bar"
         " -p results {params.folder} -p captions {params.captions} -p figures '{params.figures}'"
@@ -147,12 +129,10 @@ rule page:
     output:
         report(
             RESULTS / "report.html",
-            caption="../../report/captions/report.rst",
+            caption=f"{CAPTIONS}/report.rst",
             category="Report",
             labels={"report": "all results"},
         ),
-    params:
-        title="In-context TD: claims and results",
     log:
         LOGS / "page.log",
     benchmark:
@@ -163,6 +143,8 @@ rule page:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        title="In-context TD: claims and results",
     shell:
         "python -m ictd.steps.page --title {params.title:q} --notebook {input} --output {output}"
         " > {log} 2>&1"

@@ -5,10 +5,6 @@ SIMULATED = "{env}-{states}/{seeds}"
 rule tasks:
     output:
         RESULTS / f"tasks/{SIMULATED}.npz",
-    params:
-        options=lambda wildcards: settings("tasks", "discount")
-        + " "
-        + options(env_options=env_options(wildcards.env)),
     log:
         LOGS / f"tasks/{SIMULATED}.log",
     benchmark:
@@ -19,6 +15,8 @@ rule tasks:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        options=lambda wildcards: options("tasks", "discount", env_options=env_options(wildcards.env)),
     shell:
         "python -m ictd.steps.tasks --env {wildcards.env} --states {wildcards.states}"
         " --seeds {wildcards.seeds} {params.options} --output {output} > {log} 2>&1"
@@ -29,8 +27,6 @@ rule unrolls:
         RESULTS / f"tasks/{SIMULATED}.npz",
     output:
         RESULTS / f"unrolls/{SIMULATED}.npz",
-    params:
-        options=settings("batch_size", "discount", "rollout_steps"),
     log:
         LOGS / f"unrolls/{SIMULATED}.log",
     benchmark:
@@ -41,6 +37,8 @@ rule unrolls:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        options=options("batch_size", "discount", "rollout_steps"),
     shell:
         "python -m ictd.steps.unrolls --env {wildcards.env} --states {wildcards.states}"
         " {params.options} --tasks {input} --output {output} > {log} 2>&1"

@@ -1,7 +1,7 @@
 """The work of each rule, as a command: ``python -m ictd.steps.NAME --option value ...``.
 
-A step's ``main`` reads files, calls the library and writes files.  Its options are its parameters, and every one must be
-given, so that a command line says all that its result depends on.
+A step's ``main`` reads files, calls the library and writes files.  Its options are its parameters, and every one must
+be given, so that a command line says all that its result depends on.
 """
 
 import argparse

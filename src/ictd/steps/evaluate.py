@@ -31,9 +31,7 @@ def main(
     seeds, tasks_seen, u, A, online_msve = join_arrays(runs, "seeds", "tasks_seen", "u", "A", "online_msve")
     sampled, enumerated = [], []
     for i, seed in enumerate(seeds):
-        data = validation_set(
-            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
-        )
+        data = validation_set(int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
         model = LinearTransformer(Weights(u[i, -1], A[i, -1]), depth, attention_scale == "context_length")
         sampled.append(transformer_msve(model, data, context_lengths))
         enumerated.append(enumerated_msve(model, data))
