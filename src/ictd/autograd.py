@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from ictd.mrp import Tasks
-from ictd.prompts import enumerated_prompts
+from ictd.prompts import enumerated_context, prompts_of
 from ictd.sampling import Unrolls
 from ictd.transformer import LinearTransformer
 
@@ -22,7 +22,8 @@ class AutogradEngine:
         """One update per task; returns the estimates (N, n) made just before each update."""
         estimates = np.empty_like(tasks.reward)
         for i in range(len(tasks)):
-            prompts = torch.from_numpy(enumerated_prompts(tasks.transition[i], tasks.reward[i], self.discount))
+            context = enumerated_context(tasks.transition[i], tasks.reward[i], self.discount)
+            prompts = torch.from_numpy(prompts_of(context))
             state, following, mean_return = batch_of(unrolls, i)
             reward = torch.from_numpy(tasks.reward[i])[state]
             estimate = self.model(prompts[state])

@@ -90,7 +90,7 @@ def _evaluation_claims(msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Ite
         trends = rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float))
         yield Claim(
             f"msve_falls/{setting}", section, setting, "The MSVE falls as the context gets longer.",
-            "upper end of the 95% bootstrap interval of the mean rank correlation, over trials, of MSVE and context length",
+            "upper end of the 95% bootstrap interval of the rank correlation, over trials, of MSVE and context length",
             bootstrap_interval(trends)[1], "<", 0.0,
         )  # fmt: skip
         zero = baselines.query("method == 'zero' and states == @states and depth == @depth")
@@ -101,7 +101,7 @@ def _evaluation_claims(msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Ite
             f"beats_zero/{setting}", section, setting,
             "The pretrained Transformer performs in-context policy evaluation: with the longest context it beats"
             " predicting zero (our test of the paper's words).",
-            "upper end of the 95% bootstrap interval of the mean, over trials, log10 ratio of its MSVE to that of zero",
+            "upper end of the 95% bootstrap interval of the log10 ratio, over trials, of its MSVE to that of zero",
             bootstrap_interval(ratios)[1], "<", 0.0,
         )  # fmt: skip
 
@@ -118,7 +118,7 @@ def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> I
 
         yield claim(
             "pattern", "The pattern of theta^TD emerges in the mean parameters.",
-            "squared cosine of the mean A to that of theta^TD", row.cosine**2, ">", HALF,
+            "squared cosine of the mean A to that of theta^TD, zero if negative", max(0, row.cosine) ** 2, ">", HALF,
         )  # fmt: skip
         for block, sign in (("A11", "-I"), ("A12", "I")):
             yield claim(

@@ -4,25 +4,28 @@ import numpy as np
 import torch
 
 from ictd import estimators
-from ictd.prompts import enumerated_prompts, sampled_prompts
+from ictd.prompts import enumerated_context, joint_prompt, sampled_context
 from ictd.transformer import LinearTransformer
 from ictd.validation import Validation, batch_td_msve
 from ictd.weights import Weights, theta_td
 
 
 @torch.no_grad()
+def estimates(model: LinearTransformer, context: np.ndarray) -> np.ndarray:
+    """The Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m)."""
+    states = (context.shape[-2] - 1) // 2
+    return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()
+
+
 def transformer_msve(model: LinearTransformer, data: Validation, lengths: list[int]) -> np.ndarray:
-    """MSVE (lengths, k) of the Transformer on sampled contexts, one prompt for each task and query state."""
-    reward, discount = data.tasks.reward, data.discount
-    prompts = (sampled_prompts(data.paths[:, : length + 1], reward, discount) for length in lengths)
-    return np.stack([data.error(model(torch.from_numpy(prompt)).numpy()) for prompt in prompts])
+    """MSVE (lengths, k) of the Transformer on sampled contexts."""
+    contexts = [sampled_context(data.paths[:, : m + 1], data.tasks.reward, data.discount) for m in lengths]
+    return np.stack([data.error(estimates(model, context)) for context in contexts])
 
 
-@torch.no_grad()
 def enumerated_msve(model: LinearTransformer, data: Validation) -> np.ndarray:
-    """MSVE (k,) of the Transformer on the prompts it was trained with, eq. (Z0 redef)."""
-    prompts = enumerated_prompts(data.tasks.transition, data.tasks.reward, data.discount)
-    return data.error(model(torch.from_numpy(prompts)).numpy())
+    """MSVE (k,) of the Transformer on the contexts it was trained with, eq. (Z0 redef)."""
+    return data.error(estimates(model, enumerated_context(data.tasks.transition, data.tasks.reward, data.discount)))
 
 
 def baseline_msve(

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def enumerated_prompts(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """Z_0 of eq. (Z0 redef) for every query state: all states, expected next features, rewards.
+def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
+    """Context of eq. (Z0 redef): all states, expected next features, rewards.
 
     Parameters
     ----------
@@ -14,16 +14,14 @@ def enumerated_prompts(transition: np.ndarray, reward: np.ndarray, discount: flo
 
     Returns
     -------
-    (..., n, 2n+1, n+1) array; entry [..., s, :, :] has s as its query
+    (..., 2n+1, n) array
     """
-    states = reward.shape[-1]
-    features = np.broadcast_to(np.eye(states), transition.shape)
-    context = [features, discount * np.swapaxes(transition, -1, -2), reward[..., None, :]]
-    return _add_queries(np.concatenate(context, axis=-2), states)
+    features = np.broadcast_to(np.eye(reward.shape[-1]), transition.shape)
+    return np.concatenate([features, discount * np.swapaxes(transition, -1, -2), reward[..., None, :]], axis=-2)
 
 
-def sampled_prompts(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """Z(i, m, s) of section "In-Context Policy Evaluation Verification" for every query state s.
+def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
+    """Context C(i, m) of section "In-Context Policy Evaluation Verification".
 
     Parameters
     ----------
@@ -35,19 +33,32 @@ def sampled_prompts(paths: np.ndarray, reward: np.ndarray, discount: float) -> n
 
     Returns
     -------
+    (..., 2n+1, m) array
+    """
+    features = np.swapaxes(np.eye(reward.shape[-1])[paths], -1, -2)
+    rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
+    return np.concatenate([features[..., :-1], discount * features[..., 1:], rewards[..., None, :]], axis=-2)
+
+
+def query_columns(states: int) -> np.ndarray:
+    """Columns [phi(s); 0; 0] of all query states, (2n+1, n)."""
+    return np.eye(2 * states + 1, states)
+
+
+def prompts_of(context: np.ndarray) -> np.ndarray:
+    """The n prompts of a context (..., 2n+1, m), one for each query state.
+
+    Returns
+    -------
     (..., n, 2n+1, m+1) array; entry [..., s, :, :] has s as its query
     """
-    states = reward.shape[-1]
-    features = np.swapaxes(np.eye(states)[paths], -1, -2)
-    rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
-    context = [features[..., :-1], discount * features[..., 1:], rewards[..., None, :]]
-    return _add_queries(np.concatenate(context, axis=-2), states)
+    states = (context.shape[-2] - 1) // 2
+    queries = query_columns(states).T[:, :, None]
+    repeated = np.repeat(context[..., None, :, :], states, axis=-3)
+    return np.concatenate([repeated, np.broadcast_to(queries, (*repeated.shape[:-1], 1))], axis=-1)
 
 
-def _add_queries(context: np.ndarray, states: int) -> np.ndarray:
-    """Put behind a context (..., 2n+1, m) the column [phi(s); 0; 0], for each s."""
-    *leading, rows, length = context.shape
-    prompts = np.zeros((*leading, states, rows, length + 1))
-    prompts[..., :length] = context[..., None, :, :]
-    prompts[..., np.arange(states), np.arange(states), length] = 1
-    return prompts
+def joint_prompt(context: np.ndarray) -> np.ndarray:
+    """One prompt (..., 2n+1, m+n) with all n query states behind a context (..., 2n+1, m)."""
+    queries = query_columns((context.shape[-2] - 1) // 2)
+    return np.concatenate([context, np.broadcast_to(queries, (*context.shape[:-2], *queries.shape))], axis=-1)

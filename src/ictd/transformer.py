@@ -45,23 +45,35 @@ class LinearTransformer(torch.nn.Module):
         """Q = [A, 0; 0, 0]."""
         return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
 
-    def forward(self, prompt: torch.Tensor) -> torch.Tensor:
-        """Value estimates (...) of the queries of prompts (..., 2n+1, m+1).
+    def forward(self, prompt: torch.Tensor, queries: int | None = None) -> torch.Tensor:
+        """Value estimates of the queries of prompts.
+
+        Parameters
+        ----------
+        prompt : (..., 2n+1, m+1) tensor, or (..., 2n+1, m+k) with k queries
+        queries : int, optional
+            The number k of columns at the end that M keeps out of the context. No column changes on account of a
+            query, so k queries in one prompt have the outputs that they have in k prompts.
+
+        Returns
+        -------
+        (...) tensor, or (..., k) when ``queries`` is given
 
         Raises
         ------
         ValueError
-            If the prompts do not have 2n+1 rows.
+            If the prompts do not have 2n+1 rows, or no context.
         """
-        prompt = torch.as_tensor(prompt)
-        if prompt.ndim < 2 or prompt.shape[-2] != self.u.shape[-1] + 1:
-            rows = self.u.shape[-1] + 1
-            raise ValueError(f"prompt has shape {tuple(prompt.shape)}; these weights need (..., {rows}, m + 1).")
-        P, Q, Z = self.P(), self.Q(), prompt
-        length = prompt.shape[-1] - 1
+        Z = torch.as_tensor(prompt)
+        rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1)
+        if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
+            raise ValueError(
+                f"prompt has shape {tuple(Z.shape)}; give (..., {rows}, m + {queries or 1}) with m above 0."
+            )
+        P, Q = self.P(), self.Q()
         scale = 1 / length if self.scaled else 1.0
         for _ in range(self.depth):
             # P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
             context = Z[..., :length]
             Z = Z + (scale * P @ (context @ context.mT) @ Q) @ Z
-        return -Z[..., -1, -1]
+        return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]

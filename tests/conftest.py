@@ -1,0 +1,38 @@
+"""A finished smoke run of the whole workflow, shared by the tests that look at its results."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "tests/smoke.yaml")
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what the workflow needs, with the compiled kernels, to an empty folder."""
+    for part in PARTS:
+        target = folder / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, target)
+        else:
+            shutil.copy2(ROOT / part, target)
+    return folder
+
+
+def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run the workflow of a folder at smoke size."""
+    command = [sys.executable, "-m", "snakemake", "--configfile", "tests/smoke.yaml", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory) -> Path:
+    """Folder of a finished smoke run on two cores."""
+    folder = copy_project(tmp_path_factory.mktemp("smoke"))
+    done = snakemake(folder, "--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return folder

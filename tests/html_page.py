@@ -1,0 +1,45 @@
+"""What a person would see of an HTML page, for the tests."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+
+class Page(HTMLParser):
+    """Headings, images, table rows, text, and anything that the page would load from elsewhere."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.headings, self.images, self.outside, self.text = [], [], [], ""
+        self._rows, self._open = [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        if tag == "img":
+            self.images.append(values.get("src", ""))
+        else:
+            self.outside += [values[key] for key in ("src", "href") if key in values and values[key][:1] != "#"]
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append("")
+        if tag == "tr":
+            self._rows.append([])
+        if tag == "td":
+            self._rows[-1].append("")
+        if tag not in ("img", "meta", "br", "link"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.text += data
+        inside = self._open[-1] if self._open else ""
+        if inside in ("h1", "h2", "h3"):
+            self.headings[-1] += data
+        if inside == "td":
+            self._rows[-1][-1] += data
+
+    def rows(self) -> list[list[str]]:
+        """Cells of all table rows."""
+        return [row for row in self._rows if row]

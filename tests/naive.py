@@ -1,0 +1,136 @@
+"""Slow, obvious versions of what the package computes fast."""
+
+import itertools
+
+import numpy as np
+
+from ictd import sampling
+
+
+def stationary(transition):
+    """Solve mu p = mu with the entries summing to one."""
+    n = len(transition)
+    system = np.vstack([transition.T - np.eye(n), np.ones(n)])
+    return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
+
+
+def truncated_value(transition, reward, discount, steps):
+    """Expected sum of the first ``steps`` discounted rewards."""
+    value, ahead = np.zeros(len(reward)), reward
+    for k in range(steps):
+        value = value + discount**k * ahead
+        ahead = transition @ ahead
+    return value
+
+
+def alias_probabilities(accept, successor):
+    """Distribution that one row of an alias table draws from."""
+    n = len(accept)
+    probability = np.zeros(n)
+    for column in range(n):
+        # Fractions 0, ..., accept - 1 of the 2^32 keep the column.
+        keep = int(accept[column]) / 2**32
+        probability[successor[column, 1]] += keep / n
+        probability[successor[column, 0]] += (1 - keep) / n
+    return probability
+
+
+def tables(tasks, i):
+    """Alias tables of one task."""
+    n = tasks.states
+    accept, successor = np.empty((n + 1, n), np.uint64), np.empty((n + 1, n, 2), np.uint8)
+    work = np.empty(n, np.int64), np.empty(n, np.int64)
+    sampling.fill_alias_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *work)
+    return accept, successor
+
+
+def step(state, bits, accept, successor):
+    """Next state: the column that the bits fall into, then itself or its alias."""
+    n = accept.shape[1]
+    column, fraction = divmod(int(bits) * n, 2**32)
+    return int(successor[state, column, 1 if fraction < int(accept[state, column]) else 0])
+
+
+def unroll(tasks, batch_size, discount, rollout_steps, rng):
+    """Algorithm 2's trajectories one step at a time, from the same random bits as the kernel."""
+    n = tasks.states
+    visits, transitions, returns = np.zeros((len(tasks), n)), np.zeros((len(tasks), n, n)), np.zeros((len(tasks), n))
+    bits = sampling.random_bits(rng, len(tasks), batch_size + 1 + (rollout_steps - 1) * batch_size)
+    for i in range(len(tasks)):
+        table = tables(tasks, i)
+        path = [n]
+        for t in range(batch_size + 1):
+            path.append(step(path[-1], bits[i, t], *table))
+        path = path[1:]
+        for t in range(batch_size):
+            visits[i, path[t]] += 1
+            transitions[i, path[t], path[t + 1]] += 1
+            state, total = path[t], tasks.reward[i, path[t]]
+            for k in range(1, rollout_steps):
+                state = step(state, bits[i, batch_size + 1 + (k - 1) * batch_size + t], *table)
+                total += discount**k * tasks.reward[i, state]
+            returns[i, path[t]] += total
+    return visits, transitions, returns
+
+
+def transformer(weights, depth, prompt, scaled=True):
+    """TF_L of one prompt, layer by layer, products in the paper's order."""
+    P, Q, Z = weights.P(), weights.Q(), prompt
+    m = prompt.shape[1] - 1
+    M = np.diag(np.append(np.ones(m), 0.0))
+    for _ in range(depth):
+        Z = Z + P @ Z @ M @ (Z.T @ Q @ Z) / (m if scaled else 1)
+    return -Z[-1, -1]
+
+
+def sampled_prompt(path, reward, discount, query):
+    """Z(i, m, s), column by column."""
+    n, m = len(reward), len(path) - 1
+    prompt = np.zeros((2 * n + 1, m + 1))
+    for t in range(m):
+        prompt[path[t], t] = 1
+        prompt[n + path[t + 1], t] = discount
+        prompt[-1, t] = reward[path[t]]
+    prompt[query, m] = 1
+    return prompt
+
+
+def enumerated_prompt(transition, reward, discount, query):
+    """Z_0 of eq. (Z0 redef), column by column."""
+    n = len(reward)
+    prompt = np.zeros((2 * n + 1, n + 1))
+    for s in range(n):
+        prompt[s, s] = 1
+        prompt[n : 2 * n, s] = discount * transition[s]
+        prompt[-1, s] = reward[s]
+    prompt[query, n] = 1
+    return prompt
+
+
+def batch_td(path, reward, discount, step_size, updates):
+    """Batch TD, sample by sample."""
+    w = np.zeros(len(reward))
+    for _ in range(updates):
+        change = np.zeros(len(reward))
+        for now, following in itertools.pairwise(path):
+            change[now] += reward[now] + discount * w[following] - w[now]
+        w = w + step_size * change / (len(path) - 1)
+    return w
+
+
+def lstd(path, reward, discount, ridge):
+    """LSTD, sample by sample."""
+    n = len(reward)
+    matrix, vector = ridge * np.eye(n), np.zeros(n)
+    for now, following in itertools.pairwise(path):
+        phi, ahead = np.eye(n)[now], np.eye(n)[following]
+        matrix += np.outer(phi, phi - discount * ahead)
+        vector += reward[now] * phi
+    return np.linalg.solve(matrix, vector)
+
+
+def rank_correlation(first, second):
+    """Spearman's correlation of two sequences without ties."""
+    place = {value: i for i, value in enumerate(sorted(first))}
+    other = {value: i for i, value in enumerate(sorted(second))}
+    return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]

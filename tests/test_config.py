@@ -1,0 +1,103 @@
+"""Checking the configuration, and the grid that it spans."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ictd.config import check_config
+from ictd.grid import Cell, cells, seed_groups
+
+ROOT = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+
+
+def changed(key, value):
+    config = copy.deepcopy(CONFIG)
+    section = config
+    *sections, last = key.split(".")
+    for name in sections:
+        section = section[name]
+    section[last] = value
+    return config
+
+
+def test_the_papers_grid():
+    check_config(CONFIG, SCHEMA)
+    settings = [("boyan", 5, 30), ("boyan", 5, 5), ("boyan", 5, 10), ("boyan", 5, 60)]
+    settings += [("boyan", 3, 30), ("boyan", 10, 30), ("loop", 5, 30)]
+    assert cells(CONFIG) == [Cell(algo, *setting) for setting in settings for algo in ("td", "mc")]
+    assert len(cells(CONFIG)) * CONFIG["seeds"] == 280
+    assert cells(CONFIG, "main") == cells(CONFIG)[:2]
+    assert cells(CONFIG, "depths") == cells(CONFIG)[2:8]
+    assert cells(changed("depths", [30]), "depths") == []
+
+
+def test_cell_names_go_both_ways():
+    for cell in cells(CONFIG):
+        assert Cell.parse(str(cell)) == cell
+
+
+@pytest.mark.parametrize(
+    ("seeds", "size", "groups"),
+    [(20, 20, ["0-19"]), (20, 8, ["0-7", "8-15", "16-19"]), (3, 1, ["0-0", "1-1", "2-2"]), (2, 9, ["0-1"])],
+)
+def test_seed_groups_cover_all_seeds_once(seeds, size, groups):
+    assert seed_groups({"seeds": seeds, "seeds_per_job": size}) == groups
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sedes", 3, "unknown key 'sedes'"),
+        ("evaluation.ridge", 3, "evaluation has an unknown key 'ridge'"),
+        ("discount", 1, "discount is 1; give less than 1"),
+        ("discount", -0.1, "discount is -0.1; give at least 0"),
+        ("discount", "high", "discount is 'high'; give a number"),
+        ("seeds", 0, "seeds is 0; give at least 1"),
+        ("seeds", 2.5, "seeds is 2.5; give an integer"),
+        ("seeds", True, "seeds is True; give an integer"),
+        ("tasks", -5, "tasks is -5; give at least 1"),
+        ("states", [5, 1], "states.1 is 1; give at least 2"),
+        ("states", [5, 5], "states is [5, 5]; give each value once"),
+        ("depths", [], "depths is []; give at least 1 value"),
+        ("depths", [-3], "depths.0 is -3; give at least 1"),
+        ("depths", 30, "depths is 30; give an array"),
+        ("algos", ["td", "sarsa"], "algos.1 is 'sarsa'; choose from td, mc"),
+        ("envs", ["boyan", "ring"], "envs names 'ring'; the environments are boyan, loop"),
+        ("readings.evaluation_env", "ring", "readings.evaluation_env names 'ring'"),
+        ("readings.env_options", {"ring": {}}, "readings.env_options names 'ring'"),
+        ("readings.attention_scale", "sqrt", "readings.attention_scale is 'sqrt'; choose from context_length, none"),
+        ("learning_rate", 0, "learning_rate is 0; give more than 0"),
+        ("evaluation.context_lengths", [0], "evaluation.context_lengths.0 is 0; give at least 1"),
+        ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
+        ("engine", "jax", "engine is 'jax'; choose from fused, autograd"),
+        ("results", "my results", "results is 'my results'; give a path without spaces or quotes"),
+    ],
+)
+def test_bad_values_are_named_in_one_sentence(key, value, message):
+    with pytest.raises(ValueError) as raised:
+        check_config(changed(key, value), SCHEMA)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_missing_keys_are_named():
+    config = copy.deepcopy(CONFIG)
+    del config["evaluation"]["tasks"]
+    with pytest.raises(ValueError, match="evaluation lacks key 'tasks'"):
+        check_config(config, SCHEMA)
+
+
+def test_every_key_is_described():
+    def undescribed(schema, name=""):
+        for key, about in schema["properties"].items():
+            if "properties" in about:
+                yield from undescribed(about, f"{name}{key}.")
+            elif "description" not in about:
+                yield name + key
+
+    allowed = {f"evaluation.step_sizes.{key}" for key in ("smallest", "largest", "number")}
+    assert set(undescribed(SCHEMA)) <= allowed

@@ -1,0 +1,153 @@
+"""The Transformer on prompts, the yardsticks beside it, and the evaluation."""
+
+import naive
+import numpy as np
+import pytest
+import torch
+from test_engines import larger_weights
+from tolerances import ROUNDING
+
+import ictd
+from ictd import estimators
+from ictd.evaluation import baseline_msve, enumerated_msve, transformer_msve
+from ictd.validation import batch_td_msve, tune_step_size, validation_set
+
+STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+
+
+def test_prompts_equal_those_written_column_by_column(data):
+    reward, transition = data.tasks.reward, data.tasks.transition
+    sampled = ictd.prompts_of(ictd.sampled_context(data.paths, reward, DISCOUNT))
+    enumerated = ictd.prompts_of(ictd.enumerated_context(transition, reward, DISCOUNT))
+    for i in range(5):
+        for s in range(STATES):
+            expected = naive.sampled_prompt(data.paths[i], reward[i], DISCOUNT, s)
+            np.testing.assert_array_equal(sampled[i, s], expected)
+            expected = naive.enumerated_prompt(transition[i], reward[i], DISCOUNT, s)
+            np.testing.assert_array_equal(enumerated[i, s], expected)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("depth", [1, 2, 9])
+def test_transformer_equals_naive_layers(data, depth, scaled):
+    weights = larger_weights(STATES)
+    model = ictd.LinearTransformer(weights, depth, scaled)
+    context = ictd.sampled_context(data.paths[:, :7], data.tasks.reward, DISCOUNT)
+    one_by_one = model(torch.from_numpy(ictd.prompts_of(context))).detach().numpy()
+    jointly = model(torch.from_numpy(ictd.joint_prompt(context)), queries=STATES).detach().numpy()
+    for i in range(5):
+        for s in range(STATES):
+            prompt = naive.sampled_prompt(data.paths[i, :7], data.tasks.reward[i], DISCOUNT, s)
+            expected = naive.transformer(weights, depth, prompt, scaled)
+            assert abs(one_by_one[i, s] - expected) <= ROUNDING * max(1, abs(expected))
+            assert abs(jointly[i, s] - expected) <= ROUNDING * max(1, abs(expected))
+
+
+def test_transformer_takes_weights_with_leading_axes(data):
+    several = [larger_weights(STATES, seed) for seed in range(3)]
+    stacked = ictd.Weights(np.stack([w.u for w in several]), np.stack([w.A for w in several]))
+    prompts = torch.from_numpy(ictd.prompts_of(ictd.sampled_context(data.paths[0], data.tasks.reward[0], DISCOUNT)))
+    together = ictd.LinearTransformer(stacked[:, None], 5)(prompts).detach().numpy()
+    for k, weights in enumerate(several):
+        alone = ictd.LinearTransformer(weights, 5)(prompts).detach().numpy()
+        np.testing.assert_allclose(together[k], alone, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("depth", [1, 7, 40])
+def test_theta_td_is_batch_td(data, depth):
+    theta = ictd.theta_td(STATES)
+    step_size = 1.3
+    model = ictd.LinearTransformer(ictd.Weights(theta.u, step_size * theta.A), depth)
+    context = ictd.sampled_context(data.paths, data.tasks.reward, DISCOUNT)
+    estimates = model(torch.from_numpy(ictd.joint_prompt(context)), queries=STATES).detach().numpy()
+    for i in range(5):
+        expected = naive.batch_td(data.paths[i], data.tasks.reward[i], DISCOUNT, step_size, depth)
+        np.testing.assert_allclose(estimates[i], expected, atol=ROUNDING)
+        fast = estimators.batch_td(data.context(max(LENGTHS)), DISCOUNT, step_size, depth)
+        np.testing.assert_allclose(fast[i], expected, atol=ROUNDING)
+
+
+def test_theta_td_on_enumerated_states_sums_the_series():
+    tasks = ictd.sample_tasks("loop", 6, 2, np.random.default_rng(0))
+    theta = ictd.theta_td(6)
+    context = ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)
+    # Undivided, as in the paper: w_L is the sum of the first L terms of (I - gamma P)^{-1} r (proof of Theorem 1).
+    model = ictd.LinearTransformer(theta, 12, scaled=False)
+    estimates = model(torch.from_numpy(ictd.joint_prompt(context)), queries=6).detach().numpy()
+    for i in range(2):
+        expected = naive.truncated_value(tasks.transition[i], tasks.reward[i], 0.9, 12)
+        np.testing.assert_allclose(estimates[i], expected, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+def test_lstd_equals_naive(data, ridge):
+    for length in LENGTHS:
+        fast = estimators.lstd(data.context(length), DISCOUNT, ridge)
+        for i in range(5):
+            expected = naive.lstd(data.paths[i, : length + 1], data.tasks.reward[i], DISCOUNT, ridge)
+            np.testing.assert_allclose(fast[i], expected, atol=ROUNDING * 1000)
+
+
+def test_msve_of_methods_by_direct_formulas(data):
+    weights, depth = larger_weights(STATES), 6
+    model = ictd.LinearTransformer(weights, depth)
+    sampled, enumerated = transformer_msve(model, data, LENGTHS), enumerated_msve(model, data)
+    beside = baseline_msve(data, depth, LENGTHS, 0.7, 0.1)
+    for j, length in enumerate(LENGTHS):
+        for i in range(5):
+            path, reward = data.paths[i, : length + 1], data.tasks.reward[i]
+            mu, v = data.tasks.stationary[i], data.value[i]
+            prompts = [naive.sampled_prompt(path, reward, DISCOUNT, s) for s in range(STATES)]
+            values = {
+                "sampled": [naive.transformer(weights, depth, prompt) for prompt in prompts],
+                "batch_td": naive.batch_td(path, reward, DISCOUNT, 0.7, depth),
+                "lstd": naive.lstd(path, reward, DISCOUNT, 0.1),
+                "zero": np.zeros(STATES),
+            }
+            expected = {name: (mu * (v - np.array(value)) ** 2).sum() for name, value in values.items()}
+            np.testing.assert_allclose(sampled[j, i], expected["sampled"], rtol=1e-9)
+            np.testing.assert_allclose(beside["theta_td"][j, i], expected["batch_td"], rtol=1e-9)
+            for name in ("batch_td", "lstd", "zero"):
+                np.testing.assert_allclose(beside[name][j, i], expected[name], rtol=1e-9)
+    prompts = [
+        naive.enumerated_prompt(data.tasks.transition[0], data.tasks.reward[0], DISCOUNT, s) for s in range(STATES)
+    ]
+    values = np.array([naive.transformer(weights, depth, prompt) for prompt in prompts])
+    expected = (data.tasks.stationary[0] * (data.value[0] - values) ** 2).sum()
+    np.testing.assert_allclose(enumerated[0], expected, rtol=1e-9)
+
+
+def test_step_size_is_the_best_of_those_offered(data):
+    sizes = np.array([0.1, 1.0, 30.0])
+    scores = tune_step_size(data, 20, LENGTHS, sizes)
+    contexts = [data.context(length) for length in LENGTHS]
+    expected = [batch_td_msve(data, 20, contexts, size).mean() for size in sizes]
+    np.testing.assert_allclose(scores, expected)
+    assert np.argmin(scores) == 1
+    assert tune_step_size(data, 3000, LENGTHS, np.array([30.0]))[0] == np.inf
+
+
+def test_all_models_of_a_seed_see_the_same_tasks(data):
+    again = validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+    assert again.paths.tobytes() == data.paths.tobytes()
+    other = validation_set(8, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+    assert (other.tasks.reward != data.tasks.reward).all()
+    tuning = validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan", "tuning")
+    assert (tuning.tasks.reward != data.tasks.reward).all()
+
+
+def test_bad_prompts_are_refused():
+    model = ictd.LinearTransformer(ictd.theta_td(3), 2)
+    with pytest.raises(ValueError, match=r"prompt has shape \(5, 4\)"):
+        model(torch.zeros(5, 4))
+    with pytest.raises(ValueError, match="m above 0"):
+        model(torch.zeros(7, 3), queries=3)
+    with pytest.raises(ValueError, match="depth is 0"):
+        ictd.LinearTransformer(ictd.theta_td(3), 0)
+    with pytest.raises(ValueError, match="ridge is 0"):
+        estimators.lstd(estimators.summarise(np.array([0, 1]), np.zeros(2)), 0.9, 0)

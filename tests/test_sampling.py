@@ -1,0 +1,96 @@
+"""Trajectories and sufficient statistics."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
+
+import ictd
+from ictd import sampling
+
+
+def generator(purpose="tests"):
+    return ictd.generator(3, "loop", 5, purpose)
+
+
+@pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 5), ("loop", 9), ("loop", 40)])
+def test_alias_tables_draw_from_the_given_distributions(env, states):
+    tasks = ictd.sample_tasks(env, states, 10, generator())
+    for i in range(len(tasks)):
+        accept, successor = naive.tables(tasks, i)
+        rows = np.vstack([tasks.transition[i], tasks.stationary[i]])
+        drawn = np.array([naive.alias_probabilities(accept[s], successor[s]) for s in range(states + 1)])
+        np.testing.assert_allclose(drawn, rows, atol=ALIAS)
+        assert (drawn[rows == 0] == 0).all()
+
+
+@pytest.mark.parametrize(("batch", "tau", "discount"), [(1, 1, 0.0), (7, 2, 0.5), (300, 5, 0.99), (4, 30, 0.9)])
+def test_unroll_equals_naive_loop(batch, tau, discount):
+    tasks = ictd.sample_tasks("loop", 5, 3, generator())
+    fast = ictd.unroll(tasks, batch, discount, tau, generator("unrolls"))
+    visits, transitions, returns = naive.unroll(tasks, batch, discount, tau, generator("unrolls"))
+    np.testing.assert_array_equal(fast.visits, visits)
+    np.testing.assert_array_equal(fast.transitions, transitions)
+    np.testing.assert_allclose(fast.returns, returns, atol=ROUNDING * 100)
+
+
+def test_unroll_does_not_depend_on_blocks(monkeypatch):
+    tasks = ictd.sample_tasks("boyan", 3, 50, generator())
+    whole = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
+    monkeypatch.setattr(sampling, "BLOCK", 7)
+    blocks = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
+    assert whole.returns.tobytes() == blocks.returns.tobytes()
+    assert whole.transitions.tobytes() == blocks.transitions.tobytes()
+
+
+def test_unrolled_statistics_have_the_right_means():
+    one = ictd.sample_tasks("loop", 5, 1, generator())
+    size, batch, discount, tau = 2000, 8, 0.8, 40
+    tasks = ictd.Tasks(*(np.repeat(array, size, axis=0) for array in (one.transition, one.reward, one.stationary)))
+    unrolls = ictd.unroll(tasks, batch, discount, tau, generator("unrolls"))
+    mu, p = one.stationary[0], one.transition[0]
+
+    def close(samples, expected):
+        error = samples.std(axis=0) / np.sqrt(size)
+        assert (np.abs(samples.mean(axis=0) - expected) <= STANDARD_ERRORS * error + ROUNDING).all()
+
+    close(unrolls.visits.astype(float), batch * mu)
+    close(unrolls.transitions.astype(float), batch * mu[:, None] * p)
+    close(unrolls.returns, batch * mu * naive.truncated_value(p, one.reward[0], discount, tau))
+
+
+def test_returns_of_a_batch_are_independent():
+    # With two states of values +1 and -1 that are left at random, returns of the same start state must not repeat.
+    tasks = ictd.Tasks(np.full((1, 2, 2), 0.5), np.array([[1.0, -1.0]]))
+    many = ictd.Tasks(*(np.repeat(a, 4000, axis=0) for a in (tasks.transition, tasks.reward, tasks.stationary)))
+    unrolls = ictd.unroll(many, 2, 0.5, 2, generator("unrolls"))
+    both = unrolls.returns[unrolls.visits[:, 0] == 2, 0]
+    # Two independent returns 1 +- 0.5: their sum is 1, 2 or 3 with probabilities 1/4, 1/2, 1/4.
+    shares = [(both == total).mean() for total in (1.0, 2.0, 3.0)]
+    np.testing.assert_allclose(shares, [0.25, 0.5, 0.25], atol=0.07)
+
+
+def test_sampled_paths_follow_the_chain():
+    tasks = ictd.sample_tasks("boyan", 4, 300, generator())
+    paths = ictd.sample_paths(tasks, 20, generator("paths"))
+    for i, path in enumerate(paths):
+        assert (tasks.transition[i, path[:-1], path[1:]] > 0).all()
+    start = np.bincount(paths[:, 0], minlength=4) / len(paths)
+    np.testing.assert_allclose(start, tasks.stationary.mean(axis=0), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: ictd.unroll(t, 0, 0.9, 10, generator()), "batch_size is 0"),
+        (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
+        (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
+        (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
+        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.ones((1, 2)), np.ones((1, 2))), "visits, transitions and returns"),
+        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.ones((1, 2, 2)), np.ones((1, 2))), "task 0 has transition counts"),
+        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.eye(2)[None], np.full((1, 2), np.nan)), "task 0 has a sum of"),
+    ],
+)
+def test_bad_unrolls_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ictd.sample_tasks("boyan", 3, 2, generator()))

@@ -1,0 +1,64 @@
+"""Result files and the command line of the steps."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ictd.html import table
+from ictd.storage import join_arrays, load_arrays, load_named, replacing, save_arrays
+
+
+def test_arrays_come_back_and_have_the_same_bytes(tmp_path):
+    arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([1, 2], np.uint8)}
+    save_arrays(tmp_path / "x/one.npz", **arrays)
+    os.utime(tmp_path / "x/one.npz", (0, 0))
+    save_arrays(tmp_path / "x/two.npz", **arrays)
+    assert (tmp_path / "x/one.npz").read_bytes() == (tmp_path / "x/two.npz").read_bytes()
+    loaded = load_named(tmp_path / "x/one.npz", "b", "a")
+    np.testing.assert_array_equal(loaded["a"], arrays["a"])
+    joined, _ = join_arrays([tmp_path / "x/one.npz", tmp_path / "x/two.npz"], "a", "b")
+    assert joined.shape == (4, 3)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_missing_damaged_and_foreign_files_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"gone\.npz is missing; run snakemake"):
+        load_arrays(tmp_path / "gone.npz", "a")
+    save_arrays(tmp_path / "whole.npz", a=np.arange(1000))
+    with pytest.raises(ValueError, match="has no array 'b'"):
+        load_arrays(tmp_path / "whole.npz", "b")
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:500])
+    with pytest.raises(ValueError, match=r"cut\.npz is damaged"):
+        load_arrays(tmp_path / "cut.npz", "a")
+    np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match=r"pickled\.npz is damaged"):
+        load_arrays(tmp_path / "pickled.npz", "a")
+
+
+def test_a_step_answers_bad_input_in_one_sentence(tmp_path):
+    command = [sys.executable, "-m", "ictd.steps.unrolls", "--env", "boyan", "--states", "3", "--batch-size", "4"]
+    command += ["--discount", "0.9", "--rollout-steps", "5", "--tasks", str(tmp_path / "gone.npz")]
+    done = subprocess.run([*command, "--output", str(tmp_path / "out.npz")], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == f"error: {tmp_path}/gone.npz is missing; run snakemake to make it.\n"
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_html_tables_escape_text():
+    import pandas as pd
+
+    made = table(pd.DataFrame({"<a>": ["x & y", "fails: <b>"], "number": [1.23456789, 2.0]}))
+    assert "&lt;a&gt;" in made and "x &amp; y" in made and '<td class="fails">fails: &lt;b&gt;</td>' in made
+    assert '<td class="number">1.235</td>' in made
