@@ -25,7 +25,7 @@ def copy_project(folder: Path) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     """Run the workflow of a folder at smoke size."""
-    command = [sys.executable, "-m", "snakemake", "--configfile", "tests/smoke.yaml", *arguments]
+    command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", "tests/smoke.yaml"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

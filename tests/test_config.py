@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ictd.config import check_config
+from ictd.config import check_config, numbers_from_text
 from ictd.grid import Cell, cells, seed_groups
 
 ROOT = Path(__file__).parents[1]
@@ -82,6 +82,12 @@ def test_bad_values_are_named_in_one_sentence(key, value, message):
         check_config(changed(key, value), SCHEMA)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_numbers_on_the_command_line_may_be_text():
+    given = {"depths": ["6", "30"], "discount": "0.5", "step": {"a": ["1e-3", "2.5"]}, "envs": ["boyan"], "empty": ""}
+    wanted = {"depths": [6, 30], "discount": 0.5, "step": {"a": ["1e-3", 2.5]}, "envs": ["boyan"], "empty": ""}
+    assert numbers_from_text(given) == wanted
 
 
 def test_missing_keys_are_named():

@@ -129,6 +129,12 @@ def test_snapshots_do_not_change_the_run():
     assert later.weights[0].A.tobytes() == early.A.tobytes()
 
 
+def test_snapshot_counts_end_with_all_tasks():
+    assert snapshot_counts(7, 1).tolist() == [7]
+    assert snapshot_counts(1000, 4).tolist() == [1, 10, 100, 1000]
+    assert snapshot_counts(3, 50).tolist() == [1, 2, 3]
+
+
 def test_pretraining_learns():
     tasks, unrolls, start = material("boyan", 3, 0.9, tasks=3000)
     history = ictd.pretrain_history(tasks, unrolls, "td", 10, 0.9, 1e-3, start.u, start.A)

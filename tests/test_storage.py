@@ -40,10 +40,10 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="has no array 'b'"):
         load_arrays(tmp_path / "whole.npz", "b")
     (tmp_path / "cut.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"cut\.npz is damaged"):
+    with pytest.raises(ValueError, match=r"cut\.npz cannot be used"):
         load_arrays(tmp_path / "cut.npz", "a")
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
-    with pytest.raises(ValueError, match=r"pickled\.npz is damaged"):
+    with pytest.raises(ValueError, match=r"pickled\.npz cannot be used"):
         load_arrays(tmp_path / "pickled.npz", "a")
 
 

@@ -132,8 +132,8 @@ def test_same_bytes_for_other_jobs_cores_and_grids(smoke, tmp_path, changes):
 def test_bad_config_stops_before_anything_runs(smoke, change, message):
     done = snakemake(smoke, "--cores", "1", "--dry-run", "--config", change)
     assert done.returncode != 0
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_single_seed_algo_and_setting_is_enough(tmp_path):

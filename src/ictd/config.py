@@ -1,8 +1,18 @@
 """Checking a configuration."""
 
 import jsonschema
+import yaml
 
 from ictd.environments import ENVIRONMENTS
+
+
+def numbers_from_text(value):
+    """A configuration with the numbers that Snakemake's --config leaves as text inside lists and mappings."""
+    if isinstance(value, dict):
+        return {key: numbers_from_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbers_from_text(item) for item in value]
+    return yaml.safe_load(value) if isinstance(value, str) and value else value
 
 
 def check_config(config: dict, schema: dict) -> None:

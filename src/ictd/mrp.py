@@ -63,7 +63,14 @@ class Tasks:
         return len(self.transition)
 
     def __getitem__(self, tasks: slice) -> "Tasks":
-        return Tasks(self.transition[tasks], self.reward[tasks], self.stationary[tasks])
+        return unchecked(Tasks, **{name: array[tasks] for name, array in vars(self).items()})
+
+
+def unchecked(kind: type, **fields):
+    """A dataclass object made without its checks, from fields that have passed them before."""
+    made = object.__new__(kind)
+    vars(made).update(fields)
+    return made
 
 
 def _refuse(name: str, bad: np.ndarray, what: str) -> None:

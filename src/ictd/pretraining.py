@@ -31,8 +31,8 @@ class History:
 
 
 def snapshot_counts(tasks: int, number: int) -> np.ndarray:
-    """At most ``number`` ascending task counts, log-spaced from 1 to ``tasks``, without repetition."""
-    return np.unique(np.geomspace(1, tasks, number).round().astype(np.int64))
+    """At most ``number`` ascending task counts, log-spaced up to ``tasks``, from 1 if there are several."""
+    return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))
 
 
 def pretrain_history(

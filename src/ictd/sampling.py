@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.mrp import Tasks
+from ictd.mrp import Tasks, unchecked
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
 BLOCK = 16
@@ -63,7 +63,7 @@ class Unrolls:
         return len(self.visits)
 
     def __getitem__(self, tasks: slice) -> "Unrolls":
-        return Unrolls(self.visits[tasks], self.transitions[tasks], self.returns[tasks])
+        return unchecked(Unrolls, **{name: array[tasks] for name, array in vars(self).items()})
 
 
 @njit(cache=True)

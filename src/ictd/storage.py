@@ -41,13 +41,14 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
+            missing = [name for name in names if name not in stored]
+            if missing:
+                raise ValueError(f"it has no array {missing[0]!r}")
             return [stored[name] for name in names]
     except FileNotFoundError:
         raise ValueError(f"{path} is missing; run snakemake to make it.") from None
-    except KeyError as error:
-        raise ValueError(f"{path} has no array {error}; delete it and run snakemake to make it anew.") from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it and run snakemake to make it anew.") from None
+        raise ValueError(f"{path} cannot be used: {error}; delete it and run snakemake to make it anew.") from None
 
 
 def load_named(path: str | Path, *names: str) -> dict[str, np.ndarray]:

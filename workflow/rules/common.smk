@@ -13,7 +13,7 @@ ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
 SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 
-from ictd.config import check_config
+from ictd.config import check_config, numbers_from_text
 from ictd.grid import cells, seed_groups
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
@@ -21,6 +21,7 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(SOURCE))}; ")
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
+config = numbers_from_text(config)
 try:
     check_config(config, yaml.safe_load(SCHEMA_FILE.read_text()))
 except ValueError as error:
