@@ -1,9 +1,18 @@
 """Checking a configuration."""
 
 import jsonschema
+import numpy as np
 import yaml
 
-from ictd.environments import ENVIRONMENTS
+from ictd.environments import ENVIRONMENTS, sample_tasks
+
+KINDS = {
+    "array": "a list, such as [a, b]",
+    "integer": "an integer",
+    "number": "a number",
+    "object": "keys with values",
+    "string": "a text",
+}
 
 
 def numbers_from_text(value):
@@ -38,6 +47,11 @@ def check_config(config: dict, schema: dict) -> None:
     for key, env in named:
         if env not in ENVIRONMENTS:
             raise ValueError(f"Config: {key} names {env!r}; the environments are {', '.join(ENVIRONMENTS)}.")
+    for env in dict.fromkeys(env for _, env in named):
+        try:
+            sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
+        except ValueError as error:
+            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {error}") from None
     sizes = config["evaluation"]["step_sizes"]
     smallest, largest = sizes["smallest"], sizes["largest"]
     if smallest > largest:
@@ -46,7 +60,8 @@ def check_config(config: dict, schema: dict) -> None:
 
 def _explain(error: jsonschema.ValidationError) -> str:
     """What is wrong, where, and what is allowed, as the inside of a sentence."""
-    key = ".".join(str(part) for part in error.absolute_path)
+    key = ".".join(part for part in error.absolute_path if isinstance(part, str))
+    place = next((f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)), "")
     found, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
         known = error.schema["properties"]
@@ -56,7 +71,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         missing = [name for name in allowed if name not in found]
         return f"{key + ' lacks' if key else 'there is no'} key {missing[0]!r}"
     wanted = {
-        "type": f"give {'an' if str(allowed)[0] in 'aeiou' else 'a'} {allowed}",
+        "type": f"give {KINDS.get(str(allowed), allowed)}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
         "minimum": f"give at least {allowed}",
         "maximum": f"give at most {allowed}",
@@ -64,6 +79,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "minItems": f"give at least {allowed} value(s)",
         "uniqueItems": "give each value once",
-        "pattern": "give a path without spaces or quotes",
+        "pattern": "give a folder, without spaces or quotes in its path",
     }
-    return f"{key} is {found!r}; {wanted.get(rule, error.message)}"
+    shown = "empty" if found is None else repr(found)
+    return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"

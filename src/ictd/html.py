@@ -1,16 +1,17 @@
 """Tables as HTML, and the page that a notebook becomes."""
 
 import html
+import math
 
 import pandas as pd
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.25; margin-top: 2em; }
 h1 { margin-top: 0; }
 img { max-width: 100%; height: auto; display: block; margin: 1rem auto; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: 0.3em 0.7em; border-bottom: 1px solid #ccc; }
+th, td { text-align: left; vertical-align: top; padding: 0.3em 0.5em; border-bottom: 1px solid #ccc; }
 td.number { text-align: right; white-space: nowrap; }
 .scroll { overflow-x: auto; }
 .fails { background: #fbe3d6; font-weight: bold; }
@@ -20,8 +21,8 @@ pre { white-space: pre-wrap; }
 
 
 def table(frame: pd.DataFrame) -> str:
-    """A data frame as an HTML table; numbers to four digits, and "fails" marked by colour and weight."""
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame.columns)
+    """A data frame as an HTML table; numbers to four digits, and texts that begin with "fails" marked."""
+    head = "".join(f"<th>{_text(str(name).replace('_', ' '))}</th>" for name in frame.columns)
     rows = ("".join(_cell(value) for value in row) for row in frame.itertuples(index=False))
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
@@ -29,11 +30,16 @@ def table(frame: pd.DataFrame) -> str:
 
 def _cell(value) -> str:
     if isinstance(value, float):
-        return f'<td class="number">{value:.4g}</td>'
+        shown = "" if math.isnan(value) else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return f'<td class="number">{shown}</td>'
     if isinstance(value, int):
         return f'<td class="number">{value}</td>'
-    text = html.escape(str(value))
-    return f'<td class="fails">{text}</td>' if text.startswith("fails") else f"<td>{text}</td>"
+    marked = ' class="fails"' if str(value).startswith("fails") else ""
+    return f"<td{marked}>{_text(str(value))}</td>"
+
+
+def _text(text: str) -> str:
+    return html.escape(text).replace("theta^TD", "&theta;<sup>TD</sup>")
 
 
 def page(title: str, body: str) -> str:

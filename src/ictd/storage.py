@@ -63,9 +63,9 @@ def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
 
 
 def save_table(path: str | Path, table) -> None:
-    """Write a pandas DataFrame as CSV, floats to 12 significant digits."""
+    """Write a pandas DataFrame as CSV, floats with all their digits."""
     with replacing(path) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.12g", lineterminator="\n")
+        table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def save_json(path: str | Path, value) -> None:

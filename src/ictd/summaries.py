@@ -7,6 +7,21 @@ import pandas as pd
 
 CELL = ["algo", "env", "states", "depth"]
 
+# The paper's table of hyperparameters and its hyperparameter study.
+PAPER_SETTINGS = {
+    "algos": '["td", "mc"]',
+    "envs": '["boyan", "loop"]',
+    "states": "[5, 3, 10]",
+    "depths": "[30, 5, 10, 60]",
+    "seeds": "20",
+    "tasks": "20000",
+    "discount": "0.9",
+    "batch_size": "64",
+    "rollout_steps": "200",
+    "learning_rate": "0.001",
+    "evaluation.tasks": "10",
+    "evaluation.context_lengths": json.dumps(list(range(5, 101, 5))),
+}
 # The paper's appendix, section "Compute Resources".
 PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
@@ -18,12 +33,13 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
         first = group.iloc[0]
         failed = group[group["verdict"] == "fails"]
         where = [f"{row.setting} ({row.value:.3g})" for row in failed.itertuples()]
+        where = where if len(group) > 1 else [f"{row.value:.3g}" for row in failed.itertuples()]
         rows.append(
             {
                 "claim": first["statement"],
                 "decided by": f"{first['statistic']} {first['relation']} {first['threshold']:g}",
                 "holds in": f"{len(group) - len(failed)} of {len(group)}",
-                "fails in": "fails: " + ", ".join(where) if where else "",
+                "where it fails": "fails: " + ", ".join(where) if where else "",
             }
         )
     return pd.DataFrame(rows)
@@ -37,15 +53,19 @@ def claims_listing(claims: list[dict]) -> pd.DataFrame:
     return frame[["id", "section", "statistic", "value", "threshold", "verdict"]]
 
 
-def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """Mean and median over trials of the MSVE at the shortest and the longest context, for cells and baselines."""
+def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
+    """Mean and median over trials of the MSVE at the shortest and the longest context, for cells and baselines, and of
+    the cells' MSVE on enumerated prompts."""
+    baselines = baselines[baselines["method"] != "batch_td"]
     without_depth = baselines["method"].isin(["lstd", "zero"])
     named = baselines.assign(algo=baselines["method"], env="", depth=baselines["depth"].mask(without_depth, 0))
     both = pd.concat([msve, named.drop_duplicates([*CELL, "seed", "context_length"])], ignore_index=True)
     ends = both[both["context_length"].isin([both["context_length"].min(), both["context_length"].max()])]
     table = ends.groupby([*CELL, "context_length"], sort=False)["msve"].agg(["mean", "median"]).unstack()
     table.columns = [f"{statistic}, context of {length}" for statistic, length in table.columns]
-    table = table.reset_index().rename(columns={"algo": "method"})
+    enumerated = weights.groupby(CELL)["enumerated_msve"].agg(["mean", "median"])
+    enumerated.columns = [f"{statistic}, enumerated prompt" for statistic in enumerated.columns]
+    table = table.join(enumerated).reset_index().rename(columns={"algo": "method"})
     return table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
 
 
@@ -55,18 +75,28 @@ def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
     return mean_weights[CELL + measures]
 
 
-def settings_table(settings: dict, schema: dict) -> pd.DataFrame:
-    """Configuration keys, nested ones with dots, with their values and what the schema says of them."""
+def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFrame:
+    """Configuration keys, nested ones with dots, with their values, the paper's, and what the schema says of them."""
     rows = []
     for key, value in settings.items():
         about = schema["properties"][key]
         if "properties" in about:
-            nested = settings_table(value, about).to_dict("records")
-            rows += [{**row, "key": f"{key}.{row['key']}"} for row in nested]
+            rows += settings_table(value, about, f"{section}{key}.").to_dict("records")
         else:
+            name = section + key
             shown = value if isinstance(value, str) else json.dumps(value)
-            rows.append({"key": key, "value": shown, "meaning": about.get("description", "")})
+            row = {"key": name, "value": shown, "paper": PAPER_SETTINGS.get(name, ""), "meaning": about["description"]}
+            rows.append(row)
     return pd.DataFrame(rows)
+
+
+def difference_from_paper(settings: dict, schema: dict) -> str:
+    """A sentence that says which settings are not the paper's."""
+    table = settings_table(settings, schema)
+    other = table[(table["paper"] != "") & (table["paper"] != table["value"])]["key"]
+    if other.empty:
+        return "The settings of this run are the paper's."
+    return f"The settings of this run are not the paper's: {', '.join(other)}; see Settings."
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
@@ -80,12 +110,17 @@ def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
     for rule, parts in benchmarks.items():
         jobs = pd.concat(parts).apply(pd.to_numeric, errors="coerce")
         rows.append([rule, str(len(jobs)), jobs["s"].sum(), jobs["cpu_time"].sum(), jobs["max_rss"].max()])
-    columns = ["rule", "jobs", "wall time (s)", "CPU time (s)", "memory (MiB)"]
+    columns = ["rule", "jobs", "time, summed over jobs (s)", "CPU time (s)", "peak memory (MiB)"]
     table = pd.DataFrame(rows, columns=columns)
-    total = ["all rules", str(table["jobs"].astype(int).sum()), *table[columns[2:4]].sum(), table[columns[4]].max()]
-    td, mc = PAPER_TD_MINUTES * 60.0, PAPER_MC_HOURS * 3600.0
+    total = [
+        "these rules together",
+        str(table["jobs"].astype(int).sum()),
+        *table[columns[2:4]].sum(),
+        table[columns[4]].max(),
+    ]
+    td, mc = PAPER_CORES * PAPER_TD_MINUTES * 60.0, PAPER_CORES * PAPER_MC_HOURS * 3600.0
     paper = [
-        [f"paper, multi-task TD on {PAPER_CORES} cores", "", td, td * PAPER_CORES, np.nan],
-        [f"paper, multi-task MC on {PAPER_CORES} cores", "", mc, mc * PAPER_CORES, np.nan],
+        [f"paper, multi-task TD, {PAPER_TD_MINUTES} minutes on {PAPER_CORES} cores", "", np.nan, td, np.nan],
+        [f"paper, multi-task MC, {PAPER_MC_HOURS} hours on {PAPER_CORES} cores", "", np.nan, mc, np.nan],
     ]
     return pd.concat([table, pd.DataFrame([total, *paper], columns=columns)], ignore_index=True)

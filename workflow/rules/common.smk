@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import yaml
-from snakemake.exceptions import WorkflowError
 
 # Relative, so that results can be carried to another place.
 ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
@@ -25,7 +24,7 @@ config = numbers_from_text(config)
 try:
     check_config(config, yaml.safe_load(SCHEMA_FILE.read_text()))
 except ValueError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"{error}")
 
 RESULTS = Path(config["results"])
 LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"

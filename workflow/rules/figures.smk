@@ -4,7 +4,7 @@ rule figure_1:
         evaluations=of_cells("evaluation", "main"),
         baselines=baselines_of("main"),
     output:
-        png=png("figure_01", "1: MSVE"),
+        png=png("figure_01", "01: MSVE"),
         svg=svg("figure_01"),
     log:
         LOGS / "figure_1.log",
@@ -27,7 +27,7 @@ rule figure_2:
     input:
         of_cells("weights", "main"),
     output:
-        png=png("figure_02", "2: mean P and Q"),
+        png=png("figure_02", "02: mean P and Q"),
         svg=svg("figure_02"),
     log:
         LOGS / "figure_2.log",
@@ -48,7 +48,7 @@ rule figure_2:
 
 rule figure_3:
     output:
-        png=png("figure_03", "3: Boyan's chain"),
+        png=png("figure_03", "03: Boyan's chain"),
         svg=svg("figure_03"),
     log:
         LOGS / "figure_3.log",
@@ -70,7 +70,7 @@ use rule figure_2 as figure_4 with:
     input:
         of_cells("weights", "depths"),
     output:
-        png=png("figure_04", "4: mean P and Q by depth"),
+        png=png("figure_04", "04: mean P and Q by depth"),
         svg=svg("figure_04"),
     log:
         LOGS / "figure_4.log",
@@ -85,7 +85,7 @@ use rule figure_1 as figure_5 with:
         evaluations=of_cells("evaluation", "depths"),
         baselines=baselines_of("depths"),
     output:
-        png=png("figure_05", "5: MSVE by depth"),
+        png=png("figure_05", "05: MSVE by depth"),
         svg=svg("figure_05"),
     log:
         LOGS / "figure_5.log",
@@ -99,7 +99,7 @@ use rule figure_2 as figure_6 with:
     input:
         of_cells("weights", "states"),
     output:
-        png=png("figure_06", "6: mean P and Q by number of states"),
+        png=png("figure_06", "06: mean P and Q by number of states"),
         svg=svg("figure_06"),
     log:
         LOGS / "figure_6.log",
@@ -114,7 +114,7 @@ use rule figure_1 as figure_7 with:
         evaluations=of_cells("evaluation", "states"),
         baselines=baselines_of("states"),
     output:
-        png=png("figure_07", "7: MSVE by number of states"),
+        png=png("figure_07", "07: MSVE by number of states"),
         svg=svg("figure_07"),
     log:
         LOGS / "figure_7.log",
@@ -126,7 +126,7 @@ use rule figure_1 as figure_7 with:
 
 use rule figure_3 as figure_8 with:
     output:
-        png=png("figure_08", "8: Loop"),
+        png=png("figure_08", "08: Loop"),
         svg=svg("figure_08"),
     log:
         LOGS / "figure_8.log",
@@ -140,7 +140,7 @@ use rule figure_2 as figure_9 with:
     input:
         of_cells("weights", "envs"),
     output:
-        png=png("figure_09", "9: mean P and Q from Loop"),
+        png=png("figure_09", "09: mean P and Q by environment"),
         svg=svg("figure_09"),
     log:
         LOGS / "figure_9.log",
@@ -155,7 +155,7 @@ use rule figure_1 as figure_10 with:
         evaluations=of_cells("evaluation", "envs"),
         baselines=baselines_of("envs"),
     output:
-        png=png("figure_10", "10: MSVE from Loop"),
+        png=png("figure_10", "10: MSVE by environment"),
         svg=svg("figure_10"),
     log:
         LOGS / "figure_10.log",

@@ -34,7 +34,8 @@ rule summaries:
         claims=RESULTS / "claims.json",
         schema=SCHEMA_FILE,
         tables=[
-            RESULTS / f"metrics/{name}.csv" for name in ("msve", "baselines", "mean_weights", "agreement")
+            RESULTS / f"metrics/{name}.csv"
+            for name in ("msve", "baselines", "weights", "mean_weights", "agreement")
         ],
     output:
         [page(name) for name in PAGES],

@@ -1,10 +1,12 @@
 """Curves of MSVE against context length (Figures 1, 5, 7 and 10), and of learning."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ictd.figures.style import COLOURS, NAMES, WIDTH
+from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, setting_title
 from ictd.grid import Cell
 from ictd.statistics import standard_error
 
@@ -28,9 +30,11 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
         for cell, result in evaluations.items():
             _draw_trials(axes, result["context_lengths"], result["msve"].mean(axis=-1), cell.algo)
             lengths = result["context_lengths"]
-        for method, dashes in (("theta_td", (5, 2)), ("lstd", (5, 2, 1, 2)), ("zero", (1, 2))):
+        for method, dashes in (("theta_td", (5, 2)), ("lstd", (5, 2, 1, 2)), ("zero", ())):
             mean = baselines[method].mean(axis=(0, 2))
-            axes.plot(lengths, mean, color=COLOURS[method], dashes=dashes, lw=1, label=NAMES[method])
+            axes.plot(
+                lengths, mean, color=COLOURS[method], ls=(0, dashes) if dashes else "-", lw=1, label=NAMES[method]
+            )
         axes.set(yscale="log", title=title, xlabel="context length")
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
@@ -59,19 +63,21 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
     """
     algos = list(dict.fromkeys(cell.algo for cell in runs))
     settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
-    shades = dict(zip(settings, plt.get_cmap("viridis")(np.linspace(0, 0.9, len(settings))), strict=True))
+    cycle = itertools.cycle(zip(LINES, ("-", "--", ":", "-.", "-", "--", ":"), strict=True))
+    looks = dict(zip(settings, cycle, strict=False))
     figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
     for cell, result in runs.items():
         column = grid[:, algos.index(cell.algo)]
-        style = {"color": shades[cell._replace(algo="")], "lw": 1.2}
-        label = f"{NAMES.get(cell.env, cell.env)}, $n={cell.states}$, $L={cell.depth}$"
+        colour, dashes = looks[cell._replace(algo="")]
+        style = {"color": colour, "ls": dashes, "lw": 1.2}
+        label = setting_title(cell, "main")
         column[0].plot(result["tasks_seen"], np.median(result["online_msve"], axis=0), label=label, **style)
         column[1].plot(result["tasks_seen"], np.median(result["cosine"], axis=0), **style)
     for axes, algo in zip(grid[0], algos, strict=True):
         axes.set(title=NAMES[algo], xscale="log", yscale="log")
     for axes in grid[1]:
         axes.set(xlabel="tasks seen")
-    grid[0, 0].set_ylabel("MSVE on the next tasks")
+    grid[0, 0].set_ylabel("MSVE, enumerated")
     grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
     return figure

@@ -26,7 +26,9 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
                 image = _draw_matrix(axes, matrix.mean(axis=0), weights[algo].states)
     for i, axes in enumerate(grid[0]):
         axes.set_title(f"{NAMES[algos[i // 2]]}: ${'PQ'[i % 2]}$")
-    figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
+    figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1]).set_label(
+        "entry over the largest absolute entry"
+    )
     return figure
 
 

@@ -13,7 +13,8 @@ from ictd.grid import Cell
 from ictd.storage import replacing
 
 # Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
-COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#56B4E9", "zero": "#555555"}
+COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
+LINES = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7")
 NAMES = {
     "td": "multi-task TD",
     "mc": "multi-task MC",
@@ -40,6 +41,11 @@ plt.rcParams.update(
 )
 
 
+def environment_name(env: str) -> str:
+    """Name of an environment in titles; one that is not listed gets its own name with a capital."""
+    return NAMES.get(env, env.capitalize())
+
+
 def save(figure: Figure, path: Path) -> None:
     """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
     for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
@@ -51,9 +57,9 @@ def save(figure: Figure, path: Path) -> None:
 def setting_title(cell: Cell, vary: str) -> str:
     """What sets a panel apart from the others of its figure, where these vary ``depths``, ``states`` or ``envs``."""
     titles = {
-        "main": f"{NAMES.get(cell.env, cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
+        "main": f"{environment_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
         "depths": f"$L = {cell.depth}$",
         "states": f"$n = {cell.states}$",
-        "envs": f"trained on {NAMES.get(cell.env, cell.env)}",
+        "envs": f"trained on {environment_name(cell.env)}",
     }
     return titles[vary]

@@ -20,15 +20,16 @@ def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output:
     frames = {
         "claims": summaries.claims_overview(decided),
         "claims_all": summaries.claims_listing(decided),
-        "msve": summaries.msve_summary(loaded["msve"], loaded["baselines"]),
+        "msve": summaries.msve_summary(loaded["msve"], loaded["baselines"], loaded["weights"]),
         "mean_weights": summaries.weights_summary(loaded["mean_weights"]),
         "agreement": loaded["agreement"],
         "settings": summaries.settings_table(settings, described),
-        "readings": summaries.settings_table(readings, described["properties"]["readings"]),
+        "readings": summaries.settings_table(readings, described["properties"]["readings"]).drop(columns="paper"),
     }
     for name, frame in frames.items():
         with replacing(output / f"{name}.html") as temporary:
-            temporary.write_text(html.page(name, html.table(frame)), encoding="utf-8")
+            note = f"<p>{summaries.difference_from_paper(settings, described)}</p>\n" if name == "settings" else ""
+            temporary.write_text(html.page(name, note + html.table(frame)), encoding="utf-8")
 
 
 if __name__ == "__main__":
