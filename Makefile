@@ -6,6 +6,7 @@ CORES ?= all
 VENV := .venv
 READY := $(VENV)/ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
 .PHONY: reproduce report test format benchmark environment clean
 
@@ -14,11 +15,11 @@ reproduce: $(READY)
 	@$(MAKE) --no-print-directory report
 
 report: $(READY)
-	@snakemake --report results/snakemake-report.html > results/logs/snakemake-report.log 2>&1 \
-	    || { cat results/logs/snakemake-report.log; exit 1; }
-	@echo "Results are in results/. Open in a browser:"
-	@echo "  results/report.html             claims, figures, tables"
-	@echo "  results/snakemake-report.html   the same by rule, with provenance"
+	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \
+	    || { cat $(RESULTS)/logs/snakemake-report.log; exit 1; }
+	@echo "Results are in $(RESULTS)/. Open in a browser:"
+	@echo "  $(RESULTS)/report.html             claims, figures, tables"
+	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 test: $(READY)
 	ruff check src tests
