@@ -66,7 +66,9 @@ def torch_hashes(version: str, folder: Path) -> list[str]:
         else:
             before = re.search(rf"sha256:(\w+) *\\?\n? *# {platform}", known)
             if not before:
-                sys.exit(f"error: no index at hand has {wanted} for {platform}; add the CPU index to pip's configuration.")
+                sys.exit(
+                    f"error: no index at hand has {wanted} for {platform}; add the CPU index to pip's configuration."
+                )
             hashes[platform] = before[1]
     return [f"--hash=sha256:{value}  # {platform}" for platform, value in hashes.items()]
 

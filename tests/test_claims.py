@@ -12,6 +12,7 @@ from ictd.claims import as_records, check_claims
 from ictd.grid import Cell
 from ictd.measures import agreement_measures, pattern_measures, remainder
 from ictd.statistics import bootstrap_interval, rank_correlation, ranks, standard_error
+from ictd.summaries import claims_listing, claims_overview, compute_table, msve_summary
 
 MAIN = ("boyan", 3, 4)
 
@@ -20,7 +21,7 @@ def test_measures_of_theta_td_itself():
     theta = ictd.theta_td(4)
     measures = pattern_measures(ictd.Weights(theta.u, 2.0 * theta.A))
     expected = {"cosine": 1, "cosine_top": 1, "cosine_A11": 1, "cosine_A12": 1, "alpha": 0.5, "diagonal_signs": 1}
-    expected |= {"energy_A11": 0.5, "energy_A12": 0.5, "energy_A21": 0, "energy_A22": 0, "noise_A21": 0, "largest_u": 0}
+    expected |= {"energy_A11": 0.5, "energy_A12": 0.5, "energy_A21": 0, "energy_A22": 0, "largest_u": 0}
     for name, value in expected.items():
         assert measures[name] == pytest.approx(value), name
 
@@ -31,7 +32,6 @@ def test_measures_tell_other_weights_apart():
     measures = pattern_measures(ictd.Weights(np.array([0.1, -0.7, 0, 0]), A))
     assert measures["diagonal_signs"] == 0.75
     assert measures["largest_u"] == 0.7
-    assert measures["noise_A21"] == pytest.approx(0.5 / np.mean([3, 1, 1, 1]))
     assert measures["cosine_A11"] == pytest.approx((-3 + 1) / np.sqrt(9 + 1) / np.sqrt(2))
     assert measures["energy_A21"] == pytest.approx(1 / (9 + 3 + 1))
 
@@ -59,6 +59,7 @@ def test_rank_correlation():
         assert value == pytest.approx(naive.rank_correlation(row, second))
     assert rank_correlation(np.ones(5), np.arange(5.0)) == 0
     np.testing.assert_array_equal(ranks(np.array([3.0, 1.0, 3.0])), [1.5, 0, 1.5])
+    assert rank_correlation(np.array([1.0, 2.0, np.nan]), np.arange(3.0)) == 1
 
 
 def test_bootstrap_interval_and_standard_error():
@@ -69,26 +70,51 @@ def test_bootstrap_interval_and_standard_error():
     assert low == pytest.approx(samples.mean() - width, abs=0.1 * width)
     assert high == pytest.approx(samples.mean() + width, abs=0.1 * width)
     assert bootstrap_interval(samples) == (low, high)
+    assert standard_error(np.array([5.0])) == 0
 
 
-def result_tables(A, msve, zero, u=None):
-    """Tables of one grid of two cells whose runs all have weights A (2n, 2n), and MSVEs (seeds, lengths)."""
+def result_tables(A, msve, zero, u=None, settings=(MAIN,)):
+    """Tables of a grid of cells, whose runs' weights have means A (2n, 2n) and u; MSVEs are (seeds, lengths).
+
+    Runs, algorithms and validation tasks all differ, so that taking one for another shows.
+    """
     seeds, lengths = np.arange(len(msve)), np.array([5, 10, 20])
     u = np.zeros(A.shape[-1]) if u is None else u
-    arrays = {"seeds": seeds, "u": np.tile(u, (len(seeds), 1)), "A": np.tile(A, (len(seeds), 1, 1))}
-    evaluation = {"seeds": seeds, "context_lengths": lengths, "msve": msve[..., None]}
-    evaluation["enumerated_msve"] = np.ones((len(seeds), 1))
-    runs = {Cell(algo, *MAIN): arrays for algo in ("td", "mc")}
+    apart = np.array([-0.1, 0.1, 0.0])[: len(seeds)]
+    arrays = {"seeds": seeds, "u": u + apart[:, None], "A": A * (1 + apart[:, None, None])}
+    other = {**arrays, "A": arrays["A"] + 0.02 * np.eye(len(A)) * (A != 0)}
+    spread = np.array([0.5, 0.7, 1.8])
+    evaluation = {"seeds": seeds, "context_lengths": lengths, "msve": msve[..., None] * spread}
+    evaluation["enumerated_msve"] = np.outer(seeds + 1.0, spread)
+    runs = {Cell(algo, *setting): arrays if algo == "td" else other for setting in settings for algo in ("td", "mc")}
     evaluations = {cell: evaluation for cell in runs}
-    beside = dict.fromkeys(("theta_td", "batch_td", "lstd", "zero"), np.full((len(seeds), 3, 1), zero))
+    same = np.full((len(seeds), 3, 3), float(zero)) * spread
+    beside = {
+        "seeds": seeds,
+        "context_lengths": lengths,
+        **dict.fromkeys(("theta_td", "batch_td", "lstd", "zero"), same),
+    }
     return {
         "msve": tables.msve_table(evaluations),
-        "baselines": tables.baselines_table({(3, 4): {"seeds": seeds, "context_lengths": lengths, **beside}}),
+        "baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
         "weights": tables.weights_table(runs, evaluations),
         "mean_weights": tables.mean_weights_table(runs),
         "agreement": tables.agreement_table(runs),
         "truncation": tables.truncation_table([("boyan", 3)], 0.9, 200, {}),
     }
+
+
+def test_tables_hold_means_over_tasks_and_seeds():
+    made = result_tables(PATTERN, FALLING, zero=9.0)
+    first = made["msve"].query("algo == 'td' and seed == 1 and context_length == 10")["msve"]
+    assert first.tolist() == [pytest.approx(3.0)]
+    assert made["baselines"]["msve"].to_numpy() == pytest.approx(9.0)
+    assert made["weights"].query("algo == 'mc'")["enumerated_msve"].tolist() == pytest.approx([1.0, 2.0, 3.0])
+    A = np.stack([PATTERN * 0.9, PATTERN * 1.1, PATTERN]).mean(axis=0)
+    assert made["mean_weights"]["alpha"][0] == pytest.approx((A * ictd.theta_td(3).A).sum() / 6 / 3)
+    mc = A + 0.02 * np.eye(6) * (PATTERN != 0)
+    expected = np.corrcoef(A.ravel(), mc.ravel())[0, 1]
+    assert made["agreement"]["correlation"][0] == pytest.approx(expected) and expected < 1 - 1e-6
 
 
 def verdicts(made):
@@ -110,11 +136,14 @@ def test_claims_hold_for_theta_td_and_falling_msve():
     ("changes", "fails"),
     [
         ({"msve": FALLING[:, ::-1]}, "msve_falls/td-boyan-3-4"),
+        ({"msve": np.array([[9, 4, 1], [1, 4, 9], [8, 3, 2.0]])}, "msve_falls/td-boyan-3-4"),
+        ({"msve": np.array([[1, 4, np.nan]] * 3)}, "msve_falls/td-boyan-3-4"),
+        ({"msve": np.array([[9, 4, 8], [9, 4, 1], [9, 4, 12.0]])}, "beats_zero/td-boyan-3-4"),
         ({"zero": 0.1}, "beats_zero/mc-boyan-3-4"),
         ({"A": -PATTERN}, "pattern/td-boyan-3-4"),
         ({"A": -PATTERN}, "signs/td-boyan-3-4"),
         ({"A": PATTERN[:, ::-1]}, "pattern_A11/td-boyan-3-4"),
-        ({"A": PATTERN + PATTERN[::-1]}, "pattern_A21/td-boyan-3-4"),
+        ({"A": PATTERN + 1.2 * PATTERN[::-1]}, "pattern_A21/td-boyan-3-4"),
         ({"A": PATTERN + np.nan}, "finite/td-boyan-3-4"),
         ({"A": PATTERN + np.nan}, "pattern/td-boyan-3-4"),
         ({"u": np.full(6, 0.3)}, "pattern_P/td-boyan-3-4"),
@@ -138,13 +167,61 @@ def test_claims_on_agreement_and_truncation_can_fail():
     assert decided["theta_td/3-4"] == "fails"
 
 
-def test_robustness_follows_from_the_cells():
+@pytest.mark.parametrize(
+    ("other", "name"), [(("boyan", 3, 2), "depth"), (("boyan", 4, 4), "states"), (("loop", 3, 4), "env")]
+)
+def test_robustness_follows_from_the_cells(other, name):
+    made = result_tables(PATTERN, FALLING, zero=9.0, settings=(MAIN, other))
+    assert verdicts(made)[f"robust_{name}/all"] == "holds"
+    there = (
+        (made["msve"]["env"] == other[0]) & (made["msve"]["states"] == other[1]) & (made["msve"]["depth"] == other[2])
+    )
+    rising = made["msve"]["msve"].mask(there, made["msve"]["context_length"].astype(float))
+    assert verdicts({**made, "msve": made["msve"].assign(msve=rising)})[f"robust_{name}/all"] == "fails"
+    cosine = made["mean_weights"]["cosine"].where(made["mean_weights"].index < 2, 0.5)
+    assert (
+        verdicts({**made, "mean_weights": made["mean_weights"].assign(cosine=cosine)})[f"robust_{name}/all"] == "fails"
+    )
+
+
+def test_one_bad_or_diverged_trial_is_not_consistent():
     made = result_tables(PATTERN, FALLING, zero=9.0)
-    other = {name: table.assign(depth=2) if "depth" in table else table for name, table in made.items()}
-    failing = other["msve"].assign(msve=lambda frame: frame["context_length"].astype(float))
-    both = {name: pd.concat([made[name], other[name]]) for name in made}
-    assert verdicts(both)["robust_depth/all"] == "holds"
-    assert verdicts({**both, "msve": pd.concat([made["msve"], failing])})["robust_depth/all"] == "fails"
+    for bad in (0.1, np.nan):
+        cosine = made["weights"]["cosine"].where(made["weights"].index != 1, bad)
+        assert (
+            verdicts({**made, "weights": made["weights"].assign(cosine=cosine)})["consistent/td-boyan-3-4"] == "fails"
+        )
+
+
+def test_no_trend_is_claimed_without_trials_or_lengths():
+    made = result_tables(PATTERN, FALLING, zero=9.0)
+    for kept in ("seed == 0", "context_length == 20"):
+        assert "msve_falls/td-boyan-3-4" not in verdicts({**made, "msve": made["msve"].query(kept)})
+
+
+def test_overview_counts_and_names_what_fails():
+    made = result_tables(PATTERN, np.array([[1, 4, np.nan]] * 3), zero=9.0)
+    overview = claims_overview(as_records(check_claims(made, MAIN))).set_index("claim")
+    falls = overview.loc["The MSVE falls as the context gets longer."]
+    assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
+    assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
+    listing = claims_listing(as_records(check_claims(made, MAIN)))
+    assert "not finite" in listing.query("id == 'beats_zero/td-boyan-3-4'")["value"].tolist()
+
+
+def test_compute_table_sums_times_and_takes_the_greatest_memory():
+    parts = [pd.DataFrame({"s": [s], "cpu_time": [s / 2], "max_rss": [r]}) for s, r in ((4.0, 10.0), (2.0, 30.0))]
+    row = compute_table({"tasks": parts}).iloc[0].tolist()
+    assert row == ["tasks", "2", 6.0, 3.0, 30.0]
+
+
+def test_msve_summary_takes_the_ends_and_drops_what_repeats():
+    made = result_tables(PATTERN, FALLING, zero=9.0, settings=(MAIN, ("boyan", 3, 2)))
+    table = msve_summary(made["msve"], made["baselines"], made["weights"])
+    td = table.query("method == 'td' and depth == '4'").iloc[0]
+    assert td["mean, context of 5"] == pytest.approx(8.0) and td["median, context of 20"] == pytest.approx(1.5)
+    assert td["mean, enumerated prompt"] == pytest.approx(2.0)
+    assert (table["method"] == "lstd").sum() == 1 and (table["method"] == "theta_td").sum() == 2
 
 
 def test_records_are_plain_json():

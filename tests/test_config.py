@@ -74,8 +74,15 @@ def test_seed_groups_cover_all_seeds_once(seeds, size, groups):
         ("evaluation.context_lengths", [0], "value 1 of evaluation.context_lengths is 0; give at least 1"),
         ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
         ("engine", "jax", "engine is 'jax'; choose from fused, autograd"),
-        ("results", "my results", "results is 'my results'; give a folder, without spaces or quotes"),
+        ("results", "my results", "results is 'my results'; give a folder whose path"),
         ("results", "/", "results is '/'; give a folder"),
+        ("results", "a;b", "results is 'a;b'; give a folder"),
+        ("results", "[foo", "results is '[foo'; give a folder"),
+        ("discount", float("nan"), "discount is nan; give a finite number"),
+        ("learning_rate", float("inf"), "learning_rate is inf; give a finite number"),
+        ("readings.env_options", {"loop": {"threshold": "abc"}}, "environment 'loop' with its readings.env_options"),
+        ("readings.env_options", {"loop": {"size": 3}}, "environment 'loop' with its readings.env_options"),
+        ("evaluation.context_lengths", [100, 5], "give the lengths in ascending order"),
         ("envs", None, "envs is empty; give a list"),
         ("readings.env_options", {"loop": {"threshold": 3}}, "threshold is 3; give a number between 0 and 1"),
         ("readings.env_options", {"loop": {"treshold": 0.3}}, "does not take the options ['treshold']"),
@@ -83,15 +90,19 @@ def test_seed_groups_cover_all_seeds_once(seeds, size, groups):
 )
 def test_bad_values_are_named_in_one_sentence(key, value, message):
     with pytest.raises(ValueError) as raised:
-        check_config(changed(key, value), SCHEMA)
+        check_config(numbers_from_text(changed(key, value)), SCHEMA)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_numbers_on_the_command_line_may_be_text():
-    given = {"depths": ["6", "30"], "discount": "0.5", "step": {"a": ["1e-3", "2.5"]}, "envs": ["boyan"], "empty": ""}
-    wanted = {"depths": [6, 30], "discount": 0.5, "step": {"a": ["1e-3", 2.5]}, "envs": ["boyan"], "empty": ""}
+    given = {"depths": ["6", "30"], "discount": "0.5", "step": {"a": ["1e-3", ".5"]}, "envs": ["1x"], "seeds": 20.0}
+    wanted = {"depths": [6, 30], "discount": 0.5, "step": {"a": [0.001, 0.5]}, "envs": ["1x"], "seeds": 20}
     assert numbers_from_text(given) == wanted
+    assert isinstance(numbers_from_text(given)["seeds"], int)
+    assert numbers_from_text({"results": "2024-01-01", "other": "@foo", "flag": True}) == {
+        "results": "2024-01-01", "other": "@foo", "flag": True,
+    }  # fmt: skip
 
 
 def test_missing_keys_are_named():

@@ -122,6 +122,14 @@ def test_msve_of_methods_by_direct_formulas(data):
     np.testing.assert_allclose(enumerated[0], expected, rtol=1e-9)
 
 
+def test_theta_td_is_batch_td_without_the_attention_scale_too(data):
+    beside = baseline_msve(data, 4, LENGTHS, 0.03, 0.1, scaled=False)
+    np.testing.assert_allclose(beside["theta_td"], beside["batch_td"], rtol=1e-9)
+    values = naive.batch_td(data.paths[2, :7], data.tasks.reward[2], DISCOUNT, 0.03 * 6, 4)
+    expected = (data.tasks.stationary[2] * (data.value[2] - values) ** 2).sum()
+    np.testing.assert_allclose(beside["batch_td"][1, 2], expected, rtol=1e-9)
+
+
 def test_step_size_is_the_best_of_those_offered(data):
     sizes = np.array([0.1, 1.0, 30.0])
     scores = tune_step_size(data, 20, LENGTHS, sizes)

@@ -85,6 +85,40 @@ def test_loop_topology_and_threshold():
         assert abs(chords / (len(tasks) * 6 * 4) - (1 - threshold)) < 0.01
 
 
+def quantiles_of_uniform(sample, low=0.0, high=1.0):
+    """Whether a large sample has the quantiles of a uniform distribution."""
+    levels = np.linspace(0.05, 0.95, 19)
+    np.testing.assert_allclose(np.quantile(sample, levels), low + (high - low) * levels, atol=0.02 * (high - low))
+
+
+def test_boyan_draws_what_algorithm_3_says():
+    tasks = ictd.sample_tasks("boyan", 4, 20_000, rng())
+    quantiles_of_uniform(tasks.reward[:, 2], -1, 1)
+    quantiles_of_uniform(tasks.transition[:, 0, 1])
+    quantiles_of_uniform(tasks.transition[:, 1, 2])
+    # The last row is z / sum(z) for uniform z: its ratios have the law of a quotient of two uniform numbers.
+    ratio = tasks.transition[:, 3, 0] / tasks.transition[:, 3, 2]
+    quantiles_of_uniform(np.where(ratio < 1, ratio / 2, 1 - 1 / (2 * ratio)))
+    assert np.corrcoef(tasks.transition[:, 0, 1], tasks.transition[:, 1, 2])[0, 1] == pytest.approx(0, abs=0.03)
+
+
+def test_loop_draws_what_algorithm_4_says():
+    tasks = ictd.sample_tasks("loop", 4, 40_000, rng())
+    quantiles_of_uniform(tasks.reward[:, 0], -1, 1)
+    both = tasks.transition[(tasks.transition[:, 0, 2] > 0) & (tasks.transition[:, 0, 3] > 0), 0]
+    ratio = both[:, 2] / both[:, 1]
+    quantiles_of_uniform(np.where(ratio < 1, ratio / 2, 1 - 1 / (2 * ratio)))
+    assert (tasks.transition[:, 1, 3] > 0).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_initial_weights_are_xavier_normal_with_gain():
+    drawn = ictd.initial_weights(100, 0.1, rng())
+    for sample in (drawn.A, drawn.u):
+        assert sample.std() == pytest.approx(0.1 / np.sqrt(201), rel=0.2)
+    assert drawn.A.std() == pytest.approx(0.1 / np.sqrt(201), rel=0.02)
+    assert abs(drawn.A.mean()) < 1e-4 and (drawn.u != 0).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -99,6 +133,7 @@ def test_loop_topology_and_threshold():
         (lambda: ictd.Tasks(np.array([[[1.5, -0.5], [0.5, 0.5]]]), np.zeros((1, 2))), "task 0 has a negative"),
         (lambda: ictd.Tasks(np.full((1, 2, 2), np.nan), np.zeros((1, 2))), "task 0 has a value that is not finite"),
         (lambda: ictd.Tasks(np.full((1, 2, 2), 0.5), np.full((1, 2), np.inf)), "reward of task 0"),
+        (lambda: ictd.Tasks(np.full((1, 2, 2), 0.5), np.zeros((1, 2)), np.array([[0.9, 0.1]])), "stationary of task 0"),
     ],
 )
 def test_bad_tasks_are_refused(call, message):

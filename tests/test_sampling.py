@@ -79,6 +79,30 @@ def test_sampled_paths_follow_the_chain():
     np.testing.assert_allclose(start, tasks.stationary.mean(axis=0), atol=0.1)
 
 
+def test_sampled_paths_have_the_transitions_frequencies():
+    one = ictd.sample_tasks("loop", 4, 1, generator())
+    tasks = ictd.Tasks(*(np.repeat(array, 200, axis=0) for array in (one.transition, one.reward, one.stationary)))
+    paths = ictd.sample_paths(tasks, 400, generator("paths"))
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (paths[:, :-1].ravel(), paths[:, 1:].ravel()), 1)
+    visits = counts.sum(axis=1, keepdims=True)
+    error = np.sqrt(one.transition[0] * (1 - one.transition[0]) / visits)
+    assert (np.abs(counts / visits - one.transition[0]) <= STANDARD_ERRORS * error + ROUNDING).all()
+    # Successive steps draw anew: what follows s, a does not depend on how a was reached.
+    assert len({tuple(path) for path in paths}) == 200
+
+
+def test_streams_differ_in_each_of_their_keys():
+    keys = {(0, "boyan", 5, "tasks"), (1, "boyan", 5, "tasks"), (0, "loop", 5, "tasks"), (0, "boyan", 3, "tasks")}
+    keys |= {(0, "boyan", 5, "unrolls"), (0, "boyan", 5, "validation"), (0, "boyan", 5, "tuning")}
+    assert len({ictd.generator(*key).integers(2**63) for key in keys}) == len(keys)
+    again = ictd.generator(0, "boyan", 5, "tasks").integers(2**63)
+    assert again == ictd.generator(0, "boyan", 5, "tasks").integers(2**63)
+
+
+ONES = np.ones((1, 2), int)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -86,9 +110,12 @@ def test_sampled_paths_follow_the_chain():
         (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
         (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
-        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.ones((1, 2)), np.ones((1, 2))), "visits, transitions and returns"),
-        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.ones((1, 2, 2)), np.ones((1, 2))), "task 0 has transition counts"),
-        (lambda t: ictd.Unrolls(np.ones((1, 2)), np.eye(2)[None], np.full((1, 2), np.nan)), "task 0 has a sum of"),
+        (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "visits, transitions and returns have shapes"),
+        (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), "task 0 has transition counts"),
+        (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), "task 0 has transition counts"),
+        (lambda t: ictd.Unrolls(ONES, np.eye(2, dtype=int)[None], ONES * np.nan), "task 0 has a sum of"),
+        (lambda t: ictd.Unrolls(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "counts are integers"),
+        (lambda t: ictd.Unrolls(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), "task 0 has no visits"),
     ],
 )
 def test_bad_unrolls_are_refused(call, message):

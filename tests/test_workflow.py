@@ -1,10 +1,12 @@
 """The whole workflow at smoke size, run for real."""
 
+import itertools
 import json
 import re
 from pathlib import Path
 
 import matplotlib.image
+import naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from html_page import Page
 
 import ictd
 from ictd.grid import cells
+from ictd.validation import tune_step_size, validation_set
 
 ROOT = Path(__file__).parents[1]
 SMOKE = {
@@ -58,6 +61,63 @@ def test_a_run_equals_the_library_called_by_hand(smoke):
         assert stored["A"][seed].tobytes() == weights.A.tobytes()
         assert stored["u"][seed].tobytes() == weights.u.tobytes()
         assert stored["history_A"][seed, -1].tobytes() == weights.A.tobytes()
+
+
+def test_an_evaluation_equals_the_naive_one(smoke):
+    results, states, depth, seed = smoke / "results-smoke", 4, 6, 1
+    with np.load(results / "weights/td-loop-4-6.npz") as stored:
+        weights = ictd.Weights(stored["u"][seed], stored["A"][seed])
+        online, tasks_seen = stored["online_msve"][seed], stored["tasks_seen"]
+    tasks = ictd.sample_tasks("boyan", states, 3, ictd.generator(seed, "boyan", states, "validation"))
+    paths = ictd.sample_paths(tasks, 20, ictd.generator(seed, "boyan", states, "validation contexts"))
+    value = ictd.value_function(tasks.transition, tasks.reward, 0.9)
+    step_size = json.loads((results / "baselines/4-6.json").read_text())["step_size"]
+    theta = ictd.theta_td(states)
+    expected = {name: [] for name in ("model", "theta_td", "lstd", "zero")}
+    for i in range(3):
+        path, reward = paths[i, :11], tasks.reward[i]
+        prompts = [naive.sampled_prompt(path, reward, 0.9, s) for s in range(states)]
+        scaled = ictd.Weights(theta.u, step_size * theta.A)
+        estimates = {
+            "model": [naive.transformer(weights, depth, prompt) for prompt in prompts],
+            "theta_td": [naive.transformer(scaled, depth, prompt) for prompt in prompts],
+            "lstd": naive.lstd(path, reward, 0.9, 0.01),
+            "zero": np.zeros(states),
+        }
+        for name, estimate in estimates.items():
+            expected[name].append((tasks.stationary[i] * (value[i] - np.array(estimate)) ** 2).sum())
+    msve = pd.read_csv(results / "metrics/msve.csv").query("seed == @seed and context_length == 10")
+    row = msve.query("algo == 'td' and env == 'loop' and states == 4 and depth == 6")
+    assert row["msve"].tolist() == [pytest.approx(np.mean(expected["model"]), rel=1e-9)]
+    baselines = pd.read_csv(results / "metrics/baselines.csv").query("seed == @seed and context_length == 10")
+    for name in ("theta_td", "lstd", "zero"):
+        row = baselines.query("method == @name and states == 4 and depth == 6")
+        assert row["msve"].tolist() == [pytest.approx(np.mean(expected[name]), rel=1e-9)]
+    # The learning curve is the mean error of zero knowledge at first, and covers all tasks.
+    trained = ictd.sample_tasks("loop", states, 300, ictd.generator(seed, "loop", states, "tasks"), threshold=0.5)
+    unrolls = ictd.unroll(trained, 64, 0.9, 200, ictd.generator(seed, "loop", states, "unrolls"))
+    start = ictd.initial_weights(states, 0.1, ictd.generator(seed, "loop", states, "weights"))
+    history = ictd.pretrain_history(trained, unrolls, "td", depth, 0.9, 0.001, start.u, start.A)
+    truth = ictd.value_function(trained.transition, trained.reward, 0.9)
+    error = ictd.msve(trained.stationary, truth, history.estimates)
+    bounds = [0, *tasks_seen]
+    np.testing.assert_allclose(online, [error[a:b].mean() for a, b in itertools.pairwise(bounds)])
+
+
+def test_the_step_size_was_tuned_on_other_tasks(smoke):
+    tuned = json.loads((smoke / "results-smoke/baselines/4-6.json").read_text())
+    data = validation_set(0, 4, 20, 20, 0.9, "boyan", "tuning")
+    sizes = np.geomspace(0.5, 4, 4)
+    scores = tune_step_size(data, 6, [5, 10, 20], sizes)
+    assert tuned["step_size"] == sizes[np.argmin(scores)]
+    np.testing.assert_allclose(tuned["msve"], scores)
+
+
+def test_the_truncation_table_has_the_runs_discount(smoke):
+    table = pd.read_csv(smoke / "results-smoke/metrics/truncation.csv")
+    assert sorted(zip(table["env"], table["states"], strict=True)) == [("boyan", 3), ("boyan", 4), ("loop", 4)]
+    assert (table["largest_bias"] / table["typical_value"] < 10 * 0.9**200).all()
+    assert (table["largest_bias"] > 0.1 * 0.9**200).all()
 
 
 def test_figures_show_something(smoke):

@@ -13,6 +13,7 @@ class AutogradEngine:
     """Training state: the Transformer and its optimiser."""
 
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
+        torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=learning_rate, weight_decay=0.0)
         self.algo = algo

@@ -1,11 +1,14 @@
 """Checking a configuration."""
 
+import math
+import re
+
 import jsonschema
 import numpy as np
-import yaml
 
 from ictd.environments import ENVIRONMENTS, sample_tasks
 
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 KINDS = {
     "array": "a list, such as [a, b]",
     "integer": "an integer",
@@ -16,12 +19,15 @@ KINDS = {
 
 
 def numbers_from_text(value):
-    """A configuration with the numbers that Snakemake's --config leaves as text inside lists and mappings."""
+    """A configuration with its numbers as such: those that YAML or Snakemake's --config leave as text, like 1e-3, and
+    whole ones, like 20.0, as integers."""
     if isinstance(value, dict):
         return {key: numbers_from_text(item) for key, item in value.items()}
     if isinstance(value, list):
         return [numbers_from_text(item) for item in value]
-    return yaml.safe_load(value) if isinstance(value, str) and value else value
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        value = float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_config(config: dict, schema: dict) -> None:
@@ -37,6 +43,9 @@ def check_config(config: dict, schema: dict) -> None:
     ValueError
         One sentence that names the key, its value and what is allowed.
     """
+    for name, number in _numbers(config):
+        if not math.isfinite(number):
+            raise ValueError(f"Config: {name} is {number}; give a finite number.")
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(config))
     if error is not None:
         raise ValueError(f"Config: {_explain(error)}.")
@@ -45,17 +54,32 @@ def check_config(config: dict, schema: dict) -> None:
     named += [("readings.evaluation_env", readings["evaluation_env"])]
     named += [("readings.env_options", env) for env in readings["env_options"]]
     for key, env in named:
-        if env not in ENVIRONMENTS:
+        if env not in ENVIRONMENTS or not env.isidentifier():
             raise ValueError(f"Config: {key} names {env!r}; the environments are {', '.join(ENVIRONMENTS)}.")
     for env in dict.fromkeys(env for _, env in named):
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"Config: environment {env!r} with its readings.env_options: {error}") from None
+    lengths = config["evaluation"]["context_lengths"]
+    if lengths != sorted(lengths):
+        raise ValueError(f"Config: evaluation.context_lengths is {lengths}; give the lengths in ascending order.")
     sizes = config["evaluation"]["step_sizes"]
     smallest, largest = sizes["smallest"], sizes["largest"]
     if smallest > largest:
         raise ValueError(f"Config: evaluation.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
+
+
+def _numbers(value, name: str = ""):
+    """Pairs of dotted keys and numbers of a configuration."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _numbers(item, name)
+    elif isinstance(value, float):
+        yield name, value
 
 
 def _explain(error: jsonschema.ValidationError) -> str:
@@ -79,7 +103,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "minItems": f"give at least {allowed} value(s)",
         "uniqueItems": "give each value once",
-        "pattern": "give a folder, without spaces or quotes in its path",
+        "pattern": "give a folder whose path has letters, digits and _ . / - only",
     }
     shown = "empty" if found is None else repr(found)
     return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"

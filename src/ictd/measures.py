@@ -7,11 +7,10 @@ from ictd.weights import Weights, theta_td
 BLOCKS = ("A11", "A12", "A21", "A22")
 
 
-def cosine(first: np.ndarray, second: np.ndarray, axes: int = 2) -> np.ndarray:
-    """Cosine of the angle between arrays, taken over their last ``axes`` axes."""
-    over = tuple(range(-axes, 0))
-    norms = np.sqrt((first**2).sum(axis=over) * (second**2).sum(axis=over))
-    return (first * second).sum(axis=over) / norms
+def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cosine of the angle between matrices, the last two axes."""
+    norms = np.sqrt((first**2).sum(axis=(-2, -1)) * (second**2).sum(axis=(-2, -1)))
+    return (first * second).sum(axis=(-2, -1)) / norms
 
 
 def remainder(A: np.ndarray) -> np.ndarray:
@@ -37,8 +36,6 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         alpha : step size, the coefficient of theta^TD in A over n, for attention divided by n
         diagonal_signs : share of the diagonal entries of A11 and A12 that have theta^TD's sign
         energy_A11, ..., energy_A22 : share of each block in the sum of squares of A
-        noise_A21, noise_A22 : root mean square of the blocks that are zero in theta^TD, over the mean absolute diagonal
-            entry of A11 and A12
         largest_u : greatest absolute entry of u, whose row of P ends with 1
     """
     A, n = weights.A, weights.states
@@ -49,7 +46,6 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         [-np.diagonal(blocks["A11"], axis1=-2, axis2=-1), np.diagonal(blocks["A12"], axis1=-2, axis2=-1)], axis=-1
     )
     energy = {name: (block**2).sum(axis=(-2, -1)) for name, block in blocks.items()}
-    typical = np.abs(diagonal).mean(axis=-1)
     return {
         "cosine": cosine(A, pattern),
         "cosine_top": cosine(A[..., :n, :], pattern[:n]),
@@ -58,7 +54,6 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         "alpha": diagonal.mean(axis=-1) / n,
         "diagonal_signs": (diagonal > 0).mean(axis=-1),
         **{f"energy_{name}": value / sum(energy.values()) for name, value in energy.items()},
-        **{f"noise_{name}": np.sqrt(energy[name]) / n / typical for name in ("A21", "A22")},
         "largest_u": np.abs(weights.u).max(axis=-1),
     }
 

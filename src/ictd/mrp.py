@@ -18,16 +18,16 @@ class Tasks:
 
     Parameters
     ----------
-    transition : (N, n, n) array, row-stochastic and irreducible
+    transition : (N, n, n) array, row-stochastic
     reward : (N, n) array
     stationary : (N, n) array, optional
-        Stationary distributions; computed from ``transition`` when not given.
+        Stationary distributions; computed from ``transition`` when not given, which needs irreducible chains.
 
     Raises
     ------
     ValueError
         Naming the task, for a wrong shape, a value that is not finite, a negative probability, a row that does not sum
-        to one, or a chain that is not irreducible.
+        to one, a chain that is not irreducible, or a distribution that is not stationary.
     """
 
     transition: np.ndarray
@@ -50,6 +50,9 @@ class Tasks:
             if stationary.shape != reward.shape:
                 raise ValueError(f"stationary has shape {stationary.shape}; these transitions need {reward.shape}.")
             _check_rows(stationary, "stationary")
+            moved = np.einsum("is,isj->ij", stationary, transition)
+            off = np.abs(moved - stationary).max(axis=1) > ROW_SUM_TOLERANCE
+            _refuse("stationary", off, "a distribution that its transitions change")
         object.__setattr__(self, "transition", transition)
         object.__setattr__(self, "reward", reward)
         object.__setattr__(self, "stationary", stationary)
@@ -146,8 +149,7 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
     ValueError
         If ``discount`` lies outside [0, 1).
     """
-    if not 0 <= discount < 1:
-        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
+    check_discount(discount)
     identity = np.eye(np.shape(transition)[-1])
     return np.linalg.solve(identity - discount * np.asarray(transition), np.asarray(reward)[..., None])[..., 0]
 
@@ -164,6 +166,12 @@ def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.
     (...) array
     """
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
+
+
+def check_discount(discount: float) -> None:
+    """Refuse a discount outside [0, 1)."""
+    if not 0 <= discount < 1:
+        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
 
 
 def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:

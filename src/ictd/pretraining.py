@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.mrp import Tasks
+from ictd.mrp import Tasks, check_discount
 from ictd.sampling import Unrolls
 from ictd.weights import Weights
 
@@ -77,7 +77,7 @@ def pretrain_history(
     start = Weights(u, A)
     _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine)
     stops = np.asarray([len(tasks)] if tasks_seen is None else tasks_seen)
-    if (np.diff(stops, prepend=0) <= 0).any() or stops[-1] != len(tasks):
+    if stops[-1:].tolist() != [len(tasks)] or (np.diff(stops, prepend=0) <= 0).any():
         raise ValueError(f"tasks_seen must ascend from at least 1 to the number of tasks, {len(tasks)}.")
     if engine == "fused":
         from ictd.fused import FusedEngine as Engine
@@ -102,11 +102,10 @@ def _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine) 
         raise ValueError(f"there is no algo {algo!r}; choose from {', '.join(ALGOS)}.")
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; choose from {', '.join(ENGINES)}.")
-    if depth < 1:
-        raise ValueError(f"depth is {depth}; a Transformer needs at least 1 layer.")
-    if not 0 <= discount < 1:
-        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
-    if not learning_rate > 0:
+    if not (isinstance(depth, int | np.integer) and depth >= 1):
+        raise ValueError(f"depth is {depth}; a Transformer has a whole number of layers, at least 1.")
+    check_discount(discount)
+    if not 0 < learning_rate < np.inf:
         raise ValueError(f"learning_rate is {learning_rate}; give a positive number.")
     if unrolls.visits.shape != tasks.reward.shape:
         raise ValueError(f"unrolls are of {unrolls.visits.shape} tasks and states, the tasks of {tasks.reward.shape}.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.mrp import Tasks, unchecked
+from ictd.mrp import Tasks, check_discount, unchecked
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
 BLOCK = 16
@@ -44,14 +44,18 @@ class Unrolls:
 
     def __post_init__(self):
         visits, transitions, returns = map(np.ascontiguousarray, (self.visits, self.transitions, self.returns))
+        if visits.dtype.kind not in "iu" or transitions.dtype.kind not in "iu":
+            raise ValueError(f"visits and transitions are {visits.dtype} and {transitions.dtype}; counts are integers.")
         if visits.ndim != 2 or transitions.shape != visits.shape + visits.shape[1:] or returns.shape != visits.shape:
             raise ValueError(
                 f"visits, transitions and returns have shapes {visits.shape}, {transitions.shape} and {returns.shape}; "
                 "give (N, n), (N, n, n) and (N, n)."
             )
-        unequal = (transitions.sum(axis=2) != visits).any(axis=1) | (visits < 0).any(axis=1)
+        unequal = (transitions.sum(axis=2) != visits).any(axis=1) | (transitions < 0).any(axis=(1, 2))
         if unequal.any():
             raise ValueError(f"task {int(np.argmax(unequal))} has transition counts that do not add up to its visits.")
+        if (visits.sum(axis=1) == 0).any():
+            raise ValueError(f"task {int(np.argmin(visits.sum(axis=1)))} has no visits.")
         if not np.isfinite(returns).all():
             bad = int(np.argmin(np.isfinite(returns).all(axis=1)))
             raise ValueError(f"task {bad} has a sum of returns that is not finite.")
@@ -211,8 +215,7 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
     for name, value in (("batch_size", batch_size), ("rollout_steps", rollout_steps)):
         if value < 1:
             raise ValueError(f"{name} is {value}; give at least 1.")
-    if not 0 <= discount < 1:
-        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
+    check_discount(discount)
     shape = tasks.reward.shape
     count = np.uint8 if batch_size < 2**8 else np.uint32
     visits, transitions = np.zeros(shape, count), np.zeros(tasks.transition.shape, count)

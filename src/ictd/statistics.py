@@ -2,19 +2,20 @@
 
 import numpy as np
 
+RESAMPLES = 10_000
 
-def bootstrap_interval(
-    samples: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean of one-dimensional samples, the same at every call."""
-    rng = np.random.default_rng(seed)
-    means = np.asarray(samples)[rng.integers(len(samples), size=(resamples, len(samples)))].mean(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+
+def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
+    """95% percentile bootstrap interval of the mean of one-dimensional samples, the same at every call."""
+    rng = np.random.default_rng(0)
+    means = np.asarray(samples)[rng.integers(len(samples), size=(RESAMPLES, len(samples)))].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 0 along the last axis; ties share the mean of their ranks."""
+    """Ranks from 0 along the last axis; ties share the mean of their ranks, and NaN counts as infinite."""
+    values = np.where(np.isnan(values), np.inf, values)
     below = (values[..., None, :] < values[..., :, None]).sum(axis=-1)
     equal = (values[..., None, :] == values[..., :, None]).sum(axis=-1)
     return below + (equal - 1) / 2
@@ -29,7 +30,7 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide((first * second).sum(axis=-1), norms, out=np.zeros(norms.shape), where=norms > 0)
 
 
-def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Standard error of the mean along an axis; zero for a single sample."""
-    count = samples.shape[axis]
-    return samples.std(axis=axis, ddof=1 if count > 1 else 0) / np.sqrt(count)
+def standard_error(samples: np.ndarray) -> np.ndarray:
+    """Standard error of the mean along the first axis; zero for a single sample."""
+    count = len(samples)
+    return samples.std(axis=0, ddof=1 if count > 1 else 0) / np.sqrt(count)

@@ -71,4 +71,4 @@ def save_table(path: str | Path, table) -> None:
 def save_json(path: str | Path, value) -> None:
     """Write a value as JSON."""
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -32,8 +32,8 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
     for _, group in pd.DataFrame(claims).groupby(lambda row: claims[row]["id"].split("/")[0], sort=False):
         first = group.iloc[0]
         failed = group[group["verdict"] == "fails"]
-        where = [f"{row.setting} ({row.value:.3g})" for row in failed.itertuples()]
-        where = where if len(group) > 1 else [f"{row.value:.3g}" for row in failed.itertuples()]
+        where = [f"{row.setting} ({_number(row.value)})" for row in failed.itertuples()]
+        where = where if len(group) > 1 else [_number(value) for value in failed["value"]]
         rows.append(
             {
                 "claim": first["statement"],
@@ -45,10 +45,14 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _number(value: float | None) -> str:
+    return "not finite" if pd.isna(value) else f"{value:.3g}"
+
+
 def claims_listing(claims: list[dict]) -> pd.DataFrame:
     """Every claim with its value and verdict."""
     frame = pd.DataFrame(claims)
-    frame["value"] = frame["value"].map(lambda value: "not finite" if value is None else f"{value:.4g}")
+    frame["value"] = frame["value"].map(_number)
     frame["threshold"] = frame["relation"] + " " + frame["threshold"].map("{:g}".format)
     return frame[["id", "section", "statistic", "value", "threshold", "verdict"]]
 
@@ -71,7 +75,16 @@ def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFr
 
 def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
     """The measures of the mean weights that the claims rest on."""
-    measures = ["cosine", "cosine_A11", "cosine_A12", "noise_A21", "noise_A22", "diagonal_signs", "largest_u", "alpha"]
+    measures = [
+        "cosine",
+        "cosine_A11",
+        "cosine_A12",
+        "energy_A21",
+        "energy_A22",
+        "diagonal_signs",
+        "largest_u",
+        "alpha",
+    ]
     return mean_weights[CELL + measures]
 
 

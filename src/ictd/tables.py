@@ -15,7 +15,7 @@ BIAS_TASKS = 1000
 
 
 def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
-    """MSVE of each run at each context length: mean and median over the validation tasks.
+    """MSVE of each run at each context length, the mean over the validation tasks.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
 
 def _errors(seeds: np.ndarray, lengths: np.ndarray, errors: np.ndarray, **names) -> pd.DataFrame:
     seed, length = np.meshgrid(seeds, lengths, indexing="ij")
-    columns = {"seed": seed, "context_length": length, "msve": errors.mean(-1), "msve_median": np.median(errors, -1)}
+    columns = {"seed": seed, "context_length": length, "msve": errors.mean(axis=-1)}
     return pd.DataFrame({**names, **{name: column.ravel() for name, column in columns.items()}})
 
 

@@ -85,4 +85,4 @@ def tune_step_size(
     contexts = [data.context(length) for length in lengths]
     with np.errstate(over="ignore", invalid="ignore"):
         scores = [batch_td_msve(data, depth, contexts, step_size, scaled).mean() for step_size in step_sizes]
-    return np.nan_to_num(scores, nan=np.inf)
+    return np.where(np.isnan(scores), np.inf, scores)

@@ -14,7 +14,7 @@ rule pretrain:
     threads: 1
     resources:
         mem_mb=2000,
-        runtime=30,
+        runtime=240,
     params:
         options=options(
             "discount",

@@ -102,6 +102,7 @@ rule notebook:
         claims=RESULTS / "claims.json",
         tables=expand(RESULTS / "tables/{name}.html", name=[*PAGES, "compute"]),
         figures=FIGURES,
+        captions=[ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *PAGES, "compute"]],
     output:
         RESULTS / "report.ipynb",
     log:

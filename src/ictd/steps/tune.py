@@ -28,7 +28,14 @@ def main(
     sizes = np.geomspace(step_sizes["smallest"], step_sizes["largest"], step_sizes["number"])
     scores = tune_step_size(data, depth, context_lengths, sizes, attention_scale == "context_length")
     best = float(sizes[np.argmin(scores)])
-    save_json(output, {"step_size": best, "step_sizes": sizes.tolist(), "msve": scores.tolist()})
+    save_json(
+        output,
+        {
+            "step_size": best,
+            "step_sizes": sizes.tolist(),
+            "msve": [score if np.isfinite(score) else None for score in scores],
+        },
+    )
 
 
 if __name__ == "__main__":
