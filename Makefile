@@ -1,14 +1,22 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
 # make test        the tests
 # make benchmark   speed of the engines, side by side
+# make lock        all environments anew from envs/requirements.in and envs/groups.yaml
+# make container   an image with the environment and the workflow; make reproduce-container runs it
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CORES ?= all
 VENV := .venv
 READY := $(VENV)/ready
+PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps
+# Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+IMAGE ?= ictd
+BASE ?= docker.io/library/python:3.11-slim-bookworm
+BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report test format benchmark environment clean
+.PHONY: reproduce report test format benchmark environment lock container reproduce-container clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -22,15 +30,15 @@ report: $(READY)
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 test: $(READY)
-	ruff check src tests
-	ruff format --check src tests
+	ruff check src tests envs
+	ruff format --check src tests envs
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 	python -m pytest
 
 format: $(READY)
-	ruff check --fix src tests
-	ruff format src tests
+	ruff check --fix src tests envs
+	ruff format src tests envs
 	snakefmt Snakefile workflow
 
 benchmark: $(READY)
@@ -38,13 +46,28 @@ benchmark: $(READY)
 
 environment: $(READY)
 
-$(READY): envs/requirements.txt pyproject.toml
+lock: $(READY)
+	python envs/lock.py
+
+container:
+	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }
+	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE=$(BASE) \
+	    --build-arg TORCH_INDEX=$(TORCH_INDEX) --tag $(IMAGE) .
+
+reproduce-container:
+	mkdir -p results-container
+	$(BUILDER) $(BUILDER_OPTIONS) run --rm --network=none --user $(shell id -u):$(shell id -g) $(RUN_OPTIONS) \
+	    --volume $(CURDIR)/results-container:/work $(IMAGE)
+	@echo "Results are in results-container/results/; open report.html in a browser."
+
+$(READY): envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; name one that is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes a minute or two."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PIP) --require-hashes $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --requirement envs/torch.txt
+	@$(PIP) --require-hashes --requirement envs/requirements.txt
+	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
 clean:
