@@ -36,6 +36,7 @@ plt.rcParams.update(
         "figure.dpi": 100,
         "savefig.dpi": 200,
         "figure.constrained_layout.use": True,
+        "figure.constrained_layout.h_pad": 0.08,
         "svg.hashsalt": "ictd",
     }
 )
