@@ -10,6 +10,7 @@ READY := $(VENV)/ready
 PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps
 # Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+LOCK_PYTHON ?= $(PYTHON)
 IMAGE ?= ictd
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
@@ -47,7 +48,7 @@ benchmark: $(READY)
 environment: $(READY)
 
 lock: $(READY)
-	python envs/lock.py
+	python envs/lock.py $(LOCK_PYTHON)
 
 container:
 	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }

@@ -1,7 +1,8 @@
 """Write requirements.txt, torch.txt and the conda environments from requirements.in and groups.yaml (``make lock``).
 
 All environments get the versions that one resolution of requirements.in gave, so a rule's result does not depend on
-whether it ran in the virtual environment, under conda or in the container.
+whether it ran in the virtual environment, under conda or in the container.  The oldest Python that shall do makes it:
+``make lock LOCK_PYTHON=/path/to/python3.11``.
 """
 
 import json
@@ -19,9 +20,12 @@ PIP_TOOLS = "pip-tools==7.6.2"
 TORCH_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_14_0_arm64")
 
 
-def resolve(folder: Path) -> str:
-    """Pinned and hashed requirements, annotated with what asked for each, without torch itself."""
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+def resolve(folder: Path, interpreter: str, oldest: str) -> str:
+    """Pinned and hashed requirements, annotated with what asked for each."""
+    version = subprocess.run([interpreter, "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    if version != oldest:
+        sys.exit(f"error: {interpreter} is Python {version}; name a Python {oldest}: make lock LOCK_PYTHON=...")
+    subprocess.run([interpreter, "-m", "venv", folder / "venv"], check=True)
     python = folder / "venv/bin/python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", PIP_TOOLS], check=True)
     quiet = ["--quiet", "--no-header", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host"]
@@ -95,7 +99,7 @@ def main() -> None:
     settings = yaml.safe_load((HERE / "groups.yaml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        packages = parse(resolve(folder))
+        packages = parse(resolve(folder, sys.argv[1], settings["oldest_python"]))
         version, parents, _ = packages["torch"]
         packages["torch"] = (version.split("+")[0], parents, "")
         hashes = torch_hashes(packages["torch"][0], folder)
