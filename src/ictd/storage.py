@@ -3,6 +3,7 @@
 A file appears under its name only when it is complete.
 """
 
+import io
 import json
 import os
 import zipfile
@@ -26,9 +27,15 @@ def replacing(path: str | Path):
 
 
 def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
-    """Write named arrays to one .npz file; the same arrays give the same bytes."""
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **arrays)
+    """Write named arrays to one .npz file; the same arrays give the same bytes.
+
+    Versions of Python differ in the headers that ``numpy.savez`` makes them write, so the archive is written here.
+    """
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
 
 
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
