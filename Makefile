@@ -1,5 +1,6 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
 # make test        the tests
+# make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
 # make benchmark   speed of the engines, side by side
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
@@ -17,7 +18,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report test format benchmark environment lock container reproduce-container clean
+.PHONY: reproduce report test test-slurm format benchmark environment lock container reproduce-container clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -44,6 +45,9 @@ format: $(READY)
 
 benchmark: $(READY)
 	python tests/benchmark.py
+
+test-slurm: $(READY)
+	tests/slurm/run --configfile tests/smoke.yaml
 
 environment: $(READY)
 

@@ -26,3 +26,25 @@ rule all:
         RESULTS / "metrics/compute.csv",
         expand(RESULTS / "metrics/{name}.csv", name=TABLES),
         FIGURES,
+
+
+# On a cluster, what takes a second or two is not worth a job.
+localrules:
+    all,
+    metrics,
+    claims,
+    summaries,
+    compute,
+    notebook,
+    page,
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+    figure_7,
+    figure_8,
+    figure_9,
+    figure_10,
+    figure_learning,
