@@ -1,6 +1,7 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
 # make test        the tests
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
+# make test-fresh  the README's two commands in an empty Debian root (as root)
 # make benchmark   speed of the engines, side by side
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
@@ -18,7 +19,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report test test-slurm format benchmark environment lock container reproduce-container clean
+.PHONY: reproduce report test test-slurm test-fresh format benchmark environment lock container reproduce-container clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -48,6 +49,9 @@ benchmark: $(READY)
 
 test-slurm: $(READY)
 	tests/slurm/run --configfile tests/smoke.yaml
+
+test-fresh:
+	tests/fresh/run
 
 environment: $(READY)
 
