@@ -3,8 +3,6 @@
 import html
 import math
 
-import pandas as pd
-
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.25; margin-top: 2em; }
@@ -20,8 +18,8 @@ pre { white-space: pre-wrap; }
 """
 
 
-def table(frame: pd.DataFrame) -> str:
-    """A data frame as an HTML table; numbers to four digits, and texts that begin with "fails" marked."""
+def table(frame) -> str:
+    """A pandas DataFrame as an HTML table; numbers to four digits, and texts that begin with "fails" marked."""
     head = "".join(f"<th>{_text(str(name).replace('_', ' '))}</th>" for name in frame.columns)
     rows = ("".join(_cell(value) for value in row) for row in frame.itertuples(index=False))
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)

@@ -1,0 +1,79 @@
+"""Each rule's environment holds what its step imports, and nothing that no rule of it needs."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+GROUPS = yaml.safe_load((ROOT / "envs/groups.yaml").read_text())["groups"]
+PACKAGE_OF = {"yaml": "pyyaml"}
+
+
+def rules() -> dict[str, tuple[str, str]]:
+    """For each rule its environment and its shell command; rules made from others take theirs."""
+    found = {}
+    for path in sorted((ROOT / "workflow/rules").glob("*.smk")):
+        for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", path.read_text(), re.DOTALL | re.MULTILINE):
+            environment = re.search(r"conda:\s+\"../../envs/(\w+)\.yaml\"", body)[1]
+            found[name] = environment, re.search(r"shell:\n(.*)", body, re.DOTALL)[1]
+    return found
+
+
+def file_of(module: str) -> Path | None:
+    """Source of a module of the package, if it is one."""
+    path = SOURCE / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.exists()), None)
+
+
+def third_party(module: str, seen: set[str]) -> set[str]:
+    """Packages that a module imports, by itself or through others of ours, anywhere in its code."""
+    file = file_of(module)
+    if module in seen or file is None:
+        return set()
+    seen.add(module)
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    packages = set()
+    for name in names:
+        top = name.split(".")[0]
+        if top == "ictd":
+            packages |= third_party(name, seen)
+        elif top not in sys.stdlib_module_names:
+            packages.add(PACKAGE_OF.get(top, top))
+    return packages
+
+
+def needed(command: str) -> set[str]:
+    """Packages that a rule's command needs."""
+    packages = {"papermill", "ipykernel"} if "papermill" in command else set()
+    for step in re.findall(r"python -m (ictd\.steps\.\w+)", command):
+        packages |= third_party(step, set())
+    return packages
+
+
+def test_every_environment_holds_just_what_its_rules_import():
+    by_group = {}
+    for environment, command in rules().values():
+        by_group.setdefault(environment, set()).update(needed(command))
+    assert by_group == {name: set(packages) for name, packages in GROUPS.items()}
+
+
+def test_every_environment_pins_the_locks_versions():
+    locked = dict(re.findall(r"^([\w.-]+)==([^ \\\n]+)", (ROOT / "envs/requirements.txt").read_text(), re.MULTILINE))
+    locked |= dict(re.findall(r"^(torch)==([^ \\\n]+)", (ROOT / "envs/torch.txt").read_text(), re.MULTILINE))
+    direct = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "envs/requirements.in").read_text(), re.MULTILINE))
+    assert direct.items() <= locked.items()
+    for name, packages in GROUPS.items():
+        environment = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())
+        assert environment["channels"] == ["conda-forge", "nodefaults"]
+        pins = dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"] if "==" in pin)
+        assert pins.items() <= locked.items()
+        assert set(packages) <= set(pins)
