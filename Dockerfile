@@ -1,30 +1,24 @@
 # The locked environment and the workflow.  Build with `make container`; run with `make reproduce-container`.
-# Any image with Python 3.11 and its venv module will do as the base.
+# Any image with Python 3.11 and its venv module will do as the base.  ictd.def says the same to Apptainer.
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 FROM ${BASE}
 
 # Where torch's CPU build comes from; empty where pip's own configuration knows.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
-COPY envs/requirements.txt envs/torch.txt /opt/ictd/envs/
-RUN python3 -m venv /opt/ictd/.venv \
-    && /opt/ictd/.venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes \
-        ${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}} --requirement /opt/ictd/envs/torch.txt \
-    && /opt/ictd/.venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes \
-        --requirement /opt/ictd/envs/requirements.txt
+COPY envs/install envs/requirements.txt envs/torch.txt /opt/ictd/envs/
+RUN PIP_NO_CACHE_DIR=1 /opt/ictd/envs/install python3 /opt/ictd/.venv
 
-ENV PATH=/opt/ictd/.venv/bin:$PATH
 COPY Snakefile config.yaml /opt/ictd/
 COPY workflow /opt/ictd/workflow
 COPY profiles /opt/ictd/profiles
 COPY report /opt/ictd/report
 COPY envs /opt/ictd/envs
 COPY src /opt/ictd/src
+RUN chmod -R a+rX /opt/ictd
 
-# Compile the kernels once, so that a container that can write nowhere but to its results starts at full speed.
-ENV PYTHONPATH=/opt/ictd/src NUMBA_CACHE_DIR=/opt/ictd/numba
-RUN python -c "from ictd.compile import main; main()" && chmod -R a+rX /opt/ictd
-
+# Whoever runs it can write to the results only, and to /tmp.
+ENV PATH=/opt/ictd/.venv/bin:$PATH HOME=/tmp XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib \
+    IPYTHONDIR=/tmp/ipython JUPYTER_RUNTIME_DIR=/tmp/jupyter
 WORKDIR /work
-ENV HOME=/tmp XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
 CMD ["snakemake", "--cores", "all", "--snakefile", "/opt/ictd/Snakefile", "--configfile", "/opt/ictd/config.yaml"]

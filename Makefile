@@ -5,11 +5,11 @@
 # make benchmark   speed of the engines, side by side
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
+# make apptainer   the same image for Apptainer, ictd.sif
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CORES ?= all
 VENV := .venv
 READY := $(VENV)/ready
-PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps
 # Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 LOCK_PYTHON ?= $(PYTHON)
@@ -19,7 +19,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report test test-slurm test-fresh format benchmark environment lock container reproduce-container clean
+.PHONY: reproduce report test test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -69,14 +69,15 @@ reproduce-container:
 	    --volume $(CURDIR)/results-container:/work $(IMAGE)
 	@echo "Results are in results-container/results/; open report.html in a browser."
 
-$(READY): envs/requirements.txt envs/torch.txt pyproject.toml
+apptainer:
+	apptainer build --force --build-arg BASE=$(BASE) --build-arg TORCH_INDEX=$(TORCH_INDEX) ictd.sif ictd.def
+
+$(READY): envs/install envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; name one that is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes a minute or two."
-	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PIP) --require-hashes $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --requirement envs/torch.txt
-	@$(PIP) --require-hashes --requirement envs/requirements.txt
-	@$(PIP) --no-build-isolation --editable .
+	@TORCH_INDEX=$(TORCH_INDEX) envs/install $(PYTHON) $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 clean:

@@ -1,4 +1,6 @@
 # The experiments of "Towards Provable Emergence of In-Context Reinforcement Learning"; see README.md.
+import os
+
 from snakemake.utils import min_version
 
 min_version("9.0")
@@ -8,6 +10,10 @@ configfile: f"{workflow.current_basedir}/config.yaml"
 
 
 report: "report/workflow.rst"
+
+
+# `make apptainer` builds it; only --sdm apptainer uses it.
+container: os.path.relpath(f"{workflow.current_basedir}/ictd.sif")
 
 
 include: "workflow/rules/common.smk"

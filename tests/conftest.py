@@ -12,7 +12,7 @@ PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "
 
 
 def copy_project(folder: Path) -> Path:
-    """Copy what the workflow needs, with the compiled kernels, to an empty folder."""
+    """Copy what the workflow needs to an empty folder."""
     for part in PARTS:
         target = folder / part
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,13 @@
 """Each rule's environment holds what its step imports, and nothing that no rule of it needs."""
 
 import ast
+import os
 import re
 import sys
 from pathlib import Path
 
 import yaml
+from conftest import copy_project, snakemake
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -53,7 +55,7 @@ def third_party(module: str, seen: set[str]) -> set[str]:
 
 def needed(command: str) -> set[str]:
     """Packages that a rule's command needs."""
-    packages = {"papermill", "ipykernel"} if "papermill" in command else set()
+    packages = {"papermill", "ipykernel"} if "-m papermill" in command else set()
     for step in re.findall(r"python -m (ictd\.steps\.\w+)", command):
         packages |= third_party(step, set())
     return packages
@@ -77,3 +79,23 @@ def test_every_environment_pins_the_locks_versions():
         pins = dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"] if "==" in pin)
         assert pins.items() <= locked.items()
         assert set(packages) <= set(pins)
+
+
+def test_every_rule_runs_in_its_environment_and_gives_the_same_bytes(smoke, tmp_path, monkeypatch):
+    """``--sdm conda`` with environments made from exactly the pins, by a stand-in for conda."""
+    folder = copy_project(tmp_path / "project")
+    prefix = tmp_path / "conda"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
+    (prefix / "bin/conda").chmod(0o755)
+    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
+    monkeypatch.setenv("STAND_IN_PREFIX", str(prefix))
+    monkeypatch.setenv("PATH", f"{prefix}/bin:{os.environ['PATH']}")
+    done = snakemake(folder, "--cores", "2", "--sdm", "conda")
+    assert done.returncode == 0, done.stderr
+    environments = list((folder / ".snakemake/conda").glob("*_"))
+    assert len(environments) == len(set(map(tuple, GROUPS.values())))
+    results = [path for path in (smoke / "results-smoke").rglob("*") if path.suffix in (".npz", ".csv", ".png", ".svg")]
+    for path in results:
+        if path.name != "compute.csv":
+            assert path.read_bytes() == (folder / path.relative_to(smoke)).read_bytes(), path.name

@@ -33,6 +33,13 @@ def test_everything_is_made_and_nothing_is_left_to_do(smoke):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+def test_no_job_but_one_compiles(smoke):
+    kernels = smoke / "results-smoke/kernels"
+    done = (kernels / "compiled").stat().st_mtime
+    compiled = [path for path in kernels.rglob("*") if path.suffix in (".nbc", ".nbi")]
+    assert compiled and all(path.stat().st_mtime <= done for path in compiled)
+
+
 def test_tables_have_a_row_for_each_observation(smoke):
     metrics = smoke / "results-smoke/metrics"
     msve = pd.read_csv(metrics / "msve.csv")

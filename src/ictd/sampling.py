@@ -125,10 +125,9 @@ def step(state, bits, states, accept, successor):
 
 
 @njit(cache=True)
-def unroll_block(transition, stationary, reward, discount, path_bits, return_bits, visits, transitions, returns):
-    """Statistics of a block of tasks, from random bits (N, b+1) for the path and (N, steps-1, b) for the returns."""
+def unroll_block(transition, stationary, reward, discount, batch, steps, bits, visits, transitions, returns):
+    """Statistics of a block of tasks; each row of bits has b+1 numbers for the path, then b for each rollout step."""
     tasks, states = reward.shape
-    batch = path_bits.shape[1] - 1
     n = np.uint64(states)
     accept = np.empty((states + 1, states), np.uint64)
     successor = np.empty((states + 1, states, 2), np.uint8)
@@ -141,7 +140,7 @@ def unroll_block(transition, stationary, reward, discount, path_bits, return_bit
         fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
         state = n
         for t in range(batch + 1):
-            following = step(state, path_bits[i, t], n, flat_accept, flat_successor)
+            following = step(state, bits[i, t], n, flat_accept, flat_successor)
             if t > 0:
                 visits[i, state] += 1
                 transitions[i, state, following] += 1
@@ -153,10 +152,11 @@ def unroll_block(transition, stationary, reward, discount, path_bits, return_bit
             walker[t] = start[t]
             total[t] = reward[i, start[t]]
         weight = 1.0
-        for k in range(return_bits.shape[1]):
+        for k in range(steps - 1):
             weight *= discount
+            row = bits[i, batch + 1 + k * batch :]
             for t in range(batch):
-                following = step(walker[t], return_bits[i, k, t], n, flat_accept, flat_successor)
+                following = step(walker[t], row[t], n, flat_accept, flat_successor)
                 walker[t] = following
                 total[t] += weight * reward[i, following]
         for t in range(batch):
@@ -164,8 +164,8 @@ def unroll_block(transition, stationary, reward, discount, path_bits, return_bit
 
 
 @njit(cache=True)
-def paths_block(transition, stationary, path_bits, paths):
-    """Trajectories (N, T) from random bits (N, T)."""
+def paths_block(transition, stationary, bits, paths):
+    """Trajectories (N, T) from random bits, at least T in a row."""
     tasks, states = stationary.shape
     n = np.uint64(states)
     accept = np.empty((states + 1, states), np.uint64)
@@ -174,18 +174,19 @@ def paths_block(transition, stationary, path_bits, paths):
     for i in range(tasks):
         fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
         state = n
-        for t in range(path_bits.shape[1]):
-            state = step(state, path_bits[i, t], n, accept.reshape(-1), successor.reshape(-1))
+        for t in range(paths.shape[1]):
+            state = step(state, bits[i, t], n, accept.reshape(-1), successor.reshape(-1))
             paths[i, t] = state
 
 
 def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Random 32-bit numbers (rows, columns), cut from 64-bit draws, which NumPy makes in half the time.
+    """Random 32-bit numbers, at least ``columns`` in a row, cut from 64-bit draws, which NumPy makes in half the time.
 
     Each row takes a whole number of 64-bit draws, so a row's numbers do not depend on how many rows are drawn at once.
+    All of them are returned, as a slice has another layout in memory and numba would compile anew for it.
     """
     words = rng.integers(0, 2**64 - 1, (rows, (columns + 1) // 2), dtype=np.uint64, endpoint=True)
-    return words.astype("<u8", copy=False).view("<u4")[:, :columns]
+    return words.astype("<u8", copy=False).view("<u4")
 
 
 def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
@@ -227,9 +228,10 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
             tasks.transition[part],
             tasks.stationary[part],
             tasks.reward[part],
-            discount,
-            bits[:, : batch_size + 1],
-            bits[:, batch_size + 1 :].reshape(len(bits), rollout_steps - 1, batch_size),
+            float(discount),
+            batch_size,
+            rollout_steps,
+            bits,
             visits[part],
             transitions[part],
             returns[part],

@@ -17,7 +17,6 @@ from ictd.grid import cells, seed_groups
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
-shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(SOURCE))}; ")
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 config = numbers_from_text(config)
@@ -27,11 +26,19 @@ except ValueError as error:
     sys.exit(f"{error}")
 
 RESULTS = Path(config["results"])
+# One thread for numba too, and its compiled kernels where a job can surely write.
+shell.prefix(
+    "set -euo pipefail;"
+    f" export PYTHONPATH={shlex.quote(str(SOURCE))}"
+    f" NUMBA_CACHE_DIR={shlex.quote(str((RESULTS / 'kernels').resolve()))}"
+    " NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
+)
 LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
 CAPTIONS = "../../report/captions"
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 GROUPS = seed_groups(config)
+KERNELS = RESULTS / "kernels/compiled"
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
 

@@ -10,7 +10,8 @@ UNSEEN_OPTIONS = env_options(config["readings"]["evaluation_env"])
 
 rule evaluate:
     input:
-        expand(RESULTS / f"runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
+        runs=expand(RESULTS / f"runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
+        kernels=ancient(KERNELS),
     output:
         weights=RESULTS / f"weights/{CELL}.npz",
         msve=RESULTS / f"evaluation/{CELL}.npz",
@@ -28,11 +29,13 @@ rule evaluate:
         options=options(*ON_UNSEEN_TASKS, "evaluation.tasks", env_options=UNSEEN_OPTIONS),
     shell:
         "python -m ictd.steps.evaluate --states {wildcards.states} --depth {wildcards.depth}"
-        " {params.options} --runs {input} --weights {output.weights} --output {output.msve}"
+        " {params.options} --runs {input.runs} --weights {output.weights} --output {output.msve}"
         " > {log} 2>&1"
 
 
 rule tune:
+    input:
+        kernels=ancient(KERNELS),
     output:
         RESULTS / "baselines/{states}-{depth}.json",
     log:
@@ -59,7 +62,8 @@ rule tune:
 
 rule baselines:
     input:
-        RESULTS / "baselines/{states}-{depth}.json",
+        tuned=RESULTS / "baselines/{states}-{depth}.json",
+        kernels=ancient(KERNELS),
     output:
         RESULTS / "baselines/{states}-{depth}.npz",
     log:
@@ -82,7 +86,7 @@ rule baselines:
         ),
     shell:
         "python -m ictd.steps.baselines --states {wildcards.states} --depth {wildcards.depth}"
-        " {params.options} --tuned {input} --output {output} > {log} 2>&1"
+        " {params.options} --tuned {input.tuned} --output {output} > {log} 2>&1"
 
 
 TABLES = "msve baselines weights mean_weights agreement learning truncation".split()

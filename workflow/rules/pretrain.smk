@@ -3,6 +3,7 @@ rule pretrain:
     input:
         tasks=RESULTS / "tasks/{env}-{states}/{seeds}.npz",
         unrolls=RESULTS / "unrolls/{env}-{states}/{seeds}.npz",
+        kernels=ancient(KERNELS),
     output:
         RESULTS / f"runs/{CELL}/{{seeds}}.npz",
     log:

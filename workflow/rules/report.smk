@@ -120,7 +120,7 @@ rule notebook:
         figures=" ".join(SHOWN),
         folder=RESULTS,
     shell:
-        "papermill {input.notebook} {output} --kernel python3 --no-progress-bar"
+        "python -m papermill {input.notebook} {output} --kernel python3 --no-progress-bar"
         " -p results {params.folder} -p captions {params.captions} -p figures '{params.figures}'"
         " > {log} 2>&1"
 

@@ -2,6 +2,25 @@
 SIMULATED = "{env}-{states}/{seeds}"
 
 
+rule kernels:
+    output:
+        touch(KERNELS),
+    log:
+        LOGS / "kernels.log",
+    benchmark:
+        BENCHMARKS / "kernels.tsv"
+    conda:
+        "../../envs/simulate.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        options=options("batch_size"),
+    shell:
+        "python -m ictd.steps.kernels {params.options} > {log} 2>&1"
+
+
 rule tasks:
     output:
         RESULTS / f"tasks/{SIMULATED}.npz",
@@ -24,7 +43,8 @@ rule tasks:
 
 rule unrolls:
     input:
-        RESULTS / f"tasks/{SIMULATED}.npz",
+        tasks=RESULTS / f"tasks/{SIMULATED}.npz",
+        kernels=ancient(KERNELS),
     output:
         RESULTS / f"unrolls/{SIMULATED}.npz",
     log:
@@ -41,4 +61,4 @@ rule unrolls:
         options=options("batch_size", "discount", "rollout_steps"),
     shell:
         "python -m ictd.steps.unrolls --env {wildcards.env} --states {wildcards.states}"
-        " {params.options} --tasks {input} --output {output} > {log} 2>&1"
+        " {params.options} --tasks {input.tasks} --output {output} > {log} 2>&1"

@@ -1,0 +1,54 @@
+"""Stands in for conda where no channel is in reach: makes an environment of just the packages that a file pins.
+
+Only what ``snakemake --sdm conda`` asks is answered.  Packages are linked from the environment that runs this.
+"""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+
+def create(pins: list[str], prefix: Path) -> None:
+    """Make a virtual environment that has the pinned packages and nothing else."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    target = prefix / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    for pin in pins:
+        name, version = pin.split("==")
+        package = importlib.metadata.distribution(name)
+        if package.version.split("+")[0] != version:
+            sys.exit(f"{pin} is wanted, {package.version} is installed.")
+        for file in package.files:
+            link = Path(os.path.normpath(target / file))
+            # Scripts name the Python of the environment that they were installed in; rules call modules.
+            if link.parent != prefix / "bin" and link.suffix != ".pyc":
+                link.parent.mkdir(parents=True, exist_ok=True)
+                os.symlink(file.locate(), link)
+
+
+def main() -> None:
+    """Answer one call."""
+    match sys.argv[1:]:
+        case ["info", "--json"]:
+            print(json.dumps({"conda_prefix": os.environ["STAND_IN_PREFIX"], "platform": "linux-64"}))
+        case ["clean", *_]:
+            pass
+        case ["--version"]:
+            print("conda 25.0.0")
+        case ["config", "--get", "channel_priority", "--json"]:
+            print(json.dumps({"get": {"channel_priority": "strict"}}))
+        case ["env", "create", *options]:
+            values = dict(zip(options, options[1:], strict=False))
+            environment = yaml.safe_load(Path(values["--file"]).read_text())
+            pins = [line for line in environment["dependencies"][-1]["pip"] if not line.startswith("--")]
+            create(pins, Path(values["--prefix"]))
+        case _:
+            sys.exit(f"This stand-in does not know: conda {' '.join(sys.argv[1:])}")
+
+
+if __name__ == "__main__":
+    main()
