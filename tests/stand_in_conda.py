@@ -4,6 +4,7 @@ Only what ``snakemake --sdm conda`` asks is answered.  Packages are linked from 
 """
 
 import importlib.metadata
+import itertools
 import json
 import os
 import subprocess
@@ -42,7 +43,7 @@ def main() -> None:
         case ["config", "--get", "channel_priority", "--json"]:
             print(json.dumps({"get": {"channel_priority": "strict"}}))
         case ["env", "create", *options]:
-            values = dict(zip(options, options[1:], strict=False))
+            values = dict(itertools.pairwise(options))
             environment = yaml.safe_load(Path(values["--file"]).read_text())
             pins = [line for line in environment["dependencies"][-1]["pip"] if not line.startswith("--")]
             create(pins, Path(values["--prefix"]))
