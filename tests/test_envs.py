@@ -99,3 +99,10 @@ def test_every_rule_runs_in_its_environment_and_gives_the_same_bytes(smoke, tmp_
     for path in results:
         if path.name != "compute.csv":
             assert path.read_bytes() == (folder / path.relative_to(smoke)).read_bytes(), path.name
+
+
+def test_both_images_hold_the_same_files():
+    copied = re.findall(r"^COPY (.+) /opt/ictd/", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    docker = {name.split("/")[0] for line in copied for name in line.split()}
+    apptainer = set(re.findall(r"^    (\S+) /opt/ictd/$", (ROOT / "ictd.def").read_text(), re.MULTILINE))
+    assert docker == apptainer and all((ROOT / name).exists() for name in docker)

@@ -40,6 +40,12 @@ def test_no_job_but_one_compiles(smoke):
     assert compiled and all(path.stat().st_mtime <= done for path in compiled)
 
 
+def test_jobs_keep_to_one_thread(smoke):
+    for path in (smoke / "results-smoke/benchmarks").rglob("*.tsv"):
+        job = pd.read_csv(path, sep="\t").iloc[0]
+        assert job["cpu_time"] < 1.2 * job["s"] + 0.3, path
+
+
 def test_tables_have_a_row_for_each_observation(smoke):
     metrics = smoke / "results-smoke/metrics"
     msve = pd.read_csv(metrics / "msve.csv")

@@ -31,7 +31,7 @@ shell.prefix(
     "set -euo pipefail;"
     f" export PYTHONPATH={shlex.quote(str(SOURCE))}"
     f" NUMBA_CACHE_DIR={shlex.quote(str((RESULTS / 'kernels').resolve()))}"
-    " NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
+    " NUMBA_NUM_THREADS=${{OMP_NUM_THREADS:-1}}; "
 )
 LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
 CAPTIONS = "../../report/captions"
