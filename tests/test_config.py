@@ -41,11 +41,21 @@ def test_cell_names_go_both_ways():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "size", "groups"),
-    [(20, 20, ["0-19"]), (20, 8, ["0-7", "8-15", "16-19"]), (3, 1, ["0-0", "1-1", "2-2"]), (2, 9, ["0-1"])],
+    ("seeds", "size", "finished", "groups"),
+    [
+        (20, 20, [], ["0-19"]),
+        (20, 8, [], ["0-7", "8-15", "16-19"]),
+        (3, 1, [], ["0-0", "1-1", "2-2"]),
+        (2, 9, [], ["0-1"]),
+        (30, 8, ["0-19"], ["0-19", "20-27", "28-29"]),
+        (8, 1, ["0-2", "3-4"], ["0-2", "3-4", "5-5", "6-6", "7-7"]),
+        (8, 8, ["3-4"], ["0-2", "3-4", "5-7"]),
+        (4, 4, ["0-19", "notes"], ["0-3"]),
+        (6, 2, ["0-1", "0-3"], ["0-3", "4-5"]),
+    ],
 )
-def test_seed_groups_cover_all_seeds_once(seeds, size, groups):
-    assert seed_groups({"seeds": seeds, "seeds_per_job": size}) == groups
+def test_seed_groups_cover_all_seeds_and_keep_finished_runs(seeds, size, finished, groups):
+    assert seed_groups(seeds, size, finished) == groups
 
 
 @pytest.mark.parametrize(

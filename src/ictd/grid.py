@@ -1,5 +1,6 @@
 """The grid of runs that a configuration spans."""
 
+import re
 from typing import NamedTuple
 
 
@@ -38,7 +39,17 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
     return [Cell(algo, s["envs"], s["states"], s["depths"]) for s in settings for algo in config["algos"]]
 
 
-def seed_groups(config: dict) -> list[str]:
-    """Ranges "first-last" of the seeds that one job takes."""
-    seeds, size = config["seeds"], config["seeds_per_job"]
-    return [f"{first}-{min(first + size, seeds) - 1}" for first in range(0, seeds, size)]
+def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
+    """Ranges "first-last" that seeds are cut into, one a job: those of finished runs, and at most ``size`` in the gaps.
+
+    So more seeds, or jobs of another size, do not repeat what is there.
+    """
+    ranges = [tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name)]
+    stops = {first: last + 1 for first, last in sorted(ranges) if last < seeds}
+    groups, first = [], 0
+    while first < seeds:
+        later = [start for start in stops if start > first]
+        stop = stops.get(first) or min(first + size, seeds, *later)
+        groups.append(f"{first}-{stop - 1}")
+        first = stop
+    return groups

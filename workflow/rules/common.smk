@@ -14,6 +14,7 @@ sys.path.insert(0, str(SOURCE))
 
 from ictd.config import check_config, numbers_from_text
 from ictd.grid import cells, seed_groups
+from ictd.provenance import code_digests, digest, text_digest
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -37,8 +38,9 @@ LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
 CAPTIONS = "../../report/captions"
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
-GROUPS = seed_groups(config)
-KERNELS = RESULTS / "kernels/compiled"
+GROUPS = seed_groups(
+    config["seeds"], config["seeds_per_job"], [file.stem for file in RESULTS.glob("runs/*/*.npz")]
+)
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
 
@@ -69,6 +71,16 @@ def options(*keys, **values):
         else:
             words.append(json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value))
     return shlex.join(words)
+
+
+def code(step):
+    """Digests of what a step imports, for its rule's params: an edit reruns the rules that it touches."""
+    return code_digests(f"ictd.steps.{step}", SOURCE)
+
+
+def kernels(module):
+    """Marker of a module's compiled kernels, named after its code: it changes only with what its users import anyway."""
+    return RESULTS / f"kernels/{module}-{digest(*code_digests(f'ictd.{module}', SOURCE))}"
 
 
 def env_options(env):

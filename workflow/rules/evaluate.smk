@@ -11,7 +11,7 @@ UNSEEN_OPTIONS = env_options(config["readings"]["evaluation_env"])
 rule evaluate:
     input:
         runs=expand(RESULTS / f"runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
-        kernels=ancient(KERNELS),
+        kernels=kernels("sampling"),
     output:
         weights=RESULTS / f"weights/{CELL}.npz",
         msve=RESULTS / f"evaluation/{CELL}.npz",
@@ -26,6 +26,7 @@ rule evaluate:
         mem_mb=2000,
         runtime=30,
     params:
+        *code("evaluate"),
         options=options(*ON_UNSEEN_TASKS, "evaluation.tasks", env_options=UNSEEN_OPTIONS),
     shell:
         "python -m ictd.steps.evaluate --states {wildcards.states} --depth {wildcards.depth}"
@@ -35,7 +36,7 @@ rule evaluate:
 
 rule tune:
     input:
-        kernels=ancient(KERNELS),
+        kernels=kernels("sampling"),
     output:
         RESULTS / "baselines/{states}-{depth}.json",
     log:
@@ -49,6 +50,7 @@ rule tune:
         mem_mb=2000,
         runtime=30,
     params:
+        *code("tune"),
         options=options(
             *ON_UNSEEN_TASKS,
             "evaluation.tuning_tasks",
@@ -63,7 +65,7 @@ rule tune:
 rule baselines:
     input:
         tuned=RESULTS / "baselines/{states}-{depth}.json",
-        kernels=ancient(KERNELS),
+        kernels=kernels("sampling"),
     output:
         RESULTS / "baselines/{states}-{depth}.npz",
     log:
@@ -77,6 +79,7 @@ rule baselines:
         mem_mb=2000,
         runtime=30,
     params:
+        *code("baselines"),
         options=options(
             *ON_UNSEEN_TASKS,
             "evaluation.tasks",
@@ -110,6 +113,7 @@ rule metrics:
         mem_mb=2000,
         runtime=10,
     params:
+        *code("metrics"),
         options=options("discount", "rollout_steps", "readings.env_options"),
         folder=RESULTS / "metrics",
     shell:

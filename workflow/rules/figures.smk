@@ -17,6 +17,7 @@ rule figure_1:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("plot_curves"),
         vary="main",
     shell:
         "python -m ictd.steps.plot_curves --vary {params.vary} --evaluations {input.evaluations}"
@@ -40,6 +41,7 @@ rule figure_2:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("plot_weights"),
         vary="main",
     shell:
         "python -m ictd.steps.plot_weights --vary {params.vary} --weights {input}"
@@ -61,6 +63,7 @@ rule figure_3:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("plot_environment"),
         options=options(env="boyan", states=6, env_options=env_options("boyan"), layout="line"),
     shell:
         "python -m ictd.steps.plot_environment {params.options} --output {output.png} > {log} 2>&1"
@@ -77,6 +80,7 @@ use rule figure_2 as figure_4 with:
     benchmark:
         BENCHMARKS / "figure_4.tsv"
     params:
+        *code("plot_weights"),
         vary="depths",
 
 
@@ -92,6 +96,7 @@ use rule figure_1 as figure_5 with:
     benchmark:
         BENCHMARKS / "figure_5.tsv"
     params:
+        *code("plot_curves"),
         vary="depths",
 
 
@@ -106,6 +111,7 @@ use rule figure_2 as figure_6 with:
     benchmark:
         BENCHMARKS / "figure_6.tsv"
     params:
+        *code("plot_weights"),
         vary="states",
 
 
@@ -121,6 +127,7 @@ use rule figure_1 as figure_7 with:
     benchmark:
         BENCHMARKS / "figure_7.tsv"
     params:
+        *code("plot_curves"),
         vary="states",
 
 
@@ -133,6 +140,7 @@ use rule figure_3 as figure_8 with:
     benchmark:
         BENCHMARKS / "figure_8.tsv"
     params:
+        *code("plot_environment"),
         options=options(env="loop", states=6, env_options=env_options("loop"), layout="circle"),
 
 
@@ -147,6 +155,7 @@ use rule figure_2 as figure_9 with:
     benchmark:
         BENCHMARKS / "figure_9.tsv"
     params:
+        *code("plot_weights"),
         vary="envs",
 
 
@@ -162,6 +171,7 @@ use rule figure_1 as figure_10 with:
     benchmark:
         BENCHMARKS / "figure_10.tsv"
     params:
+        *code("plot_curves"),
         vary="envs",
 
 
@@ -181,6 +191,8 @@ rule figure_learning:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        *code("plot_learning"),
     shell:
         "python -m ictd.steps.plot_learning --weights {input} --output {output.png} > {log} 2>&1"
 

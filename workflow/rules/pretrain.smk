@@ -3,7 +3,7 @@ rule pretrain:
     input:
         tasks=RESULTS / "tasks/{env}-{states}/{seeds}.npz",
         unrolls=RESULTS / "unrolls/{env}-{states}/{seeds}.npz",
-        kernels=ancient(KERNELS),
+        kernels=kernels("fused"),
     output:
         RESULTS / f"runs/{CELL}/{{seeds}}.npz",
     log:
@@ -17,6 +17,7 @@ rule pretrain:
         mem_mb=2000,
         runtime=240,
     params:
+        *code("pretrain"),
         options=options(
             "discount",
             "learning_rate",

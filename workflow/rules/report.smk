@@ -15,6 +15,7 @@ rule claims:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("claims"),
         options=options(
             env=config["envs"][0],
             states=config["states"][0],
@@ -32,7 +33,7 @@ PAGES = "claims claims_all msve mean_weights agreement settings readings".split(
 rule summaries:
     input:
         claims=RESULTS / "claims.json",
-        schema=SCHEMA_FILE,
+        schema=ancient(SCHEMA_FILE),
         tables=[
             RESULTS / f"metrics/{name}.csv"
             for name in ("msve", "baselines", "weights", "mean_weights", "agreement")
@@ -50,6 +51,8 @@ rule summaries:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("summaries"),
+        text_digest(SCHEMA_FILE),
         options=options(settings=SETTINGS),
         folder=RESULTS / "tables",
     shell:
@@ -90,19 +93,24 @@ rule compute:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("compute"),
         folder=BENCHMARKS,
     shell:
         "python -m ictd.steps.compute --folder {params.folder} --benchmarks {input}"
         " --table {output.csv} --page {output.html} > {log} 2>&1"
 
 
+NOTEBOOK = ROOT / "report/report.ipynb"
+NOTEBOOK_CAPTIONS = [ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *PAGES, "compute"]]
+
+
 rule notebook:
     input:
-        notebook=ROOT / "report/report.ipynb",
+        notebook=ancient(NOTEBOOK),
         claims=RESULTS / "claims.json",
         tables=expand(RESULTS / "tables/{name}.html", name=[*PAGES, "compute"]),
         figures=FIGURES,
-        captions=[ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *PAGES, "compute"]],
+        captions=ancient(NOTEBOOK_CAPTIONS),
     output:
         RESULTS / "report.ipynb",
     log:
@@ -116,6 +124,7 @@ rule notebook:
         mem_mb=1000,
         runtime=10,
     params:
+        *map(text_digest, [NOTEBOOK, *NOTEBOOK_CAPTIONS]),
         captions=ROOT / "report/captions",
         figures=" ".join(SHOWN),
         folder=RESULTS,
@@ -146,6 +155,7 @@ rule page:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("page"),
         title="In-context TD: claims and results",
     shell:
         "python -m ictd.steps.page --title {params.title:q} --notebook {input} --output {output}"

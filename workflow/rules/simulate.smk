@@ -2,23 +2,22 @@
 SIMULATED = "{env}-{states}/{seeds}"
 
 
+# Without the digests of its step: what it compiles is no result.
 rule kernels:
     output:
-        touch(KERNELS),
+        touch(RESULTS / "kernels/{module}-{digest}"),
     log:
-        LOGS / "kernels.log",
+        LOGS / "kernels/{module}-{digest}.log",
     benchmark:
-        BENCHMARKS / "kernels.tsv"
+        BENCHMARKS / "kernels/{module}-{digest}.tsv"
     conda:
         "../../envs/simulate.yaml"
     threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
-    params:
-        options=options("batch_size"),
     shell:
-        "python -m ictd.steps.kernels {params.options} > {log} 2>&1"
+        "python -m ictd.steps.kernels --module {wildcards.module} > {log} 2>&1"
 
 
 rule tasks:
@@ -35,6 +34,7 @@ rule tasks:
         mem_mb=2000,
         runtime=10,
     params:
+        *code("tasks"),
         options=lambda wildcards: options("tasks", "discount", env_options=env_options(wildcards.env)),
     shell:
         "python -m ictd.steps.tasks --env {wildcards.env} --states {wildcards.states}"
@@ -44,7 +44,7 @@ rule tasks:
 rule unrolls:
     input:
         tasks=RESULTS / f"tasks/{SIMULATED}.npz",
-        kernels=ancient(KERNELS),
+        kernels=kernels("sampling"),
     output:
         RESULTS / f"unrolls/{SIMULATED}.npz",
     log:
@@ -58,6 +58,7 @@ rule unrolls:
         mem_mb=2000,
         runtime=30,
     params:
+        *code("unrolls"),
         options=options("batch_size", "discount", "rollout_steps"),
     shell:
         "python -m ictd.steps.unrolls --env {wildcards.env} --states {wildcards.states}"
