@@ -7,7 +7,7 @@ FROM ${BASE}
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 COPY envs/install envs/requirements.txt envs/torch.txt /opt/ictd/envs/
-RUN PIP_NO_CACHE_DIR=1 /opt/ictd/envs/install python3 /opt/ictd/.venv
+RUN PIP_NO_CACHE_DIR=1 /opt/ictd/envs/install python3 /opt/ictd/.venv && chmod -R a+rX /opt/ictd
 
 COPY Snakefile config.yaml /opt/ictd/
 COPY workflow /opt/ictd/workflow
@@ -15,10 +15,10 @@ COPY profiles /opt/ictd/profiles
 COPY report /opt/ictd/report
 COPY envs /opt/ictd/envs
 COPY src /opt/ictd/src
-RUN chmod -R a+rX /opt/ictd
+RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report envs src
 
 # Whoever runs it can write to the results only, and to /tmp.
 ENV PATH=/opt/ictd/.venv/bin:$PATH HOME=/tmp XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib \
     IPYTHONDIR=/tmp/ipython JUPYTER_RUNTIME_DIR=/tmp/jupyter
 WORKDIR /work
-CMD ["snakemake", "--cores", "all", "--snakefile", "/opt/ictd/Snakefile", "--configfile", "/opt/ictd/config.yaml"]
+CMD ["snakemake", "--cores", "all", "--snakefile", "/opt/ictd/Snakefile"]

@@ -60,23 +60,24 @@ lock: $(READY)
 
 container:
 	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }
-	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE=$(BASE) \
-	    --build-arg TORCH_INDEX=$(TORCH_INDEX) --tag $(IMAGE) .
+	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" \
+	    --build-arg TORCH_INDEX="$(TORCH_INDEX)" --tag $(IMAGE) .
 
 reproduce-container:
 	mkdir -p results-container
 	$(BUILDER) $(BUILDER_OPTIONS) run --rm --network=none --user $(shell id -u):$(shell id -g) $(RUN_OPTIONS) \
-	    --volume $(CURDIR)/results-container:/work $(IMAGE)
+	    --volume "$(CURDIR)/results-container":/work $(IMAGE)
 	@echo "Results are in results-container/results/; open report.html in a browser."
 
 apptainer:
-	apptainer build --force --build-arg BASE=$(BASE) --build-arg TORCH_INDEX=$(TORCH_INDEX) ictd.sif ictd.def
+	apptainer build --force --build-arg BASE="$(BASE)" $(if $(TORCH_INDEX),--build-arg TORCH_INDEX="$(TORCH_INDEX)") \
+	    ictd.sif ictd.def
 
 $(READY): envs/install envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; name one that is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes a minute or two."
-	@TORCH_INDEX=$(TORCH_INDEX) envs/install $(PYTHON) $(VENV)
+	@TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

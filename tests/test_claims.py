@@ -82,6 +82,7 @@ def result_tables(A, msve, zero, u=None, settings=(MAIN,)):
     u = np.zeros(A.shape[-1]) if u is None else u
     apart = np.array([-0.1, 0.1, 0.0])[: len(seeds)]
     arrays = {"seeds": seeds, "u": u + apart[:, None], "A": A * (1 + apart[:, None, None])}
+    arrays["diverged_at"] = np.isnan(arrays["A"]).any(axis=(1, 2)) * 7
     other = {**arrays, "A": arrays["A"] + 0.02 * np.eye(len(A)) * (A != 0)}
     spread = np.array([0.5, 0.7, 1.8])
     evaluation = {"seeds": seeds, "context_lengths": lengths, "msve": msve[..., None] * spread}

@@ -63,7 +63,7 @@ def test_collapsed_forward_pass_equals_naive_transformer(env, states, depth, dis
     tasks, unrolls, _ = material(env, states, discount, tasks=3)
     weights = larger_weights(states)
     engine = FusedEngine(weights, "td", depth, discount, 0.0, True)
-    estimates = engine.train(tasks, unrolls)
+    estimates, _ = engine.train(tasks, unrolls)
     for i in range(len(tasks)):
         for s in range(states):
             prompt = naive.enumerated_prompt(tasks.transition[i], tasks.reward[i], discount, s)

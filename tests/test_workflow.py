@@ -41,9 +41,12 @@ def test_no_job_but_one_compiles(smoke):
 
 
 def test_jobs_keep_to_one_thread(smoke):
-    for path in (smoke / "results-smoke/benchmarks").rglob("*.tsv"):
-        job = pd.read_csv(path, sep="\t").iloc[0]
-        assert job["cpu_time"] < 1.2 * job["s"] + 0.3, path
+    files = (smoke / "results-smoke/benchmarks").rglob("*.tsv")
+    jobs = pd.concat([pd.read_csv(path, sep="\t").assign(file=path.name) for path in files])
+    # The sampler sees nothing of jobs that are over before its first look.
+    seen = jobs[jobs["s"] > 1]
+    assert len(seen) > 5
+    assert (seen["cpu_time"] < 1.2 * seen["s"] + 0.3).all(), seen
 
 
 def test_tables_have_a_row_for_each_observation(smoke):
@@ -56,7 +59,7 @@ def test_tables_have_a_row_for_each_observation(smoke):
     assert not msve.duplicated(["algo", "env", "states", "depth", "seed", "context_length"]).any()
     assert (msve["msve"] > 0).all()
     weights = pd.read_csv(metrics / "weights.csv")
-    assert len(weights) == len(grid) * SMOKE["seeds"] and weights["finite"].all()
+    assert len(weights) == len(grid) * SMOKE["seeds"] and (weights["diverged_at"] == 0).all()
     baselines = pd.read_csv(metrics / "baselines.csv").pivot(
         index=["states", "depth", "seed", "context_length"], columns="method", values="msve"
     )

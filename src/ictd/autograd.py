@@ -19,9 +19,9 @@ class AutogradEngine:
         self.algo = algo
         self.discount = discount
 
-    def train(self, tasks: Tasks, unrolls: Unrolls) -> np.ndarray:
-        """One update per task; returns the estimates (N, n) made just before each update."""
-        estimates = np.empty_like(tasks.reward)
+    def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
+        """As ``FusedEngine.train``."""
+        estimates = np.full_like(tasks.reward, np.nan)
         for i in range(len(tasks)):
             context = enumerated_context(tasks.transition[i], tasks.reward[i], self.discount)
             prompts = torch.from_numpy(prompts_of(context))
@@ -31,12 +31,14 @@ class AutogradEngine:
             with torch.no_grad():
                 estimates[i] = self.model(prompts).numpy()
                 bootstrapped = reward + self.discount * self.model(prompts[following])
+            if not np.isfinite(estimates[i]).all():
+                return estimates, i
             target = bootstrapped if self.algo == "td" else mean_return
             loss = 0.5 * ((target - estimate) ** 2).mean()
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        return estimates
+        return estimates, len(tasks)
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Copies of u and A."""

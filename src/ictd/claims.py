@@ -150,7 +150,7 @@ def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> I
         )  # fmt: skip
         yield claim(
             "finite", "Pretraining runs into no numerical instability.",
-            "number of trials whose parameters are not finite", (~trials["finite"]).sum(), "<", 1,
+            "number of trials that diverged", (trials["diverged_at"] > 0).sum(), "<", 1,
         )  # fmt: skip
 
 

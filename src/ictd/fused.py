@@ -134,7 +134,10 @@ def train_block(
     transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
     parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """One pass over a block of tasks, one update a task; parameter, mean and square (2n + 4n^2,) change in place."""
+    """One pass over a block of tasks, one update a task; parameter, mean and square (2n + 4n^2,) change in place.
+
+    Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
+    """
     tasks, states = reward.shape
     wide = 2 * states
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
@@ -156,6 +159,8 @@ def train_block(
             for j in range(states):
                 total -= g[j] * Bq[j, s]
             estimate[s] = total
+        if not np.isfinite(estimate.sum()):
+            return i
         batch = 0.0
         for s in range(states):
             batch += visits[i, s]
@@ -176,6 +181,7 @@ def train_block(
         expand(lam, dT, g, e, Y, scale, D, du, dA)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, 1.0 - BETA_1**steps, 1.0 - BETA_2**steps)
+    return tasks
 
 
 class FusedEngine:
@@ -191,16 +197,17 @@ class FusedEngine:
         self.bootstrap = algo == "td"
         self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
 
-    def train(self, tasks: Tasks, unrolls: Unrolls) -> np.ndarray:
-        """One update per task; returns the estimates (N, n) made just before each update."""
-        estimates = np.empty_like(tasks.reward)
-        train_block(
+    def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
+        """One update per task, as long as estimates are finite; returns those made just before each update, (N, n) with
+        NaN in the rows of tasks not reached, and the number of updates."""
+        estimates = np.full_like(tasks.reward, np.nan)
+        done = train_block(
             tasks.transition, tasks.reward, unrolls.visits, unrolls.transitions, unrolls.returns,
             self.bootstrap, self.depth, self.discount, self.scale, self.learning_rate,
             self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
-        self.steps += len(tasks)
-        return estimates
+        self.steps += done
+        return estimates, done
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Copies of u and A."""

@@ -1,5 +1,7 @@
 """Multi-task TD and multi-task MC pretraining (Algorithms 1 and 2), by either engine."""
 
+import logging
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,9 @@ from ictd.weights import Weights
 
 ALGOS = ("td", "mc")
 ENGINES = ("fused", "autograd")
+# A long run says how far it is, no more often than this.
+PROGRESS_SECONDS = 10
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,20 @@ class History:
     tasks_seen: np.ndarray
     weights: Weights
     estimates: np.ndarray
+
+
+class Divergence(ArithmeticError):
+    """Parameters or value estimates stopped being finite.
+
+    Parameters
+    ----------
+    task : int, number of the first task, from 1, on which an estimate or the update was not finite
+    history : History, with NaN from there on
+    """
+
+    def __init__(self, task: int, history: History):
+        super().__init__(f"parameters or values stop being finite at task {task} of {len(history.estimates)}")
+        self.task, self.history = task, history
 
 
 def snapshot_counts(tasks: int, number: int) -> np.ndarray:
@@ -73,6 +92,8 @@ def pretrain_history(
     ------
     ValueError
         For unknown names, shapes that do not fit, or numbers out of range.
+    Divergence
+        If parameters or values stop being finite; it has the history up to there.
     """
     start = Weights(u, A)
     _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine)
@@ -84,12 +105,23 @@ def pretrain_history(
     else:
         from ictd.autograd import AutogradEngine as Engine
     run = Engine(start, algo, depth, discount, learning_rate, scaled)
-    estimates, kept = [], []
-    for first, stop in zip([0, *stops[:-1]], stops, strict=True):
-        estimates.append(run.train(tasks[first:stop], unrolls[first:stop]))
-        kept.append(run.weights())
-    snapshots = Weights(np.stack([u for u, _ in kept]), np.stack([A for _, A in kept]))
-    return History(stops, snapshots, np.concatenate(estimates))
+    history = History(
+        stops,
+        Weights(np.full((len(stops), *u.shape), np.nan), np.full((len(stops), *A.shape), np.nan)),
+        np.full_like(tasks.reward, np.nan),
+    )
+    said = time.monotonic()
+    for k, (first, stop) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
+        history.estimates[first:stop], done = run.train(tasks[first:stop], unrolls[first:stop])
+        weights = run.weights()
+        finite = all(np.isfinite(part).all() for part in weights)
+        if done < stop - first or not finite:
+            raise Divergence(int(first + done + finite), history)
+        history.weights.u[k], history.weights.A[k] = weights
+        if time.monotonic() - said > PROGRESS_SECONDS:
+            said = time.monotonic()
+            logger.info("%d of %d tasks", stop, len(tasks))
+    return history
 
 
 def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:

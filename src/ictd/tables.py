@@ -45,19 +45,19 @@ def _errors(seeds: np.ndarray, lengths: np.ndarray, errors: np.ndarray, **names)
 
 
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.DataFrame:
-    """One row per run: measures of its weights beside theta^TD, and its MSVE on enumerated prompts.
+    """One row per run: measures of its weights beside theta^TD, its MSVE on enumerated prompts, and the task at which
+    it diverged, 0 if it did not.
 
     Parameters
     ----------
-    runs : for each cell ``seeds`` (S,), ``u`` (S, 2n) and ``A`` (S, 2n, 2n)
+    runs : for each cell ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,)
     evaluations : for each cell ``enumerated_msve`` (S, k)
     """
     frames = []
     for cell, result in runs.items():
         measures = pattern_measures(Weights(result["u"], result["A"]))
-        finite = np.isfinite(result["A"]).all(axis=(1, 2)) & np.isfinite(result["u"]).all(axis=1)
         enumerated = evaluations[cell]["enumerated_msve"].mean(axis=-1)
-        columns = {"seed": result["seeds"], "finite": finite, **measures, "enumerated_msve": enumerated}
+        columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"], **measures, "enumerated_msve": enumerated}
         frames.append(pd.DataFrame({**cell._asdict(), **columns}))
     return pd.concat(frames, ignore_index=True)
 

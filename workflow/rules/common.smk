@@ -27,13 +27,11 @@ except ValueError as error:
     sys.exit(f"{error}")
 
 RESULTS = Path(config["results"])
-# One thread for numba too, and its compiled kernels where a job can surely write.
-shell.prefix(
-    "set -euo pipefail;"
-    f" export PYTHONPATH={shlex.quote(str(SOURCE))}"
-    f" NUMBA_CACHE_DIR={shlex.quote(str((RESULTS / 'kernels').resolve()))}"
-    " NUMBA_NUM_THREADS=${{OMP_NUM_THREADS:-1}}; "
-)
+# numba's thread limit is that of the rule, and its compiled kernels go where a job can surely write.
+variables = {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": (RESULTS / "kernels").resolve()}
+exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variables.items())
+exports = exports.replace("{", "{{").replace("}", "}}")
+shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NUM_THREADS:-1}}}}; ")
 LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
 CAPTIONS = "../../report/captions"
 CELL = "{algo}-{env}-{states}-{depth}"

@@ -92,14 +92,15 @@ rule baselines:
         " {params.options} --tuned {input.tuned} --output {output} > {log} 2>&1"
 
 
-TABLES = "msve baselines weights mean_weights agreement learning truncation".split()
+TABLES = "msve baselines weights mean_weights agreement learning truncation audit".split()
 
 
 rule metrics:
     input:
-        weights=expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
-        evaluations=expand(RESULTS / "evaluation/{cell}.npz", cell=CELLS),
+        weights=expand(RESULTS / "weights/{cell}.npz", cell=sorted(CELLS)),
+        evaluations=expand(RESULTS / "evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=[RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in YARDSTICKS],
+        audits=expand(RESULTS / "audit/{cell}.json", cell=sorted(CELLS)),
     output:
         expand(RESULTS / "metrics/{table}.csv", table=TABLES),
     log:
@@ -118,4 +119,4 @@ rule metrics:
         folder=RESULTS / "metrics",
     shell:
         "python -m ictd.steps.metrics --weights {input.weights} --evaluations {input.evaluations}"
-        " --baselines {input.baselines} {params.options} --output {params.folder} > {log} 2>&1"
+        " --baselines {input.baselines} --audits {input.audits} {params.options} --output {params.folder} > {log} 2>&1"

@@ -22,11 +22,49 @@ rule pretrain:
             "discount",
             "learning_rate",
             "engine",
+            "on_divergence",
             "snapshots",
             "readings.initial_gain",
             "readings.attention_scale",
+            diverged=RESULTS / "diverged",
         ),
     shell:
         "python -m ictd.steps.pretrain --algo {wildcards.algo} --env {wildcards.env}"
         " --states {wildcards.states} --depth {wildcards.depth} {params.options}"
         " --tasks {input.tasks} --unrolls {input.unrolls} --output {output} > {log} 2>&1"
+
+
+# The first tasks again, by the engine that the run did not use.
+rule audit:
+    input:
+        tasks=RESULTS / f"tasks/{{env}}-{{states}}/{GROUPS[0]}.npz",
+        unrolls=RESULTS / f"unrolls/{{env}}-{{states}}/{GROUPS[0]}.npz",
+        trained=RESULTS / f"runs/{CELL}/{GROUPS[0]}.npz",
+        kernels=kernels("fused"),
+    output:
+        RESULTS / f"audit/{CELL}.json",
+    log:
+        LOGS / f"audit/{CELL}.log",
+    benchmark:
+        BENCHMARKS / f"audit/{CELL}.tsv"
+    conda:
+        "../../envs/pretrain.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        *code("audit"),
+        options=options(
+            "discount",
+            "learning_rate",
+            "engine",
+            "readings.initial_gain",
+            "readings.attention_scale",
+            audit_tasks=config["audit"]["tasks"],
+            tolerance=config["audit"]["tolerance"],
+        ),
+    shell:
+        "python -m ictd.steps.audit --algo {wildcards.algo} --env {wildcards.env}"
+        " --states {wildcards.states} --depth {wildcards.depth} {params.options} --tasks {input.tasks}"
+        " --unrolls {input.unrolls} --trained {input.trained} --output {output} > {log} 2>&1"

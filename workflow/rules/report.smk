@@ -1,7 +1,7 @@
 # Claims, tables for readers, and the report.
 rule claims:
     input:
-        [RESULTS / f"metrics/{name}.csv" for name in TABLES if name != "learning"],
+        [RESULTS / f"metrics/{name}.csv" for name in TABLES if name not in ("learning", "audit")],
     output:
         RESULTS / "claims.json",
     log:
@@ -27,7 +27,7 @@ rule claims:
 
 # What results depend on; how the work is cut into jobs is left out.
 SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}
-PAGES = "claims claims_all msve mean_weights agreement settings readings".split()
+PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
 
 
 rule summaries:
@@ -36,7 +36,7 @@ rule summaries:
         schema=ancient(SCHEMA_FILE),
         tables=[
             RESULTS / f"metrics/{name}.csv"
-            for name in ("msve", "baselines", "weights", "mean_weights", "agreement")
+            for name in ("msve", "baselines", "weights", "mean_weights", "agreement", "audit")
         ],
     output:
         [page(name) for name in PAGES],
@@ -67,7 +67,7 @@ TIMED = [
     for seeds in GROUPS
 ]
 TIMED += expand(BENCHMARKS / "pretrain/{cell}/{seeds}.tsv", cell=CELLS, seeds=GROUPS)
-TIMED += expand(BENCHMARKS / "evaluate/{cell}.tsv", cell=CELLS)
+TIMED += expand(BENCHMARKS / "{rule}/{cell}.tsv", rule=["audit", "evaluate"], cell=CELLS)
 TIMED += [
     BENCHMARKS / f"{rule}/{states}-{depth}.tsv"
     for rule in ("tune", "baselines")
@@ -124,14 +124,14 @@ rule notebook:
         mem_mb=1000,
         runtime=10,
     params:
+        *code("notebook"),
         *map(text_digest, [NOTEBOOK, *NOTEBOOK_CAPTIONS]),
         captions=ROOT / "report/captions",
         figures=" ".join(SHOWN),
         folder=RESULTS,
     shell:
-        "python -m papermill {input.notebook} {output} --kernel python3 --no-progress-bar"
-        " -p results {params.folder} -p captions {params.captions} -p figures '{params.figures}'"
-        " > {log} 2>&1"
+        "python -m ictd.steps.notebook --notebook {input.notebook} --results {params.folder}"
+        " --captions {params.captions} --figures {params.figures} --output {output} > {log} 2>&1"
 
 
 rule page:

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, setting_title
+from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, diverged_note, setting_title
 from ictd.grid import Cell
 from ictd.statistics import standard_error
 
@@ -15,6 +15,7 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
     """One panel a setting: mean and standard error over trials of the MSVE, and its median.
 
     The axis is logarithmic: a few tasks with short contexts have errors hundreds of times those of the others.
+    Trials that diverged are left out and counted below the panel.
 
     Parameters
     ----------
@@ -27,15 +28,20 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
     size = (WIDTH if columns > 1 else 0.75 * WIDTH, 2.6 * rows + 0.5)
     figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=size)
     for axes, (title, (evaluations, baselines)) in zip(grid.flat, panels.items(), strict=False):
+        notes = []
         for cell, result in evaluations.items():
-            _draw_trials(axes, result["context_lengths"], result["msve"].mean(axis=-1), cell.algo)
-            lengths = result["context_lengths"]
+            trials, lengths = result["msve"].mean(axis=-1), result["context_lengths"]
+            diverged = np.isnan(trials).any(axis=1)
+            if not diverged.all():
+                _draw_trials(axes, lengths, trials[~diverged], cell.algo)
+            if diverged.any():
+                notes.append(f"{NAMES[cell.algo]}: {diverged_note(diverged)}")
         for method, dashes in (("theta_td", (5, 2)), ("lstd", (5, 2, 1, 2)), ("zero", ())):
             mean = baselines[method].mean(axis=(0, 2))
             axes.plot(
                 lengths, mean, color=COLOURS[method], ls=(0, dashes) if dashes else "-", lw=1, label=NAMES[method]
             )
-        axes.set(yscale="log", title=title, xlabel="context length")
+        axes.set(yscale="log", title=title, xlabel="\n".join(["context length", *notes]))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
@@ -70,9 +76,10 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
         column = grid[:, algos.index(cell.algo)]
         colour, dashes = looks[cell._replace(algo="")]
         style = {"color": colour, "ls": dashes, "lw": 1.2}
-        label = setting_title(cell, "main")
-        column[0].plot(result["tasks_seen"], np.median(result["online_msve"], axis=0), label=label, **style)
-        column[1].plot(result["tasks_seen"], np.median(result["cosine"], axis=0), **style)
+        diverged = np.isnan(result["cosine"]).any(axis=1)
+        label = " ".join([setting_title(cell, "main"), diverged_note(diverged)])
+        column[0].plot(result["tasks_seen"], np.median(result["online_msve"][~diverged], axis=0), label=label, **style)
+        column[1].plot(result["tasks_seen"], np.median(result["cosine"][~diverged], axis=0), **style)
     for axes, algo in zip(grid[0], algos, strict=True):
         axes.set(title=NAMES[algo], xscale="log", yscale="log")
     for axes in grid[1]:

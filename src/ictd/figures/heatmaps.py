@@ -4,12 +4,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ictd.figures.style import NAMES
+from ictd.figures.style import NAMES, diverged_note
 from ictd.weights import Weights
 
 
 def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     """A row a setting; for each algorithm the mean over trials of P and of Q, each divided by its largest entry.
+
+    Trials that diverged are left out and counted below the panel.
 
     Parameters
     ----------
@@ -22,8 +24,11 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     for line, (title, weights) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title)
         for i, algo in enumerate(algos):
-            for axes, matrix in zip(line[2 * i :], (weights[algo].P(), weights[algo].Q()), strict=False):
-                image = _draw_matrix(axes, matrix.mean(axis=0), weights[algo].states)
+            diverged = np.isnan(weights[algo].A).any(axis=(1, 2))
+            kept = weights[algo][~diverged]
+            for axes, matrices in zip(line[2 * i :], (kept.P(), kept.Q()), strict=False):
+                image = _draw_matrix(axes, matrices.sum(axis=0), kept.states)
+                axes.set_xlabel(diverged_note(diverged))
     for i, axes in enumerate(grid[0]):
         axes.set_title(f"{NAMES[algos[i // 2]]}: ${'PQ'[i % 2]}$")
     figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1]).set_label(
@@ -33,8 +38,8 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
 
 
 def _draw_matrix(axes, matrix: np.ndarray, states: int):
-    """One normalised matrix (2n+1, 2n+1), with lines between its blocks."""
-    image = axes.imshow(matrix / np.abs(matrix).max(), cmap="RdBu_r", vmin=-1, vmax=1)
+    """One matrix (2n+1, 2n+1) over its largest absolute entry, with lines between its blocks; zero stays as it is."""
+    image = axes.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1)
     for edge in (states - 0.5, 2 * states - 0.5):
         axes.axhline(edge, color="0.6", lw=0.5)
         axes.axvline(edge, color="0.6", lw=0.5)

@@ -7,6 +7,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from ictd.grid import Cell
@@ -64,3 +65,8 @@ def setting_title(cell: Cell, vary: str) -> str:
         "envs": f"trained on {environment_name(cell.env)}",
     }
     return titles[vary]
+
+
+def diverged_note(diverged: np.ndarray) -> str:
+    """What a panel says of trials that it leaves out, from one truth value a trial; nothing if there are none."""
+    return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""

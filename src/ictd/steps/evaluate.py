@@ -28,7 +28,8 @@ def main(
 ) -> None:
     """Write all runs' weights, and the MSVE for each seed, context length and task."""
     torch.set_num_threads(1)
-    seeds, tasks_seen, u, A, online_msve = join_arrays(runs, "seeds", "tasks_seen", "u", "A", "online_msve")
+    names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
+    seeds, tasks_seen, u, A, online_msve, diverged_at = join_arrays(runs, *names)
     sampled, enumerated = [], []
     for i, seed in enumerate(seeds):
         data = validation_set(int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
@@ -36,7 +37,7 @@ def main(
         sampled.append(transformer_msve(model, data, context_lengths))
         enumerated.append(enumerated_msve(model, data))
     history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
-    save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], **history)
+    save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
     save_arrays(
         output, seeds=seeds, context_lengths=np.array(context_lengths), msve=np.stack(sampled),
         enumerated_msve=np.stack(enumerated),

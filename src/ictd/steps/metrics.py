@@ -1,6 +1,9 @@
 """Gather the evaluations and weights of all cells into the result tables."""
 
+import json
 from pathlib import Path
+
+import pandas as pd
 
 from ictd import tables
 from ictd.grid import Cell
@@ -9,19 +12,20 @@ from ictd.storage import load_named, save_table
 
 EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")
-WEIGHTS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve")
+WEIGHTS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve", "diverged_at")
 
 
 def main(
     weights: list[Path],
     evaluations: list[Path],
     baselines: list[Path],
+    audits: list[Path],
     discount: float,
     rollout_steps: int,
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write msve, baselines, weights, mean_weights, agreement, learning and truncation into the folder ``output``."""
+    """Write msve, baselines, weights, mean_weights, agreement, learning, truncation and audit into the folder ``output``."""
     runs = {Cell.parse(path.stem): load_named(path, *WEIGHTS) for path in weights}
     evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION) for path in evaluations}
     beside = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINES) for path in baselines}
@@ -34,6 +38,7 @@ def main(
         "agreement": tables.agreement_table(runs),
         "learning": tables.learning_table(runs),
         "truncation": tables.truncation_table(settings, discount, rollout_steps, env_options),
+        "audit": pd.DataFrame([json.loads(path.read_text()) for path in audits]),
     }
     for name, table in made.items():
         save_table(output / f"{name}.csv", table)

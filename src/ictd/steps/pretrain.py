@@ -1,16 +1,20 @@
 """Pretrain a cell's runs by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
+from ictd.grid import Cell
 from ictd.mrp import Tasks, msve
-from ictd.pretraining import pretrain_history, snapshot_counts
+from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
 from ictd.sampling import Unrolls
 from ictd.steps import run
 from ictd.storage import load_arrays, save_arrays
 from ictd.streams import generator
 from ictd.weights import initial_weights
+
+logger = logging.getLogger(__name__)
 
 
 def main(
@@ -24,32 +28,61 @@ def main(
     attention_scale: str,
     engine: str,
     snapshots: int,
+    on_divergence: str,
     tasks: Path,
     unrolls: Path,
+    diverged: Path,
     output: Path,
 ) -> None:
     """Write the weights of each seed at log-spaced task counts, and its learning curve.
 
     The learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.
+    A run that diverges is NaN from there on, with the number of the task; unless ``on_divergence`` is "record", its
+    snapshots go to the folder ``diverged``.
+
+    Raises
+    ------
+    ValueError
+        Naming the cell, seed and task of a run that diverged, unless ``on_divergence`` is "record".
     """
     seeds, value, *task_arrays = load_arrays(tasks, "seeds", "value", "transition", "reward", "stationary")
     unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
     tasks_seen = snapshot_counts(value.shape[1], snapshots)
-    u, A, curves = [], [], []
+    u, A, curves, diverged_at = [], [], [], []
     for i, seed in enumerate(seeds):
         task_set = Tasks(*(array[i] for array in task_arrays))
         batches = Unrolls(*(array[i] for array in unroll_arrays))
         start = initial_weights(states, initial_gain, generator(int(seed), env, states, "weights"))
-        history = pretrain_history(
-            task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
-            scaled=attention_scale == "context_length",
-        )  # fmt: skip
+        try:
+            history = pretrain_history(
+                task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
+                scaled=attention_scale == "context_length",
+            )  # fmt: skip
+            diverged_at.append(0)
+        except Divergence as divergence:
+            name = f"{Cell(algo, env, states, depth)}, seed {seed}"
+            if on_divergence == "fail":
+                kept = diverged / f"{Cell(algo, env, states, depth)}-seed-{seed}.npz"
+                finite = np.isfinite(divergence.history.weights.A).all(axis=(1, 2))
+                snapshots_kept = divergence.history.weights[finite]
+                save_arrays(kept, tasks_seen=tasks_seen[finite], u=snapshots_kept.u, A=snapshots_kept.A)
+                raise ValueError(
+                    f"{name}: {divergence}; its finite snapshots are in {kept}. Choose another learning rate, or set"
+                    " on_divergence to record."
+                ) from None
+            logger.warning("%s: %s", name, divergence)
+            history = divergence.history
+            diverged_at.append(divergence.task)
+        logger.info("seed %d pretrained", seed)
         error = msve(task_set.stationary, value[i], history.estimates)
         u.append(history.weights.u)
         A.append(history.weights.A)
         curves.append([part.mean() for part in np.split(error, tasks_seen[:-1])])
     tasks_seen = np.tile(tasks_seen, (len(seeds), 1))
-    save_arrays(output, seeds=seeds, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A), online_msve=np.array(curves))
+    save_arrays(
+        output, seeds=seeds, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A), online_msve=np.array(curves),
+        diverged_at=np.array(diverged_at),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

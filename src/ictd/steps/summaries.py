@@ -12,7 +12,7 @@ from ictd.storage import replacing
 
 
 def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
-    """Write claims, claims_all, msve, mean_weights, agreement, settings and readings into the folder ``output``."""
+    """Write claims, claims_all, msve, mean_weights, agreement, audit, settings and readings into the folder ``output``."""
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     readings = settings.pop("readings")
     decided = json.loads(claims.read_text(encoding="utf-8"))
@@ -23,6 +23,7 @@ def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output:
         "msve": summaries.msve_summary(loaded["msve"], loaded["baselines"], loaded["weights"]),
         "mean_weights": summaries.weights_summary(loaded["mean_weights"]),
         "agreement": loaded["agreement"],
+        "audit": loaded["audit"],
         "settings": summaries.settings_table(settings, described),
         "readings": summaries.settings_table(readings, described["properties"]["readings"]).drop(columns="paper"),
     }

@@ -1,0 +1,69 @@
+"""Train the first tasks of a run again with the other engine, and compare the weights."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.grid import Cell
+from ictd.mrp import Tasks
+from ictd.pretraining import ENGINES, pretrain_history
+from ictd.sampling import Unrolls
+from ictd.steps import run
+from ictd.storage import load_arrays, save_json
+from ictd.streams import generator
+from ictd.weights import initial_weights
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    initial_gain: float,
+    attention_scale: str,
+    engine: str,
+    audit_tasks: int,
+    tolerance: float,
+    tasks: Path,
+    unrolls: Path,
+    trained: Path,
+    output: Path,
+) -> None:
+    """Write the largest difference of the weights at each snapshot of the first seed within the first tasks.
+
+    The difference is that of an entry of u or A over the largest entry of both.
+
+    Raises
+    ------
+    ValueError
+        Naming the cell, if the difference is above the tolerance.
+    """
+    seeds, *task_arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
+    unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
+    tasks_seen, u, A = (array[0] for array in load_arrays(trained, "tasks_seen", "u", "A"))
+    compared = tasks_seen <= max(audit_tasks, tasks_seen[0])
+    last = tasks_seen[compared][-1]
+    start = initial_weights(states, initial_gain, generator(int(seeds[0]), env, states, "weights"))
+    history = pretrain_history(
+        Tasks(*(array[0, :last] for array in task_arrays)),
+        Unrolls(*(array[0, :last] for array in unroll_arrays)),
+        algo, depth, discount, learning_rate, start.u, start.A,
+        next(name for name in ENGINES if name != engine), tasks_seen[compared],
+        scaled=attention_scale == "context_length",
+    )  # fmt: skip
+    kept = np.concatenate([u[compared], A[compared].reshape(-1, 4 * states**2)], axis=1)
+    again = np.concatenate([history.weights.u, history.weights.A.reshape(-1, 4 * states**2)], axis=1)
+    difference = float(np.abs(kept - again).max() / np.abs(again).max())
+    cell = Cell(algo, env, states, depth)
+    if not difference <= tolerance:
+        raise ValueError(
+            f"{cell}, seed {seeds[0]}: after {last} tasks the engines' weights differ by {difference:.2g} of the largest,"
+            f" more than audit.tolerance, {tolerance:g}; do not use this run before you know why."
+        )
+    save_json(output, {**cell._asdict(), "seed": int(seeds[0]), "tasks": int(last), "difference": difference})
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,30 @@
+"""Execute the report's notebook."""
+
+from pathlib import Path
+
+import papermill
+
+from ictd.steps import run
+from ictd.storage import replacing
+
+
+def main(notebook: Path, results: Path, captions: Path, figures: list[str], output: Path) -> None:
+    """Write the executed notebook.
+
+    Raises
+    ------
+    ValueError
+        If a cell fails.
+    """
+    parameters = {"results": str(results), "captions": str(captions), "figures": " ".join(figures)}
+    with replacing(output) as temporary:
+        try:
+            papermill.execute_notebook(
+                notebook, temporary, parameters, kernel_name="python3", progress_bar=False, log_output=True
+            )
+        except papermill.PapermillExecutionError as error:
+            raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
+
+
+if __name__ == "__main__":
+    run(main)
