@@ -1,4 +1,5 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
+# make verify      a finished run against the reference numbers; make reference writes those anew
 # make test        the tests
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
 # make test-fresh  the README's two commands in an empty Debian root (as root)
@@ -19,7 +20,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report test test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce report verify reference test test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -31,6 +32,12 @@ report: $(READY)
 	@echo "Results are in $(RESULTS)/. Open in a browser:"
 	@echo "  $(RESULTS)/report.html             claims, figures, tables"
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
+
+verify: $(READY)
+	@python -m ictd.steps.verify --results $(RESULTS) --reference reference
+
+reference: $(READY)
+	python -m ictd.steps.reference --results $(RESULTS) --output reference
 
 test: $(READY)
 	ruff check src tests envs

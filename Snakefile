@@ -1,5 +1,8 @@
 # The experiments of "Towards Provable Emergence of In-Context Reinforcement Learning"; see README.md.
+import atexit
 import os
+import sys
+from pathlib import Path
 
 from snakemake.utils import min_version
 
@@ -24,11 +27,17 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
 
+# Said after Snakemake's own last words, which tell little.
+onerror:
+    atexit.register(print, failed_jobs(Path(log[0]).read_text()), file=sys.stderr)
+
+
 rule all:
     default_target: True
     input:
         RESULTS / "report.html",
         RESULTS / "claims.json",
+        RESULTS / "manifest.json",
         RESULTS / "metrics/compute.csv",
         expand(RESULTS / "metrics/{name}.csv", name=TABLES),
         FIGURES,
@@ -39,6 +48,7 @@ localrules:
     all,
     metrics,
     claims,
+    manifest,
     summaries,
     compute,
     notebook,

@@ -68,7 +68,7 @@ def _read(path: Path, module: str) -> tuple[str, list[str]]:
 
 
 def _outline(node):
-    """A syntax tree as nested tuples, without docstrings and empty fields, whose number varies with Python's version."""
+    """A syntax tree as nested tuples, without docstrings and empty fields, which vary with Python's version."""
     if isinstance(node, list):
         return tuple(map(_outline, node))
     if not isinstance(node, ast.AST):

@@ -57,7 +57,12 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.D
     for cell, result in runs.items():
         measures = pattern_measures(Weights(result["u"], result["A"]))
         enumerated = evaluations[cell]["enumerated_msve"].mean(axis=-1)
-        columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"], **measures, "enumerated_msve": enumerated}
+        columns = {
+            "seed": result["seeds"],
+            "diverged_at": result["diverged_at"],
+            **measures,
+            "enumerated_msve": enumerated,
+        }
         frames.append(pd.DataFrame({**cell._asdict(), **columns}))
     return pd.concat(frames, ignore_index=True)
 

@@ -27,6 +27,39 @@ rule claims:
 
 # What results depend on; how the work is cut into jobs is left out.
 SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}
+MANIFESTED = [RESULTS / "claims.json", *expand(RESULTS / "metrics/{name}.csv", name=TABLES)]
+MANIFESTED += expand(RESULTS / "{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=CELLS)
+MANIFESTED += [
+    RESULTS / f"baselines/{states}-{depth}.{ending}"
+    for states, depth in YARDSTICKS
+    for ending in ("json", "npz")
+]
+
+
+rule manifest:
+    input:
+        MANIFESTED,
+    output:
+        RESULTS / "manifest.json",
+    log:
+        LOGS / "manifest.log",
+    benchmark:
+        BENCHMARKS / "manifest.tsv"
+    conda:
+        "../../envs/evaluate.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        *code("manifest"),
+        options=options(settings=SETTINGS),
+        folder=RESULTS,
+    shell:
+        "python -m ictd.steps.manifest --folder {params.folder} --files {input} {params.options}"
+        " --output {output} > {log} 2>&1"
+
+
 PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
 
 

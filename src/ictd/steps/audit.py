@@ -59,8 +59,8 @@ def main(
     cell = Cell(algo, env, states, depth)
     if not difference <= tolerance:
         raise ValueError(
-            f"{cell}, seed {seeds[0]}: after {last} tasks the engines' weights differ by {difference:.2g} of the largest,"
-            f" more than audit.tolerance, {tolerance:g}; do not use this run before you know why."
+            f"{cell}, seed {seeds[0]}: after {last} tasks the engines' weights differ by {difference:.2g} of the"
+            f" largest, more than audit.tolerance, {tolerance:g}; do not use this run before you know why."
         )
     save_json(output, {**cell._asdict(), "seed": int(seeds[0]), "tasks": int(last), "difference": difference})
 

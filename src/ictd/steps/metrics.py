@@ -25,7 +25,7 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write msve, baselines, weights, mean_weights, agreement, learning, truncation and audit into the folder ``output``."""
+    """Write the tables, msve to audit, into the folder ``output``."""
     runs = {Cell.parse(path.stem): load_named(path, *WEIGHTS) for path in weights}
     evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION) for path in evaluations}
     beside = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINES) for path in baselines}

@@ -1,6 +1,5 @@
 """Pretrain a cell's runs by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +8,10 @@ from ictd.grid import Cell
 from ictd.mrp import Tasks, msve
 from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
 from ictd.sampling import Unrolls
-from ictd.steps import run
+from ictd.steps import logger, run
 from ictd.storage import load_arrays, save_arrays
 from ictd.streams import generator
 from ictd.weights import initial_weights
-
-logger = logging.getLogger(__name__)
 
 
 def main(

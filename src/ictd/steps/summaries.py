@@ -12,7 +12,7 @@ from ictd.storage import replacing
 
 
 def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
-    """Write claims, claims_all, msve, mean_weights, agreement, audit, settings and readings into the folder ``output``."""
+    """Write the pages, claims to readings, into the folder ``output``."""
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     readings = settings.pop("readings")
     decided = json.loads(claims.read_text(encoding="utf-8"))

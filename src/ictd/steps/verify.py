@@ -1,0 +1,41 @@
+"""Compare a finished run with the reference numbers (``make verify``)."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from ictd.steps import run
+from ictd.verification import KEYS, TOLERANCE, differences, summary_tables
+
+SHOWN = 20
+
+
+def main(results: Path, reference: Path) -> None:
+    """Say that the run agrees with the reference.
+
+    Raises
+    ------
+    ValueError
+        With what differs, the first of it if that is much, or the settings that are not the reference's.
+    """
+    found = summary_tables(results)
+    settings = json.loads((results / "manifest.json").read_text())["settings"]
+    wanted = json.loads((reference / "settings.json").read_text())
+    other = [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
+    if other:
+        raise ValueError(f"{results} is of other settings than the reference: {', '.join(other)}.")
+    tables = {name: pd.read_csv(reference / f"{name}.csv") for name in KEYS}
+    sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
+    if sentences:
+        more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
+        raise ValueError(
+            f"{results} differs from the reference in {len(sentences)} places:\n  "
+            + "\n  ".join(sentences[:SHOWN]) + more
+        )  # fmt: skip
+    rows = sum(len(table) for table in tables.values())
+    print(f"{results} agrees with the reference in all of its {rows} rows, within {TOLERANCE:g}.")
+
+
+if __name__ == "__main__":
+    run(main)

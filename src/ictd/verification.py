@@ -1,0 +1,66 @@
+"""Comparing a finished run with the reference numbers that the repository keeps."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+# Processors round differently, and training carries that on.
+TOLERANCE = 1e-6
+
+TABLES = ("msve", "baselines", "weights")
+CELL = ["algo", "env", "states", "depth"]
+KEYS = {"runs": [*CELL, "seed"], "baselines": ["method", "states", "depth", "context_length"], "claims": ["id"]}
+
+
+def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
+    """Summary figures of a finished run, one table for each name in KEYS.
+
+    Returns
+    -------
+    dict with
+        runs : a row a run; measures of its weights, and its mean MSVE at the shortest and the longest context
+        baselines : a row for each method, setting and context length; the mean MSVE over seeds
+        claims : a row a claim; value and verdict
+
+    Raises
+    ------
+    ValueError
+        Naming the file that the folder lacks.
+    """
+    try:
+        msve, baselines, weights = (pd.read_csv(results / f"metrics/{name}.csv") for name in TABLES)
+        claims = pd.read_json(results / "claims.json")
+    except FileNotFoundError as error:
+        raise ValueError(f"{error.filename} is missing; run snakemake to make it.") from None
+    ends = {"msve_shortest": msve["context_length"].min(), "msve_longest": msve["context_length"].max()}
+    runs = weights[[*KEYS["runs"], "cosine", "alpha", "largest_u", "enumerated_msve"]]
+    for name, length in ends.items():
+        part = msve[msve["context_length"] == length].rename(columns={"msve": name})
+        runs = runs.merge(part[[*KEYS["runs"], name]], on=KEYS["runs"])
+    return {
+        "runs": runs,
+        "baselines": baselines.groupby(KEYS["baselines"], sort=False)["msve"].mean().reset_index(),
+        "claims": claims[["id", "value", "verdict"]],
+    }
+
+
+def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:
+    """What differs between two tables, a sentence each; numbers may differ by TOLERANCE, relative."""
+    found, reference = (table.set_index(keys).sort_index() for table in (found, reference))
+    sentences = [f"{_name(key)} is missing" for key in reference.index.difference(found.index)]
+    sentences += [f"{_name(key)} is not in the reference" for key in found.index.difference(reference.index)]
+    both = reference.index.intersection(found.index)
+    for column in reference.columns:
+        new, old = found.loc[both, column], reference.loc[both, column]
+        if pd.api.types.is_numeric_dtype(old):
+            same = np.isclose(new, old, rtol=TOLERANCE, atol=0, equal_nan=True)
+        else:
+            same = (new == old).to_numpy()
+        pairs = zip(both[~same], new[~same], old[~same], strict=True)
+        sentences += [f"{_name(key)}: {column} is {a}, in the reference {b}" for key, a, b in pairs]
+    return sentences
+
+
+def _name(key) -> str:
+    return "-".join(map(str, key)) if isinstance(key, tuple) else str(key)
