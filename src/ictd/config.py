@@ -60,7 +60,8 @@ def check_config(config: dict, schema: dict) -> None:
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {error}") from None
+            what = str(error).rstrip(".")
+            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
     lengths = config["evaluation"]["context_lengths"]
     if lengths != sorted(lengths):
         raise ValueError(f"Config: evaluation.context_lengths is {lengths}; give the lengths in ascending order.")

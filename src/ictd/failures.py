@@ -16,6 +16,6 @@ def failed_jobs(text: str) -> str:
     parts = []
     for rule, log in dict.fromkeys(FAILED.findall(text)):
         path = Path(log)
-        said = path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else ""
-        parts.append(f"Rule {rule} failed: {said.splitlines()[-1] if said else 'it left no message.'}\n  Its log: {log}")
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines() if path.exists() else []
+        parts.append(f"Rule {rule} failed: {lines[-1] if lines else 'it left no message.'}\n  Its log: {log}")
     return "\n".join(parts)

@@ -6,6 +6,7 @@ A file appears under its name only when it is complete.
 import io
 import json
 import os
+import shlex
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,16 +47,39 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     ValueError
         Naming the file, if it is missing, damaged or lacks an array.
     """
+    with _naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
+        missing = [name for name in names if name not in stored]
+        if missing:
+            raise ValueError(f"it has no array {missing[0]!r}")
+        return [stored[name] for name in names]
+
+
+def load_table(path: str | Path):
+    """Read a CSV file as a pandas DataFrame; ValueError naming the file, if it is missing or damaged."""
+    import pandas as pd
+
+    with _naming(path):
+        return pd.read_csv(path)
+
+
+def load_json(path: str | Path):
+    """Read a JSON file; ValueError naming the file, if it is missing or damaged."""
+    with _naming(path):
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _naming(path: str | Path):
+    """Turn whatever a damaged file makes its reader raise into a ValueError that says how to remake the file."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            missing = [name for name in names if name not in stored]
-            if missing:
-                raise ValueError(f"it has no array {missing[0]!r}")
-            return [stored[name] for name in names]
+        yield
     except FileNotFoundError:
         raise ValueError(f"{path} is missing; run snakemake to make it.") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be used: {error}; delete it and run snakemake to make it anew.") from None
+    except Exception as error:
+        what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        raise ValueError(
+            f"{path} cannot be used: {what}; make it anew: snakemake --cores 1 --force {shlex.quote(str(path))}"
+        ) from None
 
 
 def load_named(path: str | Path, *names: str) -> dict[str, np.ndarray]:

@@ -59,7 +59,7 @@ def claims_listing(claims: list[dict]) -> pd.DataFrame:
 
 def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
     """Mean and median over trials of the MSVE at the shortest and the longest context, for cells and baselines, and of
-    the cells' MSVE on enumerated prompts."""
+    the cells' MSVE on enumerated prompts; trials that diverged are counted, and left out of both."""
     baselines = baselines[baselines["method"] != "batch_td"]
     without_depth = baselines["method"].isin(["lstd", "zero"])
     named = baselines.assign(algo=baselines["method"], env="", depth=baselines["depth"].mask(without_depth, 0))
@@ -69,7 +69,14 @@ def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFr
     table.columns = [f"{statistic}, context of {length}" for statistic, length in table.columns]
     enumerated = weights.groupby(CELL)["enumerated_msve"].agg(["mean", "median"])
     enumerated.columns = [f"{statistic}, enumerated prompt" for statistic in enumerated.columns]
-    table = table.join(enumerated).reset_index().rename(columns={"algo": "method"})
+    diverged = weights.groupby(CELL)["diverged_at"].agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
+    table = (
+        table.join(enumerated)
+        .join(diverged.rename("diverged"))
+        .fillna({"diverged": ""})
+        .reset_index()
+        .rename(columns={"algo": "method"})
+    )
     return table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.storage import load_json, load_table
+
 # Processors round differently, and training carries that on.
 TOLERANCE = 1e-6
 
@@ -26,13 +28,10 @@ def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
     Raises
     ------
     ValueError
-        Naming the file that the folder lacks.
+        Naming a file that is missing or damaged.
     """
-    try:
-        msve, baselines, weights = (pd.read_csv(results / f"metrics/{name}.csv") for name in TABLES)
-        claims = pd.read_json(results / "claims.json")
-    except FileNotFoundError as error:
-        raise ValueError(f"{error.filename} is missing; run snakemake to make it.") from None
+    msve, baselines, weights = (load_table(results / f"metrics/{name}.csv") for name in TABLES)
+    claims = pd.DataFrame(load_json(results / "claims.json"))
     ends = {"msve_shortest": msve["context_length"].min(), "msve_longest": msve["context_length"].max()}
     runs = weights[[*KEYS["runs"], "cosine", "alpha", "largest_u", "enumerated_msve"]]
     for name, length in ends.items():

@@ -63,6 +63,8 @@ def _draw_trials(axes, lengths: np.ndarray, trials: np.ndarray, algo: str) -> No
 def learning_curves(runs: dict[Cell, dict]) -> Figure:
     """What is learned in the course of pretraining, a column an algorithm: MSVE on new tasks, and cosine to theta^TD.
 
+    Runs that diverged are left out of the medians and counted below the column.
+
     Parameters
     ----------
     runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K) and ``cosine`` (S, K)
@@ -70,6 +72,7 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
     algos = list(dict.fromkeys(cell.algo for cell in runs))
     settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
     cycle = itertools.cycle(zip(LINES, ("-", "--", ":", "-.", "-", "--", ":"), strict=True))
+    lost = {algo: [] for algo in algos}
     looks = dict(zip(settings, cycle, strict=False))
     figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
     for cell, result in runs.items():
@@ -77,13 +80,16 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
         colour, dashes = looks[cell._replace(algo="")]
         style = {"color": colour, "ls": dashes, "lw": 1.2}
         diverged = np.isnan(result["cosine"]).any(axis=1)
-        label = " ".join([setting_title(cell, "main"), diverged_note(diverged)])
+        lost[cell.algo].append(diverged)
+        label = setting_title(cell, "main")
+        if diverged.all():
+            continue
         column[0].plot(result["tasks_seen"], np.median(result["online_msve"][~diverged], axis=0), label=label, **style)
         column[1].plot(result["tasks_seen"], np.median(result["cosine"][~diverged], axis=0), **style)
     for axes, algo in zip(grid[0], algos, strict=True):
         axes.set(title=NAMES[algo], xscale="log", yscale="log")
-    for axes in grid[1]:
-        axes.set(xlabel="tasks seen")
+    for axes, algo in zip(grid[1], algos, strict=True):
+        axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
     grid[0, 0].set_ylabel("MSVE, enumerated")
     grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)

@@ -6,12 +6,14 @@ import numpy as np
 
 from ictd.grid import Cell
 from ictd.mrp import Tasks
-from ictd.pretraining import ENGINES, pretrain_history
+from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.sampling import Unrolls
 from ictd.steps import run
 from ictd.storage import load_arrays, save_json
 from ictd.streams import generator
 from ictd.weights import initial_weights
+
+SMALLEST = np.finfo(np.float64).tiny
 
 
 def main(
@@ -46,23 +48,30 @@ def main(
     compared = tasks_seen <= max(audit_tasks, tasks_seen[0])
     last = tasks_seen[compared][-1]
     start = initial_weights(states, initial_gain, generator(int(seeds[0]), env, states, "weights"))
-    history = pretrain_history(
-        Tasks(*(array[0, :last] for array in task_arrays)),
-        Unrolls(*(array[0, :last] for array in unroll_arrays)),
-        algo, depth, discount, learning_rate, start.u, start.A,
-        next(name for name in ENGINES if name != engine), tasks_seen[compared],
-        scaled=attention_scale == "context_length",
-    )  # fmt: skip
+    other = next(name for name in ENGINES if name != engine)
+    try:
+        history = pretrain_history(
+            Tasks(*(array[0, :last] for array in task_arrays)),
+            Unrolls(*(array[0, :last] for array in unroll_arrays)),
+            algo, depth, discount, learning_rate, start.u, start.A, other, tasks_seen[compared],
+            scaled=attention_scale == "context_length",
+        )  # fmt: skip
+    except Divergence as divergence:
+        history = divergence.history
     kept = np.concatenate([u[compared], A[compared].reshape(-1, 4 * states**2)], axis=1)
     again = np.concatenate([history.weights.u, history.weights.A.reshape(-1, 4 * states**2)], axis=1)
-    difference = float(np.abs(kept - again).max() / np.abs(again).max())
+    # A run that diverges is compared as far as both engines go.
+    finite = np.isfinite(kept + again).all(axis=1)
+    last = int(np.max(tasks_seen[compared][finite], initial=0))
+    kept, again = kept[finite], again[finite]
+    difference = float(np.max(np.abs(kept - again), initial=0) / np.max(np.abs(again), initial=SMALLEST))
     cell = Cell(algo, env, states, depth)
     if not difference <= tolerance:
         raise ValueError(
             f"{cell}, seed {seeds[0]}: after {last} tasks the engines' weights differ by {difference:.2g} of the"
             f" largest, more than audit.tolerance, {tolerance:g}; do not use this run before you know why."
         )
-    save_json(output, {**cell._asdict(), "seed": int(seeds[0]), "tasks": int(last), "difference": difference})
+    save_json(output, {**cell._asdict(), "seed": int(seeds[0]), "tasks": last, "difference": difference})
 
 
 if __name__ == "__main__":

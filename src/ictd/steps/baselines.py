@@ -1,6 +1,5 @@
 """Evaluate theta^TD, batch TD, LSTD and the zero predictor on the contexts that the Transformers are evaluated on."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import torch
 
 from ictd.evaluation import baseline_msve
 from ictd.steps import run
-from ictd.storage import save_arrays
+from ictd.storage import load_json, save_arrays
 from ictd.validation import validation_set
 
 
@@ -28,7 +27,7 @@ def main(
 ) -> None:
     """Write each method's MSVE for each seed, context length and task."""
     torch.set_num_threads(1)
-    step_size = json.loads(tuned.read_text())["step_size"]
+    step_size = load_json(tuned)["step_size"]
     errors = []
     for seed in range(seeds):
         data = validation_set(seed, states, tasks, max(context_lengths), discount, evaluation_env, **env_options)

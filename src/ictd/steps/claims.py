@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 from ictd.claims import as_records, check_claims
 from ictd.steps import run
-from ictd.storage import save_json
+from ictd.storage import load_table, save_json
 
 
 def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:
     """Write the claims; ``env``, ``states`` and ``depth`` are the main setting."""
-    loaded = {path.stem: pd.read_csv(path) for path in tables}
+    loaded = {path.stem: load_table(path) for path in tables}
     save_json(output, as_records(check_claims(loaded, (env, states, depth))))
 
 

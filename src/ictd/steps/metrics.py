@@ -1,6 +1,5 @@
 """Gather the evaluations and weights of all cells into the result tables."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +7,7 @@ import pandas as pd
 from ictd import tables
 from ictd.grid import Cell
 from ictd.steps import run
-from ictd.storage import load_named, save_table
+from ictd.storage import load_json, load_named, save_table
 
 EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")
@@ -38,7 +37,7 @@ def main(
         "agreement": tables.agreement_table(runs),
         "learning": tables.learning_table(runs),
         "truncation": tables.truncation_table(settings, discount, rollout_steps, env_options),
-        "audit": pd.DataFrame([json.loads(path.read_text()) for path in audits]),
+        "audit": pd.DataFrame([load_json(path) for path in audits]),
     }
     for name, table in made.items():
         save_table(output / f"{name}.csv", table)

@@ -1,22 +1,20 @@
 """Write the tables of the report, as HTML."""
 
-import json
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
 from ictd import html, summaries
 from ictd.steps import run
-from ictd.storage import replacing
+from ictd.storage import load_json, load_table, replacing
 
 
 def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
     """Write the pages, claims to readings, into the folder ``output``."""
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     readings = settings.pop("readings")
-    decided = json.loads(claims.read_text(encoding="utf-8"))
-    loaded = {path.stem: pd.read_csv(path) for path in tables}
+    decided = load_json(claims)
+    loaded = {path.stem: load_table(path) for path in tables}
     frames = {
         "claims": summaries.claims_overview(decided),
         "claims_all": summaries.claims_listing(decided),

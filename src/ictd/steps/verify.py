@@ -1,11 +1,9 @@
 """Compare a finished run with the reference numbers (``make verify``)."""
 
-import json
 from pathlib import Path
 
-import pandas as pd
-
 from ictd.steps import run
+from ictd.storage import load_json, load_table
 from ictd.verification import KEYS, TOLERANCE, differences, summary_tables
 
 SHOWN = 20
@@ -20,12 +18,12 @@ def main(results: Path, reference: Path) -> None:
         With what differs, the first of it if that is much, or the settings that are not the reference's.
     """
     found = summary_tables(results)
-    settings = json.loads((results / "manifest.json").read_text())["settings"]
-    wanted = json.loads((reference / "settings.json").read_text())
+    settings = load_json(results / "manifest.json")["settings"]
+    wanted = load_json(reference / "settings.json")
     other = [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
     if other:
         raise ValueError(f"{results} is of other settings than the reference: {', '.join(other)}.")
-    tables = {name: pd.read_csv(reference / f"{name}.csv") for name in KEYS}
+    tables = {name: load_table(reference / f"{name}.csv") for name in KEYS}
     sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
     if sentences:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""

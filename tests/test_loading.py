@@ -1,0 +1,116 @@
+"""Loaders and the configuration answer whatever they are given with one sentence."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ictd.config import check_config, numbers_from_text
+from ictd.storage import load_arrays, load_json, load_table, save_arrays
+
+ROOT = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+SAME = settings(derandomize=True, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def keys(config, path=()):
+    """All places in a configuration, those of sections among them."""
+    for key, value in config.items():
+        yield (*path, key)
+        if isinstance(value, dict):
+            yield from keys(value, (*path, key))
+
+
+def with_value(config, path, value):
+    config = copy.deepcopy(config)
+    inner = config
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return config
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["boyan", "td", "1e-3"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@SAME
+@given(path=st.sampled_from(list(keys(CONFIG))), value=values)
+def test_any_value_is_taken_or_refused_in_one_sentence(path, value):
+    config = numbers_from_text(with_value(CONFIG, path, value))
+    try:
+        check_config(config, SCHEMA)
+    except ValueError as error:
+        sentence = str(error)
+        assert sentence.startswith("Config: ") and sentence.endswith(".") and "\n" not in sentence
+        assert path[0] in sentence or path[-1] in sentence
+
+
+@pytest.mark.parametrize("path", list(keys(CONFIG)), ids=".".join)
+def test_every_key_is_needed_and_named(path):
+    config = copy.deepcopy(CONFIG)
+    inner = config
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    optional = path[:2] == ("readings", "env_options") and len(path) > 2
+    try:
+        check_config(config, SCHEMA)
+    except ValueError as error:
+        assert f"{path[-1]!r}" in str(error)
+        assert not optional
+    else:
+        assert optional
+
+
+@SAME
+@given(data=st.data())
+def test_damaged_archives_are_refused_or_whole(tmp_path, data):
+    arrays = {"a": np.arange(40.0).reshape(5, 8), "b": np.arange(7)}
+    save_arrays(tmp_path / "whole.npz", **arrays)
+    content = bytearray((tmp_path / "whole.npz").read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content[place] ^= data.draw(st.integers(1, 255))
+    else:
+        content = content[:place]
+    (tmp_path / "damaged.npz").write_bytes(content)
+    try:
+        loaded = load_arrays(tmp_path / "damaged.npz", "a", "b")
+    except ValueError as error:
+        assert "damaged.npz" in str(error) and "--force" in str(error)
+    else:
+        for name, array in zip("ab", loaded, strict=True):
+            np.testing.assert_array_equal(array, arrays[name])
+
+
+@SAME
+@given(content=st.binary(max_size=200))
+def test_foreign_files_are_refused_or_read(tmp_path, content):
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="foreign cannot be used: .* --force"):
+        load_arrays(path, "a")
+    for load in (load_json, load_table):
+        try:
+            load(path)
+        except ValueError as error:
+            assert "foreign cannot be used" in str(error) and "\n" not in str(error)
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    np.save(tmp_path / "array.npy", np.arange(3))
+    with pytest.raises(ValueError, match="not a zip file"):
+        load_arrays(tmp_path / "array.npy", "a")
+    (tmp_path / "cut.json").write_text(json.dumps({"a": 1})[:-1])
+    with pytest.raises(ValueError, match=r"cut\.json cannot be used.*snakemake --cores 1 --force"):
+        load_json(tmp_path / "cut.json")
