@@ -23,9 +23,9 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Run the workflow of a folder at smoke size."""
-    command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", "tests/smoke.yaml"]
+def snakemake(folder: Path, *arguments: str, configfile="tests/smoke.yaml") -> subprocess.CompletedProcess:
+    """Run the workflow of a folder, at smoke size unless told otherwise."""
+    command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", str(configfile)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

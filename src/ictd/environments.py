@@ -4,6 +4,8 @@ To add an environment, write a function ``f(states, size, rng, **options) -> (tr
 (size, states, states) and (size, states), and give it a line in ``ENVIRONMENTS``.
 """
 
+from numbers import Real
+
 import numpy as np
 
 from ictd.mrp import Tasks
@@ -27,7 +29,7 @@ def loop(states: int, size: int, rng: np.random.Generator, threshold: float = 0.
 
     A chord from i to j, other than the cycle's own step and a self-loop, is there with probability 1 - ``threshold``.
     """
-    if not 0 < threshold < 1:
+    if not (isinstance(threshold, Real) and 0 < threshold < 1):
         raise ValueError(f"Loop's threshold is {threshold}; give a number between 0 and 1, both excluded.")
     reward = rng.uniform(-1, 1, (size, states))
     connected = rng.uniform(0, 1, (size, states, states)) > threshold

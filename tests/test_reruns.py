@@ -1,0 +1,267 @@
+"""An edit reruns the rules that it touches and what stands downstream of them, and nothing else."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import copy_project, snakemake
+
+from ictd.provenance import code_digests
+
+ROOT = Path(__file__).parents[1]
+
+CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
+MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
+DIAGRAMS = {"figure_3", "figure_8"}
+FIGURES = {*CURVES, *MAPS, *DIAGRAMS, "figure_learning"}
+UNSEEN = {"evaluate", "tune", "baselines"}
+PRETRAINING = {"pretrain", "audit"}
+EVERY = {
+    "tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", "claims", "manifest", "summaries", "compute", "notebook",
+    "page", *FIGURES,
+}  # fmt: skip
+
+# The rules whose steps import a module, by themselves or through others; kernels where it is part of compiled code.
+MODULES = {
+    "__init__": EVERY | {"kernels"},
+    "autograd": PRETRAINING,
+    "claims": {"claims"},
+    "config": set(),
+    "environments": {"tasks", "metrics", *UNSEEN, *DIAGRAMS},
+    "estimators": UNSEEN,
+    "evaluation": {"evaluate", "baselines"},
+    "failures": set(),
+    "figures/__init__": FIGURES,
+    "figures/curves": CURVES | {"figure_learning"},
+    "figures/diagrams": DIAGRAMS,
+    "figures/heatmaps": MAPS,
+    "figures/style": FIGURES,
+    "fused": PRETRAINING | {"kernels"},
+    "grid": {"metrics", *PRETRAINING, *FIGURES},
+    "html": {"summaries", "compute", "page"},
+    "measures": {"metrics", "figure_learning"},
+    "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, "kernels"},
+    "pretraining": PRETRAINING,
+    "prompts": {*PRETRAINING, "evaluate", "baselines"},
+    "provenance": set(),
+    "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "kernels"},
+    "statistics": {"claims", *CURVES, "figure_learning"},
+    "steps/__init__": EVERY,
+    "steps/audit": {"audit"},
+    "steps/baselines": {"baselines"},
+    "steps/claims": {"claims"},
+    "steps/compute": {"compute"},
+    "steps/evaluate": {"evaluate"},
+    "steps/kernels": set(),
+    "steps/manifest": {"manifest"},
+    "steps/metrics": {"metrics"},
+    "steps/notebook": {"notebook"},
+    "steps/page": {"page"},
+    "steps/plot_curves": CURVES,
+    "steps/plot_environment": DIAGRAMS,
+    "steps/plot_learning": {"figure_learning"},
+    "steps/plot_weights": MAPS,
+    "steps/pretrain": {"pretrain"},
+    "steps/reference": set(),
+    "steps/summaries": {"summaries"},
+    "steps/tasks": {"tasks"},
+    "steps/tune": {"tune"},
+    "steps/unrolls": {"unrolls"},
+    "steps/verify": set(),
+    "storage": EVERY,
+    "streams": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS},
+    "summaries": {"summaries", "compute"},
+    "tables": {"metrics"},
+    "transformer": {*PRETRAINING, "evaluate", "baselines"},
+    "validation": UNSEEN,
+    "verification": set(),
+    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning"},
+}
+
+# For each configuration key another value, and the rules that use it. The report lists all settings.
+SHOWN = {"summaries", "manifest"}
+KEYS = {
+    "algos": (["mc"], {"metrics", "compute", *CURVES, *MAPS, "figure_learning"} | SHOWN),
+    "envs": (["boyan"], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
+    "states": ([4], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
+    "depths": ([6], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
+    "seeds": (4, {"tasks", "evaluate", "baselines", "compute"} | SHOWN),
+    "tasks": (301, {"tasks"} | SHOWN),
+    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics"} | SHOWN),
+    "batch_size": (32, {"unrolls"} | SHOWN),
+    "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
+    "learning_rate": (0.002, PRETRAINING | SHOWN),
+    "engine": ("autograd", PRETRAINING | SHOWN),
+    "on_divergence": ("record", {"pretrain"} | SHOWN),
+    "snapshots": (9, {"pretrain"} | SHOWN),
+    "evaluation.tasks": (4, {"evaluate", "baselines"} | SHOWN),
+    "evaluation.context_lengths": ([5, 10], UNSEEN | SHOWN),
+    "evaluation.lstd_ridge": (0.02, {"baselines"} | SHOWN),
+    "evaluation.tuning_tasks": (21, {"tune"} | SHOWN),
+    "evaluation.step_sizes": ({"smallest": 0.4}, {"tune"} | SHOWN),
+    "audit.tasks": (5, {"audit"} | SHOWN),
+    "audit.tolerance": (1e-9, {"audit"} | SHOWN),
+    "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN} | SHOWN),
+    "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
+    "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8"} | SHOWN),
+    "readings.evaluation_env": ("loop", UNSEEN | SHOWN),
+    "seeds_per_job": (1, set()),
+}
+# Rules downstream of a key's whose jobs concern other cells or seeds.
+UNTOUCHED = {
+    "seeds": {"audit"},
+    "readings.env_options": (CURVES | MAPS) - {"figure_9", "figure_10"},
+}
+# These have a single value, or are the place of the results.
+FIXED = {"readings.trained_parameters", "readings.loss", "results"}
+
+
+@pytest.fixture(scope="module")
+def finished(smoke, tmp_path_factory) -> Path:
+    """A finished smoke run, carried over to a fresh copy of the project, where nothing is to be done."""
+    folder = copy_project(tmp_path_factory.mktemp("carried"))
+    for part in (".snakemake", "results-smoke"):
+        shutil.copytree(smoke / part, folder / part)
+    for path in folder.rglob("*.py"):
+        os.utime(path)
+    return folder
+
+
+def planned(folder: Path, configfile="tests/smoke.yaml") -> set[str]:
+    """Rules that a dry run lists."""
+    done = snakemake(folder, "--cores", "1", "--dry-run", "--nolock", "--quiet", "rules", configfile=configfile)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    rules = set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) - {"total"}
+    assert bool(rules) == ("Nothing to be done" not in said), said
+    return rules
+
+
+@pytest.fixture(scope="module")
+def downstream(finished) -> dict[str, set[str]]:
+    """For each rule, the rules that its output is an input of."""
+    graph = snakemake(finished, "--rulegraph").stdout
+    names = dict(re.findall(r'^\t(\d+)\[label = "(\w+)"', graph, re.MULTILINE))
+    edges = {name: set() for name in names.values()}
+    for source, target in re.findall(r"^\t(\d+) -> (\d+)$", graph, re.MULTILINE):
+        edges[names[source]].add(names[target])
+    # Each job of this rule is for the users of one module, who import it and so are in the table themselves.
+    edges["kernels"] = set()
+    return edges
+
+
+def with_downstream(rules: set[str], edges: dict[str, set[str]]) -> set[str]:
+    """Rules and all that follows from them."""
+    found, waiting = set(), sorted(rules)
+    while waiting:
+        rule = waiting.pop()
+        if rule not in found:
+            found.add(rule)
+            waiting += edges[rule]
+    return found
+
+
+def test_every_module_and_key_has_an_entry():
+    modules = {str(path.relative_to(ROOT / "src/ictd").with_suffix("")) for path in (ROOT / "src/ictd").rglob("*.py")}
+    assert modules == set(MODULES)
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    names = set()
+    for key, value in config.items():
+        nested = key in ("evaluation", "audit", "readings")
+        names |= {f"{key}.{inner}" for inner in value} if nested else {key}
+    assert names == set(KEYS) | FIXED
+
+
+def test_results_carried_to_a_fresh_copy_are_up_to_date(finished):
+    assert planned(finished) == set()
+
+
+def in_parallel(function, items):
+    """Results of a function that waits for a process, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(items, pool.map(function, items), strict=True))
+
+
+def differing(found, expected):
+    """Where two tables of rules differ: the rules too many and those missing."""
+    pairs = {key: (found[key] - expected[key], expected[key] - found[key]) for key in found}
+    return {key: pair for key, pair in pairs.items() if any(pair)}
+
+
+def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path):
+    def after_edit(module):
+        folder = tmp_path / module.replace("/", "-")
+        shutil.copytree(finished, folder)
+        path = folder / f"src/ictd/{module}.py"
+        path.write_text(path.read_text() + "\nADDED = 1\n")
+        rules = planned(folder)
+        shutil.rmtree(folder)
+        return rules
+
+    found = in_parallel(after_edit, sorted(MODULES))
+    assert differing(found, {module: with_downstream(rules, downstream) for module, rules in MODULES.items()}) == {}
+
+
+def test_changing_a_value_reruns_what_uses_it(finished, downstream, tmp_path):
+    def after_change(key):
+        config = yaml.safe_load((ROOT / "tests/smoke.yaml").read_text())
+        inner, *names = config, *key.split(".")
+        for name in names[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[names[-1]] = KEYS[key][0]
+        path = tmp_path / f"{key}.yaml"
+        path.write_text(yaml.safe_dump(config))
+        return planned(finished, configfile=path)
+
+    found = in_parallel(after_change, sorted(KEYS))
+    expected = {key: with_downstream(rules, downstream) for key, (_, rules) in KEYS.items()}
+    assert differing(found, {key: rules - UNTOUCHED.get(key, set()) for key, rules in expected.items()}) == {}
+
+
+def test_comments_docstrings_and_formatting_rerun_nothing(finished, tmp_path):
+    folder = tmp_path / "edited"
+    shutil.copytree(finished, folder)
+    for path in folder.glob("src/ictd/**/*.py"):
+        text = re.sub(r'^"""', '"""Another docstring. ', path.read_text()) + "\n# A comment.\n"
+        path.write_text(text.replace(":\n", ":  # Here.\n\n"))
+    assert planned(folder) == set()
+
+
+@pytest.mark.parametrize(
+    "added", [["seeds=5"], ["depths=[6, 3, 2]"], ["states=[4, 3, 5]"], ["seeds=4", "envs=[loop, boyan]"]]
+)
+def test_adding_to_the_grid_keeps_finished_runs(finished, added):
+    done = snakemake(finished, "--cores", "1", "--dry-run", "--nolock", "--config", *added)
+    outputs = re.findall(r"^    output: (results-smoke/runs/\S+)$", done.stdout + done.stderr, re.MULTILINE)
+    assert outputs
+    assert not [path for path in outputs if (finished / path).exists()]
+
+
+def test_digests_follow_all_kinds_of_imports(tmp_path):
+    package = tmp_path / "p"
+    (package / "q").mkdir(parents=True)
+    files = {
+        "__init__": "",
+        "a": "def f():\n    from . import b\n",
+        "b": "import p.q.c as c\n",
+        "q/__init__": "",
+        "q/c": "from ..d import x\n",
+        "d": "x = 1\n",
+        "other": "",
+    }
+    for name, text in files.items():
+        (package / f"{name}.py").write_text(text)
+    names = [line.split()[0] for line in code_digests("p.a", tmp_path)]
+    assert names == ["p", "p.a", "p.b", "p.d", "p.q", "p.q.c"]
+    with pytest.raises(ValueError, match=r"has no module p\.gone"):
+        code_digests("p.gone", tmp_path)
+    (package / "d.py").write_text("x = (\n")
+    fresh = "from pathlib import Path; import ictd.provenance as p; p.code_digests('p.a', Path('.').resolve())"
+    done = subprocess.run([sys.executable, "-c", fresh], cwd=tmp_path, capture_output=True, text=True)
+    assert "ValueError" in done.stderr and "d.py, line 1" in done.stderr
