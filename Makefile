@@ -1,6 +1,7 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
 # make verify      a finished run against the reference numbers; make reference writes those anew
 # make test        the tests
+# make test-interruptions KILLS=60   a smoke run that is stopped that many times
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
 # make test-fresh  the README's two commands in an empty Debian root (as root)
 # make benchmark   speed of the engines, side by side
@@ -20,7 +21,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce report verify reference test test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -53,6 +54,9 @@ format: $(READY)
 
 benchmark: $(READY)
 	python tests/benchmark.py
+
+test-interruptions: $(READY)
+	KILLS=$(KILLS) python -m pytest tests/test_interruptions.py -k same_bytes
 
 test-slurm: $(READY)
 	tests/slurm/run --configfile tests/smoke.yaml

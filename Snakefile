@@ -29,7 +29,14 @@ include: "workflow/rules/report.smk"
 
 # Said after Snakemake's own last words, which tell little.
 onerror:
-    atexit.register(print, failed_jobs(Path(log[0]).read_text()), file=sys.stderr)
+    atexit.register(print, failed_jobs(Path(log[0]).read_text(), RESULTS), file=sys.stderr)
+
+
+onstart:
+    try:
+        check_writable(RESULTS)
+    except ValueError as error:
+        sys.exit(f"{error}")
 
 
 rule all:

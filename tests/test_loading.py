@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ictd.config import check_config, numbers_from_text
-from ictd.storage import load_arrays, load_json, load_table, save_arrays
+from ictd.frames import load_table
+from ictd.storage import load_arrays, load_json, save_arrays
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

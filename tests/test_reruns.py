@@ -42,6 +42,7 @@ MODULES = {
     "figures/diagrams": DIAGRAMS,
     "figures/heatmaps": MAPS,
     "figures/style": FIGURES,
+    "frames": {"metrics", "claims", "summaries", "compute"},
     "fused": PRETRAINING | {"kernels"},
     "grid": {"metrics", *PRETRAINING, *FIGURES},
     "html": {"summaries", "compute", "page"},

@@ -181,22 +181,6 @@ def test_snakemake_report_holds_figures_tables_and_the_report(smoke):
         assert re.search(rf"\b{name}\.(png|html)", text), name
 
 
-@pytest.mark.parametrize("changes", [["seeds_per_job=1"], ["seeds_per_job=3", "states=[4]", "depths=[6]", "seeds=3"]])
-def test_same_bytes_for_other_jobs_cores_and_grids(smoke, tmp_path, changes):
-    folder = copy_project(tmp_path)
-    shared = [
-        "weights/td-boyan-4-6.npz",
-        "evaluation/mc-loop-4-6.npz",
-        "figures/figure_01.png",
-        "figures/figure_02.svg",
-    ]
-    targets = [f"results-smoke/{name}" for name in shared]
-    done = snakemake(folder, *targets, "--cores", "1", "--config", *changes)
-    assert done.returncode == 0, done.stderr
-    for target in targets:
-        assert (folder / target).read_bytes() == (smoke / target).read_bytes(), target
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

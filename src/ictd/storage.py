@@ -1,8 +1,9 @@
-"""Result files: arrays as .npz without pickling, tables as CSV, the rest as JSON.
+"""Result files: arrays as .npz without pickling, the rest as JSON; tables are in ``ictd.frames``.
 
 A file appears under its name only when it is complete.
 """
 
+import glob
 import io
 import json
 import os
@@ -16,13 +17,21 @@ import numpy as np
 
 @contextmanager
 def replacing(path: str | Path):
-    """Give a temporary path beside ``path``, which takes its place when the block ends well."""
+    """Give a temporary path beside ``path``, which takes its place when the block ends well.
+
+    What a writer that was killed left behind is removed.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".*.{glob.escape(path.name)}"):
+        left.unlink(missing_ok=True)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
     try:
         yield temporary
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -47,29 +56,21 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     ValueError
         Naming the file, if it is missing, damaged or lacks an array.
     """
-    with _naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
+    with naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
         missing = [name for name in names if name not in stored]
         if missing:
             raise ValueError(f"it has no array {missing[0]!r}")
         return [stored[name] for name in names]
 
 
-def load_table(path: str | Path):
-    """Read a CSV file as a pandas DataFrame; ValueError naming the file, if it is missing or damaged."""
-    import pandas as pd
-
-    with _naming(path):
-        return pd.read_csv(path)
-
-
 def load_json(path: str | Path):
     """Read a JSON file; ValueError naming the file, if it is missing or damaged."""
-    with _naming(path):
+    with naming(path):
         return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 @contextmanager
-def _naming(path: str | Path):
+def naming(path: str | Path):
     """Turn whatever a damaged file makes its reader raise into a ValueError that says how to remake the file."""
     try:
         yield
@@ -91,12 +92,6 @@ def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
     """Read named arrays from several files and join each along its leading axis."""
     parts = [load_arrays(path, *names) for path in paths]
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-
-
-def save_table(path: str | Path, table) -> None:
-    """Write a pandas DataFrame as CSV, floats with all their digits."""
-    with replacing(path) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def save_json(path: str | Path, value) -> None:

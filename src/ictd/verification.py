@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.storage import load_json, load_table
+from ictd.frames import load_table
+from ictd.storage import load_json
 
 # Processors round differently, and training carries that on.
 TOLERANCE = 1e-6

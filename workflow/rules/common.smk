@@ -13,7 +13,7 @@ SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 
 from ictd.config import check_config, numbers_from_text
-from ictd.failures import failed_jobs
+from ictd.failures import check_writable, failed_jobs
 from ictd.grid import cells, seed_groups
 from ictd.provenance import code_digests, digest, text_digest
 

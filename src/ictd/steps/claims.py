@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ictd.claims import as_records, check_claims
+from ictd.frames import load_table
 from ictd.steps import run
-from ictd.storage import load_table, save_json
+from ictd.storage import save_json
 
 
 def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:

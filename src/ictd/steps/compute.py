@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from ictd import html, summaries
+from ictd.frames import save_table
 from ictd.steps import run
-from ictd.storage import replacing, save_table
+from ictd.storage import replacing
 
 
 def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:

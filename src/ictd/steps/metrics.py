@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from ictd import tables
+from ictd.frames import save_table
 from ictd.grid import Cell
 from ictd.steps import run
-from ictd.storage import load_json, load_named, save_table
+from ictd.storage import load_json, load_named
 
 EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from ictd.frames import save_table
 from ictd.steps import run
-from ictd.storage import load_json, save_json, save_table
+from ictd.storage import load_json, save_json
 from ictd.verification import summary_tables
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import yaml
 
 from ictd import html, summaries
+from ictd.frames import load_table
 from ictd.steps import run
-from ictd.storage import load_json, load_table, replacing
+from ictd.storage import load_json, replacing
 
 
 def main(claims: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from ictd.frames import load_table
 from ictd.steps import run
-from ictd.storage import load_json, load_table
+from ictd.storage import load_json
 from ictd.verification import KEYS, TOLERANCE, differences, summary_tables
 
 SHOWN = 20

@@ -1,0 +1,166 @@
+"""Divergence, the audit, the manifest and verification, on the smoke run and by hand."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import copy_project, snakemake
+from tolerances import ENGINES
+
+import ictd
+from ictd.pretraining import Divergence
+from ictd.storage import load_arrays, save_arrays
+from ictd.verification import TOLERANCE, differences
+
+
+def material(states=4, seed=0, tasks=60):
+    made = ictd.sample_tasks("boyan", states, tasks, ictd.generator(seed, "boyan", states, "tasks"))
+    unrolls = ictd.unroll(made, 64, 0.9, 20, ictd.generator(seed, "boyan", states, "unrolls"))
+    return made, unrolls, ictd.initial_weights(states, 0.1, ictd.generator(seed, "boyan", states, "weights"))
+
+
+@pytest.mark.parametrize("engine", ["fused", "autograd"])
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_divergence_names_the_first_task_and_keeps_what_is_finite(algo, engine):
+    tasks, unrolls, start = material()
+    seen = np.array([1, 2, 5, 60])
+    settings = (algo, 6, 0.9, 1e24, start.u, start.A, engine)
+    with pytest.raises(Divergence, match=r"finite at task \d+ of 60") as caught:
+        ictd.pretrain_history(tasks, unrolls, *settings, seen)
+    number, history = caught.value.task, caught.value.history
+    # Everything before that task is as without it, and that task is where it ends.
+    before = ictd.pretrain_history(tasks[: number - 1], unrolls[: number - 1], *settings)
+    assert np.isfinite(before.weights.A).all()
+    np.testing.assert_array_equal(history.estimates[: number - 1], before.estimates)
+    with pytest.raises(Divergence):
+        ictd.pretrain_history(tasks[:number], unrolls[:number], *settings)
+    finite = np.isfinite(history.weights.A).all(axis=(1, 2))
+    assert finite.tolist() == (seen < number).tolist()
+
+
+def test_diverged_runs_are_recorded_and_counted(tmp_path):
+    folder = copy_project(tmp_path)
+    # Some of these runs diverge and some do not; engines at such values differ by more than rounding.
+    changes = ["learning_rate=1e22", "on_divergence=record", "audit={tolerance: 1e300}", "envs=[boyan]", "depths=[6]"]
+    done = snakemake(folder, "--cores", "2", "--config", *changes)
+    assert done.returncode == 0, done.stderr
+    results = folder / "results-smoke"
+    weights = pd.read_csv(results / "metrics/weights.csv")
+    lost = weights["diverged_at"] > 0
+    assert 0 < lost.sum() < len(weights)
+    assert (weights["cosine"].isna() == lost).all() and (weights["enumerated_msve"].isna() == lost).all()
+    claims = {claim["id"]: claim for claim in json.loads((results / "claims.json").read_text())}
+    shown = (results / "figures/figure_06.svg").read_text() + (results / "figures/figure_02.svg").read_text()
+    for cell, runs in weights.groupby(["algo", "env", "states", "depth"]):
+        count = int((runs["diverged_at"] > 0).sum())
+        claim = claims[f"finite/{'-'.join(map(str, cell))}"]
+        assert claim["value"] == count and claim["verdict"] == ("fails" if count else "holds")
+        if count and cell[1] == "boyan" and cell[3] == 6:
+            assert f"<!-- {count} of {len(runs)} diverged -->" in shown
+    table = (results / "tables/msve.html").read_text()
+    assert re.search(r"[1-3] of 3", table)
+
+
+def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
+    audit = pd.read_csv(smoke / "results-smoke/metrics/audit.csv")
+    assert len(audit) == 8 and (audit["difference"] < ENGINES).all() and (audit["tasks"] > 5).all()
+    folder = tmp_path / "project"
+    shutil.copytree(smoke, folder)
+    run = folder / "results-smoke/runs/mc-loop-4-6/0-1.npz"
+    names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
+    arrays = dict(zip(names, load_arrays(run, *names), strict=True))
+    arrays["A"][0, 2, 1, 3] += 1e-8
+    save_arrays(run, **arrays)
+    target = "results-smoke/audit/mc-loop-4-6.json"
+    done = snakemake(folder, target, "--cores", "1", "--forcerun", "audit", "--rerun-triggers", "params")
+    assert done.returncode != 0
+    message = (done.stdout + done.stderr).splitlines()[-2]
+    assert message.startswith("Rule audit failed: error: mc-loop-4-6, seed 0: after ")
+    assert "more than audit.tolerance, 1e-10" in message
+
+
+def test_manifest_has_the_digest_of_each_result(smoke):
+    results = smoke / "results-smoke"
+    manifest = json.loads((results / "manifest.json").read_text())
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256((results / name).read_bytes()).hexdigest() == digest
+    wanted = {
+        str(path.relative_to(results)) for kind in ("weights", "evaluation", "baselines", "metrics")
+        for path in (results / kind).iterdir()
+    }  # fmt: skip
+    assert set(manifest["files"]) == (wanted | {"claims.json"}) - {"metrics/compute.csv"}
+    assert manifest["settings"]["tasks"] == 300 and "seeds_per_job" not in manifest["settings"]
+    assert manifest["versions"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize(
+    ("cores", "changes"), [("3", ["seeds_per_job=1"]), ("1", ["seeds_per_job=3", "states=[4]", "depths=[6]"])]
+)
+def test_manifest_is_the_same_whatever_the_cores_jobs_and_grid(smoke, tmp_path, cores, changes):
+    folder = copy_project(tmp_path)
+    figure = "results-smoke/figures/figure_01.png"
+    done = snakemake(folder, "results-smoke/manifest.json", figure, "--cores", cores, "--config", *changes)
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        json.loads((where / "results-smoke/manifest.json").read_text())["files"] for where in (folder, smoke)
+    )
+    tables = {name for name in theirs if name.startswith(("metrics", "claims"))}
+    whole = changes == ["seeds_per_job=1"]
+    compared = set(ours) if whole else set(ours) - tables
+    assert len(compared) == len(ours) if whole else len(compared) == 10
+    assert {name: ours[name] for name in compared} == {name: theirs[name] for name in compared}
+    assert whole == (set(ours) == set(theirs))
+    assert (folder / figure).read_bytes() == (smoke / figure).read_bytes()
+
+
+def verify(results, reference):
+    command = [sys.executable, "-m", "ictd.steps.verify", "--results", results, "--reference", reference]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_verify_accepts_the_run_that_made_the_reference_and_lists_what_differs(smoke, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(smoke / "results-smoke", results)
+    command = [sys.executable, "-m", "ictd.steps.reference", "--results", results, "--output", tmp_path / "reference"]
+    assert subprocess.run(command).returncode == 0
+    done = verify(results, tmp_path / "reference")
+    assert done.returncode == 0 and "agrees with the reference" in done.stdout
+    table = pd.read_csv(results / "metrics/weights.csv")
+    table.loc[3, "cosine"] *= 1 + 10 * TOLERANCE
+    table.loc[4, "cosine"] *= 1 + TOLERANCE / 10
+    table.to_csv(results / "metrics/weights.csv", index=False)
+    done = verify(results, tmp_path / "reference")
+    assert done.returncode != 0 and "in 1 places" in done.stderr
+    row = table.loc[3]
+    name = f"{row['algo']}-{row['env']}-{row['states']}-{row['depth']}-{row['seed']}: cosine is"
+    assert name in done.stderr
+    manifest = json.loads((results / "manifest.json").read_text())
+    manifest["settings"]["discount"] = 0.8
+    (results / "manifest.json").write_text(json.dumps(manifest))
+    assert "of other settings than the reference: discount." in verify(results, tmp_path / "reference").stderr
+
+
+def test_differences_name_rows_that_are_missing_or_new():
+    reference = pd.DataFrame({"id": ["a", "b"], "value": [1.0, np.nan], "verdict": ["holds", "fails"]})
+    found = pd.DataFrame({"id": ["b", "c"], "value": [np.nan, 1.0], "verdict": ["holds", "holds"]})
+    assert differences(found, reference, ["id"]) == [
+        "a is missing",
+        "c is not in the reference",
+        "b: verdict is holds, in the reference fails",
+    ]
+    assert differences(reference, reference, ["id"]) == []
+
+
+def test_the_reference_is_that_of_the_configuration():
+    import yaml
+    from conftest import ROOT
+
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    settings = json.loads((ROOT / "reference/settings.json").read_text())
+    assert settings == {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}
