@@ -26,7 +26,7 @@ def create(pins: list[str], prefix: Path) -> None:
         for file in package.files:
             link = Path(os.path.normpath(target / file))
             # Scripts name the Python of the environment that they were installed in; rules call modules.
-            if link.parent != prefix / "bin" and link.suffix != ".pyc":
+            if link.parent != prefix / "bin":
                 link.parent.mkdir(parents=True, exist_ok=True)
                 os.symlink(file.locate(), link)
 
