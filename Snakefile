@@ -2,7 +2,6 @@
 import atexit
 import os
 import sys
-from pathlib import Path
 
 from snakemake.utils import min_version
 
@@ -29,14 +28,7 @@ include: "workflow/rules/report.smk"
 
 # Said after Snakemake's own last words, which tell little.
 onerror:
-    atexit.register(print, failed_jobs(Path(log[0]).read_text(), RESULTS), file=sys.stderr)
-
-
-onstart:
-    try:
-        check_writable(RESULTS)
-    except ValueError as error:
-        sys.exit(f"{error}")
+    atexit.register(print, failed_jobs(LOGS, STARTED, RESULTS), file=sys.stderr)
 
 
 rule all:

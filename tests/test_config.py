@@ -52,6 +52,7 @@ def test_cell_names_go_both_ways():
         (8, 8, ["3-4"], ["0-2", "3-4", "5-7"]),
         (4, 4, ["0-19", "notes"], ["0-3"]),
         (6, 2, ["0-1", "0-3"], ["0-3", "4-5"]),
+        (20, 20, ["0-19", "0-9", "0-9"], ["0-9", "10-19"]),
     ],
 )
 def test_seed_groups_cover_all_seeds_and_keep_finished_runs(seeds, size, finished, groups):

@@ -120,12 +120,26 @@ def test_a_failing_job_is_the_last_thing_said(tmp_path):
 
 
 def test_failures_name_rule_words_and_log(tmp_path):
-    log = tmp_path / "one.log"
-    log.write_text("2026-01-01 00:00:00 python -m ictd.steps.tasks\nerror: no task.\n")
-    text = f"Error in rule tasks:\n    message: None\n    log: {log} (check log file(s) for error details)\n"
-    assert failed_jobs(text + text, tmp_path) == f"Rule tasks failed: error: no task.\n  Its log: {log}"
-    log.write_text("2026-01-01 00:00:00 python -m ictd.steps.tasks\n")
-    assert "stopped before it could say why" in failed_jobs(text, tmp_path)
+    header = "2026-01-01 00:00:00 python -m ictd.steps.tasks\n"
+    logs = {
+        "tasks/boyan-3/0-1.log": header + "error: no task.\n",
+        "tasks/boyan-4/0-1.log": header,
+        "metrics.log": header + "Traceback\nKeyError: 'a'\n",
+        "claims.log": header + "2026-01-01 00:00:01 done in 1.0 s\nsome warning\n",
+        "page.log": header + "error: of long ago.\n",
+    }
+    for name, text in logs.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    os.utime(tmp_path / "page.log", (10, 10))
+    assert failed_jobs(tmp_path, 20, tmp_path).splitlines() == [
+        "Rule metrics failed: KeyError: 'a'",
+        f"  Its log: {tmp_path}/metrics.log",
+        "Rule tasks failed: error: no task.",
+        f"  Its log: {tmp_path}/tasks/boyan-3/0-1.log",
+        "Rule tasks failed: it was stopped before it could say why.",
+        f"  Its log: {tmp_path}/tasks/boyan-4/0-1.log",
+    ]
 
 
 def test_a_full_disk_is_named_with_the_file(tmp_path):

@@ -238,7 +238,7 @@ def test_comments_docstrings_and_formatting_rerun_nothing(finished, tmp_path):
     "added", [["seeds=5"], ["depths=[6, 3, 2]"], ["states=[4, 3, 5]"], ["seeds=4", "envs=[loop, boyan]"]]
 )
 def test_adding_to_the_grid_keeps_finished_runs(finished, added):
-    done = snakemake(finished, "--cores", "1", "--dry-run", "--nolock", "--config", *added)
+    done = snakemake(finished, "--cores", "1", "--dry-run", "--nolock", "--quiet", "host", "--config", *added)
     outputs = re.findall(r"^    output: (results-smoke/runs/\S+)$", done.stdout + done.stderr, re.MULTILINE)
     assert outputs
     assert not [path for path in outputs if (finished / path).exists()]

@@ -198,7 +198,7 @@ def test_bad_config_stops_before_anything_runs(smoke, change, message):
 
 def test_a_single_seed_algo_and_setting_is_enough(tmp_path):
     folder = copy_project(tmp_path)
-    small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=1"]
+    small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=2"]
     done = snakemake(folder, "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stderr
     page = Page(folder / "results-smoke/report.html")

@@ -121,12 +121,14 @@ def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> I
 
         yield claim(
             "pattern", "The pattern of theta^TD emerges in the mean parameters.",
-            "squared cosine of the mean A to that of theta^TD, zero if negative", max(0, row.cosine) ** 2, ">", HALF,
+            "squared cosine of the mean A to that of theta^TD, zero if negative",
+            np.maximum(0, row.cosine) ** 2, ">", HALF,
         )  # fmt: skip
         for block, sign in (("A11", "-I"), ("A12", "I")):
             yield claim(
                 f"pattern_{block}", f"Block {block} of the mean A is a multiple of {sign}, up to mild noise.",
-                f"squared cosine to {sign}, zero if negative", max(0, getattr(row, f"cosine_{block}")) ** 2, ">", HALF,
+                f"squared cosine to {sign}, zero if negative",
+                np.maximum(0, getattr(row, f"cosine_{block}")) ** 2, ">", HALF,
             )  # fmt: skip
         for block in ("A21", "A22"):
             yield claim(
@@ -137,7 +139,7 @@ def _weight_claims(weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> I
         yield claim(
             "signs", "The diagonals of A11 and A12 have the signs of -I and I.",
             "number of diagonal entries of the mean A with another sign",
-            round((1 - row.diagonal_signs) * 2 * row.states), "<", 1,
+            np.round((1 - row.diagonal_signs) * 2 * row.states), "<", 1,
         )  # fmt: skip
         yield claim(
             "pattern_P", "P has the pattern of theta^TD: u is zero beside the last entry, 1.",
@@ -161,12 +163,12 @@ def _agreement_claims(agreement: pd.DataFrame, main) -> Iterator[Claim]:
         for name, statement, measure, value, relation in (
             (
                 "same_pattern", "Multi-task TD and MC produce the same parameters.",
-                "squared correlation of their mean A", max(0, row.correlation) ** 2, ">",
+                "squared correlation of their mean A", np.maximum(0, row.correlation) ** 2, ">",
             ),
             (
                 "same_noise", "Even their noise patterns look very similar.",
                 "squared correlation of their mean A without its part along theta^TD",
-                max(0, row.remainder_correlation) ** 2, ">",
+                np.maximum(0, row.remainder_correlation) ** 2, ">",
             ),
             (
                 "same_place", "The weights converge to the same place with TD and MC.",

@@ -5,26 +5,29 @@ import re
 import shutil
 from pathlib import Path
 
-FAILED = re.compile(r"^Error in rule (\w+):\n(?:    .*\n)*?    log: (.+?)(?: \(check log.*)?\n", re.MULTILINE)
-LOGGED = re.compile(r"\d{4}-\d\d-\d\d ")
+LOGGED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?P<done>done in [\d.]+ s)?", re.MULTILINE)
 # Less than this is a full disk.
 ROOM = 2**20
 
 
-def failed_jobs(text: str, results: Path) -> str:
-    """Rule, last words and log of each job that failed, and whether the disk is full.
+def failed_jobs(logs: Path, since: float, results: Path) -> str:
+    """Rule, last words and log of each job that did not end well, and whether the disk is full.
 
     Parameters
     ----------
-    text : Snakemake's log
+    logs : folder of the logs, one below it for each rule that has wildcards
+    since : time in seconds since the epoch; older logs are of other runs
     results : folder of the results
     """
     parts = []
-    for rule, log in dict.fromkeys(FAILED.findall(text)):
-        path = Path(log)
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines() if path.exists() else []
-        said = lines[-1] if lines and not LOGGED.match(lines[-1]) else "it was stopped before it could say why."
-        parts.append(f"Rule {rule} failed: {said}\n  Its log: {log}")
+    for path in sorted(path for path in logs.rglob("*.log") if path.stat().st_mtime >= since):
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        if any(line["done"] for line in LOGGED.finditer(text)):
+            continue
+        last = text.rpartition("\n")[2]
+        said = "it was stopped before it could say why." if not last or LOGGED.match(last) else last
+        rule = path.relative_to(logs).parts[0].removesuffix(".log")
+        parts.append(f"Rule {rule} failed: {said}\n  Its log: {path}")
     if results.exists() and shutil.disk_usage(results).free < ROOM:
         parts.append(f"The disk that holds {results} is full: make room, and run the same command again.")
     return "\n".join(parts)

@@ -159,8 +159,9 @@ def train_block(
             for j in range(states):
                 total -= g[j] * Bq[j, s]
             estimate[s] = total
-        if not np.isfinite(estimate.sum()):
-            return i
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return i
         batch = 0.0
         for s in range(states):
             batch += visits[i, s]

@@ -1,6 +1,7 @@
 """The grid of runs that a configuration spans."""
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 
@@ -42,10 +43,12 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
 def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
     """Ranges "first-last" that seeds are cut into, one a job: those of finished runs, and at most ``size`` in the gaps.
 
-    So more seeds, or jobs of another size, do not repeat what is there.
+    So more seeds, or jobs of another size, do not repeat what is there.  Of ranges that start alike, the one that most
+    cells have is kept, and of those the longest.
     """
-    ranges = [tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name)]
-    stops = {first: last + 1 for first, last in sorted(ranges) if last < seeds}
+    ranges = Counter(tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name))
+    best = sorted(ranges, key=lambda bounds: (ranges[bounds], bounds[1]))
+    stops = {first: last + 1 for first, last in best if last < seeds}
     groups, first = [], 0
     while first < seeds:
         later = [start for start in stops if start > first]

@@ -52,7 +52,7 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         "cosine_A11": cosine(blocks["A11"], -np.eye(n)),
         "cosine_A12": cosine(blocks["A12"], np.eye(n)),
         "alpha": diagonal.mean(axis=-1) / n,
-        "diagonal_signs": (diagonal > 0).mean(axis=-1),
+        "diagonal_signs": np.where(np.isnan(diagonal), np.nan, diagonal > 0).mean(axis=-1),
         **{f"energy_{name}": value / sum(energy.values()) for name, value in energy.items()},
         "largest_u": np.abs(weights.u).max(axis=-1),
     }

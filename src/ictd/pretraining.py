@@ -116,6 +116,7 @@ def pretrain_history(
         weights = run.weights()
         finite = all(np.isfinite(part).all() for part in weights)
         if done < stop - first or not finite:
+            history.estimates[first + done :] = np.nan
             raise Divergence(int(first + done + finite), history)
         history.weights.u[k], history.weights.A[k] = weights
         if time.monotonic() - said > PROGRESS_SECONDS:

@@ -4,6 +4,7 @@ A file appears under its name only when it is complete.
 """
 
 import glob
+import hashlib
 import io
 import json
 import os
@@ -76,10 +77,12 @@ def naming(path: str | Path):
         yield
     except FileNotFoundError:
         raise ValueError(f"{path} is missing; run snakemake to make it.") from None
+    except PermissionError:
+        raise
     except Exception as error:
         what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise ValueError(
-            f"{path} cannot be used: {what}; make it anew: snakemake --cores 1 --force {shlex.quote(str(path))}"
+            f"{path} cannot be used: {what}; make it anew: rm {shlex.quote(str(path))}, then run snakemake as before."
         ) from None
 
 
@@ -98,3 +101,9 @@ def save_json(path: str | Path, value) -> None:
     """Write a value as JSON."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file; ValueError naming it if it is missing."""
+    with naming(path):
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()

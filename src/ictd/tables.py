@@ -68,7 +68,7 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.D
 
 
 def mean_weights_table(runs: dict[Cell, dict]) -> pd.DataFrame:
-    """One row per cell: measures of the mean over seeds of its weights, which the paper's heat maps show."""
+    """One row per cell: measures of the mean over seeds of its weights, NaN if one of its runs diverged."""
     rows = [
         {**cell._asdict(), **pattern_measures(Weights(result["u"].mean(axis=0), result["A"].mean(axis=0)))}
         for cell, result in runs.items()

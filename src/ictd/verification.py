@@ -10,6 +10,8 @@ from ictd.storage import load_json
 
 # Processors round differently, and training carries that on.
 TOLERANCE = 1e-6
+# What is rounding and nothing else, such as the difference of two ways to compute the same.
+ROUNDING = 1e-12
 
 TABLES = ("msve", "baselines", "weights")
 CELL = ["algo", "env", "states", "depth"]
@@ -46,7 +48,7 @@ def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
 
 
 def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:
-    """What differs between two tables, a sentence each; numbers may differ by TOLERANCE, relative."""
+    """What differs between two tables, a sentence each; numbers may differ by TOLERANCE, relative, and ROUNDING."""
     found, reference = (table.set_index(keys).sort_index() for table in (found, reference))
     sentences = [f"{_name(key)} is missing" for key in reference.index.difference(found.index)]
     sentences += [f"{_name(key)} is not in the reference" for key in found.index.difference(reference.index)]
@@ -54,7 +56,7 @@ def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -
     for column in reference.columns:
         new, old = found.loc[both, column], reference.loc[both, column]
         if pd.api.types.is_numeric_dtype(old):
-            same = np.isclose(new, old, rtol=TOLERANCE, atol=0, equal_nan=True)
+            same = np.isclose(new, old, rtol=TOLERANCE, atol=ROUNDING, equal_nan=True)
         else:
             same = (new == old).to_numpy()
         pairs = zip(both[~same], new[~same], old[~same], strict=True)

@@ -3,6 +3,7 @@ import json
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import yaml
@@ -24,9 +25,11 @@ SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 config = numbers_from_text(config)
 try:
     check_config(config, yaml.safe_load(SCHEMA_FILE.read_text()))
+    check_writable(Path(config["results"]))
 except ValueError as error:
     sys.exit(f"{error}")
 
+STARTED = time.time()
 RESULTS = Path(config["results"])
 # numba's thread limit is that of the rule, and its compiled kernels go where a job can surely write.
 variables = {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": (RESULTS / "kernels").resolve()}

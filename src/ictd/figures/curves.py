@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, diverged_note, setting_title
+from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, diverged_note, legend_entries, setting_title
 from ictd.grid import Cell
 from ictd.statistics import standard_error
 
@@ -20,8 +20,8 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
     Parameters
     ----------
     panels : from each title to (evaluations, baselines)
-        Evaluations of the cells to show, each with ``context_lengths`` (M,) and ``msve`` (S, M, k), and the baselines'
-        arrays (S, M, k) for the same number of states and layers.
+        Evaluations of the cells to show, each with ``context_lengths`` (M,), ``msve`` (S, M, k) and ``diverged_at``
+        (S,), and the baselines' arrays (S, M, k) for the same number of states and layers.
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
@@ -31,7 +31,7 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
         notes = []
         for cell, result in evaluations.items():
             trials, lengths = result["msve"].mean(axis=-1), result["context_lengths"]
-            diverged = np.isnan(trials).any(axis=1)
+            diverged = result["diverged_at"] > 0
             if not diverged.all():
                 _draw_trials(axes, lengths, trials[~diverged], cell.algo)
             if diverged.any():
@@ -46,8 +46,7 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
         axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel("MSVE")
-    handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2 if columns == 1 else 3, fontsize=8)
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2 if columns == 1 else 3, fontsize=8)
     return figure
 
 
@@ -67,7 +66,7 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
 
     Parameters
     ----------
-    runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K) and ``cosine`` (S, K)
+    runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K), ``cosine`` (S, K) and ``diverged_at`` (S,)
     """
     algos = list(dict.fromkeys(cell.algo for cell in runs))
     settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
@@ -79,7 +78,7 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
         column = grid[:, algos.index(cell.algo)]
         colour, dashes = looks[cell._replace(algo="")]
         style = {"color": colour, "ls": dashes, "lw": 1.2}
-        diverged = np.isnan(result["cosine"]).any(axis=1)
+        diverged = result["diverged_at"] > 0
         lost[cell.algo].append(diverged)
         label = setting_title(cell, "main")
         if diverged.all():
@@ -92,5 +91,5 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
         axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
     grid[0, 0].set_ylabel("MSVE, enumerated")
     grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
     return figure

@@ -24,7 +24,7 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     for line, (title, weights) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title)
         for i, algo in enumerate(algos):
-            diverged = np.isnan(weights[algo].A).any(axis=(1, 2))
+            diverged = ~np.isfinite(weights[algo].A).all(axis=(1, 2))
             kept = weights[algo][~diverged]
             for axes, matrices in zip(line[2 * i :], (kept.P(), kept.Q()), strict=False):
                 image = _draw_matrix(axes, matrices.sum(axis=0), kept.states)

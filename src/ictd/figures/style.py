@@ -70,3 +70,10 @@ def setting_title(cell: Cell, vary: str) -> str:
 def diverged_note(diverged: np.ndarray) -> str:
     """What a panel says of trials that it leaves out, from one truth value a trial; nothing if there are none."""
     return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
+
+
+def legend_entries(grid: np.ndarray) -> tuple[list, list[str]]:
+    """Handles and labels of all panels, each label once."""
+    pairs = [axes.get_legend_handles_labels() for axes in grid.flat]
+    found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
+    return list(found.values()), list(found)

@@ -40,10 +40,11 @@ def run(main) -> None:
     options = vars(parser.parse_args())
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     logging.getLogger("ictd").setLevel(logging.INFO)
-    loaded = [f"{name} {metadata.version(name)}" for name in PACKAGES if name in sys.modules]
+    installed = {package.metadata["Name"]: package.version for package in metadata.distributions()}
+    versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
     step = f"ictd.steps.{sys.argv[0].rpartition('/')[2].removesuffix('.py')}"
     logger.info("python -m %s %s", step, shlex.join(sys.argv[1:]))
-    logger.info("%s", ", ".join([f"Python {platform.python_version()}", *loaded]))
+    logger.info("%s", ", ".join([f"Python {platform.python_version()}", *versions]))
     started = time.perf_counter()
     try:
         main(**options)

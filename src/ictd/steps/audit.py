@@ -45,7 +45,7 @@ def main(
     seeds, *task_arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
     unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
     tasks_seen, u, A = (array[0] for array in load_arrays(trained, "tasks_seen", "u", "A"))
-    compared = tasks_seen <= max(audit_tasks, tasks_seen[0])
+    compared = tasks_seen <= audit_tasks
     last = tasks_seen[compared][-1]
     start = initial_weights(states, initial_gain, generator(int(seeds[0]), env, states, "weights"))
     other = next(name for name in ENGINES if name != engine)
@@ -60,11 +60,12 @@ def main(
         history = divergence.history
     kept = np.concatenate([u[compared], A[compared].reshape(-1, 4 * states**2)], axis=1)
     again = np.concatenate([history.weights.u, history.weights.A.reshape(-1, 4 * states**2)], axis=1)
-    # A run that diverges is compared as far as both engines go.
-    finite = np.isfinite(kept + again).all(axis=1)
+    # A run that diverges is compared up to there, and has to diverge with both engines.
+    finite = np.isfinite(again).all(axis=1)
     last = int(np.max(tasks_seen[compared][finite], initial=0))
-    kept, again = kept[finite], again[finite]
-    difference = float(np.max(np.abs(kept - again), initial=0) / np.max(np.abs(again), initial=SMALLEST))
+    same = (np.isfinite(kept).all(axis=1) == finite).all()
+    largest = np.max(np.abs(again[finite]), initial=SMALLEST)
+    difference = float(np.max(np.abs(kept - again)[finite], initial=0) / largest) if same else np.inf
     cell = Cell(algo, env, states, depth)
     if not difference <= tolerance:
         raise ValueError(

@@ -40,7 +40,7 @@ def main(
     save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
     save_arrays(
         output, seeds=seeds, context_lengths=np.array(context_lengths), msve=np.stack(sampled),
-        enumerated_msve=np.stack(enumerated),
+        enumerated_msve=np.stack(enumerated), diverged_at=diverged_at,
     )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
-"""Write what a run consists of: digests of its result files, settings, versions, and the commit where there is one."""
+"""Write what a run consists of: digests of its result files, settings, versions, and the commit where there is one.
 
-import hashlib
+The commit is that of the source when a result last changed.
+"""
+
 import platform
 import subprocess
 from importlib import metadata
@@ -8,27 +10,31 @@ from pathlib import Path
 
 import ictd
 from ictd.steps import run
-from ictd.storage import save_json
+from ictd.storage import file_digest, save_json
 
 PACKAGES = ("numba", "numpy", "torch")
 
 
 def main(folder: Path, files: list[Path], settings: dict, output: Path) -> None:
     """Write the SHA-256 of each file by its path below ``folder``; computing times are no results and are left out."""
-    digests = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
+    digests = {str(path.relative_to(folder)): file_digest(path) for path in sorted(files)}
     versions = {"python": platform.python_version(), "ictd": ictd.__version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
     save_json(output, {"commit": commit(), "versions": versions, "settings": settings, "files": digests})
 
 
 def commit() -> str | None:
-    """Commit of the source tree, with "-dirty" if files differ from it; None outside of a git repository."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    """Commit of the source tree, with "-dirty" if its files differ from it; None if git does not track it."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True)
+        return done.stdout.strip()
+
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+        tracked = git("ls-files", Path(__file__).name)
     except FileNotFoundError:
         return None
-    return done.stdout.strip() or None
+    return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") if tracked else None
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def main(vary: str, evaluations: list[Path], baselines: list[Path], output: Path
     for path in evaluations:
         cell = Cell.parse(path.stem)
         shown, _ = panels.setdefault(setting_title(cell, vary), ({}, beside[f"{cell.states}-{cell.depth}"]))
-        shown[cell] = load_named(path, "context_lengths", "msve")
+        shown[cell] = load_named(path, "context_lengths", "msve", "diverged_at")
     save(msve_curves(panels), output)
 
 

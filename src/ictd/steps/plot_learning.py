@@ -16,7 +16,7 @@ def main(weights: list[Path], output: Path) -> None:
     runs = {}
     for path in weights:
         cell = Cell.parse(path.stem)
-        result = load_named(path, "tasks_seen", "online_msve", "history_A")
+        result = load_named(path, "tasks_seen", "online_msve", "history_A", "diverged_at")
         runs[cell] = {**result, "cosine": cosine(result["history_A"], theta_td(cell.states).A)}
     save(learning_curves(runs), output)
 

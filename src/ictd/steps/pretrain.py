@@ -50,16 +50,18 @@ def main(
         task_set = Tasks(*(array[i] for array in task_arrays))
         batches = Unrolls(*(array[i] for array in unroll_arrays))
         start = initial_weights(states, initial_gain, generator(int(seed), env, states, "weights"))
+        name = f"{Cell(algo, env, states, depth)}, seed {seed}"
+        kept = diverged / f"{Cell(algo, env, states, depth)}-seed-{seed}.npz"
+        kept.unlink(missing_ok=True)
         try:
             history = pretrain_history(
                 task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
                 scaled=attention_scale == "context_length",
             )  # fmt: skip
             diverged_at.append(0)
+            logger.info("%s pretrained", name)
         except Divergence as divergence:
-            name = f"{Cell(algo, env, states, depth)}, seed {seed}"
             if on_divergence == "fail":
-                kept = diverged / f"{Cell(algo, env, states, depth)}-seed-{seed}.npz"
                 finite = np.isfinite(divergence.history.weights.A).all(axis=(1, 2))
                 snapshots_kept = divergence.history.weights[finite]
                 save_arrays(kept, tasks_seen=tasks_seen[finite], u=snapshots_kept.u, A=snapshots_kept.A)
@@ -70,7 +72,6 @@ def main(
             logger.warning("%s: %s", name, divergence)
             history = divergence.history
             diverged_at.append(divergence.task)
-        logger.info("seed %d pretrained", seed)
         error = msve(task_set.stationary, value[i], history.estimates)
         u.append(history.weights.u)
         A.append(history.weights.A)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ictd.frames import load_table
 from ictd.steps import run
-from ictd.storage import load_json
+from ictd.storage import file_digest, load_json
 from ictd.verification import KEYS, TOLERANCE, differences, summary_tables
 
 SHOWN = 20
@@ -18,9 +18,13 @@ def main(results: Path, reference: Path) -> None:
     ValueError
         With what differs, the first of it if that is much, or the settings that are not the reference's.
     """
-    found = summary_tables(results)
-    settings = load_json(results / "manifest.json")["settings"]
-    wanted = load_json(reference / "settings.json")
+    if not (reference / "settings.json").exists():
+        raise ValueError(f"{reference} holds no reference; `make reference` writes one from a finished run.")
+    manifest, wanted = load_json(results / "manifest.json"), load_json(reference / "settings.json")
+    for name, digest in manifest["files"].items():
+        if file_digest(results / name) != digest:
+            raise ValueError(f"{results / name} is not the file that the manifest lists; run snakemake to the end.")
+    found, settings = summary_tables(results), manifest["settings"]
     other = [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
     if other:
         raise ValueError(f"{results} is of other settings than the reference: {', '.join(other)}.")
