@@ -80,8 +80,8 @@ def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
         options = {
             "algo": "mc", "env": "loop", "states": 4, "depth": 6, "discount": 0.9, "learning-rate": 0.001,
             "initial-gain": 0.1, "attention-scale": "context_length", "engine": engine, "audit-tasks": 20,
-            "tolerance": 1e-10, "tasks": results / "tasks/loop-4/0-1.npz", "unrolls": results / "unrolls/loop-4/0-1.npz",
-            "trained": run, "output": tmp_path / "audit.json",
+            "tolerance": 1e-10, "tasks": results / "tasks/loop-4/0-1.npz",
+            "unrolls": results / "unrolls/loop-4/0-1.npz", "trained": run, "output": tmp_path / "audit.json",
         }  # fmt: skip
         words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
         command = [sys.executable, "-m", "ictd.steps.audit", *words]
