@@ -28,7 +28,8 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
             kept = weights[algo][~diverged]
             for axes, matrices in zip(line[2 * i :], (kept.P(), kept.Q()), strict=False):
                 image = _draw_matrix(axes, matrices.sum(axis=0), kept.states)
-                axes.set_xlabel(diverged_note(diverged))
+                if diverged.any():  # An empty label would take room.
+                    axes.set_xlabel(diverged_note(diverged))
     for i, axes in enumerate(grid[0]):
         axes.set_title(f"{NAMES[algos[i // 2]]}: ${'PQ'[i % 2]}$")
     figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1]).set_label(
