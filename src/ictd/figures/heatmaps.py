@@ -22,7 +22,7 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     size = (3.1 * len(algos) + 0.4, 1.6 * rows + 0.7)
     figure, grid = plt.subplots(rows, 2 * len(algos), squeeze=False, figsize=size)
     for line, (title, weights) in zip(grid, panels.items(), strict=True):
-        line[0].set_ylabel(title)
+        line[0].set_ylabel(title.replace(", $n", ",\n$n"))
         for i, algo in enumerate(algos):
             diverged = ~np.isfinite(weights[algo].A).all(axis=(1, 2))
             kept = weights[algo][~diverged]
