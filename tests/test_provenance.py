@@ -108,24 +108,13 @@ def test_manifest_has_the_digest_of_each_result(smoke):
     assert manifest["versions"]["numpy"] == np.__version__
 
 
-@pytest.mark.parametrize(
-    ("cores", "changes"), [("3", ["seeds_per_job=1"]), ("1", ["seeds_per_job=3", "states=[4]", "depths=[6]"])]
-)
-def test_manifest_is_the_same_whatever_the_cores_jobs_and_grid(smoke, tmp_path, cores, changes):
+def test_manifest_is_the_same_whatever_the_cores_jobs_and_order(smoke, tmp_path):
     folder = copy_project(tmp_path)
-    figure = "results-smoke/figures/figure_01.png"
-    done = snakemake(folder, "results-smoke/manifest.json", figure, "--cores", cores, "--config", *changes)
+    changes = ["seeds_per_job=1", "algos=[mc, td]"]
+    done = snakemake(folder, "results-smoke/manifest.json", "--cores", "3", "--config", *changes)
     assert done.returncode == 0, done.stderr
-    ours, theirs = (
-        json.loads((where / "results-smoke/manifest.json").read_text())["files"] for where in (folder, smoke)
-    )
-    tables = {name for name in theirs if name.startswith(("metrics", "claims"))}
-    whole = changes == ["seeds_per_job=1"]
-    compared = set(ours) if whole else set(ours) - tables
-    assert len(compared) == len(ours) if whole else len(compared) == 10
-    assert {name: ours[name] for name in compared} == {name: theirs[name] for name in compared}
-    assert whole == (set(ours) == set(theirs))
-    assert (folder / figure).read_bytes() == (smoke / figure).read_bytes()
+    ours, theirs = (json.loads((where / "results-smoke/manifest.json").read_text()) for where in (folder, smoke))
+    assert ours["files"] == theirs["files"]
 
 
 def verify(results, reference):
