@@ -10,6 +10,8 @@ import numpy as np
 import yaml
 from conftest import copy_project, snakemake
 
+from ictd.provenance import code_digests
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 GROUPS = yaml.safe_load((ROOT / "envs/groups.yaml").read_text())["groups"]
@@ -26,39 +28,26 @@ def rules() -> dict[str, tuple[str, str]]:
     return found
 
 
-def file_of(module: str) -> Path | None:
-    """Source of a module of the package, if it is one."""
-    path = SOURCE / module.replace(".", "/")
-    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.exists()), None)
-
-
-def third_party(module: str, seen: set[str]) -> set[str]:
-    """Packages that a module imports, by itself or through others of ours, anywhere in its code."""
-    file = file_of(module)
-    if module in seen or file is None:
-        return set()
-    seen.add(module)
+def third_party(step: str) -> set[str]:
+    """Packages that a step imports, by itself or through modules of ours, anywhere in its code."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    packages = set()
-    for name in names:
-        top = name.split(".")[0]
-        if top == "ictd":
-            packages |= third_party(name, seen)
-        elif top not in sys.stdlib_module_names:
-            packages.add(PACKAGE_OF.get(top, top))
-    return packages
+    for module in (line.split()[0] for line in code_digests(step, SOURCE)):
+        path = SOURCE / module.replace(".", "/")
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+    tops = {name.split(".")[0] for name in names} - {"ictd", *sys.stdlib_module_names}
+    return {PACKAGE_OF.get(top, top) for top in tops}
 
 
 def needed(command: str) -> set[str]:
     """Packages that a rule's command needs."""
     packages = {"ipykernel"} if "ictd.steps.notebook" in command else set()
     for step in re.findall(r"python -m (ictd\.steps\.\w+)", command):
-        packages |= third_party(step, set())
+        packages |= third_party(step)
     return packages
 
 

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import copy_project, snakemake
+import yaml
+from conftest import ROOT, copy_project, snakemake
 from tolerances import ENGINES
 
 import ictd
@@ -162,9 +163,6 @@ def test_differences_name_rows_that_are_missing_or_new():
 
 
 def test_the_reference_is_that_of_the_configuration():
-    import yaml
-    from conftest import ROOT
-
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     settings = json.loads((ROOT / "reference/settings.json").read_text())
     assert settings == {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}

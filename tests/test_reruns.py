@@ -51,6 +51,7 @@ MODULES = {
     "pretraining": PRETRAINING,
     "prompts": {*PRETRAINING, "evaluate", "baselines"},
     "provenance": set(),
+    "runs": PRETRAINING,
     "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "kernels"},
     "statistics": {"claims", *CURVES, "figure_learning"},
     "steps/__init__": EVERY,

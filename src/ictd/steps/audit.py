@@ -5,13 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ictd.grid import Cell
-from ictd.mrp import Tasks
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
-from ictd.sampling import Unrolls
+from ictd.runs import stored_runs
 from ictd.steps import run
 from ictd.storage import load_arrays, save_json
-from ictd.streams import generator
-from ictd.weights import initial_weights
 
 SMALLEST = np.finfo(np.float64).tiny
 
@@ -42,19 +39,15 @@ def main(
     ValueError
         Naming the cell, if the difference is above the tolerance.
     """
-    seeds, *task_arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
-    unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
+    seed, task_set, batches, start = next(stored_runs(env, states, initial_gain, tasks, unrolls))
     tasks_seen, u, A = (array[0] for array in load_arrays(trained, "tasks_seen", "u", "A"))
     compared = tasks_seen <= audit_tasks
     last = tasks_seen[compared][-1]
-    start = initial_weights(states, initial_gain, generator(int(seeds[0]), env, states, "weights"))
     other = next(name for name in ENGINES if name != engine)
     try:
         history = pretrain_history(
-            Tasks(*(array[0, :last] for array in task_arrays)),
-            Unrolls(*(array[0, :last] for array in unroll_arrays)),
-            algo, depth, discount, learning_rate, start.u, start.A, other, tasks_seen[compared],
-            scaled=attention_scale == "context_length",
+            task_set[:last], batches[:last], algo, depth, discount, learning_rate, start.u, start.A, other,
+            tasks_seen[compared], scaled=attention_scale == "context_length",
         )  # fmt: skip
     except Divergence as divergence:
         history = divergence.history
@@ -69,10 +62,10 @@ def main(
     cell = Cell(algo, env, states, depth)
     if not difference <= tolerance:
         raise ValueError(
-            f"{cell}, seed {seeds[0]}: after {last} tasks the engines' weights differ by {difference:.2g} of the"
+            f"{cell}, seed {seed}: after {last} tasks the engines' weights differ by {difference:.2g} of the"
             f" largest, more than audit.tolerance, {tolerance:g}; do not use this run before you know why."
         )
-    save_json(output, {**cell._asdict(), "seed": int(seeds[0]), "tasks": last, "difference": difference})
+    save_json(output, {**cell._asdict(), "seed": seed, "tasks": last, "difference": difference})
 
 
 if __name__ == "__main__":

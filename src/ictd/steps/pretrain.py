@@ -5,13 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.grid import Cell
-from ictd.mrp import Tasks, msve
+from ictd.mrp import msve
 from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
-from ictd.sampling import Unrolls
+from ictd.runs import stored_runs
 from ictd.steps import logger, run
 from ictd.storage import load_arrays, save_arrays
-from ictd.streams import generator
-from ictd.weights import initial_weights
 
 
 def main(
@@ -42,14 +40,11 @@ def main(
     ValueError
         Naming the cell, seed and task of a run that diverged, unless ``on_divergence`` is "record".
     """
-    seeds, value, *task_arrays = load_arrays(tasks, "seeds", "value", "transition", "reward", "stationary")
-    unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")
+    seeds, value = load_arrays(tasks, "seeds", "value")
     tasks_seen = snapshot_counts(value.shape[1], snapshots)
     u, A, curves, diverged_at = [], [], [], []
-    for i, seed in enumerate(seeds):
-        task_set = Tasks(*(array[i] for array in task_arrays))
-        batches = Unrolls(*(array[i] for array in unroll_arrays))
-        start = initial_weights(states, initial_gain, generator(int(seed), env, states, "weights"))
+    runs = stored_runs(env, states, initial_gain, tasks, unrolls)
+    for i, (seed, task_set, batches, start) in enumerate(runs):
         name = f"{Cell(algo, env, states, depth)}, seed {seed}"
         kept = diverged / f"{Cell(algo, env, states, depth)}-seed-{seed}.npz"
         kept.unlink(missing_ok=True)
