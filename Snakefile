@@ -22,6 +22,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
@@ -39,7 +40,9 @@ rule all:
         RESULTS / "manifest.json",
         RESULTS / "metrics/compute.csv",
         expand(RESULTS / "metrics/{name}.csv", name=TABLES),
+        expand(RESULTS / "theory/{name}.csv", name=THEORY_TABLES),
         FIGURES,
+        THEORY_FIGURES,
 
 
 # On a cluster, what takes a second or two is not worth a job.
@@ -63,3 +66,9 @@ localrules:
     figure_9,
     figure_10,
     figure_learning,
+    theory_tables,
+    figure_theorem_1,
+    figure_lemmas,
+    figure_theorem_2,
+    figure_corollary_1,
+    figure_pretrained,

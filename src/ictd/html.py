@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -36,8 +37,28 @@ def _cell(value) -> str:
     return f"<td{marked}>{_text(str(value))}</td>"
 
 
+# Words of formulas, which stand between dollar signs, and their signs.
+SIGNS = {
+    "beta": "β", "eta": "η", "gamma": "γ", "nu": "ν", "theta": "θ", "xi": "ξ", "zeta": "ζ", "grad": "∇", "inf": "∞",
+}  # fmt: skip
+
+
 def _text(text: str) -> str:
-    return html.escape(text).replace("theta^TD", "&theta;<sup>TD</sup>")
+    """Text of a cell, with its formulas in italics."""
+    parts = html.escape(text, quote=False).split("$")
+    parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
+    return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>")
+
+
+def _formula(text: str) -> str:
+    """A formula in HTML: words of SIGNS, and _x, ^x or ^{xy} lowered or raised."""
+    text = text.replace("&lt;=", "≤").replace("-&gt;", "→")
+    text = re.sub(r"(?<![a-z])[a-z]+(?![a-z])", lambda word: SIGNS.get(word[0], word[0]), text)
+    for sign, tag in (("_", "sub"), ("^", "sup")):
+        text = re.sub(
+            rf"\{sign}(?:\{{(.*?)\}}|(TD|\w|∞))", lambda part, tag=tag: f"<{tag}>{part[1] or part[2]}</{tag}>", text
+        )
+    return text
 
 
 def page(title: str, body: str) -> str:

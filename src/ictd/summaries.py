@@ -45,6 +45,16 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFrame:
+    """As ``claims_overview``, with the least ratio of bound to measured over tasks, layers and settings."""
+    table = claims_overview(claims)
+    tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
+    names = dict.fromkeys(claim["id"].split("/")[0] for claim in claims)
+    ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in names]
+    table.insert(2, "least bound / measured", ratios)
+    return table
+
+
 def _number(value: float | None) -> str:
     return "not finite" if pd.isna(value) else f"{value:.3g}"
 

@@ -33,6 +33,8 @@ STARTED = time.time()
 RESULTS = Path(config["results"])
 # numba's thread limit is that of the rule, and its compiled kernels go where a job can surely write.
 variables = {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": (RESULTS / "kernels").resolve()}
+# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
+variables |= {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variables.items())
 exports = exports.replace("{", "{{").replace("}", "}}")
 shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NUM_THREADS:-1}}}}; ")
@@ -99,6 +101,11 @@ def baselines_of(vary):
     """Baselines' files for the cells that a figure shows."""
     settings = dict.fromkeys((cell.states, cell.depth) for cell in cells(config, vary))
     return [RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in settings]
+
+
+def of_theory(*tables):
+    """The theory's tables of these names."""
+    return [RESULTS / f"theory/{table}.csv" for table in tables]
 
 
 def png(name, label):

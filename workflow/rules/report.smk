@@ -1,7 +1,8 @@
 # Claims, tables for readers, and the report.
 rule claims:
     input:
-        [RESULTS / f"metrics/{name}.csv" for name in TABLES if name not in ("learning", "audit")],
+        tables=[RESULTS / f"metrics/{name}.csv" for name in TABLES if name not in ("learning", "audit")],
+        theory=of_theory(*THEORY_TABLES),
     output:
         RESULTS / "claims.json",
     log:
@@ -17,17 +18,20 @@ rule claims:
     params:
         *code("claims"),
         options=options(
+            "discount",
             env=config["envs"][0],
             states=config["states"][0],
             depth=config["depths"][0],
         ),
     shell:
-        "python -m ictd.steps.claims --tables {input} {params.options} --output {output}" " > {log} 2>&1"
+        "python -m ictd.steps.claims --tables {input.tables} --theory {input.theory} {params.options}"
+        " --output {output} > {log} 2>&1"
 
 
 # What results depend on; how the work is cut into jobs is left out.
 SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}
 MANIFESTED = [RESULTS / "claims.json", *expand(RESULTS / "metrics/{name}.csv", name=TABLES)]
+MANIFESTED += of_theory(*THEORY_TABLES)
 MANIFESTED += expand(RESULTS / "{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=CELLS)
 MANIFESTED += [
     RESULTS / f"baselines/{states}-{depth}.{ending}"
@@ -60,7 +64,7 @@ rule manifest:
         " --output {output} > {log} 2>&1"
 
 
-PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
+PAGES = "claims theory claims_all msve mean_weights agreement audit settings readings".split()
 
 
 rule summaries:
@@ -71,6 +75,7 @@ rule summaries:
             RESULTS / f"metrics/{name}.csv"
             for name in ("msve", "baselines", "weights", "mean_weights", "agreement", "audit")
         ],
+        statements=of_theory("statements"),
     output:
         [page(name) for name in PAGES],
     log:
@@ -90,6 +95,7 @@ rule summaries:
         folder=RESULTS / "tables",
     shell:
         "python -m ictd.steps.summaries --claims {input.claims} --tables {input.tables}"
+        " --statements {input.statements}"
         " --schema {input.schema} {params.options} --output {params.folder} > {log} 2>&1"
 
 
@@ -106,7 +112,12 @@ TIMED += [
     for rule in ("tune", "baselines")
     for states, depth in YARDSTICKS
 ]
-TIMED += [BENCHMARKS / "metrics.tsv", BENCHMARKS / "claims.tsv"]
+TIMED += expand(
+    BENCHMARKS / "{rule}/{env}.tsv", rule=["theory_values", "theory_precision"], env=config["envs"]
+)
+TIMED += expand(BENCHMARKS / "theory_descent/{setting}.tsv", setting=CHECKED)
+TIMED += expand(BENCHMARKS / "theory_pretrained/{cell}.tsv", cell=CELLS)
+TIMED += [BENCHMARKS / f"{rule}.tsv" for rule in ("theory_agreement", "theory_tables", "metrics", "claims")]
 
 
 rule compute:
@@ -134,7 +145,9 @@ rule compute:
 
 
 NOTEBOOK = ROOT / "report/report.ipynb"
-NOTEBOOK_CAPTIONS = [ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *PAGES, "compute"]]
+NOTEBOOK_CAPTIONS = [
+    ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *THEORY_SHOWN, *PAGES, "compute"]
+]
 
 
 rule notebook:
@@ -142,7 +155,7 @@ rule notebook:
         notebook=ancient(NOTEBOOK),
         claims=RESULTS / "claims.json",
         tables=expand(RESULTS / "tables/{name}.html", name=[*PAGES, "compute"]),
-        figures=FIGURES,
+        figures=[*FIGURES, *THEORY_FIGURES],
         captions=ancient(NOTEBOOK_CAPTIONS),
     output:
         RESULTS / "report.ipynb",
@@ -161,10 +174,11 @@ rule notebook:
         *map(text_digest, [NOTEBOOK, *NOTEBOOK_CAPTIONS]),
         captions=ROOT / "report/captions",
         figures=" ".join(SHOWN),
+        theory=" ".join(THEORY_SHOWN),
         folder=RESULTS,
     shell:
         "python -m ictd.steps.notebook --notebook {input.notebook} --results {params.folder}"
-        " --captions {params.captions} --figures {params.figures} --output {output} > {log} 2>&1"
+        " --captions {params.captions} --figures {params.figures} --theory {params.theory} --output {output} > {log} 2>&1"
 
 
 rule page:

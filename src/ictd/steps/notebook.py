@@ -8,7 +8,7 @@ from ictd.steps import run
 from ictd.storage import replacing
 
 
-def main(notebook: Path, results: Path, captions: Path, figures: list[str], output: Path) -> None:
+def main(notebook: Path, results: Path, captions: Path, figures: list[str], theory: list[str], output: Path) -> None:
     """Write the executed notebook.
 
     Raises
@@ -17,6 +17,7 @@ def main(notebook: Path, results: Path, captions: Path, figures: list[str], outp
         If a cell fails.
     """
     parameters = {"results": str(results), "captions": str(captions), "figures": " ".join(figures)}
+    parameters["theory"] = " ".join(theory)
     with replacing(output) as temporary:
         try:
             papermill.execute_notebook(

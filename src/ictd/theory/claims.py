@@ -1,0 +1,180 @@
+"""The theory's statements as claims, decided by the tables of its checks."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from ictd.claims import CELL, NEGLIGIBLE, ROUNDING, Claim
+from ictd.statistics import bootstrap_interval
+
+INFERENCE = "Inference Time Convergence"
+MINIMIZER = "Global Minimizer of Pretraining Loss"
+PROOFS = "Proof of Theoretical Results"
+OURS = "Beyond the paper's theory"
+SECTIONS = (INFERENCE, MINIMIZER, PROOFS, OURS)
+
+# Two gradients in float64, over some ten thousand operations.
+GRADIENTS = 1e-10
+# Relative difference of a fitted rate of decay from log gamma.
+RATE = 0.01
+
+STATEMENTS = {
+    "lemma_1": (
+        MINIMIZER, "Lemma 1: $|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L$.",
+    ),
+    "lemma_2_query": (MINIMIZER, "Lemma 2, part 1: $|y^q_l| <= (1 + gamma^l) ||v||_inf$."),
+    "lemma_2_context": (
+        MINIMIZER,
+        "Lemma 2, part 2: $||Y_l||_1 <= (gamma + gamma^l) ||v||_inf$, the norm being induced, as in its proof.",
+    ),
+    "lemma_3": (
+        MINIMIZER,
+        "Lemma 3: $||grad_theta TF_L(Z_0; theta^TD_L)||_1 <= (L^2 + L) nu / 2 + L xi$, summed over all entries.",
+    ),
+    "lemma_4": (MINIMIZER, "Lemma 4: $|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L$."),
+    "lemma_2_step": (PROOFS, "A step in the proof of Lemma 2: $Y_l = r' - w_l'$."),
+    "lemma_3_context_A": (PROOFS, "Proof of Lemma 3: $||grad_A y^{(i)}_l||_1 <= l beta$, induced."),
+    "lemma_3_query_A": (PROOFS, "Proof of Lemma 3: $||grad_A y^q_l||_1 <= (l^2 + l) beta / 2$, induced."),
+    "lemma_3_context_u": (PROOFS, "Proof of Lemma 3: $||grad_u Y_l||_1 <= l zeta$, induced."),
+    "lemma_3_query_u": (PROOFS, "Proof of Lemma 3: $||grad_u y^q_l||_1 <= (l^2 + l) zeta / 2 + l eta$, induced."),
+    "lemma_2_step_corrected": (
+        OURS, "What that step should be: $Y_l = (r + gamma P w_l - w_l)'$, the TD errors of the context's states.",
+    ),
+    "lemma_2_context_sum": (
+        OURS, "Lemma 2, part 2, would hold for the sum of the entries of $Y_l$ as well (the paper does not claim it).",
+    ),
+    "bounded_gradient": (
+        OURS,
+        "The gradient of Lemma 3 is bounded whatever $L$:"
+        " $||grad_theta TF_L||_1 <= n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma)$.",
+    ),
+}  # fmt: skip
+EXCEEDED = "number of tasks and layers at which the left side exceeds the right one by more than rounding"
+NAMES = {"td": ("Theorem 2", "J"), "mc": ("Corollary 1", "J'")}
+
+
+def check_theory(tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
+    """All claims on the theory.
+
+    Parameters
+    ----------
+    tables : statements, neu, pretrained, repeated, agreement and precision
+    discount : float, gamma
+    """
+    return [
+        *_statement_claims(tables["statements"]),
+        *_neu_claims(tables["neu"], discount),
+        *_pretrained_claims(tables["pretrained"], tables["repeated"]),
+        *_numerical_claims(tables["agreement"], tables["precision"]),
+    ]
+
+
+def _claim(name: str, setting, section: str, statement: str, statistic: str, value, relation: str, threshold: float):
+    """A claim on the setting that values of its columns name."""
+    setting = "-".join(map(str, setting)) if isinstance(setting, tuple) else setting
+    return Claim(f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold)
+
+
+def _statement_claims(statements: pd.DataFrame) -> Iterator[Claim]:
+    """Theorem 1, and every inequality."""
+    for setting, rows in statements[statements["statement"] == "lemma_4"].groupby(["env", "states"], sort=False):
+        last = rows.iloc[-1]
+        yield _claim(
+            "theorem_1", setting, INFERENCE, "Theorem 1: $TF_L(Z_0; theta^TD_L) -> v(s_q)$ as $L -> inf$.",
+            f"largest error over tasks and queries at L = {last['layer']}, over the mean largest value",
+            last["left_max"] / rows.iloc[0]["right_mean"], "<", NEGLIGIBLE,
+        )  # fmt: skip
+    for name, (section, text) in STATEMENTS.items():
+        of_name = statements[statements["statement"] == name]
+        for setting, rows in of_name.groupby(["env", "states"], sort=False):
+            yield _claim(name, setting, section, text, EXCEEDED, rows["violations"].sum(), "<", 1)
+
+
+def _neu_claims(neu: pd.DataFrame, discount: float) -> Iterator[Claim]:
+    """Theorem 2 and Corollary 1."""
+    for (algo, *setting), rows in neu.groupby(["algo", "env", "states"], sort=False):
+        setting, (theorem, J), separate = tuple(setting), NAMES[algo], rows.dropna(subset="separate")
+        name = theorem.lower().replace(" ", "_")
+        last = rows.iloc[-1]
+        statistic = f"its value at L = {last['layer']} over its greatest"
+        yield _claim(
+            name, setting, MINIMIZER, f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.", statistic,
+            last["norm"] / rows["norm"].max(), "<", NEGLIGIBLE,
+        )  # fmt: skip
+        yield _claim(
+            f"{name}_bound", setting, PROOFS, f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.",
+            "number of depths at which it is exceeded", (rows["norm"] > rows["bound"]).sum(), "<", 1,
+        )  # fmt: skip
+        tail = rows[rows["layer"] >= last["layer"] / 3]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
+        yield _claim(
+            f"{name}_rate", setting, OURS,
+            f"${J}(theta^TD_L)$ falls as $gamma^L$ in the end, without the factor $L^2$ of the bound.",
+            f"relative difference of the rate fitted from L = {tail['layer'].iloc[0]} on from log gamma",
+            abs(rate - 1), "<", RATE,
+        )  # fmt: skip
+        exceeded = (rows[["norm", "separate"]].max(axis=1) > rows["sharper"]).sum()
+        yield _claim(
+            f"{name}_sharper", setting, OURS,
+            f"A bound on ${J}(theta^TD_L)$ of $gamma^L$ times a constant, for one or for separate layers' parameters.",
+            "number of depths at which it is exceeded", exceeded, "<", 1,
+        )  # fmt: skip
+        yield _claim(
+            f"{name}_separate", setting, OURS,
+            f"${J}(theta^TD_L) -> 0$ where every layer has parameters of its own, too.", statistic,
+            separate["separate"].iloc[-1] / separate["separate"].max(), "<", NEGLIGIBLE,
+        )  # fmt: skip
+
+
+def _pretrained_claims(pretrained: pd.DataFrame, repeated: pd.DataFrame) -> Iterator[Claim]:
+    """Where the paper proves nothing: at the pretrained weights, and between them and theta^TD."""
+    for cell, rows in pretrained.groupby(CELL, sort=False):
+        line = np.log10(rows.pivot(index="seed", columns="position", values="looped_norm").dropna().to_numpy())
+        if len(line) > 1:
+            yield _claim(
+                "pretrained_lower", cell, OURS,
+                "The expected update is smaller at the pretrained weights than at theta^TD with their step size.",
+                "upper end of the 95% bootstrap interval of the log10 ratio, over trials",
+                bootstrap_interval(line[:, 0] - line[:, -1])[1], "<", 0.0,
+            )  # fmt: skip
+            yield _claim(
+                "barrier", cell, OURS,
+                "Between the pretrained weights and theta^TD with their step size, it is larger than at both.",
+                "lower end of the 95% bootstrap interval of the log10 ratio, over trials, of its greatest value"
+                " between them to the larger end",
+                bootstrap_interval(line[:, 1:-1].max(axis=1) - line[:, [0, -1]].max(axis=1))[0], ">", 0.0,
+            )  # fmt: skip
+    for cell, rows in repeated.groupby(CELL, sort=False):
+        own = rows.loc[rows["layers"] == cell[-1], "looped_norm"].iloc[0]
+        last = rows.iloc[-1]
+        if last["layers"] > cell[-1]:
+            yield _claim(
+                "pretrained_repeated", cell, OURS,
+                "It does not vanish where the pretrained layer is repeated more often than in training, but grows.",
+                f"log10 ratio of its value at L = {last['layers']} to that at the depth of training, first trial",
+                np.log10(last["looped_norm"] / own), ">", 0.0,
+            )  # fmt: skip
+
+
+def _numerical_claims(agreement: pd.DataFrame, precision: pd.DataFrame) -> Iterator[Claim]:
+    """What the numbers themselves are worth."""
+    for way, words in (("fused", "the fused engine's adjoint"), ("appendix", "the appendix's recursions")):
+        yield _claim(
+            f"gradients_{way}", "all", OURS, f"Gradients by {words} are those that torch gives on whole prompts.",
+            "largest difference of an entry over the largest entry", agreement[way].max(skipna=False), "<", GRADIENTS,
+        )  # fmt: skip
+    tails = precision[precision["quantity"] == "theorem_1"]
+    yield _claim(
+        "theorem_1_digits", "all", OURS, "The error of Theorem 1 stays below its bound where float64 ends: 60 digits.",
+        "largest ratio of the error to the bound, less one",
+        (tails["exact"] / tails["bound"]).max(skipna=False) - 1, "<", ROUNDING,
+    )  # fmt: skip
+    for quantity, rows in precision[precision["quantity"] != "theorem_1"].groupby("quantity", sort=False):
+        yield _claim(
+            f"{quantity}_digits", "all", OURS,
+            f"The tail of {quantity.replace('_', ' ').capitalize()} is not rounding: its terms with 60 digits.",
+            f"largest relative difference from float64 at L = {rows['layer'].max()}",
+            (rows["difference"] / rows["exact"]).max(skipna=False), "<", ROUNDING,
+        )  # fmt: skip

@@ -1,0 +1,121 @@
+"""The norm of the expected update (NEU), J and J' of section "Global Minimizer of Pretraining Loss".
+
+    J(theta)  = || E[(r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)) grad TF_L(Z_0)] ||_1,
+    J'(theta) = || E[(G(s_q) - TF_L(Z_0)) grad TF_L(Z_0)] ||_1,
+
+the norm being the sum of absolute entries.  The expectations over s_q, s_q' and G are exact; that over tasks is a mean
+over a sample, cut into groups that give its standard error.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.mrp import Tasks
+from ictd.theory.embeddings import embeddings
+from ictd.weights import Weights
+
+
+@dataclass(frozen=True)
+class Neu:
+    """Norms of expected updates.
+
+    Parameters
+    ----------
+    norm : (...) array
+    standard_error : (...) array, to first order
+    noise : (...) array, what the norm would be on average, were the true update zero
+    """
+
+    norm: np.ndarray
+    standard_error: np.ndarray
+    noise: np.ndarray
+
+
+# Tasks are cut into this many groups, whose spread gives the standard error.
+GROUPS = 20
+
+
+def neu(updates: np.ndarray) -> Neu:
+    """Norm of the mean update, from the mean updates of G groups of tasks.
+
+    Parameters
+    ----------
+    updates : (G, ..., k) array, G at least 2; the norm is over the last axis
+
+    Raises
+    ------
+    ValueError
+        For fewer than two groups, which show no error.
+    """
+    groups = len(updates)
+    if groups < 2:
+        raise ValueError("there is one group of tasks; a standard error needs at least two.")
+    mean = updates.mean(axis=0)
+    along = (np.sign(mean) * updates).sum(axis=-1)
+    errors = updates.std(axis=0, ddof=1) / np.sqrt(groups)
+    return Neu(
+        np.abs(mean).sum(axis=-1),
+        along.std(axis=0, ddof=1) / np.sqrt(groups),
+        np.sqrt(2 / np.pi) * errors.sum(axis=-1),
+    )
+
+
+def group_means(values: np.ndarray) -> np.ndarray:
+    """Means (GROUPS, ...) over groups of values (N, ...), the groups as equal in size as can be.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer values than groups.
+    """
+    if len(values) < GROUPS:
+        raise ValueError(f"there are {len(values)} tasks; give at least {GROUPS}, one for each group.")
+    return np.stack([part.mean(axis=0) for part in np.array_split(values, GROUPS)])
+
+
+def expected_updates(
+    weights: Weights, tasks: Tasks, algo: str, depth: int, discount: float, scale: float = 1.0
+) -> np.ndarray:
+    """Means over groups of tasks of the expected update at a looped Transformer's weights, by an adjoint sweep.
+
+    Row l is the part of (u, A) of layer l, the gradient being in Theta; the sum of the rows is that in Theta^looped.
+    With k_l = u X + Y_l, f = I + X'AX, g^q = X'Ax^q, and state weights e = mu times the expected errors, and with
+
+        lam_L = 0,    lam_l = sum_q e_q g^q + f lam_{l+1},
+
+    which is the gradient of sum_q e_q y_L^q for Y_l, it is
+
+        -X (lam_l - lam_{l+1}) for u_l,    -X k_l' (sum_q e_q x^q + X lam_{l+1})' for A_l.
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    tasks : Tasks, N of them with n states
+    algo : "td" for J or "mc" for J'
+    depth : int, L
+    discount : float, gamma
+    scale : float, what attention is multiplied by: 1 in the theory, 1/n where it is divided by the context length
+
+    Returns
+    -------
+    (GROUPS, L, 2n + 4n^2) array, a row a layer, u before A
+
+    Raises
+    ------
+    ValueError
+        If ``discount`` lies outside [0, 1), the weights are for another number of states, or there are fewer tasks than
+        groups.
+    """
+    rows = embeddings(Weights(weights.u, scale * weights.A), tasks, discount, depth)
+    e = (tasks.stationary * rows.expected_errors(algo)[:, -1])[:, None]
+    eg = e @ rows.g.mT
+    lam = np.zeros_like(rows.k)
+    for layer in range(depth - 1, -1, -1):
+        lam[:, layer] = (eg + lam[:, layer + 1, None] @ rows.f.mT)[:, 0]
+    left, right = rows.k[:, :-1] @ rows.X.mT, lam @ rows.X.mT
+    right[:, :, : tasks.states] += e
+    du = group_means(right[:, 1:] - right[:, :-1])
+    parts = zip(np.array_split(left, GROUPS), np.array_split(right[:, 1:], GROUPS), strict=True)
+    dA = [-scale / len(a) * (a.transpose(1, 2, 0) @ b.transpose(1, 0, 2)) for a, b in parts]
+    return np.concatenate([du, np.reshape(dA, (GROUPS, depth, -1))], axis=2)

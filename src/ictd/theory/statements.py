@@ -1,0 +1,285 @@
+"""The paper's statements on theta^TD, as inequalities whose two sides are computed for every task, layer and query.
+
+The left sides come from the Transformer itself: from its embeddings and their gradients, as eq. (Yl dissection) gives
+them.  w_l is TF_l for all query states, and ||.||_inf of a vector its largest entry.
+
+Two kinds of norm share the sign ||.||_1 in the paper.  In the proofs it is the induced norm of a matrix, its largest
+column sum, so that of the row Y_l is its largest entry; in NEU and in Lemma 3 it is the sum of all entries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.theory.embeddings import Embeddings, gradients
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """left <= right, for N tasks and layers 0, ..., L; on the left is the largest over the query states.
+
+    Parameters
+    ----------
+    left, right : (N, L+1) arrays
+    rounding : (N, L+1) array or 0
+        What rounding may add to the left side, at most, to first order.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    rounding: np.ndarray | float = 0.0
+
+    @property
+    def violations(self) -> np.ndarray:
+        """Whether the left side exceeds the right one by more than rounding explains, (N, L+1)."""
+        return self.left > self.right + self.rounding
+
+
+def summarise(parts: Sequence[Inequality]) -> dict[str, np.ndarray]:
+    """Both sides over all tasks of several groups, arrays (L+1,).
+
+    Returns
+    -------
+    dict with
+        left_mean, left_max, right_mean : over tasks
+        tightest : smallest right / left over tasks whose left side is above rounding, NaN where there is none
+        violations : number of tasks
+    """
+    left, right = (np.concatenate([getattr(part, name) for part in parts]) for name in ("left", "right"))
+    above = np.concatenate([part.left > part.rounding for part in parts])
+    ratio = np.divide(right, left, out=np.full_like(left, np.inf), where=above)
+    return {
+        "left_mean": left.mean(axis=0),
+        "left_max": left.max(axis=0),
+        "right_mean": right.mean(axis=0),
+        "tightest": np.where(above.any(axis=0), ratio.min(axis=0), np.nan),
+        "violations": sum(part.violations.sum(axis=0) for part in parts),
+    }
+
+
+def theorem_1(rows: Embeddings) -> Inequality:
+    """lim TF_L(Z_0; theta_L^TD) = v(s_q), since |v(s_q) - TF_L(Z_0)| <= gamma^L ||v||_inf by Lemma 4."""
+    return lemma_4(rows)
+
+
+def lemma_1(rows: Embeddings) -> Inequality:
+    """|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L, the expectation being over s_q'."""
+    left = np.abs(rows.expected_errors("td")).max(axis=-1)
+    return Inequality(left, _powers(rows) * _largest(rows.tasks.reward), _rounding(rows))
+
+
+def lemma_2_query(rows: Embeddings) -> Inequality:
+    """|y_l^q| <= (1 + gamma^l) ||v||_inf."""
+    return Inequality(np.abs(rows.y).max(axis=-1), (1 + _powers(rows)) * _largest(rows.value), _rounding(rows))
+
+
+def lemma_2_context(rows: Embeddings) -> Inequality:
+    """||Y_l||_1 <= (gamma + gamma^l) ||v||_inf, the norm being induced, as in the proof: the largest entry of Y_l."""
+    right = (rows.discount + _powers(rows)) * _largest(rows.value)
+    return Inequality(np.abs(rows.Y).max(axis=-1), right, _rounding(rows))
+
+
+def lemma_2_context_sum(rows: Embeddings) -> Inequality:
+    """The same with the norm read as the sum of absolute entries; the paper does not claim this."""
+    return Inequality(np.abs(rows.Y).sum(axis=-1), lemma_2_context(rows).right, _rounding(rows))
+
+
+def lemma_2_step(rows: Embeddings) -> Inequality:
+    """Y_l = r' - w_l', a step of the proof of Lemma 2, as |Y_l - (r' - w_l')| <= 0."""
+    left = np.abs(rows.Y - (rows.tasks.reward[:, None] - rows.TF)).max(axis=-1)
+    return Inequality(left, np.zeros_like(left), _rounding(rows))
+
+
+def lemma_2_step_corrected(rows: Embeddings) -> Inequality:
+    """Y_l = (r + gamma P w_l - w_l)' in its place: the context's entries of Z_l are its states' expected TD errors.
+
+    That step of the proof puts x^(k) = [phi_k; gamma p_k] where y_l^q has x^q = [phi_q; 0], and loses gamma p_k.  With
+    f(A) = gamma P', Y_{l+1} = gamma Y_l P', so Y_l = gamma^l (P^l r)'.  Lemma 2 stands, and more tightly:
+    ||Y_l||_inf <= gamma^l ||r||_inf <= gamma^l (1 + gamma) ||v||_inf.
+    """
+    left = np.abs(rows.Y - rows.expected_errors("td")).max(axis=-1)
+    return Inequality(left, np.zeros_like(left), _rounding(rows))
+
+
+def lemma_4(rows: Embeddings) -> Inequality:
+    """|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L, where E[G(s_q)] = v(s_q)."""
+    left = np.abs(rows.expected_errors("mc")).max(axis=-1)
+    return Inequality(left, _powers(rows) * _largest(rows.value), _rounding(rows))
+
+
+# Gradients' norms are taken at each layer up to this one, the paper's greatest depth, and then at each tenth.
+EVERY_LAYER_TO = 60
+NORMS = ("A_context", "A_query", "u_context", "u_query", "theta")
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What a pass through the gradients of ``rows`` at layers 0, ..., L gives.
+
+    Parameters
+    ----------
+    norms : dict of (N, L+1) arrays
+        Largest over i or q: of the induced norms of grad_A y_l^(i) and grad_A y_l^q ("A_context", "A_query"), of those
+        of grad_u Y_l and grad_u y_l^q ("u_context", "u_query"), and of the sum of all entries of grad_theta TF_l
+        ("theta"); NaN at layers where they are not taken.
+    updates : dict of (L+1, 2n + 4n^2) arrays
+        Mean over the tasks of the expected update in Theta^looped of "td" and of "mc".
+    """
+
+    norms: dict[str, np.ndarray]
+    updates: dict[str, np.ndarray]
+
+
+def descent(rows: Embeddings) -> Descent:
+    """Norms of the gradients, and the expected updates at theta^TD as the depth L.
+
+    The expected errors are those of Lemmas 1 and 4 as their proofs leave them, gamma^L P^L r and gamma^L P^L v: a
+    difference of two numbers near v would be all rounding where L is large.
+    """
+    tasks, layers, _ = rows.Y.shape
+    error = {"td": rows.tasks.reward, "mc": rows.value}
+    norms = {name: np.full((tasks, layers), np.nan) for name in NORMS}
+    updates = {algo: [] for algo in error}
+    for layer, at in enumerate(gradients(rows)):
+        for algo in error:
+            updates[algo].append(at.expected_updates(rows.tasks.stationary * error[algo]).mean(axis=0))
+            error[algo] = rows.discount * (rows.tasks.transition @ error[algo][:, :, None])[:, :, 0]
+        if layer > EVERY_LAYER_TO and layer % 10:
+            continue
+        sums = (np.abs(matrix).sum(axis=-2) for matrix in (at.context_A(), at.query_A(), at.U, at.V))
+        A_context, A_query, u_context, u_query = sums
+        theta = A_query.sum(axis=-1) + u_query
+        A_context, A_query = A_context.max(axis=-1), A_query.max(axis=-1)
+        for name, column in zip(NORMS, (A_context, A_query, u_context, u_query, theta), strict=True):
+            norms[name][:, layer] = column.max(axis=-1)
+    return Descent(norms, {algo: np.stack(values) for algo, values in updates.items()})
+
+
+def constants(rows: Embeddings) -> dict[str, np.ndarray]:
+    """beta, zeta, eta, nu and xi of the proof of Lemma 3; beta and nu have ||v||_inf in them, a task's own: (N, 1)."""
+    n, gamma = rows.tasks.states, rows.discount
+    beta, zeta, eta = n * (1 + gamma) ** 2 * _largest(rows.value), (1 + gamma) ** 2, 1 + gamma
+    return {"beta": beta, "zeta": zeta, "eta": eta, "nu": 2 * n * (beta + zeta), "xi": 2 * n * eta}
+
+
+def lemma_3(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_theta TF_L(Z_0; theta_L^TD)||_1 <= (L^2 + L) / 2 nu + L xi, summed over all entries."""
+    return _of_norms(rows, norms["theta"], _gradient_bound(rows))
+
+
+def lemma_3_context_A(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_A y_l^(i)||_1 <= l beta, induced, eq. (Y_l grad A bound)."""
+    return _of_norms(rows, norms["A_context"], _layers(rows) * constants(rows)["beta"])
+
+
+def lemma_3_query_A(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_A y_l^q||_1 <= (l^2 + l) / 2 beta, induced, eq. (y_l^q grad A bound)."""
+    return _of_norms(rows, norms["A_query"], _triangular(rows) * constants(rows)["beta"])
+
+
+def lemma_3_context_u(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_u Y_l||_1 <= l zeta, induced, eq. (Yl grad u bound)."""
+    return _of_norms(rows, norms["u_context"], _layers(rows) * constants(rows)["zeta"])
+
+
+def lemma_3_query_u(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_u y_l^q||_1 <= (l^2 + l) / 2 zeta + l eta, eq. (yl grad u bound)."""
+    c = constants(rows)
+    right = _triangular(rows) * c["zeta"] + _layers(rows) * c["eta"]
+    return _of_norms(rows, norms["u_query"], right)
+
+
+def bounded_gradient(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+    """||grad_theta TF_L(Z_0; theta_L^TD)||_1 <= n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma),
+    whatever L, and in Theta as in Theta^looped.  Not in the paper.
+
+    At theta^TD the gradient for layer l's own A and u is, with m = L - 1 - l,
+
+        X Y_l' (sum_{0<k<m} [(gamma P')^k phi_q; 0] + sum_{0<k<=m} [0; (gamma P')^k phi_q] - [m = 0] x^q)'  and
+        X (gamma P')^m phi_q.
+
+    The entries of X x add up to at most 1 + gamma times those of x, those of Y_l to n gamma^l ||r||_inf, and those of
+    the bracket to 2 gamma / (1 - gamma) or 1, both at most (1 + gamma) / (1 - gamma).  Sum over l.
+    """
+    return _of_norms(rows, norms["theta"], _uniform_bound(rows))
+
+
+def sharper_neu(rows: Embeddings) -> dict[str, np.ndarray]:
+    """J <= E[||r||_inf gamma^L B] and J' <= E[||v||_inf gamma^L B] at theta_L^TD, B the right side of
+    ``bounded_gradient``, in Theta as in Theta^looped: the mean right sides, (L+1,).  Not in the paper."""
+    right = _uniform_bound(rows)
+    return {"td": (lemma_1(rows).right * right).mean(axis=0), "mc": (lemma_4(rows).right * right).mean(axis=0)}
+
+
+def theorem_2(rows: Embeddings) -> np.ndarray:
+    """J(theta_L^TD) <= E[||r||_inf gamma^L ((L^2 + L) / 2 nu + L xi)]: the mean of the right side, (L+1,).
+
+    The paper takes nu out of the expectation; it has ||v||_inf in it, so here it stays inside.
+    """
+    return (lemma_1(rows).right * _gradient_bound(rows)).mean(axis=0)
+
+
+def corollary_1(rows: Embeddings) -> np.ndarray:
+    """J'(theta_L^TD) <= E[||v||_inf gamma^L ((L^2 + L) / 2 nu + L xi)]: the mean of the right side, (L+1,)."""
+    return (lemma_4(rows).right * _gradient_bound(rows)).mean(axis=0)
+
+
+def _of_norms(rows: Embeddings, left: np.ndarray, right: np.ndarray) -> Inequality:
+    """An inequality of norms (N, L+1); a layer's sums of at most 3n + 4 terms round by so many units of the bound."""
+    right = np.broadcast_to(right, left.shape)
+    units = (3 * rows.tasks.states + 4) * (_layers(rows) + 1)
+    return Inequality(left, right, np.finfo(np.float64).eps / 2 * units * right)
+
+
+def _gradient_bound(rows: Embeddings) -> np.ndarray:
+    """(L^2 + L) / 2 nu + L xi, (N, L+1)."""
+    c = constants(rows)
+    return _triangular(rows) * c["nu"] + _layers(rows) * c["xi"]
+
+
+def _uniform_bound(rows: Embeddings) -> np.ndarray:
+    """n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma), (N, 1)."""
+    ratio = (1 + rows.discount) / (1 - rows.discount)
+    return rows.tasks.states * ratio**2 * _largest(rows.tasks.reward) + ratio
+
+
+def _layers(rows: Embeddings) -> np.ndarray:
+    """l = 0, ..., L."""
+    return np.arange(rows.k.shape[1])
+
+
+def _triangular(rows: Embeddings) -> np.ndarray:
+    """(l^2 + l) / 2."""
+    return (_layers(rows) ** 2 + _layers(rows)) / 2
+
+
+def _powers(rows: Embeddings) -> np.ndarray:
+    """gamma^l."""
+    return rows.discount ** _layers(rows)
+
+
+def _largest(vectors: np.ndarray) -> np.ndarray:
+    """||.||_inf of vectors (N, n), as (N, 1)."""
+    return np.abs(vectors).max(axis=-1, keepdims=True)
+
+
+def _rounding(rows: Embeddings) -> np.ndarray:
+    """What rounding may do to a difference of values, (N, L+1), to first order in the unit roundoff.
+
+    A layer's product k_l f rounds by (n + 3) ||k_l||_inf at most, the sum over layers by L of its terms, ||r||_inf
+    gamma^l in all; these errors pass through later layers, which shrink them by gamma each.  Solving for v rounds by 3n
+    times the condition number (1 + gamma) / (1 - gamma).  Twice as much allows for the difference itself.
+    """
+    n, spread = rows.tasks.states, 1 / (1 - rows.discount)
+    units = (7 * n + 3) * spread**2 + _layers(rows) * spread
+    return np.finfo(np.float64).eps * units * _largest(rows.tasks.reward)
+
+
+# Those that need the values alone, and those that need the gradients' norms besides.
+OF_VALUES = (
+    lemma_1, lemma_2_query, lemma_2_context, lemma_2_context_sum, lemma_2_step, lemma_2_step_corrected, lemma_4,
+)  # fmt: skip
+OF_GRADIENTS = (
+    lemma_3, lemma_3_context_A, lemma_3_query_A, lemma_3_context_u, lemma_3_query_u, bounded_gradient,
+)  # fmt: skip
