@@ -22,38 +22,43 @@ DIAGRAMS = {"figure_3", "figure_8"}
 FIGURES = {*CURVES, *MAPS, *DIAGRAMS, "figure_learning"}
 UNSEEN = {"evaluate", "tune", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
+# The theory's checks: those that sample tasks, and all.
+SAMPLED = {"theory_values", "theory_descent", "theory_pretrained", "theory_agreement", "theory_precision"}
+OF_GRID = {"theory_agreement", "theory_tables"}
+THEORY = {*SAMPLED, "theory_tables", "theory_figures"}
 EVERY = {
     "tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", "claims", "manifest", "summaries", "compute", "notebook",
-    "page", *FIGURES,
+    "page", *FIGURES, *THEORY,
 }  # fmt: skip
 
 # The rules whose steps import a module, by themselves or through others; kernels where it is part of compiled code.
 MODULES = {
     "__init__": EVERY | {"kernels"},
     "autograd": PRETRAINING,
-    "claims": {"claims"},
+    "claims": {"claims", "summaries"},
     "config": set(),
-    "environments": {"tasks", "metrics", *UNSEEN, *DIAGRAMS},
+    "environments": {"tasks", "metrics", *UNSEEN, *DIAGRAMS, *SAMPLED},
     "estimators": UNSEEN,
     "evaluation": {"evaluate", "baselines"},
     "failures": set(),
-    "figures/__init__": FIGURES,
+    "figures/__init__": FIGURES | {"theory_figures"},
     "figures/curves": CURVES | {"figure_learning"},
     "figures/diagrams": DIAGRAMS,
     "figures/heatmaps": MAPS,
-    "figures/style": FIGURES,
-    "frames": {"metrics", "claims", "summaries", "compute"},
-    "fused": PRETRAINING | {"kernels"},
-    "grid": {"metrics", *PRETRAINING, *FIGURES},
+    "figures/style": FIGURES | {"theory_figures"},
+    "figures/theory": {"theory_figures"},
+    "frames": {"metrics", "claims", "summaries", "compute", "theory_tables", "theory_figures"},
+    "fused": PRETRAINING | {"theory_agreement", "kernels"},
+    "grid": {"metrics", *PRETRAINING, *FIGURES, "theory_tables", "theory_figures"},
     "html": {"summaries", "compute", "page"},
-    "measures": {"metrics", "figure_learning"},
-    "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, "kernels"},
+    "measures": {"metrics", "figure_learning", "theory_pretrained"},
+    "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED, "kernels"},
     "pretraining": PRETRAINING,
-    "prompts": {*PRETRAINING, "evaluate", "baselines"},
+    "prompts": {*PRETRAINING, "evaluate", "baselines", *SAMPLED},
     "provenance": set(),
     "runs": PRETRAINING,
-    "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "kernels"},
-    "statistics": {"claims", *CURVES, "figure_learning"},
+    "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "theory_agreement", "kernels"},
+    "statistics": {"claims", "summaries", *CURVES, "figure_learning"},
     "steps/__init__": EVERY,
     "steps/audit": {"audit"},
     "steps/baselines": {"baselines"},
@@ -68,34 +73,48 @@ MODULES = {
     "steps/plot_curves": CURVES,
     "steps/plot_environment": DIAGRAMS,
     "steps/plot_learning": {"figure_learning"},
+    "steps/plot_theory": {"theory_figures"},
     "steps/plot_weights": MAPS,
     "steps/pretrain": {"pretrain"},
     "steps/reference": set(),
     "steps/summaries": {"summaries"},
     "steps/tasks": {"tasks"},
+    "steps/theory_agreement": {"theory_agreement"},
+    "steps/theory_descent": {"theory_descent"},
+    "steps/theory_precision": {"theory_precision"},
+    "steps/theory_pretrained": {"theory_pretrained"},
+    "steps/theory_tables": {"theory_tables"},
+    "steps/theory_values": {"theory_values"},
     "steps/tune": {"tune"},
     "steps/unrolls": {"unrolls"},
     "steps/verify": set(),
     "storage": EVERY,
-    "streams": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS},
+    "streams": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED},
     "summaries": {"summaries", "compute"},
     "tables": {"metrics"},
-    "transformer": {*PRETRAINING, "evaluate", "baselines"},
+    "theory/__init__": SAMPLED | {"claims", "summaries"},
+    "theory/agreement": {"theory_agreement"},
+    "theory/claims": {"claims", "summaries"},
+    "theory/embeddings": SAMPLED,
+    "theory/neu": {"theory_descent", "theory_pretrained"},
+    "theory/precision": {"theory_precision"},
+    "theory/statements": {"theory_values", "theory_descent", "theory_precision"},
+    "transformer": {*PRETRAINING, "evaluate", "baselines", "theory_agreement"},
     "validation": UNSEEN,
     "verification": set(),
-    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning"},
+    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning", *SAMPLED},
 }
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
 KEYS = {
-    "algos": (["mc"], {"metrics", "compute", *CURVES, *MAPS, "figure_learning"} | SHOWN),
-    "envs": (["boyan"], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
-    "states": ([4], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
-    "depths": ([6], {"metrics", "compute", "figure_learning", "notebook"} | SHOWN),
+    "algos": (["mc"], {"metrics", "compute", *CURVES, *MAPS, "figure_learning", "theory_tables"} | SHOWN),
+    "envs": (["boyan"], {"metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
+    "states": ([4], {"metrics", "compute", "figure_learning", "notebook", *OF_GRID, "theory_precision"} | SHOWN),
+    "depths": ([6], {"metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
     "seeds": (4, {"tasks", "evaluate", "baselines", "compute"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
-    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics"} | SHOWN),
+    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "claims"} | SHOWN),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
     "learning_rate": (0.002, PRETRAINING | SHOWN),
@@ -109,9 +128,14 @@ KEYS = {
     "evaluation.step_sizes": ({"smallest": 0.4}, {"tune"} | SHOWN),
     "audit.tasks": (5, {"audit"} | SHOWN),
     "audit.tolerance": (1e-9, {"audit"} | SHOWN),
-    "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN} | SHOWN),
+    "theory.tasks": (21, {"theory_values", "theory_descent"} | SHOWN),
+    "theory.pretrained_tasks": (21, {"theory_pretrained"} | SHOWN),
+    "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
+    "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
+    "theory.update_depth": (31, {"theory_descent", "theory_pretrained", "theory_precision"} | SHOWN),
+    "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
-    "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8"} | SHOWN),
+    "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
     "readings.evaluation_env": ("loop", UNSEEN | SHOWN),
     "seeds_per_job": (1, set()),
 }
@@ -175,7 +199,7 @@ def test_every_module_and_key_has_an_entry():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     names = set()
     for key, value in config.items():
-        nested = key in ("evaluation", "audit", "readings")
+        nested = key in ("evaluation", "audit", "theory", "readings")
         names |= {f"{key}.{inner}" for inner in value} if nested else {key}
     assert names == set(KEYS) | FIXED
 

@@ -52,6 +52,7 @@ def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFram
     names = dict.fromkeys(claim["id"].split("/")[0] for claim in claims)
     ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in names]
     table.insert(2, "least bound / measured", ratios)
+    table.insert(0, "section", list({claim["id"].split("/")[0]: claim["section"] for claim in claims}.values()))
     return table
 
 

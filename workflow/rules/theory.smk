@@ -74,9 +74,9 @@ rule theory_pretrained:
     params:
         *code("theory_pretrained"),
         options=lambda wildcards: options(
-            "theory.tasks",
             "discount",
             "readings.attention_scale",
+            tasks=config["theory"]["pretrained_tasks"],
             greatest_depth=config["theory"]["update_depth"],
             env_options=env_options(wildcards.env),
         ),
@@ -166,16 +166,26 @@ rule theory_tables:
         " --output {params.folder} > {log} 2>&1"
 
 
-rule figure_theorem_1:
+THEORY_SHOWN = {
+    "theorem_1": "Theorem 1",
+    "lemmas": "Lemmas 1 to 4",
+    "theorem_2": "Theorem 2",
+    "corollary_1": "Corollary 1",
+    "pretrained": "J at pretrained weights",
+}
+THEORY_FIGURES = [RESULTS / f"figures/{name}.png" for name in THEORY_SHOWN]
+
+
+rule theory_figures:
     input:
-        of_theory("statements", "precision"),
+        of_theory("statements", "neu", "pretrained", "repeated", "precision"),
     output:
-        png=png("theorem_1", "Theorem 1"),
-        svg=svg("theorem_1"),
+        [png(name, label) for name, label in THEORY_SHOWN.items()],
+        [svg(name) for name in THEORY_SHOWN],
     log:
-        LOGS / "figure_theorem_1.log",
+        LOGS / "theory_figures.log",
     benchmark:
-        BENCHMARKS / "figure_theorem_1.tsv"
+        BENCHMARKS / "theory_figures.tsv"
     conda:
         "../../envs/figures.yaml"
     threads: 1
@@ -184,70 +194,7 @@ rule figure_theorem_1:
         runtime=10,
     params:
         *code("plot_theory"),
-        options=options(kind="theorem_1", env=config["envs"][0], states=config["states"][0]),
+        options=options(env=config["envs"][0], states=config["states"][0]),
+        folder=RESULTS / "figures",
     shell:
-        "python -m ictd.steps.plot_theory {params.options} --tables {input} --output {output.png} > {log} 2>&1"
-
-
-use rule figure_theorem_1 as figure_lemmas with:
-    input:
-        of_theory("statements"),
-    output:
-        png=png("lemmas", "Lemmas 1 to 4"),
-        svg=svg("lemmas"),
-    log:
-        LOGS / "figure_lemmas.log",
-    benchmark:
-        BENCHMARKS / "figure_lemmas.tsv"
-    params:
-        *code("plot_theory"),
-        options=options(kind="lemmas", env=config["envs"][0], states=config["states"][0]),
-
-
-use rule figure_theorem_1 as figure_theorem_2 with:
-    input:
-        of_theory("statements", "neu"),
-    output:
-        png=png("theorem_2", "Theorem 2"),
-        svg=svg("theorem_2"),
-    log:
-        LOGS / "figure_theorem_2.log",
-    benchmark:
-        BENCHMARKS / "figure_theorem_2.tsv"
-    params:
-        *code("plot_theory"),
-        options=options(kind="theorem_2", env=config["envs"][0], states=config["states"][0]),
-
-
-use rule figure_theorem_1 as figure_corollary_1 with:
-    input:
-        of_theory("statements", "neu"),
-    output:
-        png=png("corollary_1", "Corollary 1"),
-        svg=svg("corollary_1"),
-    log:
-        LOGS / "figure_corollary_1.log",
-    benchmark:
-        BENCHMARKS / "figure_corollary_1.tsv"
-    params:
-        *code("plot_theory"),
-        options=options(kind="corollary_1", env=config["envs"][0], states=config["states"][0]),
-
-
-use rule figure_theorem_1 as figure_pretrained with:
-    input:
-        of_theory("pretrained", "repeated"),
-    output:
-        png=png("pretrained", "J at pretrained weights"),
-        svg=svg("pretrained"),
-    log:
-        LOGS / "figure_pretrained.log",
-    benchmark:
-        BENCHMARKS / "figure_pretrained.tsv"
-    params:
-        *code("plot_theory"),
-        options=options(kind="pretrained", env=config["envs"][0], states=config["states"][0]),
-
-
-THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 pretrained".split()
-THEORY_FIGURES = expand(RESULTS / "figures/{name}.png", name=THEORY_SHOWN)
+        "python -m ictd.steps.plot_theory {params.options} --tables {input} --output {params.folder} > {log} 2>&1"

@@ -70,7 +70,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
             axes.plot(ours["layer"], ours["right_mean"], color=OURS, ls="--", label="our bound, mean")
         axes.set(yscale="log", title=title)
         last.plot(rows["layer"], rows["tightest"], color=colour, lw=1.2)
-    last.set(yscale="log", title="bound / measured")
+    last.set(yscale="log", title="bound / measured", ylim=(0.1, 1e21))
     last.legend([title.partition(",")[0] for _, title in PANELS], fontsize=6)
     for axes in grid[1]:
         axes.set_xlabel("$l$ or $L$")

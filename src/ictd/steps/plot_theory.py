@@ -1,4 +1,4 @@
-"""Draw a figure of the theory's checks."""
+"""Draw the figures of the theory's checks."""
 
 from pathlib import Path
 
@@ -8,19 +8,14 @@ from ictd.frames import load_table
 from ictd.steps import run
 
 
-def main(kind: str, tables: list[Path], env: str, states: int, output: Path) -> None:
-    """Write a figure as PNG and SVG; ``kind`` is theorem_1, lemmas, theorem_2, corollary_1 or pretrained."""
-    loaded = {path.stem: load_table(path) for path in tables}
-    if kind == "theorem_1":
-        figure = theory.theorem_1(loaded["statements"], loaded["precision"])
-    elif kind == "lemmas":
-        figure = theory.lemmas(loaded["statements"], env, states)
-    elif kind == "pretrained":
-        figure = theory.pretrained(loaded["pretrained"], loaded["repeated"])
-    else:
-        algo = "td" if kind == "theorem_2" else "mc"
-        figure = theory.expected_update(loaded["neu"], loaded["statements"], algo, env, states)
-    save(figure, output)
+def main(tables: list[Path], env: str, states: int, output: Path) -> None:
+    """Write the figures as PNG and SVG into the folder ``output``; some show the one setting."""
+    of = {path.stem: load_table(path) for path in tables}
+    save(theory.theorem_1(of["statements"], of["precision"]), output / "theorem_1.png")
+    save(theory.lemmas(of["statements"], env, states), output / "lemmas.png")
+    for algo, name in (("td", "theorem_2"), ("mc", "corollary_1")):
+        save(theory.expected_update(of["neu"], of["statements"], algo, env, states), output / f"{name}.png")
+    save(theory.pretrained(of["pretrained"], of["repeated"]), output / "pretrained.png")
 
 
 if __name__ == "__main__":

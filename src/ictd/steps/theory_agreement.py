@@ -11,7 +11,7 @@ from ictd.streams import generator
 from ictd.theory.agreement import by_appendix, by_autograd, by_fused_engine, largest_difference
 from ictd.weights import Weights, theta_td
 
-TASKS = 3
+TASKS = 2
 # Standard deviation of random weights' entries times sqrt(2n), which keeps 60 layers from growing much.
 SPREAD = 0.2
 

@@ -36,6 +36,10 @@ class Inequality:
         return self.left > self.right + self.rounding
 
 
+# A number is clear of rounding when it is so many times what rounding may add.
+CLEAR = 1000
+
+
 def summarise(parts: Sequence[Inequality]) -> dict[str, np.ndarray]:
     """Both sides over all tasks of several groups, arrays (L+1,).
 
@@ -43,11 +47,11 @@ def summarise(parts: Sequence[Inequality]) -> dict[str, np.ndarray]:
     -------
     dict with
         left_mean, left_max, right_mean : over tasks
-        tightest : smallest right / left over tasks whose left side is above rounding, NaN where there is none
+        tightest : smallest right / left over tasks whose left side is clear of rounding, NaN where there is none
         violations : number of tasks
     """
     left, right = (np.concatenate([getattr(part, name) for part in parts]) for name in ("left", "right"))
-    above = np.concatenate([part.left > part.rounding for part in parts])
+    above = np.concatenate([part.left > CLEAR * part.rounding for part in parts])
     ratio = np.divide(right, left, out=np.full_like(left, np.inf), where=above)
     return {
         "left_mean": left.mean(axis=0),
