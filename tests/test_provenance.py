@@ -104,6 +104,7 @@ def test_manifest_has_the_digest_of_each_result(smoke):
         str(path.relative_to(results)) for kind in ("weights", "evaluation", "baselines", "metrics")
         for path in (results / kind).iterdir()
     }  # fmt: skip
+    wanted |= {f"theory/{path.name}" for path in (results / "theory").glob("*.csv")}
     assert set(manifest["files"]) == (wanted | {"claims.json"}) - {"metrics/compute.csv"}
     assert manifest["settings"]["tasks"] == 300 and "seeds_per_job" not in manifest["settings"]
     assert manifest["versions"]["numpy"] == np.__version__

@@ -102,7 +102,7 @@ MODULES = {
     "transformer": {*PRETRAINING, "evaluate", "baselines", "theory_agreement"},
     "validation": UNSEEN,
     "verification": set(),
-    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning", *SAMPLED},
+    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning", *SAMPLED, "kernels"},
 }
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.

@@ -10,8 +10,9 @@ from tolerances import ENGINES, ROUNDING
 import ictd
 from ictd import html
 from ictd.frames import load_table
+from ictd.fused import value_gradients
 from ictd.theory import statements
-from ictd.theory.agreement import by_appendix, by_autograd, by_fused_engine, largest_difference
+from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.theory.claims import check_theory
 from ictd.theory.embeddings import embeddings, gradients
 from ictd.theory.neu import GROUPS, expected_updates, neu
@@ -56,7 +57,7 @@ def test_gradients_agree_with_torch(env, states, depth, discount):
         case = (weights, tasks, 1, discount, depth)
         reference = by_autograd(*case)
         assert np.abs(reference).max() > 0.1
-        assert largest_difference(by_fused_engine(*case), reference) < ENGINES
+        assert largest_difference(value_gradients(*case), reference) < ENGINES
         assert largest_difference(by_appendix(*case), reference) < ENGINES
 
 

@@ -24,6 +24,7 @@ SMOKE = {
     **yaml.safe_load((ROOT / "tests/smoke.yaml").read_text()),
 }
 FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]
+FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "pretrained"]
 
 
 def test_everything_is_made_and_nothing_is_left_to_do(smoke):
@@ -202,4 +203,4 @@ def test_a_single_seed_algo_and_setting_is_enough(tmp_path):
     done = snakemake(folder, "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stderr
     page = Page(folder / "results-smoke/report.html")
-    assert len(page.images) == 5
+    assert len(page.images) == 10

@@ -24,6 +24,7 @@ from numba import njit
 
 from ictd.mrp import Tasks
 from ictd.sampling import Unrolls
+from ictd.weights import Weights
 
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
@@ -214,3 +215,28 @@ class FusedEngine:
         """Copies of u and A."""
         u, A = np.split(self.parameter, [2 * self.states])
         return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
+
+
+def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+    """Gradients (n, 2n + 4n^2) of TF_L for each query state of one task, u before A; attention is not divided by n.
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    tasks : Tasks
+    task : int, its index
+    discount : float, gamma
+    depth : int, L
+    """
+    n = tasks.states
+    Y = discount * np.ascontiguousarray(tasks.transition[task].T)
+    T, Bq, dT = np.empty((3, n, n))
+    AX, D, h = np.empty((2 * n, n)), np.empty((n, 2 * n)), np.empty((depth, n))
+    g, lam, following = np.empty((3, n))
+    collapse(weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
+    sweep_forward(T, h, g)
+    rows = np.empty((n, 2 * n + 4 * n * n))
+    for row, e in zip(rows, np.eye(n), strict=True):
+        sweep_adjoint(T, h, Bq @ e, lam, following, dT)
+        expand(lam, dT, g, e, Y, 1.0, D, row[: 2 * n], row[2 * n :].reshape(2 * n, 2 * n))
+    return rows

@@ -140,11 +140,11 @@ THEORY_TABLES = "statements neu pretrained repeated agreement precision".split()
 
 rule theory_tables:
     input:
-        values=expand(RESULTS / "theory/values/{env}.npz", env=config["envs"]),
+        values=expand(RESULTS / "theory/values/{env}.npz", env=sorted(config["envs"])),
         descents=expand(RESULTS / "theory/descent/{setting}.npz", setting=CHECKED),
-        pretrained=expand(RESULTS / "theory/pretrained/{cell}.npz", cell=CELLS),
+        pretrained=expand(RESULTS / "theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
         agreement=RESULTS / "theory/agreement.json",
-        precision=expand(RESULTS / "theory/precision/{env}.json", env=config["envs"]),
+        precision=expand(RESULTS / "theory/precision/{env}.json", env=sorted(config["envs"])),
     output:
         expand(RESULTS / "theory/{table}.csv", table=THEORY_TABLES),
     log:

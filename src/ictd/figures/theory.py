@@ -12,6 +12,8 @@ from ictd.grid import Cell
 MEASURED, BOUND, OURS = COLOURS["td"], COLOURS["zero"], COLOURS["theta_td"]
 # Depths that show the rise of J before its fall.
 EARLY = 60
+# Greater numbers, of runs that diverge, are not drawn.
+LARGEST = 1e100
 CELL = ["algo", "env", "states", "depth"]
 PANELS = (
     ("lemma_1", "Lemma 1, TD error"),
@@ -120,16 +122,17 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
     ----------
     line, repeated : the theory's tables pretrained and repeated
     """
-    algos = list(dict.fromkeys(line["algo"]))
+    algos = sorted(set(line["algo"]), key=list(NAMES).index)
     looks = dict(zip(line[CELL[1:]].drop_duplicates().itertuples(index=False), itertools.cycle(LINES), strict=False))
     figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 5))
     for column, algo in zip(grid.T, algos, strict=True):
         for key, rows in line[line["algo"] == algo].groupby(CELL, sort=False):
             colour = looks[key[1:]]
             median = rows.groupby("position")["looped_norm"].median()
+            median = median[median < LARGEST]
             column[0].plot(median.index, median, color=colour, lw=1.2, label=setting_title(Cell(*key), "main"))
             column[0].plot(1.3, rows["theta_td"].iloc[0], color=colour, marker="D", ms=4, ls="")
-            deeper = repeated[(repeated[CELL] == list(key)).all(axis=1)]
+            deeper = repeated[(repeated[CELL] == list(key)).all(axis=1) & (repeated["looped_norm"] < LARGEST)]
             own = deeper[deeper["layers"] == key[-1]]
             column[1].plot(deeper["layers"], deeper["looped_norm"], color=colour, lw=1.2)
             column[1].plot(own["layers"], own["looped_norm"], color=colour, marker="o", ms=4)

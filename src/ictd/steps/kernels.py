@@ -6,7 +6,7 @@ A hundred processes that start at once on an empty cache would each compile for 
 import numpy as np
 
 from ictd.environments import sample_tasks
-from ictd.fused import FusedEngine
+from ictd.fused import FusedEngine, value_gradients
 from ictd.sampling import Unrolls, sample_paths, unroll
 from ictd.steps import run
 from ictd.streams import generator
@@ -26,6 +26,7 @@ def main(module: str) -> None:
         for count in (np.uint8, np.uint32):
             unrolls = Unrolls(np.full((2, 3), 3, count), np.ones((2, 3, 3), count), np.zeros((2, 3)))
             FusedEngine(start, "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)
+        value_gradients(start, tasks, 0, 0.9, 2)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.environments import sample_tasks
+from ictd.fused import value_gradients
 from ictd.steps import run
 from ictd.storage import save_json
 from ictd.streams import generator
-from ictd.theory.agreement import by_appendix, by_autograd, by_fused_engine, largest_difference
+from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.weights import Weights, theta_td
 
 TASKS = 2
@@ -31,7 +32,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
             for task in range(TASKS):
                 case = (weights, tasks, task, discount, L)
                 reference = by_autograd(*case)
-                for way, found in (("fused", by_fused_engine(*case)), ("appendix", by_appendix(*case))):
+                for way, found in (("fused", value_gradients(*case)), ("appendix", by_appendix(*case))):
                     differences[way] = max(differences[way], largest_difference(found, reference))
             rows.append({"env": env, "states": n, "depth": L, "weights": name, **differences})
     save_json(output, rows)

@@ -1,9 +1,8 @@
-"""The gradient of TF_L for each query state in three ways: torch's, the fused engine's and the appendix's."""
+"""The gradient of TF_L for each query state by torch and by the appendix; ``ictd.fused`` has it by the engine."""
 
 import numpy as np
 import torch
 
-from ictd.fused import collapse, expand, sweep_adjoint, sweep_forward
 from ictd.mrp import Tasks
 from ictd.prompts import enumerated_context, prompts_of
 from ictd.theory.embeddings import embeddings, gradients
@@ -20,22 +19,6 @@ def by_autograd(weights: Weights, tasks: Tasks, task: int, discount: float, dept
         parts = torch.autograd.grad(model(prompt), [model.u, model.A])
         rows.append(np.concatenate([part.numpy().ravel() for part in parts]))
     return np.stack(rows)
-
-
-def by_fused_engine(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
-    """The same by the collapsed forward pass and adjoint sweep of ``ictd.fused``."""
-    n = tasks.states
-    Y = discount * np.ascontiguousarray(tasks.transition[task].T)
-    T, Bq, dT = np.empty((3, n, n))
-    AX, D, h = np.empty((2 * n, n)), np.empty((n, 2 * n)), np.empty((depth, n))
-    g, lam, following = np.empty((3, n))
-    collapse(weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
-    sweep_forward(T, h, g)
-    rows = np.empty((n, 2 * n + 4 * n * n))
-    for row, e in zip(rows, np.eye(n), strict=True):
-        sweep_adjoint(T, h, Bq @ e, lam, following, dT)
-        expand(lam, dT, g, e, Y, 1.0, D, row[: 2 * n], row[2 * n :].reshape(2 * n, 2 * n))
-    return rows
 
 
 def by_appendix(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
