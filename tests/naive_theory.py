@@ -50,6 +50,27 @@ def gradients(weights, transition, reward, discount, depth):
     return context_A, query_A, context_u, query_u
 
 
+def context_gradients(weights, transition, reward, discount, depth):
+    """grad_A Y_L and grad_u Y_L, a leading axis for the entries of Y_L, by torch on a whole prompt."""
+    n = len(reward)
+    u, A = torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)
+    Z = torch.from_numpy(prompts_of(enumerated_context(transition, reward, discount))[0])
+    M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
+    for _ in range(depth):
+        Z = Z + prompt_layer(Z, M, u, A)
+    pairs = [torch.autograd.grad(entry, [A, u], retain_graph=True) for entry in Z[-1, :n]]
+    return [np.stack([pair[i].numpy() for pair in pairs]) for i in range(2)]
+
+
+def prompt_layer(Z, M, u, A):
+    """P Z M (Z' Q Z) with P and Q made of u and A."""
+    wide = len(u)
+    P = torch.zeros(wide + 1, wide + 1, dtype=torch.float64)
+    P[-1] = torch.cat([u, torch.ones(1, dtype=torch.float64)])
+    Q = torch.nn.functional.pad(A, (0, 1, 0, 1))
+    return P @ Z @ M @ (Z.mT @ Q @ Z)
+
+
 def separate_update(weights, tasks, task, algo, depth, discount):
     """Expected update of one task in Theta, a row a layer, by torch on whole prompts; layers have own parameters."""
     n = tasks.states
@@ -59,10 +80,7 @@ def separate_update(weights, tasks, task, algo, depth, discount):
     Z = torch.from_numpy(prompts_of(enumerated_context(tasks.transition[task], tasks.reward[task], discount)))
     M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
     for u, A in layers:
-        P = torch.zeros(2 * n + 1, 2 * n + 1, dtype=torch.float64)
-        P[-1] = torch.cat([u, torch.ones(1, dtype=torch.float64)])
-        Q = torch.nn.functional.pad(A, (0, 1, 0, 1))
-        Z = Z + P @ Z @ M @ (Z.mT @ Q @ Z)
+        Z = Z + prompt_layer(Z, M, u, A)
     TF = -Z[:, -1, -1]
     found, transition = TF.detach().numpy(), tasks.transition[task]
     target = tasks.reward[task] + discount * transition @ found

@@ -102,6 +102,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "maximum": f"give at most {allowed}",
         "exclusiveMinimum": f"give more than {allowed}",
         "exclusiveMaximum": f"give less than {allowed}",
+        "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
         "uniqueItems": "give each value once",
         "pattern": "give a folder whose path has letters, digits and _ . / - only",

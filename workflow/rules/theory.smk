@@ -194,7 +194,7 @@ rule theory_figures:
         runtime=10,
     params:
         *code("plot_theory"),
-        options=options(env=config["envs"][0], states=config["states"][0]),
+        options=options("discount", env=config["envs"][0], states=config["states"][0]),
         folder=RESULTS / "figures",
     shell:
         "python -m ictd.steps.plot_theory {params.options} --tables {input} --output {params.folder} > {log} 2>&1"

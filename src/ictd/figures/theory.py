@@ -3,50 +3,54 @@
 import itertools
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries, setting_title
 from ictd.grid import Cell
 
-MEASURED, BOUND, OURS = COLOURS["td"], COLOURS["zero"], COLOURS["theta_td"]
+BOUND, OURS = COLOURS["zero"], "#000000"
 # Depths that show the rise of J before its fall.
 EARLY = 60
-# Greater numbers, of runs that diverge, are not drawn.
-LARGEST = 1e100
-CELL = ["algo", "env", "states", "depth"]
+# Greater numbers, of runs that diverge, are not drawn; and of repeated layers what is so many times that in training.
+LARGEST, SHOWN = 1e100, 1e6
+CELL = list(Cell._fields)
+# Statements, titles of their panels, and labels in the last panel, where three are one line.
 PANELS = (
-    ("lemma_1", "Lemma 1, TD error"),
-    ("lemma_2_query", "Lemma 2, $|y_l^q|$"),
-    ("lemma_2_context", r"Lemma 2, $\Vert Y_l\Vert_1$"),
-    ("lemma_3", r"Lemma 3, $\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$"),
-    ("lemma_4", "Lemma 4, MC error"),
+    ("lemma_1", "Lemma 1, TD error", "1; 2, $y$; 4"),
+    ("lemma_2_query", "Lemma 2, $|y_l^q|$", ""),
+    ("lemma_2_context", r"Lemma 2, $\Vert Y_l\Vert_1$", "2, $Y$"),
+    ("lemma_3", r"Lemma 3, $\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "3"),
+    ("lemma_4", "Lemma 4, MC error", ""),
 )
 
 
-def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame) -> Figure:
-    """Error of TF_L at theta^TD against L, a panel an environment, with its bound and its tail in 60 digits.
+def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float) -> Figure:
+    """Error of TF_L at theta^TD over ||v||_inf against L, a panel an environment, with its bound and its tail.
 
     Parameters
     ----------
     statements, precision : the theory's tables
+    discount : float, gamma
     """
-    errors = statements[statements["statement"] == "lemma_4"]
-    digits = precision[(precision["quantity"] == "theorem_1") & (precision["layer"] % 50 == 0)]
+    errors = statements[statements["statement"] == "theorem_1"]
+    digits = precision[(precision["quantity"] == "lemma_4") & (precision["layer"] % 50 == 0)]
     envs = list(dict.fromkeys(errors["env"]))
     figure, grid = plt.subplots(1, len(envs), sharey=True, squeeze=False, figsize=(WIDTH, 2.9))
     for axes, env in zip(grid[0], envs, strict=True):
-        for colour, (states, rows) in zip(
-            itertools.cycle(LINES), errors[errors["env"] == env].groupby("states"), strict=False
-        ):
-            axes.plot(rows["layer"], rows["right_mean"], color=colour, lw=0.8, ls=":")
-            axes.plot(rows["layer"], rows["left_mean"], color=colour, lw=1.2, label=f"$n = {states}$")
-            exact = digits[(digits["env"] == env) & (digits["states"] == states)].groupby("layer")["exact"].mean()
-            axes.plot(exact.index, exact, color=colour, ls="", marker="o", ms=2)
-        axes.plot([], [], color=BOUND, lw=0.8, ls=":", label=r"bound, $\gamma^L \Vert v\Vert_\infty$")
-        axes.plot([], [], color=BOUND, ls="", marker="o", ms=2, label="60 digits")
+        by_states = errors[errors["env"] == env].groupby("states")
+        for colour, (states, rows) in zip(itertools.cycle(LINES[1:]), by_states, strict=False):
+            axes.plot(
+                rows["layer"], rows["left_mean"] / rows["right_mean"].iloc[0], color=colour, label=f"$n = {states}$"
+            )
+            exact = digits[(digits["env"] == env) & (digits["states"] == states)].groupby("layer")["ratio"].mean()
+            axes.plot(exact.index, exact * discount**exact.index, color=colour, ls="", marker="o", ms=2.5)
+        layers = errors["layer"].unique()
+        axes.plot(layers, discount**layers, color=BOUND, ls=":", label=r"bound, $\gamma^L$")
+        axes.plot([], [], color=BOUND, ls="", marker="o", ms=2.5, label="decimal arithmetic")
         axes.set(yscale="log", title=environment_name(env), xlabel="$L$")
-    grid[0, 0].set_ylabel(r"$\max_q\,|\mathrm{TF}_L - v(s_q)|$")
+    grid[0, 0].set_ylabel(r"$\max_q\,|\mathrm{TF}_L - v(s_q)|\,/\,\Vert v\Vert_\infty$")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
@@ -63,17 +67,20 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
     here = statements[(statements["env"] == env) & (statements["states"] == states)]
     here = here[here["layer"].between(1, here.loc[here["statement"] == "lemma_3", "layer"].max())]
     last = grid.flat[len(PANELS)]
-    for axes, (name, title), colour in zip(grid.flat, PANELS, LINES[1:], strict=False):
+    for axes, (name, title, label), colour in zip(grid.flat, PANELS, LINES[1:], strict=False):
         rows = here[here["statement"] == name]
-        axes.plot(rows["layer"], rows["left_mean"], color=MEASURED, label="measured, mean over tasks")
+        axes.plot(rows["layer"], rows["left_mean"], color=LINES[2], label="measured, mean over tasks")
         axes.plot(rows["layer"], rows["right_mean"], color=BOUND, ls=":", label="the paper's bound, mean")
         if name == "lemma_3":
             ours = here[here["statement"] == "bounded_gradient"]
             axes.plot(ours["layer"], ours["right_mean"], color=OURS, ls="--", label="our bound, mean")
         axes.set(yscale="log", title=title)
         last.plot(rows["layer"], rows["tightest"], color=colour, lw=1.2)
-    last.set(yscale="log", title="bound / measured", ylim=(0.1, 1e21))
-    last.legend([title.partition(",")[0] for _, title in PANELS], fontsize=6)
+        clear = rows.dropna(subset="tightest").iloc[-1]
+        last.annotate(
+            label, (clear["layer"], clear["tightest"]), (0, 4), textcoords="offset points", ha="right", fontsize=7
+        )
+    last.set(yscale="log", title="bound / measured")
     for axes in grid[1]:
         axes.set_xlabel("$l$ or $L$")
     figure.legend(*legend_entries(grid[:, :2]), loc="outside lower center", ncols=3, fontsize=8)
@@ -90,26 +97,26 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
     env, states : the setting
     """
     name, error = ("$J$", "lemma_1") if algo == "td" else ("$J'$", "lemma_4")
+    colour = COLOURS[algo]
     figure, grid = plt.subplots(1, 2, figsize=(WIDTH, 3.3))
     left, right = grid
-    here = neu[(neu["algo"] == algo) & (neu["env"] == env) & (neu["states"] == states) & (neu["layer"] > 0)]
-    separate, early = here.dropna(subset="separate"), here[here["layer"] <= EARLY]
-    left.plot(here["layer"], here["norm"], color=MEASURED, label=f"{name} of $\\theta_L^{{\\mathrm{{TD}}}}$")
-    look = {"color": MEASURED, "ls": "", "marker": "o", "ms": 2.5}
-    left.plot(separate["layer"], separate["separate"], label="the same, separate layers", **look)
+    rows = neu[(neu["algo"] == algo) & (neu["env"] == env) & (neu["states"] == states) & (neu["layer"] > 0)]
+    here, separate = (rows[rows["space"] == space] for space in ("looped", "separate"))
+    early = here[here["layer"] <= EARLY]
+    left.plot(here["layer"], here["norm"], color=colour, label=f"{name} of $\\theta_L^{{\\mathrm{{TD}}}}$")
+    look = {"color": colour, "ls": "", "marker": "o", "ms": 2.5}
+    left.plot(separate["layer"], separate["norm"], label="the same, separate layers", **look)
     left.plot(here["layer"], here["bound"], color=BOUND, ls=":", label="the paper's bound")
     left.plot(here["layer"], here["sharper"], color=OURS, ls="--", label="our bound")
     left.set(yscale="log", xlabel="$L$", title=f"{environment_name(env)}, $n = {states}$")
     greatest = early["norm"].max()
-    right.plot(early["layer"], early["norm"] / greatest, color=MEASURED)
+    right.plot(early["layer"], early["norm"] / greatest, color=colour)
     low, high = (early["norm"] + sign * early["standard_error"] for sign in (-1, 1))
-    right.fill_between(early["layer"], low / greatest, high / greatest, color=MEASURED, alpha=0.25, lw=0)
+    right.fill_between(early["layer"], low / greatest, high / greatest, color=colour, alpha=0.25, lw=0)
     where = (statements["env"] == env) & (statements["states"] == states) & statements["layer"].between(1, EARLY)
-    for statement, colour, dashes, label in (
-        (error, LINES[1], "-.", "expected error"), ("lemma_3", LINES[5], "-", "norm of the gradient"),
-    ):  # fmt: skip
+    for statement, dashes, label in ((error, "-.", "expected error"), ("lemma_3", "--", "norm of the gradient")):
         rows = statements[where & (statements["statement"] == statement)]
-        right.plot(rows["layer"], rows["left_mean"] / rows["left_mean"].max(), color=colour, ls=dashes, label=label)
+        right.plot(rows["layer"], rows["left_mean"] / rows["left_mean"].max(), color=OURS, lw=1, ls=dashes, label=label)
     right.set(xlabel="$L$", title="each over its greatest value")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=8)
     return figure
@@ -125,6 +132,7 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
     algos = sorted(set(line["algo"]), key=list(NAMES).index)
     looks = dict(zip(line[CELL[1:]].drop_duplicates().itertuples(index=False), itertools.cycle(LINES), strict=False))
     figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 5))
+    tops = []
     for column, algo in zip(grid.T, algos, strict=True):
         for key, rows in line[line["algo"] == algo].groupby(CELL, sort=False):
             colour = looks[key[1:]]
@@ -132,17 +140,20 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
             median = median[median < LARGEST]
             column[0].plot(median.index, median, color=colour, lw=1.2, label=setting_title(Cell(*key), "main"))
             column[0].plot(1.3, rows["theta_td"].iloc[0], color=colour, marker="D", ms=4, ls="")
-            deeper = repeated[(repeated[CELL] == list(key)).all(axis=1) & (repeated["looped_norm"] < LARGEST)]
-            own = deeper[deeper["layers"] == key[-1]]
-            column[1].plot(deeper["layers"], deeper["looped_norm"], color=colour, lw=1.2)
-            column[1].plot(own["layers"], own["looped_norm"], color=colour, marker="o", ms=4)
+            trials = repeated[(repeated[CELL] == list(key)).all(axis=1)]
+            deeper = trials.groupby("layer")["looped_norm"].median()
+            deeper = deeper[deeper < LARGEST]
+            column[1].plot(deeper.index, deeper, color=colour, lw=1.2)
+            column[1].plot(key[-1:], deeper[deeper.index == key[-1]], color=colour, marker="o", ms=4)
+            tops.append(deeper[deeper.index == key[-1]].max())
         ticks = {
             "xticks": [0, 0.5, 1, 1.3],
             "xticklabels": ["pretrained", "", r"$\alpha\,\theta^{\mathrm{TD}}$", r"$\theta^{\mathrm{TD}}$"],
         }
         column[0].set(yscale="log", title=NAMES[algo], **ticks)
-        column[1].set(xscale="log", yscale="log", ylim=(1e-2, 1e12), xlabel="layers")
+        column[1].set(xscale="log", yscale="log", xlabel="layers")
+    grid[1, 0].set_ylim(repeated["looped_norm"].min() / 3, SHOWN * np.nanmax(tops))
     grid[0, 0].set_ylabel("$J$ or $J'$")
-    grid[1, 0].set_ylabel("$J$ or $J'$, first trial")
+    grid[1, 0].set_ylabel("$J$ or $J'$")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
     return figure

@@ -28,13 +28,13 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
         deviation = SPREAD / np.sqrt(2 * n)
         random = Weights(rng.normal(0, deviation, 2 * n), rng.normal(0, deviation, (2 * n, 2 * n)))
         for name, weights in (("theta_td", theta_td(n)), ("random", random)):
-            differences = {"fused": 0.0, "appendix": 0.0}
-            for task in range(TASKS):
-                case = (weights, tasks, task, discount, L)
-                reference = by_autograd(*case)
-                for way, found in (("fused", value_gradients(*case)), ("appendix", by_appendix(*case))):
-                    differences[way] = max(differences[way], largest_difference(found, reference))
-            rows.append({"env": env, "states": n, "depth": L, "weights": name, **differences})
+            cases = [(weights, tasks, task, discount, L) for task in range(TASKS)]
+            references = [by_autograd(*case) for case in cases]
+            row = {"env": env, "states": n, "depth": L, "weights": name}
+            for way, function in (("fused", value_gradients), ("appendix", by_appendix)):
+                pairs = zip(cases, references, strict=True)
+                row[way] = float(np.max([largest_difference(function(*case), wanted) for case, wanted in pairs]))
+            rows.append(row)
     save_json(output, rows)
 
 

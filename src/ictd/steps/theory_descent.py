@@ -1,7 +1,6 @@
 """Check the statements on the gradients at theta^TD, Lemma 3, and follow J and J' as its depth grows: Theorem 2 and
 Corollary 1, and the same where layers have parameters of their own."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,33 +16,34 @@ from ictd.weights import theta_td
 
 # Depths, log-spaced, at which the gradient for each layer's own parameters is taken.
 SEPARATE = 24
+BOUNDS = {"td": theorem_2, "mc": corollary_1}
 
 
 def main(env: str, states: int, tasks: int, depth: int, discount: float, env_options: dict, output: Path) -> None:
-    """Write both sides of each statement, summarised over tasks, at each layer; and J and J', with their bounds."""
-    start = theta_td(states)
+    """Write both sides of each statement, summarised over tasks; and J and J' at each depth, with their bounds."""
     sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
-    edges = np.linspace(0, tasks, GROUPS + 1).astype(int)
-    rows = [embeddings(start, sampled[first:stop], discount, depth) for first, stop in pairwise(edges)]
+    size = tasks // GROUPS
+    rows = [embeddings(theta_td(states), sampled[i : i + size], discount, depth) for i in range(0, tasks, size)]
     passes = [descent(part) for part in rows]
-    pairs, algos = list(zip(rows, passes, strict=True)), list(passes[0].updates)
-    summaries = [summarise([statement(part, done.norms) for part, done in pairs]) for statement in OF_GRADIENTS]
+    pairs = list(zip(rows, passes, strict=True))
+    summaries = [summarise([statement(part, done) for part, done in pairs]) for statement in OF_GRADIENTS]
+    whole = embeddings(theta_td(states), sampled, discount, depth)
     depths = np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
-    looped = [neu(np.stack([part.updates[algo] for part in passes])) for algo in algos]
-    separate = [
-        neu(expected_updates(start, sampled, algo, at, discount).reshape(GROUPS, -1)).norm
-        for algo in algos
-        for at in depths
-    ]
-    bounds = {"td": theorem_2, "mc": corollary_1}
+    looped, separate = [], []
+    for algo in BOUNDS:
+        looped.append(neu(np.stack([done.updates[algo] for done in passes])))
+        errors = whole.limiting_errors(algo)
+        updates = (expected_updates(whole, errors[:, at], at).reshape(GROUPS, -1) for at in depths)
+        separate.append([neu(update) for update in updates])
+    fields = ("norm", "standard_error", "noise")
     save_arrays(
-        output, statements=np.array([statement.__name__ for statement in OF_GRADIENTS]),
+        output, statements=np.array([statement.__name__ for statement in OF_GRADIENTS]), layers=passes[0].layers,
         **{name: np.stack([summary[name] for summary in summaries]) for name in summaries[0]},
-        algos=np.array(algos),
-        **{name: np.stack([getattr(part, name) for part in looped]) for name in ("norm", "standard_error", "noise")},
-        bound=np.stack([np.mean([bounds[algo](part) for part in rows], axis=0) for algo in algos]),
-        sharper=np.stack([np.mean([sharper_neu(part)[algo] for part in rows], axis=0) for algo in algos]),
-        depths=depths, separate=np.reshape(separate, (len(algos), len(depths))),
+        algos=np.array(list(BOUNDS)), depths=depths,
+        **{f"looped_{name}": np.stack([getattr(part, name) for part in looped]) for name in fields},
+        **{f"separate_{name}": np.array([[getattr(at, name) for at in part] for part in separate]) for name in fields},
+        bound=np.stack([bound(whole) for bound in BOUNDS.values()]),
+        sharper=np.stack([sharper_neu(whole)[algo] for algo in BOUNDS]),
     )  # fmt: skip
 
 

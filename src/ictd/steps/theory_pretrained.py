@@ -6,16 +6,20 @@ import numpy as np
 
 from ictd.environments import sample_tasks
 from ictd.measures import pattern_measures
+from ictd.mrp import Tasks
 from ictd.steps import run
 from ictd.storage import load_arrays, save_arrays
 from ictd.streams import generator
-from ictd.theory.neu import Neu, expected_updates, neu
+from ictd.theory.embeddings import embeddings
+from ictd.theory.neu import GROUPS, Neu, expected_updates, neu
 from ictd.weights import Weights, theta_td
 
 # Places on the straight line from the pretrained weights, 0, to theta^TD with their step size, 1.
 POSITIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Depths, log-spaced, that the first seed's weights are repeated to.
-DEPTHS = 12
+# Depths, log-spaced, that pretrained layers are repeated to; as J then
+# changes by orders of magnitude, few tasks are enough.
+DEPTHS = 7
+FEW = 3 * GROUPS
 
 
 def main(
@@ -36,8 +40,10 @@ def main(
     scale = 1 / states if attention_scale == "context_length" else 1.0
     pattern = theta_td(states).A
 
-    def at(u: np.ndarray, A: np.ndarray, layers: int) -> tuple[Neu, Neu]:
-        updates = expected_updates(Weights(u, A), sampled, algo, layers, discount, scale)
+    def at(u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple[Neu, Neu]:
+        """In Theta^looped and in Theta."""
+        rows = embeddings(Weights(u, scale * A), part, discount, layers)
+        updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
         return neu(updates.sum(axis=1)), neu(updates.reshape(len(updates), -1))
 
     seeds, u, A = load_arrays(weights, "seeds", "u", "A")
@@ -50,7 +56,7 @@ def main(
             for i in range(len(seeds))
             for place in POSITIONS
         ]
-        repeated = [at(u[0], A[0], layers) for layers in depths]
+        repeated = [[at(u[i], A[i], layers, sampled[:FEW]) for layers in depths] for i in range(len(seeds))]
         theta = at(np.zeros(2 * states), pattern / scale, depth)
     shape = (len(seeds), len(POSITIONS))
     save_arrays(
@@ -60,7 +66,7 @@ def main(
             for i, name in enumerate(("looped", "separate"))
             for field in ("norm", "standard_error", "noise")
         },
-        repeated=np.array([[part.norm for part in pair] for pair in repeated]),
+        repeated=np.array([[[part.norm for part in pair] for pair in trial] for trial in repeated]),
         theta_td=np.array([part.norm for part in theta]),
     )  # fmt: skip
 

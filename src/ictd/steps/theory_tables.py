@@ -11,8 +11,8 @@ from ictd.steps import run
 from ictd.storage import load_json, load_named
 
 SIDES = ("left_mean", "left_max", "right_mean", "tightest", "violations")
-NEU = ("norm", "standard_error", "noise", "bound", "sharper")
-LINE = [f"{space}_{field}" for space in ("looped", "separate") for field in ("norm", "standard_error", "noise")]
+ESTIMATE = ("norm", "standard_error", "noise")
+OF_LINE = [f"{space}_{name}" for space in ("looped", "separate") for name in ESTIMATE]
 
 
 def main(
@@ -26,31 +26,30 @@ def main(
         for i, states in enumerate(part["states"]):
             for j, statement in enumerate(part["statements"]):
                 columns = {name: part[name][i, j] for name in SIDES}
-                sides.append(_by_layer(columns, statement=statement, env=path.stem, states=states))
+                layers = np.arange(len(columns["left_mean"]))
+                sides.append(_by_layer(columns, layers, statement=statement, env=path.stem, states=states))
     for path in descents:
         env, states = path.stem.split("-")
-        part = load_named(path, "statements", *SIDES, "algos", *NEU, "depths", "separate")
+        part = load_named(path, "statements", "layers", *SIDES, "algos", "depths", "bound", "sharper", *OF_LINE)
         for j, statement in enumerate(part["statements"]):
             columns = {name: part[name][j] for name in SIDES}
-            sides.append(_by_layer(columns, statement=statement, env=env, states=int(states)))
+            sides.append(_by_layer(columns, part["layers"], statement=statement, env=env, states=int(states)))
         for j, algo in enumerate(part["algos"]):
-            columns = {name: part[name][j] for name in NEU}
-            columns["separate"] = np.full_like(columns["norm"], np.nan)
-            columns["separate"][part["depths"]] = part["separate"][j]
-            curves.append(_by_layer(columns, algo=algo, env=env, states=int(states)))
+            for space, at in (("looped", np.arange(part["bound"].shape[1])), ("separate", part["depths"])):
+                columns = {name: part[f"{space}_{name}"][j] for name in ESTIMATE}
+                columns |= {name: part[name][j, at] for name in ("bound", "sharper")}
+                curves.append(_by_layer(columns, at, algo=algo, space=space, env=env, states=int(states)))
     for path in pretrained:
         cell = Cell.parse(path.stem)._asdict()
-        part = load_named(path, "seeds", "positions", "depths", *LINE, "repeated", "theta_td")
-        seed, position = np.meshgrid(part["seeds"], part["positions"], indexing="ij")
-        columns = {"seed": seed, "position": position, **{name: part[name] for name in LINE}}
-        line.append(pd.DataFrame({**cell, **{name: column.ravel() for name, column in columns.items()}}))
+        part = load_named(path, "seeds", "positions", "depths", *OF_LINE, "repeated", "theta_td")
+        part["layers"] = part.pop("depths")
+        columns = {name: part[name].ravel() for name in OF_LINE}
+        line.append(pd.DataFrame({**cell, **_grid(part, "seeds", "positions"), **columns}))
         line[-1]["theta_td"] = part["theta_td"][0]
-        looped, separate = part["repeated"].T
-        columns = {"seed": part["seeds"][0], "layers": part["depths"], "looped_norm": looped, "separate_norm": separate}
-        repeated.append(pd.DataFrame({**cell, **columns}))
-    statements = pd.concat(sides, ignore_index=True).dropna(subset=["left_mean"])
+        columns = {f"{space}_norm": part["repeated"][:, :, i].ravel() for i, space in enumerate(("looped", "separate"))}
+        repeated.append(pd.DataFrame({**cell, **_grid(part, "seeds", "layers"), **columns}))
     made = {
-        "statements": statements,
+        "statements": pd.concat(sides, ignore_index=True),
         "neu": pd.concat(curves, ignore_index=True),
         "pretrained": pd.concat(line, ignore_index=True),
         "repeated": pd.concat(repeated, ignore_index=True),
@@ -61,9 +60,15 @@ def main(
         save_table(output / f"{name}.csv", table)
 
 
-def _by_layer(columns: dict[str, np.ndarray], **names) -> pd.DataFrame:
+def _by_layer(columns: dict[str, np.ndarray], layers: np.ndarray, **names) -> pd.DataFrame:
     """A row a layer."""
-    return pd.DataFrame({**names, "layer": np.arange(len(columns[next(iter(columns))])), **columns})
+    return pd.DataFrame({**names, "layer": layers, **columns})
+
+
+def _grid(part: dict[str, np.ndarray], first: str, second: str) -> dict[str, np.ndarray]:
+    """Columns that number the entries of an array with these two axes, named without the plural's s."""
+    pair = np.meshgrid(part[first], part[second], indexing="ij")
+    return {name.removesuffix("s"): column.ravel() for name, column in zip((first, second), pair, strict=True)}
 
 
 if __name__ == "__main__":

@@ -59,6 +59,17 @@ class Embeddings:
         following = self.TF @ self.tasks.transition.mT
         return self.tasks.reward[:, None] + self.discount * following - self.TF
 
+    def limiting_errors(self, algo: str) -> np.ndarray:
+        """The same at theta^TD, as the proofs of Lemmas 1 and 4 leave them: gamma^l P^l r and gamma^l P^l v.
+
+        A difference of two numbers near v would be all rounding where l is large.
+        """
+        errors = np.empty_like(self.y)
+        errors[:, 0] = self.tasks.reward if algo == "td" else self.value
+        for layer in range(errors.shape[1] - 1):
+            errors[:, layer + 1] = self.discount * np.matvec(self.tasks.transition, errors[:, layer])
+        return errors
+
 
 def embeddings(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embeddings:
     """Embeddings up to layer L: with k_l = u X + Y_l, eq. (Yl dissection) is Y_{l+1} = Y_l + k_l X'AX and

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.mrp import Tasks
-from ictd.theory.embeddings import embeddings
-from ictd.weights import Weights
+from ictd.theory.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
@@ -62,25 +60,23 @@ def neu(updates: np.ndarray) -> Neu:
 
 
 def group_means(values: np.ndarray) -> np.ndarray:
-    """Means (GROUPS, ...) over groups of values (N, ...), the groups as equal in size as can be.
+    """Means (GROUPS, ...) over groups of equal size of values (N, ...), in their order.
 
     Raises
     ------
     ValueError
-        If there are fewer values than groups.
+        If N is not a multiple of GROUPS.
     """
-    if len(values) < GROUPS:
-        raise ValueError(f"there are {len(values)} tasks; give at least {GROUPS}, one for each group.")
-    return np.stack([part.mean(axis=0) for part in np.array_split(values, GROUPS)])
+    if len(values) % GROUPS or not len(values):
+        raise ValueError(f"there are {len(values)} tasks; give a multiple of {GROUPS}, so that groups are of one size.")
+    return values.reshape(GROUPS, -1, *values.shape[1:]).mean(axis=1)
 
 
-def expected_updates(
-    weights: Weights, tasks: Tasks, algo: str, depth: int, discount: float, scale: float = 1.0
-) -> np.ndarray:
+def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: float = 1.0) -> np.ndarray:
     """Means over groups of tasks of the expected update at a looped Transformer's weights, by an adjoint sweep.
 
     Row l is the part of (u, A) of layer l, the gradient being in Theta; the sum of the rows is that in Theta^looped.
-    With k_l = u X + Y_l, f = I + X'AX, g^q = X'Ax^q, and state weights e = mu times the expected errors, and with
+    With state weights e = mu times the expected errors, and with
 
         lam_L = 0,    lam_l = sum_q e_q g^q + f lam_{l+1},
 
@@ -90,12 +86,11 @@ def expected_updates(
 
     Parameters
     ----------
-    weights : Weights, u (2n,) and A (2n, 2n)
-    tasks : Tasks, N of them with n states
-    algo : "td" for J or "mc" for J'
+    rows : Embeddings of N tasks, up to layer L at least
+    errors : (N, n) array, expected errors of TF_L
     depth : int, L
-    discount : float, gamma
-    scale : float, what attention is multiplied by: 1 in the theory, 1/n where it is divided by the context length
+    scale : float
+        What A was multiplied by for these embeddings: 1 in the theory, 1/n where attention is divided by n.
 
     Returns
     -------
@@ -104,18 +99,17 @@ def expected_updates(
     Raises
     ------
     ValueError
-        If ``discount`` lies outside [0, 1), the weights are for another number of states, or there are fewer tasks than
-        groups.
+        If N is not a multiple of GROUPS.
     """
-    rows = embeddings(Weights(weights.u, scale * weights.A), tasks, discount, depth)
-    e = (tasks.stationary * rows.expected_errors(algo)[:, -1])[:, None]
+    states = rows.tasks.states
+    e = (rows.tasks.stationary * errors)[:, None]
     eg = e @ rows.g.mT
-    lam = np.zeros_like(rows.k)
+    lam = np.zeros((len(errors), depth + 1, states))
     for layer in range(depth - 1, -1, -1):
         lam[:, layer] = (eg + lam[:, layer + 1, None] @ rows.f.mT)[:, 0]
-    left, right = rows.k[:, :-1] @ rows.X.mT, lam @ rows.X.mT
-    right[:, :, : tasks.states] += e
+    left, right = rows.k[:, :depth] @ rows.X.mT, lam @ rows.X.mT
+    right[:, :, :states] += e
     du = group_means(right[:, 1:] - right[:, :-1])
-    parts = zip(np.array_split(left, GROUPS), np.array_split(right[:, 1:], GROUPS), strict=True)
+    parts = zip(np.split(left, GROUPS), np.split(right[:, 1:], GROUPS), strict=True)
     dA = [-scale / len(a) * (a.transpose(1, 2, 0) @ b.transpose(1, 0, 2)) for a, b in parts]
     return np.concatenate([du, np.reshape(dA, (GROUPS, depth, -1))], axis=2)

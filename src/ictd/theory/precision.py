@@ -1,9 +1,11 @@
 """The same quantities in decimal arithmetic, as their definitions have them, where float64 ends.
 
 At L = 500 and gamma = 0.9 a value is 1e-23 from its limit, far below the rounding of a difference of two float64
-numbers.  Numbers here are Python's ``decimal`` ones; the inputs are the float64 numbers of a task, taken as exact.
+numbers.  Numbers here are Python's ``decimal`` ones, with 30 digits beyond gamma^L; the inputs are the float64 numbers
+of a task, taken as exact.
 """
 
+import math
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -11,30 +13,37 @@ import numpy as np
 from ictd.mrp import Tasks
 from ictd.weights import theta_td
 
-DIGITS = 60
+# Digits beyond those that a difference loses.
+DIGITS = 30
 _exact = np.vectorize(Decimal, otypes=[object])
 
 
-def exact_tails(tasks: Tasks, task: int, discount: float, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """|v(s_q) - TF_l(Z_0; theta_l^TD)| and ||v||_inf gamma^l, for l = 0, ..., L: (L+1, n) and (L+1,).
+def exact_tails(tasks: Tasks, task: int, discount: float, layers: list[int]) -> dict[str, np.ndarray]:
+    """Both sides of Lemmas 1 and 4 at some layers l, in ascending order, the left ones the largest over query states.
 
-    The first has an entry for each query state q.
+    Returns
+    -------
+    dict with
+        lemma_1, lemma_4 : (K, 3) arrays; a row a layer with error, bound, and error / bound or 0 where both are 0
     """
-    with localcontext(prec=DIGITS):
+    with _precision(discount, layers[-1]):
         gamma, P, r, v = _task(tasks, task, discount)
         _, f, g = _attention(gamma, P)
-        k, total, errors, bounds = r, 0 * r, [abs(v)], [max(abs(v))]
-        for _ in range(depth):
-            total = total + k
-            errors.append(abs(v + total @ g))
-            bounds.append(bounds[-1] * gamma)
-            k = k @ f
-        return np.array(errors, dtype=np.float64), np.array(bounds, dtype=np.float64)
+        k, total, power = r, 0 * r, Decimal(1)
+        rows = {"lemma_1": [], "lemma_4": []}
+        for layer in range(layers[-1] + 1):
+            if layer in layers:
+                TF = -total @ g
+                for name, error, scale in (("lemma_1", r + gamma * (P @ TF) - TF, r), ("lemma_4", v - TF, v)):
+                    left, right = max(abs(error)), max(abs(scale)) * power
+                    rows[name].append((left, right, left / right if right else left))
+            total, k, power = total + k, k @ f, power * gamma
+        return {name: np.array(sides, dtype=np.float64) for name, sides in rows.items()}
 
 
 def exact_update(tasks: Tasks, task: int, algo: str, discount: float, depth: int) -> np.ndarray:
     """Expected update of one task at theta_L^TD, in Theta^looped, from the errors as differences: (2n + 4n^2,)."""
-    with localcontext(prec=DIGITS):
+    with _precision(discount, depth):
         gamma, P, r, v = _task(tasks, task, discount)
         X, f, g = _attention(gamma, P)
         k = [r]
@@ -50,6 +59,12 @@ def exact_update(tasks: Tasks, task: int, algo: str, discount: float, depth: int
             following, lam = lam, g @ e + f @ lam
             du = du - X @ (lam - following)
         return np.concatenate([du, dA.ravel()]).astype(np.float64)
+
+
+def _precision(discount: float, depth: int):
+    """A context with DIGITS digits beyond gamma^L."""
+    lost = -depth * math.log10(discount) if discount else 0
+    return localcontext(prec=DIGITS + math.ceil(lost))
 
 
 def _task(tasks: Tasks, task: int, discount: float) -> tuple[Decimal, np.ndarray, np.ndarray, np.ndarray]:

@@ -1,10 +1,11 @@
 """The paper's statements on theta^TD, as inequalities whose two sides are computed for every task, layer and query.
 
-The left sides come from the Transformer itself: from its embeddings and their gradients, as eq. (Yl dissection) gives
-them.  w_l is TF_l for all query states, and ||.||_inf of a vector its largest entry.
+The left sides of the lemmas come from the Transformer itself: from its embeddings and their gradients, as eq. (Yl
+dissection) gives them.  Theorem 2 and Corollary 1 are on means over tasks, and their functions give the right sides.
+w_l is TF_l for all query states, and ||.||_inf of a vector its largest entry.
 
-Two kinds of norm share the sign ||.||_1 in the paper.  In the proofs it is the induced norm of a matrix, its largest
-column sum, so that of the row Y_l is its largest entry; in NEU and in Lemma 3 it is the sum of all entries.
+||.||_1 is the paper's induced norm, the largest column sum: of the row Y_l its largest entry, and of grad_theta TF_L, a
+column, the sum of all entries.
 """
 
 from collections.abc import Sequence
@@ -22,18 +23,18 @@ class Inequality:
     Parameters
     ----------
     left, right : (N, L+1) arrays
-    rounding : (N, L+1) array or 0
-        What rounding may add to the left side, at most, to first order.
+    rounding : (N, L+1) array
+        A generous estimate of what rounding may add to the left side.
     """
 
     left: np.ndarray
     right: np.ndarray
-    rounding: np.ndarray | float = 0.0
+    rounding: np.ndarray
 
     @property
     def violations(self) -> np.ndarray:
-        """Whether the left side exceeds the right one by more than rounding explains, (N, L+1)."""
-        return self.left > self.right + self.rounding
+        """Whether the left side exceeds the right one by more than rounding explains, or is no number, (N, L+1)."""
+        return ~(self.left <= self.right + self.rounding)
 
 
 # A number is clear of rounding when it is so many times what rounding may add.
@@ -123,41 +124,42 @@ class Descent:
 
     Parameters
     ----------
-    norms : dict of (N, L+1) arrays
+    layers : (K,) int array, those at which norms are taken
+    norms : dict of (N, K) arrays
         Largest over i or q: of the induced norms of grad_A y_l^(i) and grad_A y_l^q ("A_context", "A_query"), of those
         of grad_u Y_l and grad_u y_l^q ("u_context", "u_query"), and of the sum of all entries of grad_theta TF_l
-        ("theta"); NaN at layers where they are not taken.
+        ("theta").
     updates : dict of (L+1, 2n + 4n^2) arrays
-        Mean over the tasks of the expected update in Theta^looped of "td" and of "mc".
+        Mean over the tasks of the expected update in Theta^looped of "td" and of "mc" at theta^TD as the depth L.
     """
 
+    layers: np.ndarray
     norms: dict[str, np.ndarray]
     updates: dict[str, np.ndarray]
 
 
 def descent(rows: Embeddings) -> Descent:
-    """Norms of the gradients, and the expected updates at theta^TD as the depth L.
-
-    The expected errors are those of Lemmas 1 and 4 as their proofs leave them, gamma^L P^L r and gamma^L P^L v: a
-    difference of two numbers near v would be all rounding where L is large.
-    """
-    tasks, layers, _ = rows.Y.shape
-    error = {"td": rows.tasks.reward, "mc": rows.value}
-    norms = {name: np.full((tasks, layers), np.nan) for name in NORMS}
-    updates = {algo: [] for algo in error}
+    """Norms of the gradients, and the expected updates with the errors that ``Embeddings.limiting_errors`` gives."""
+    errors = {algo: rows.limiting_errors(algo) for algo in ("td", "mc")}
+    norms = {name: [] for name in NORMS}
+    updates = {algo: [] for algo in errors}
+    layers = [layer for layer in range(rows.k.shape[1]) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
     for layer, at in enumerate(gradients(rows)):
-        for algo in error:
-            updates[algo].append(at.expected_updates(rows.tasks.stationary * error[algo]).mean(axis=0))
-            error[algo] = rows.discount * (rows.tasks.transition @ error[algo][:, :, None])[:, :, 0]
-        if layer > EVERY_LAYER_TO and layer % 10:
+        for algo, error in errors.items():
+            updates[algo].append(at.expected_updates(rows.tasks.stationary * error[:, layer]).mean(axis=0))
+        if layer not in layers:
             continue
         sums = (np.abs(matrix).sum(axis=-2) for matrix in (at.context_A(), at.query_A(), at.U, at.V))
         A_context, A_query, u_context, u_query = sums
         theta = A_query.sum(axis=-1) + u_query
         A_context, A_query = A_context.max(axis=-1), A_query.max(axis=-1)
         for name, column in zip(NORMS, (A_context, A_query, u_context, u_query, theta), strict=True):
-            norms[name][:, layer] = column.max(axis=-1)
-    return Descent(norms, {algo: np.stack(values) for algo, values in updates.items()})
+            norms[name].append(column.max(axis=-1))
+    return Descent(
+        np.array(layers),
+        {name: np.stack(columns, axis=1) for name, columns in norms.items()},
+        {algo: np.stack(columns) for algo, columns in updates.items()},
+    )
 
 
 def constants(rows: Embeddings) -> dict[str, np.ndarray]:
@@ -167,34 +169,34 @@ def constants(rows: Embeddings) -> dict[str, np.ndarray]:
     return {"beta": beta, "zeta": zeta, "eta": eta, "nu": 2 * n * (beta + zeta), "xi": 2 * n * eta}
 
 
-def lemma_3(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def lemma_3(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_theta TF_L(Z_0; theta_L^TD)||_1 <= (L^2 + L) / 2 nu + L xi, summed over all entries."""
-    return _of_norms(rows, norms["theta"], _gradient_bound(rows))
+    return _of_norms(rows, done, "theta", _gradient_bound(rows))
 
 
-def lemma_3_context_A(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def lemma_3_context_A(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_A y_l^(i)||_1 <= l beta, induced, eq. (Y_l grad A bound)."""
-    return _of_norms(rows, norms["A_context"], _layers(rows) * constants(rows)["beta"])
+    return _of_norms(rows, done, "A_context", _layers(rows) * constants(rows)["beta"])
 
 
-def lemma_3_query_A(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def lemma_3_query_A(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_A y_l^q||_1 <= (l^2 + l) / 2 beta, induced, eq. (y_l^q grad A bound)."""
-    return _of_norms(rows, norms["A_query"], _triangular(rows) * constants(rows)["beta"])
+    return _of_norms(rows, done, "A_query", _triangular(rows) * constants(rows)["beta"])
 
 
-def lemma_3_context_u(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def lemma_3_context_u(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_u Y_l||_1 <= l zeta, induced, eq. (Yl grad u bound)."""
-    return _of_norms(rows, norms["u_context"], _layers(rows) * constants(rows)["zeta"])
+    return _of_norms(rows, done, "u_context", _layers(rows) * constants(rows)["zeta"])
 
 
-def lemma_3_query_u(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def lemma_3_query_u(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_u y_l^q||_1 <= (l^2 + l) / 2 zeta + l eta, eq. (yl grad u bound)."""
     c = constants(rows)
     right = _triangular(rows) * c["zeta"] + _layers(rows) * c["eta"]
-    return _of_norms(rows, norms["u_query"], right)
+    return _of_norms(rows, done, "u_query", right)
 
 
-def bounded_gradient(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequality:
+def bounded_gradient(rows: Embeddings, done: Descent) -> Inequality:
     """||grad_theta TF_L(Z_0; theta_L^TD)||_1 <= n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma),
     whatever L, and in Theta as in Theta^looped.  Not in the paper.
 
@@ -206,7 +208,7 @@ def bounded_gradient(rows: Embeddings, norms: dict[str, np.ndarray]) -> Inequali
     The entries of X x add up to at most 1 + gamma times those of x, those of Y_l to n gamma^l ||r||_inf, and those of
     the bracket to 2 gamma / (1 - gamma) or 1, both at most (1 + gamma) / (1 - gamma).  Sum over l.
     """
-    return _of_norms(rows, norms["theta"], _uniform_bound(rows))
+    return _of_norms(rows, done, "theta", _uniform_bound(rows))
 
 
 def sharper_neu(rows: Embeddings) -> dict[str, np.ndarray]:
@@ -229,10 +231,11 @@ def corollary_1(rows: Embeddings) -> np.ndarray:
     return (lemma_4(rows).right * _gradient_bound(rows)).mean(axis=0)
 
 
-def _of_norms(rows: Embeddings, left: np.ndarray, right: np.ndarray) -> Inequality:
-    """An inequality of norms (N, L+1); a layer's sums of at most 3n + 4 terms round by so many units of the bound."""
-    right = np.broadcast_to(right, left.shape)
-    units = (3 * rows.tasks.states + 4) * (_layers(rows) + 1)
+def _of_norms(rows: Embeddings, done: Descent, name: str, right: np.ndarray) -> Inequality:
+    """An inequality of norms (N, K); a layer's sums of at most 3n + 4 terms round by so many units of the bound."""
+    left = done.norms[name]
+    right = np.broadcast_to(right, (len(left), rows.k.shape[1]))[:, done.layers]
+    units = (3 * rows.tasks.states + 4) * (done.layers + 1)
     return Inequality(left, right, np.finfo(np.float64).eps / 2 * units * right)
 
 
@@ -269,11 +272,12 @@ def _largest(vectors: np.ndarray) -> np.ndarray:
 
 
 def _rounding(rows: Embeddings) -> np.ndarray:
-    """What rounding may do to a difference of values, (N, L+1), to first order in the unit roundoff.
+    """A generous estimate of what rounding may do to a difference of values, (N, L+1).
 
     A layer's product k_l f rounds by (n + 3) ||k_l||_inf at most, the sum over layers by L of its terms, ||r||_inf
     gamma^l in all; these errors pass through later layers, which shrink them by gamma each.  Solving for v rounds by 3n
-    times the condition number (1 + gamma) / (1 - gamma).  Twice as much allows for the difference itself.
+    times the condition number (1 + gamma) / (1 - gamma), and twice as much allows for the difference itself.  Measured
+    errors are a thirtieth of it or less.
     """
     n, spread = rows.tasks.states, 1 / (1 - rows.discount)
     units = (7 * n + 3) * spread**2 + _layers(rows) * spread
@@ -282,7 +286,8 @@ def _rounding(rows: Embeddings) -> np.ndarray:
 
 # Those that need the values alone, and those that need the gradients' norms besides.
 OF_VALUES = (
-    lemma_1, lemma_2_query, lemma_2_context, lemma_2_context_sum, lemma_2_step, lemma_2_step_corrected, lemma_4,
+    theorem_1, lemma_1, lemma_2_query, lemma_2_context, lemma_2_context_sum, lemma_2_step, lemma_2_step_corrected,
+    lemma_4,
 )  # fmt: skip
 OF_GRADIENTS = (
     lemma_3, lemma_3_context_A, lemma_3_query_A, lemma_3_context_u, lemma_3_query_u, bounded_gradient,
