@@ -3,7 +3,6 @@
 import itertools
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -13,8 +12,8 @@ from ictd.grid import Cell
 BOUND, OURS = COLOURS["zero"], "#000000"
 # Depths that show the rise of J before its fall.
 EARLY = 60
-# Greater numbers, of runs that diverge, are not drawn; and of repeated layers what is so many times that in training.
-LARGEST, SHOWN = 1e100, 1e6
+# Greater numbers, of runs that diverge, are not drawn; and of repeated layers what is within this factor of training.
+LARGEST, SHOWN = 1e100, 1e4
 CELL = list(Cell._fields)
 # Statements, titles of their panels, and labels in the last panel, where three are one line.
 PANELS = (
@@ -76,10 +75,9 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
             axes.plot(ours["layer"], ours["right_mean"], color=OURS, ls="--", label="our bound, mean")
         axes.set(yscale="log", title=title)
         last.plot(rows["layer"], rows["tightest"], color=colour, lw=1.2)
-        clear = rows.dropna(subset="tightest").iloc[-1]
-        last.annotate(
-            label, (clear["layer"], clear["tightest"]), (0, 4), textcoords="offset points", ha="right", fontsize=7
-        )
+        clear = rows.dropna(subset="tightest").tail(1)
+        for at in zip(clear["layer"], clear["tightest"], strict=True):
+            last.annotate(label, at, (0, 4), textcoords="offset points", ha="right", fontsize=7)
     last.set(yscale="log", title="bound / measured")
     for axes in grid[1]:
         axes.set_xlabel("$l$ or $L$")
@@ -132,7 +130,6 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
     algos = sorted(set(line["algo"]), key=list(NAMES).index)
     looks = dict(zip(line[CELL[1:]].drop_duplicates().itertuples(index=False), itertools.cycle(LINES), strict=False))
     figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 5))
-    tops = []
     for column, algo in zip(grid.T, algos, strict=True):
         for key, rows in line[line["algo"] == algo].groupby(CELL, sort=False):
             colour = looks[key[1:]]
@@ -144,15 +141,19 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
             deeper = trials.groupby("layer")["looped_norm"].median()
             deeper = deeper[deeper < LARGEST]
             column[1].plot(deeper.index, deeper, color=colour, lw=1.2)
-            column[1].plot(key[-1:], deeper[deeper.index == key[-1]], color=colour, marker="o", ms=4)
-            tops.append(deeper[deeper.index == key[-1]].max())
+            own = deeper[deeper.index == key[-1]]
+            column[1].plot(own.index, own, color=colour, marker="o", ms=4)
         ticks = {
             "xticks": [0, 0.5, 1, 1.3],
             "xticklabels": ["pretrained", "", r"$\alpha\,\theta^{\mathrm{TD}}$", r"$\theta^{\mathrm{TD}}$"],
         }
         column[0].set(yscale="log", title=NAMES[algo], **ticks)
         column[1].set(xscale="log", yscale="log", xlabel="layers")
-    grid[1, 0].set_ylim(repeated["looped_norm"].min() / 3, SHOWN * np.nanmax(tops))
+    trained = repeated.loc[
+        (repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < LARGEST), "looped_norm"
+    ]
+    if (trained > 0).any():
+        grid[1, 0].set_ylim(trained[trained > 0].min() / SHOWN, trained.max() * SHOWN)
     grid[0, 0].set_ylabel("$J$ or $J'$")
     grid[1, 0].set_ylabel("$J$ or $J'$")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
