@@ -17,7 +17,7 @@ from ictd.failures import check_writable, failed_jobs
 from ictd.storage import load_arrays, replacing
 
 # make test-interruptions sets many.
-KILLS = int(os.environ.get("KILLS", "3"))
+KILLS = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
