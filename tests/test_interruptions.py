@@ -17,14 +17,16 @@ from ictd.failures import check_writable, failed_jobs
 from ictd.storage import load_arrays, replacing
 
 # make test-interruptions sets many.
-KILLS = int(os.environ.get("KILLS", "2"))
+KILLS = int(os.environ.get("KILLS", "1"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
+# Cores and jobs other than those of the run that it is compared with.
+OTHERWISE = ["--cores", "3", "--config", "seeds_per_job=3"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 def interrupt(folder: Path, rng: random.Random) -> str:
     """Run the plain command, and after some time signal Snakemake or one of its jobs; what it said until it ended."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "tests/smoke.yaml"]
+    command = [sys.executable, "-m", "snakemake", *OTHERWISE, "--configfile", "tests/smoke.yaml"]
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -68,10 +70,10 @@ def check_files(results: Path) -> None:
 
 def finish(folder: Path) -> None:
     """The plain command, after what it says to do first."""
-    done = snakemake(folder, "--cores", "2")
+    done = snakemake(folder, *OTHERWISE)
     if "--unlock" in done.stdout + done.stderr:
         assert snakemake(folder, "--unlock").returncode == 0
-        done = snakemake(folder, "--cores", "2")
+        done = snakemake(folder, *OTHERWISE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -221,6 +221,12 @@ def test_results_carried_to_a_fresh_copy_are_up_to_date(finished):
     assert planned(finished) == set()
 
 
+def test_the_order_of_values_after_the_first_is_no_matter(finished):
+    changes = ["--config", "algos=[mc, td]", "seeds_per_job=2"]
+    done = snakemake(finished, "results-smoke/manifest.json", "--cores", "1", "--dry-run", "--nolock", *changes)
+    assert set(re.findall(r"^(\w+) +\d+$", done.stdout + done.stderr, re.MULTILINE)) - {"total"} == {"manifest"}
+
+
 def in_parallel(function, items):
     """Results of a function that waits for a process, two at a time."""
     with ThreadPoolExecutor(2) as pool:
