@@ -16,22 +16,25 @@ from ictd.weights import theta_td
 
 # Depths, log-spaced, at which the gradient for each layer's own parameters is taken.
 SEPARATE = 24
+AT_ONCE = 700_000
 BOUNDS = {"td": theorem_2, "mc": corollary_1}
 
 
 def main(env: str, states: int, tasks: int, depth: int, discount: float, env_options: dict, output: Path) -> None:
     """Write both sides of each statement, summarised over tasks; and J and J' at each depth, with their bounds."""
     sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
-    size = tasks // GROUPS
+    # As many groups in a pass as keep its arrays, of tasks times n^4 numbers, within some megabytes.
+    groups = next(k for k in (20, 10, 5, 4, 2, 1) if k == 1 or k * tasks // GROUPS * states**4 <= AT_ONCE)
+    size = groups * tasks // GROUPS
     rows = [embeddings(theta_td(states), sampled[i : i + size], discount, depth) for i in range(0, tasks, size)]
-    passes = [descent(part) for part in rows]
+    passes = [descent(part, groups) for part in rows]
     pairs = list(zip(rows, passes, strict=True))
     summaries = [summarise([statement(part, done) for part, done in pairs]) for statement in OF_GRADIENTS]
     whole = embeddings(theta_td(states), sampled, discount, depth)
     depths = np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
     looped, separate = [], []
     for algo in BOUNDS:
-        looped.append(neu(np.stack([done.updates[algo] for done in passes])))
+        looped.append(neu(np.concatenate([done.updates[algo] for done in passes])))
         errors = whole.limiting_errors(algo)
         updates = (expected_updates(whole, errors[:, at], at).reshape(GROUPS, -1) for at in depths)
         separate.append([neu(update) for update in updates])

@@ -38,7 +38,7 @@ def main(
             if n in update_states:
                 updates = descent(embeddings(theta_td(n), tasks[task : task + 1], discount, update_depth)).updates
                 for algo, quantity in (("td", "theorem_2"), ("mc", "corollary_1")):
-                    exact, found = exact_update(tasks, task, algo, discount, update_depth), updates[algo][-1]
+                    exact, found = exact_update(tasks, task, algo, discount, update_depth), updates[algo][0, -1]
                     norm, off = np.abs(exact).sum(), np.abs(exact - found).sum()
                     numbers = {"layer": update_depth, "exact": norm, "difference": off / norm if norm else off}
                     rows.append({"quantity": quantity, **one, **numbers})

@@ -15,10 +15,10 @@ from ictd.theory.neu import GROUPS, Neu, expected_updates, neu
 from ictd.weights import Weights, theta_td
 
 # Places on the straight line from the pretrained weights, 0, to theta^TD with their step size, 1.
-POSITIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+POSITIONS = (0.0, 0.25, 0.5, 1.0)
 # Depths, log-spaced, that pretrained layers are repeated to; as J then
 # changes by orders of magnitude, few tasks are enough.
-DEPTHS = 7
+DEPTHS = 6
 FEW = 3 * GROUPS
 
 

@@ -113,8 +113,8 @@ def lemma_4(rows: Embeddings) -> Inequality:
     return Inequality(left, _powers(rows) * _largest(rows.value), _rounding(rows))
 
 
-# Gradients' norms are taken at each layer up to this one, the paper's greatest depth, and then at each tenth.
-EVERY_LAYER_TO = 60
+# Gradients' norms are taken at each layer up to this one, the paper's main depth, and then at each tenth.
+EVERY_LAYER_TO = 30
 NORMS = ("A_context", "A_query", "u_context", "u_query", "theta")
 
 
@@ -129,8 +129,8 @@ class Descent:
         Largest over i or q: of the induced norms of grad_A y_l^(i) and grad_A y_l^q ("A_context", "A_query"), of those
         of grad_u Y_l and grad_u y_l^q ("u_context", "u_query"), and of the sum of all entries of grad_theta TF_l
         ("theta").
-    updates : dict of (L+1, 2n + 4n^2) arrays
-        Mean over the tasks of the expected update in Theta^looped of "td" and of "mc" at theta^TD as the depth L.
+    updates : dict of (groups, L+1, 2n + 4n^2) arrays
+        Means over groups of tasks of the expected update in Theta^looped, of "td" and of "mc", at theta^TD of depth L.
     """
 
     layers: np.ndarray
@@ -138,15 +138,23 @@ class Descent:
     updates: dict[str, np.ndarray]
 
 
-def descent(rows: Embeddings) -> Descent:
-    """Norms of the gradients, and the expected updates with the errors that ``Embeddings.limiting_errors`` gives."""
+def descent(rows: Embeddings, groups: int = 1) -> Descent:
+    """Norms of the gradients, and the expected updates with the errors that ``Embeddings.limiting_errors`` gives.
+
+    Parameters
+    ----------
+    rows : Embeddings
+    groups : int
+        Groups of equal size that the tasks make, in their order.
+    """
     errors = {algo: rows.limiting_errors(algo) for algo in ("td", "mc")}
     norms = {name: [] for name in NORMS}
     updates = {algo: [] for algo in errors}
     layers = [layer for layer in range(rows.k.shape[1]) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
     for layer, at in enumerate(gradients(rows)):
         for algo, error in errors.items():
-            updates[algo].append(at.expected_updates(rows.tasks.stationary * error[:, layer]).mean(axis=0))
+            each = at.expected_updates(rows.tasks.stationary * error[:, layer])
+            updates[algo].append(each.reshape(groups, -1, each.shape[1]).mean(axis=1))
         if layer not in layers:
             continue
         sums = (np.abs(matrix).sum(axis=-2) for matrix in (at.context_A(), at.query_A(), at.U, at.V))
@@ -158,7 +166,7 @@ def descent(rows: Embeddings) -> Descent:
     return Descent(
         np.array(layers),
         {name: np.stack(columns, axis=1) for name, columns in norms.items()},
-        {algo: np.stack(columns) for algo, columns in updates.items()},
+        {algo: np.stack(columns, axis=1) for algo, columns in updates.items()},
     )
 
 
