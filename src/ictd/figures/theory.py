@@ -79,6 +79,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
         for at in zip(clear["layer"], clear["tightest"], strict=True):
             last.annotate(label, at, (0, 4), textcoords="offset points", ha="right", fontsize=7)
     last.set(yscale="log", title="bound / measured")
+    last.margins(y=0.15)
     for axes in grid[1]:
         axes.set_xlabel("$l$ or $L$")
     figure.legend(*legend_entries(grid[:, :2]), loc="outside lower center", ncols=3, fontsize=8)
@@ -153,7 +154,7 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
         (repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < LARGEST), "looped_norm"
     ]
     if (trained > 0).any():
-        grid[1, 0].set_ylim(trained[trained > 0].min() / SHOWN, trained.max() * SHOWN)
+        grid[1, 0].set_ylim(trained[trained > 0].min() / 30, trained.max() * SHOWN)
     grid[0, 0].set_ylabel("$J$ or $J'$")
     grid[1, 0].set_ylabel("$J$ or $J'$")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
