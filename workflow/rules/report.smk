@@ -172,13 +172,17 @@ rule notebook:
     params:
         *code("notebook"),
         *map(text_digest, [NOTEBOOK, *NOTEBOOK_CAPTIONS]),
-        captions=ROOT / "report/captions",
-        figures=" ".join(SHOWN),
-        theory=" ".join(THEORY_SHOWN),
-        folder=RESULTS,
+        options=options(
+            parameters={
+                "results": str(RESULTS),
+                "captions": str(ROOT / "report/captions"),
+                "figures": " ".join(SHOWN),
+                "theory": " ".join(THEORY_SHOWN),
+            }
+        ),
     shell:
-        "python -m ictd.steps.notebook --notebook {input.notebook} --results {params.folder}"
-        " --captions {params.captions} --figures {params.figures} --theory {params.theory} --output {output} > {log} 2>&1"
+        "python -m ictd.steps.notebook --notebook {input.notebook} {params.options} --output {output}"
+        " > {log} 2>&1"
 
 
 rule page:

@@ -1,4 +1,4 @@
-"""Execute the report's notebook."""
+"""Execute a notebook."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ictd.steps import run
 from ictd.storage import replacing
 
 
-def main(notebook: Path, results: Path, captions: Path, figures: list[str], theory: list[str], output: Path) -> None:
+def main(notebook: Path, parameters: dict, output: Path) -> None:
     """Write the executed notebook.
 
     Raises
@@ -16,8 +16,6 @@ def main(notebook: Path, results: Path, captions: Path, figures: list[str], theo
     ValueError
         If a cell fails.
     """
-    parameters = {"results": str(results), "captions": str(captions), "figures": " ".join(figures)}
-    parameters["theory"] = " ".join(theory)
     with replacing(output) as temporary:
         try:
             papermill.execute_notebook(

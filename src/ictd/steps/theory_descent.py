@@ -24,13 +24,16 @@ def main(env: str, states: int, tasks: int, depth: int, discount: float, env_opt
     """Write both sides of each statement, summarised over tasks; and J and J' at each depth, with their bounds."""
     sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
     # As many groups in a pass as keep its arrays, of tasks times n^4 numbers, within some megabytes.
-    groups = next(k for k in (20, 10, 5, 4, 2, 1) if k == 1 or k * tasks // GROUPS * states**4 <= AT_ONCE)
-    size = groups * tasks // GROUPS
+    group = tasks // GROUPS
+    fitting = [k for k in range(1, GROUPS + 1) if GROUPS % k == 0 and k * group * states**4 <= AT_ONCE]
+    groups = max(fitting, default=1)
+    size = groups * group
     rows = [embeddings(theta_td(states), sampled[i : i + size], discount, depth) for i in range(0, tasks, size)]
     passes = [descent(part, groups) for part in rows]
     pairs = list(zip(rows, passes, strict=True))
     summaries = [summarise([statement(part, done) for part, done in pairs]) for statement in OF_GRADIENTS]
     whole = embeddings(theta_td(states), sampled, discount, depth)
+    sharper = sharper_neu(whole)
     depths = np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
     looped, separate = [], []
     for algo in BOUNDS:
@@ -46,7 +49,7 @@ def main(env: str, states: int, tasks: int, depth: int, discount: float, env_opt
         **{f"looped_{name}": np.stack([getattr(part, name) for part in looped]) for name in fields},
         **{f"separate_{name}": np.array([[getattr(at, name) for at in part] for part in separate]) for name in fields},
         bound=np.stack([bound(whole) for bound in BOUNDS.values()]),
-        sharper=np.stack([sharper_neu(whole)[algo] for algo in BOUNDS]),
+        sharper=np.stack([sharper[algo] for algo in BOUNDS]),
     )  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from ictd.weights import Weights, theta_td
 
 # Places on the straight line from the pretrained weights, 0, to theta^TD with their step size, 1.
 POSITIONS = (0.0, 0.25, 0.5, 1.0)
-# Depths, log-spaced, that pretrained layers are repeated to; as J then
-# changes by orders of magnitude, few tasks are enough.
+# Depths, log-spaced, that pretrained layers are repeated to; as J changes by orders of magnitude, few tasks are enough.
 DEPTHS = 6
 FEW = 3 * GROUPS
 
@@ -60,7 +59,7 @@ def main(
         theta = at(np.zeros(2 * states), pattern / scale, depth)
     shape = (len(seeds), len(POSITIONS))
     save_arrays(
-        output, seeds=seeds, positions=np.array(POSITIONS), depths=depths,
+        output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
         **{
             f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
             for i, name in enumerate(("looped", "separate"))

@@ -41,8 +41,7 @@ def main(
                 curves.append(_by_layer(columns, at, algo=algo, space=space, env=env, states=int(states)))
     for path in pretrained:
         cell = Cell.parse(path.stem)._asdict()
-        part = load_named(path, "seeds", "positions", "depths", *OF_LINE, "repeated", "theta_td")
-        part["layers"] = part.pop("depths")
+        part = load_named(path, "seeds", "positions", "layers", *OF_LINE, "repeated", "theta_td")
         columns = {name: part[name].ravel() for name in OF_LINE}
         line.append(pd.DataFrame({**cell, **_grid(part, "seeds", "positions"), **columns}))
         line[-1]["theta_td"] = part["theta_td"][0]
