@@ -25,6 +25,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/anatomy.smk"
 
 
 # Said after Snakemake's own last words, which tell little.
@@ -68,3 +69,12 @@ localrules:
     figure_learning,
     theory_tables,
     theory_figures,
+    ablation_tables,
+    join_courses,
+    join_phases,
+    emergence_claims,
+    emergence_figures,
+    emergence_pages,
+    emergence_notebook,
+    emergence_page,
+    anatomy,

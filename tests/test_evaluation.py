@@ -134,7 +134,7 @@ def test_step_size_is_the_best_of_those_offered(data):
     sizes = np.array([0.1, 1.0, 30.0])
     scores = tune_step_size(data, 20, LENGTHS, sizes)
     contexts = [data.context(length) for length in LENGTHS]
-    expected = [batch_td_msve(data, 20, contexts, size).mean() for size in sizes]
+    expected = [batch_td_msve(data, 20, contexts, np.array([size])).mean() for size in sizes]
     np.testing.assert_allclose(scores, expected)
     assert np.argmin(scores) == 1
     assert tune_step_size(data, 3000, LENGTHS, np.array([30.0]))[0] == np.inf

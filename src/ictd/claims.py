@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
+from ictd.grid import CELL
 from ictd.statistics import bootstrap_interval, rank_correlation
 
 HALF = 0.5
@@ -21,8 +22,6 @@ SMALL_U = 0.1
 NEGLIGIBLE = 1e-6
 # What rounding may do to two ways of computing the same MSVE.
 ROUNDING = 1e-9
-
-CELL = ["algo", "env", "states", "depth"]
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,19 @@ def summarise(paths: np.ndarray, reward: np.ndarray) -> Context:
     return Context(length, visits, successors, visits * reward)
 
 
-def batch_td(context: Context, discount: float, step_size: float, depth: int) -> np.ndarray:
+def enumerated(transition: np.ndarray, reward: np.ndarray) -> Context:
+    """The averages that an enumerated prompt, eq. (Z0 redef), has in place of samples: each state once, and p for D.
+
+    Parameters
+    ----------
+    transition : (..., n, n) array
+    reward : (..., n) array
+    """
+    states = reward.shape[-1]
+    return Context(states, np.full_like(reward, 1 / states), transition / states, reward / states)
+
+
+def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
     """Batch TD from w_0 = 0: w_{l+1} = w_l + step_size (b + gamma D w_l - C w_l), the update that a layer of theta^TD
     makes, eq. (tf sampled TD update) with the sum read as a mean.
 
@@ -45,18 +57,19 @@ def batch_td(context: Context, discount: float, step_size: float, depth: int) ->
     ----------
     context : Context of (..., n)
     discount : float, gamma
-    step_size : float
+    step_size : float, or a (K,) array of them
     depth : int, number of updates L
 
     Returns
     -------
-    (..., n) value estimates
+    (..., n) value estimates, or (..., n, K)
     """
-    w = np.zeros_like(context.rewards)
+    step_sizes = np.atleast_1d(step_size)
+    visits, rewards = context.visits[..., None], context.rewards[..., None]
+    w = np.zeros((*context.rewards.shape, len(step_sizes)))
     for _ in range(depth):
-        following = (context.successors @ w[..., None])[..., 0]
-        w = w + step_size * (context.rewards + discount * following - context.visits * w)
-    return w
+        w = w + step_sizes * (rewards + discount * (context.successors @ w) - visits * w)
+    return w if np.ndim(step_size) else w[..., 0]
 
 
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:

@@ -47,7 +47,7 @@ def baseline_msve(
     contexts = [data.context(length) for length in lengths]
     return {
         "theta_td": transformer_msve(model, data, lengths),
-        "batch_td": batch_td_msve(data, depth, contexts, step_size, scaled),
+        "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([estimators.lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(0.0), (len(lengths), len(data.tasks))),
     }

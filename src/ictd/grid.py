@@ -23,6 +23,9 @@ class Cell(NamedTuple):
         return cls(algo, env, int(states), int(depth))
 
 
+CELL = list(Cell._fields)  # The columns that name a cell in tables.
+
+
 def cells(config: dict, vary: str | None = None) -> list[Cell]:
     """Cells of the grid: the main setting and those that change one of its values.
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-CELL = ["algo", "env", "states", "depth"]
+from ictd.grid import CELL
 
 # The paper's table of hyperparameters and its hyperparameter study.
 PAPER_SETTINGS = {

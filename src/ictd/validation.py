@@ -10,6 +10,8 @@ from ictd.mrp import Tasks, msve, value_function
 from ictd.sampling import sample_paths
 from ictd.streams import generator
 
+ENUMERATED = 0  # In place of a context length, for enumerated prompts.
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -33,7 +35,9 @@ class Validation:
         return msve(self.tasks.stationary, self.value, estimate)
 
     def context(self, length: int) -> estimators.Context:
-        """Averages over the contexts of one length."""
+        """Averages over the contexts of one length, or over enumerated prompts."""
+        if length == ENUMERATED:
+            return estimators.enumerated(self.tasks.transition, self.tasks.reward)
         return estimators.summarise(self.paths[:, : length + 1], self.tasks.reward)
 
 
@@ -63,16 +67,23 @@ def validation_set(
     return Validation(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 
 
+def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
+    """Step sizes to choose from, (number,)."""
+    return np.geomspace(smallest, largest, number)
+
+
 def batch_td_msve(
-    data: Validation, depth: int, contexts: list[estimators.Context], step_size: float, scaled: bool = True
+    data: Validation, depth: int, contexts: list[estimators.Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
-    """MSVE (contexts, k) of the batch TD that theta^TD, its A multiplied by ``step_size``, carries out.
+    """MSVE (contexts, K, k) of the batch TD that theta^TD, its A multiplied by each of K step sizes, carries out.
 
     Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
     """
-    steps = [step_size * (1 if scaled else context.length) for context in contexts]
-    pairs = zip(contexts, steps, strict=True)
-    return np.stack([data.error(estimators.batch_td(context, data.discount, step, depth)) for context, step in pairs])
+    found = []
+    for context in contexts:
+        steps = step_sizes * (1 if scaled else context.length)
+        found.append(data.error(np.moveaxis(estimators.batch_td(context, data.discount, steps, depth), -1, 0)))
+    return np.stack(found)
 
 
 def tune_step_size(
@@ -84,5 +95,5 @@ def tune_step_size(
     """
     contexts = [data.context(length) for length in lengths]
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = [batch_td_msve(data, depth, contexts, step_size, scaled).mean() for step_size in step_sizes]
+        scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
     return np.where(np.isnan(scores), np.inf, scores)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.frames import load_table
+from ictd.grid import CELL
 from ictd.storage import load_json
 
 # Processors round differently, and training carries that on.
@@ -14,7 +15,6 @@ TOLERANCE = 1e-6
 ROUNDING = 1e-12
 
 TABLES = ("msve", "baselines", "weights")
-CELL = ["algo", "env", "states", "depth"]
 KEYS = {"runs": [*CELL, "seed"], "baselines": ["method", "states", "depth", "context_length"], "claims": ["id"]}
 
 

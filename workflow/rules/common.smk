@@ -54,6 +54,7 @@ wildcard_constraints:
     env=r"\w+",
     states=r"\d+",
     depth=r"\d+",
+    seed=r"\d+",
     seeds=r"\d+-\d+",
 
 

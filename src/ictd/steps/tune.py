@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.steps import run
 from ictd.storage import save_json
-from ictd.validation import tune_step_size, validation_set
+from ictd.validation import log_spaced, tune_step_size, validation_set
 
 
 def main(
@@ -25,7 +25,7 @@ def main(
     data = validation_set(
         0, states, tuning_tasks, max(context_lengths), discount, evaluation_env, "tuning", **env_options
     )
-    sizes = np.geomspace(step_sizes["smallest"], step_sizes["largest"], step_sizes["number"])
+    sizes = log_spaced(**step_sizes)
     scores = tune_step_size(data, depth, context_lengths, sizes, attention_scale == "context_length")
     best = float(sizes[np.argmin(scores)])
     save_json(

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from ictd.claims import CELL, NEGLIGIBLE, ROUNDING, Claim
+from ictd.claims import NEGLIGIBLE, ROUNDING, Claim
+from ictd.grid import CELL
 from ictd.statistics import bootstrap_interval
 
 INFERENCE = "Inference Time Convergence"

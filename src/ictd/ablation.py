@@ -1,0 +1,79 @@
+"""Pretrained weights with parts of them removed, and how well what is left evaluates policies."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.decomposition import preconditioner, seen, structured, theta_part
+from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.measures import BLOCKS
+from ictd.validation import ENUMERATED, Validation
+from ictd.weights import Weights
+
+
+def _without_block(block: str) -> Callable[[Weights, float], Weights]:
+    def variant(weights: Weights, discount: float) -> Weights:
+        A, n = weights.A.copy(), weights.states
+        row, column = (slice(None, n) if place == "1" else slice(n, None) for place in block[1:])
+        A[..., row, column] = 0
+        return Weights(weights.u, A)
+
+    return variant
+
+
+def _structure(weights: Weights, discount: float) -> Weights:
+    return Weights(0 * weights.u, structured(preconditioner(seen(weights, discount).A)))
+
+
+def _G(weights: Weights, discount: float) -> Weights:
+    K = preconditioner(seen(weights, discount).A)
+    K[..., weights.states :, :] = 0
+    return Weights(0 * weights.u, structured(K))
+
+
+# What is left, from weights (..., 2n) and (..., 2n, 2n) and the discount.
+VARIANTS: dict[str, Callable[[Weights, float], Weights]] = {
+    "whole": lambda weights, discount: weights,
+    "seen": seen,
+    "no_u": lambda weights, discount: Weights(0 * weights.u, weights.A),
+    "structure": _structure,
+    "G": _G,
+    "theta": lambda weights, discount: Weights(0 * weights.u, theta_part(seen(weights, discount).A, discount)[1]),
+    **{f"no_{block}": _without_block(block) for block in BLOCKS},
+}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """MSVE (..., R, K) of R weights on enumerated prompts, and on contexts of each length after that.
+
+    The mean and the median are over tasks: some tasks have errors many times those of others.
+    """
+
+    mean: np.ndarray
+    median: np.ndarray
+
+
+def errors(weights: Weights, data: Validation, lengths: list[int], depth: int, scaled: bool = True) -> Errors:
+    """MSVE of weights, u (R, 2n) and A (R, 2n, 2n), on unseen tasks.
+
+    Parameters
+    ----------
+    weights : Weights
+    data : Validation
+    lengths : list of int
+        Context lengths; ENUMERATED stands for the enumerated prompt.
+    depth : int, L
+    scaled : bool
+        Whether attention is divided by the context length.
+    """
+    columns = []
+    for length in lengths:
+        if length == ENUMERATED:
+            gram = enumerated_gram(data.tasks, data.discount)
+        else:
+            gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
+        columns.append(data.error(estimates(weights, gram, depth, scaled)))
+    by_length = np.stack(columns, axis=1)
+    return Errors(by_length.mean(axis=-1), np.median(by_length, axis=-1))

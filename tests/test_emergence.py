@@ -1,0 +1,187 @@
+"""What pretrained weights consist of, what their parts do, and the study's tables and claims."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from test_engines import larger_weights
+from tolerances import ROUNDING
+
+import ictd
+from ictd.ablation import VARIANTS, errors
+from ictd.decomposition import (
+    decomposition_measures,
+    preconditioner,
+    relabelled,
+    residuals,
+    seen,
+    structured,
+    theta_part,
+    unseen_direction,
+)
+from ictd.emergence import check_emergence
+from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.grid import Cell
+from ictd.steps.ablation_tables import correlations
+from ictd.validation import ENUMERATED, batch_td_msve, tune_step_size, validation_set
+
+
+def some_weights(states, runs=3):
+    parts = [larger_weights(states, seed) for seed in range(runs)]
+    return ictd.Weights(np.stack([part.u for part in parts]), np.stack([part.A for part in parts]))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    ("env", "states", "length", "depth"), [("boyan", 5, 17, 4), ("loop", 2, 1, 1), ("loop", 7, 60, 6)]
+)
+def test_gram_estimates_are_those_of_whole_prompts(env, states, length, depth, scaled):
+    data = validation_set(0, states, 4, length, 0.9, env)
+    weights, reward = some_weights(states), data.tasks.reward
+    cases = (
+        (enumerated_gram(data.tasks, 0.9), ictd.enumerated_context(data.tasks.transition, reward, 0.9)),
+        (sampled_gram(data.context(length), reward, 0.9), ictd.sampled_context(data.paths, reward, 0.9)),
+    )
+    for gram, context in cases:
+        found = estimates(weights, gram, depth, scaled)
+        prompts = torch.from_numpy(ictd.joint_prompt(context))
+        for run in range(3):
+            model = ictd.LinearTransformer(weights[run], depth, scaled)
+            expected = model(prompts, queries=states).detach().numpy()
+            np.testing.assert_allclose(found[run], expected, atol=ROUNDING * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("env", "states", "discount"), [("boyan", 5, 0.9), ("loop", 4, 0.5), ("boyan", 3, 0.99)])
+def test_what_no_prompt_sees_changes_no_output(env, states, discount):
+    data = validation_set(1, states, 5, 12, discount, env)
+    weights = some_weights(states)
+    rng, a = np.random.default_rng(0), unseen_direction(states, discount)
+    added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
+    other = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
+    for gram in (
+        enumerated_gram(data.tasks, discount), sampled_gram(data.context(12), data.tasks.reward, discount)
+    ):  # fmt: skip
+        found = estimates(weights, gram, 5)
+        for same in (added, seen(weights, discount), seen(added, discount)):
+            np.testing.assert_allclose(estimates(same, gram, 5), found, atol=1e-10 * np.abs(found).max())
+        assert np.abs(estimates(other, gram, 5) - found).max() > 0.01 * np.abs(found).max()
+    np.testing.assert_allclose(seen(added, discount).A, seen(weights, discount).A, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize(("env", "states"), [("boyan", 3), ("boyan", 5), ("loop", 3), ("loop", 5)])
+def test_there_are_no_other_directions_that_no_prompt_sees(env, states):
+    tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
+    basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
+    rows = []
+    for X in ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)[:, :-1]:
+        XA = X.T @ basis
+        rows.append(
+            np.concatenate([(XA @ X).reshape(len(basis), -1), XA[:, :, :states].reshape(len(basis), -1)], axis=1)
+        )
+    sizes = np.linalg.svd(np.concatenate(rows, axis=1), compute_uv=False)
+    assert (sizes < 1e-10 * sizes[0]).sum() == 2 * states
+
+
+def test_decomposition_of_known_weights():
+    theta, zero = ictd.theta_td(4), np.zeros(8)
+    found = decomposition_measures(ictd.Weights(zero, 0.8 * theta.A), 0.9)
+    expected = {"alpha": 0.2, "theta": 1, "preconditioner": 0, "outside": 0, "u": 0}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=ROUNDING), name
+    rng = np.random.default_rng(0)
+    K = rng.normal(size=(8, 4))
+    found = decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)
+    assert found["outside"] == pytest.approx(0, abs=ROUNDING) and 0.3 < found["preconditioner"] < 1
+    np.testing.assert_allclose(preconditioner(structured(K)), K)
+    same = np.concatenate([K, K], axis=1)
+    assert decomposition_measures(ictd.Weights(zero, same), 0.9)["outside"] == pytest.approx(1)
+    unseen = unseen_direction(4, 0.9)[:, None] * rng.normal(size=8)
+    found = decomposition_measures(ictd.Weights(np.array([3.0, *zero[1:]]), unseen + 1e-9 * theta.A), 0.9)
+    assert found["unseen"] == pytest.approx(1) and found["theta"] == pytest.approx(1) and found["u"] > 0.9
+    weights = some_weights(4)
+    left = residuals(weights, 0.9)
+    assert np.abs((left * theta_part(weights.A, 0.9)[1]).sum(axis=(1, 2))).max() < 1e-10
+    order = np.array([2, 0, 3, 1])
+    np.testing.assert_array_equal(relabelled(theta.A, order), theta.A)
+    assert relabelled(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
+
+
+def test_variants_leave_what_they_name():
+    weights = some_weights(3)
+    of = {name: variant(weights, 0.9) for name, variant in VARIANTS.items()}
+    assert (of["no_A21"].A[:, 3:, :3] == 0).all() and (of["no_A21"].A[:, :, 3:] == weights.A[:, :, 3:]).all()
+    assert (of["no_A12"].A[:, :3, 3:] == 0).all() and (of["no_u"].u == 0).all()
+    np.testing.assert_allclose(of["structure"].A[:, :, :3], -of["structure"].A[:, :, 3:])
+    assert (of["G"].A[:, 3:] == 0).all()
+    data = validation_set(0, 3, 30, 10, 0.9, "boyan")
+    found = {name: errors(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
+    np.testing.assert_allclose(found["seen"].mean, found["whole"].mean, rtol=1e-8)
+    estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
+    np.testing.assert_allclose(found["whole"].mean[:, 1], data.error(estimate).mean(axis=1))
+    np.testing.assert_allclose(found["whole"].median[:, 1], np.median(data.error(estimate), axis=1))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
+    data, sizes = validation_set(0, 3, 30, 10, 0.9, "boyan"), np.array([0.25, 0.5, 1.0])
+    steps = sizes * (3 if scaled else 1)
+    theta = ictd.Weights(np.zeros((3, 6)), steps[:, None, None] * ictd.theta_td(3).A)
+    by_td = batch_td_msve(data, 40, [data.context(ENUMERATED)], steps, scaled)[0]
+    np.testing.assert_allclose(by_td.mean(axis=1), errors(theta, data, [ENUMERATED], 40, scaled).mean[:, 0], rtol=1e-9)
+    value = np.zeros((30, 3))
+    for _ in range(40):
+        value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
+    np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
+    assert tune_step_size(data, 40, [ENUMERATED], steps, scaled).argmin() == 2
+
+
+def test_correlations_tell_shared_patterns_from_chance():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(10, 10))
+    draw = lambda scale: {seed: shared + scale * rng.normal(size=(10, 10)) for seed in range(5)}  # noqa: E731
+    alike = {
+        Cell("td", "boyan", 5, 3): draw(0.1),
+        Cell("mc", "boyan", 5, 3): draw(0.1),
+        Cell("td", "boyan", 5, 9): draw(0.1),
+    }
+    rows = pd.DataFrame(correlations(alike))
+    assert set(rows["kind"]) == {"algos", "algos, seeds", "seeds", "depths, 9"} and len(rows) == 30
+    assert (rows["cosine"] > rows["null"] + 0.1).all() and (rows["cosine"] > 0.9).all()
+    shared = 0 * shared
+    rows = pd.DataFrame(correlations({cell: draw(1.0) for cell in alike}))
+    assert (rows["cosine"] > rows["null"]).mean() < 0.2
+
+
+def test_claims_follow_the_tables():
+    cell = {"algo": "td", "env": "boyan", "states": 3, "depth": 4}
+    seeds = np.arange(6)
+    measures = pd.DataFrame({**cell, "seed": seeds, "outside": 0.1 + 0.01 * seeds, "alpha": 0.2})
+    msve = {"whole": (1.0, 10.0), "theta": (5.0, 2.0), "structure": (3.0, 4.0), "no_u": (1.01, 10.0)}
+    removed = pd.DataFrame(
+        [
+            {**cell, "variant": name, "context_length": length, "seed": seed, "mean": value * (1 + 0.1 * seed)}
+            for name, pair in msve.items() for length, value in zip((0, 5), pair, strict=True) for seed in seeds
+        ]
+    )  # fmt: skip
+    alike = pd.DataFrame({"kind": "algos", **cell, "seed": seeds, "cosine": 0.9, "null": 0.2})
+    course = pd.DataFrame(
+        [{"algo": "td", "env": "boyan", "seed": s, "tasks_seen": t} for s in seeds for t in (1, 10, 100)]
+    )
+    course = course.assign(alpha=course["tasks_seen"] * 0.01, cosine=1 - course["tasks_seen"] / 200)
+    course = course.assign(outside=1 / course["tasks_seen"], msve_0=2 / course["tasks_seen"])
+    tables = {"measures": measures, "ablations": removed, "correlations": alike, "course": course}
+
+    def failing(**changed):
+        return {claim.id.split("/")[0] for claim in check_emergence({**tables, **changed}) if claim.verdict == "fails"}
+
+    assert failing() == set() and len(check_emergence(tables)) == 12
+    assert failing(measures=measures.assign(outside=0.6, alpha=1.2)) == {"structure", "step_size"}
+    same = removed.assign(mean=1.0 + 0.1 * removed["seed"])
+    assert failing(ablations=same) == {"noise_works", "outside_works", "noise_harms", "outside_harms"}
+    worse = removed.assign(mean=removed["mean"].mask(removed["variant"] == "no_u", 2.0))
+    assert failing(ablations=worse) == {"u_is_idle"}
+    assert failing(correlations=alike.assign(cosine=0.1)) == {"residuals (algos)"}
+    back = course.assign(
+        alpha=1 / course["tasks_seen"], cosine=course["cosine"][::-1].to_numpy(), outside=0.5, msve_0=1.0
+    )
+    assert failing(course=back) >= {"alpha_grows", "structure_sharpens", "enumerated_improves"}
