@@ -61,15 +61,20 @@ def check_claims(tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) ->
     tables : the result tables msve, baselines, weights, mean_weights, agreement and truncation
     main : env, states and depth of the main setting
     """
-    claims = [
-        *_evaluation_claims(tables["msve"], tables["baselines"], main),
-        *_weight_claims(tables["weights"], tables["mean_weights"], main),
-        *_agreement_claims(tables["agreement"], main),
-    ]
+    claims = check_cells(tables, main)
     claims += _robustness_claims(claims)
     claims += _truncation_claims(tables["truncation"])
     claims += _batch_td_claims(tables["baselines"])
     return claims
+
+
+def check_cells(tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
+    """Of these the claims on single cells, and on their two algorithms together."""
+    return [
+        *_evaluation_claims(tables["msve"], tables["baselines"], main),
+        *_weight_claims(tables["weights"], tables["mean_weights"], main),
+        *_agreement_claims(tables["agreement"], main),
+    ]
 
 
 def section_of(env: str, states: int, depth: int, main: tuple[str, int, int]) -> str:

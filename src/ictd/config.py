@@ -8,6 +8,11 @@ import numpy as np
 
 from ictd.environments import ENVIRONMENTS, sample_tasks
 
+# What the schema's patterns ask of a key.
+PATTERNS = {
+    "results": "a folder whose path has letters, digits and _ . / -",
+    "anatomy.readings.name": "letters, digits and _",
+}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 KINDS = {
     "array": "a list, such as [a, b]",
@@ -65,10 +70,14 @@ def check_config(config: dict, schema: dict) -> None:
     lengths = config["evaluation"]["context_lengths"]
     if lengths != sorted(lengths):
         raise ValueError(f"Config: evaluation.context_lengths is {lengths}; give the lengths in ascending order.")
-    sizes = config["evaluation"]["step_sizes"]
-    smallest, largest = sizes["smallest"], sizes["largest"]
-    if smallest > largest:
-        raise ValueError(f"Config: evaluation.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
+    for key in ("evaluation", "anatomy"):
+        smallest, largest = (config[key]["step_sizes"][name] for name in ("smallest", "largest"))
+        if smallest > largest:
+            raise ValueError(f"Config: {key}.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
+    names = [reading["name"] for reading in config["anatomy"]["readings"]]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"Config: anatomy.readings has {twice[0]!r} twice; give each a name of its own.")
 
 
 def _numbers(value, name: str = ""):
@@ -105,7 +114,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
         "uniqueItems": "give each value once",
-        "pattern": "give a folder whose path has letters, digits and _ . / - only",
+        "pattern": f"give {PATTERNS[key]} only",
     }
     shown = "empty" if found is None else repr(found)
     return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"

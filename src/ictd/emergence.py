@@ -31,13 +31,15 @@ def check_emergence(tables: dict[str, pd.DataFrame]) -> list[Claim]:
 
     Parameters
     ----------
-    tables : measures, ablations, correlations, course and phase
+    tables : measures, ablations, correlations, course, phase and readings
     """
     return [
         *_decomposition_claims(tables["measures"]),
         *_ablation_claims(tables["ablations"]),
         *_correlation_claims(tables["correlations"]),
         *_course_claims(tables["course"]),
+        *_phase_claims(tables["phase"]),
+        *_reading_claims(tables["readings"]),
     ]
 
 
@@ -141,3 +143,31 @@ def _course_claims(course: pd.DataFrame) -> Iterator[Claim]:
                 side, value = (LOW, low) if relation == ">" else (HIGH, high)
                 statistic = f"{side}{words} at {last:,} tasks to that at {first:,}"
                 yield _claim(name, setting, statement, statistic, value, relation, 0.0)
+
+
+def _phase_claims(phase: pd.DataFrame) -> Iterator[Claim]:
+    for (algo, states), rows in phase.groupby(["algo", "states"], sort=False):
+        deepest = rows[rows["depth"] == rows["depth"].max()]
+        yield _claim(
+            "finite", (algo, states), "Pretraining runs into no numerical instability, whatever the depth.",
+            "number of trials that diverged", (rows["diverged_at"] > 0).sum(), "<", 1,
+        )  # fmt: skip
+        if len(deepest) > 1:
+            yield _claim(
+                "structure_everywhere", (algo, states), "A is close to $[G; H] [-I, I]$ in deep Transformers too.",
+                HIGH + f"the share of what is outside, with {rows['depth'].max()} layers",
+                bootstrap_interval(deepest["outside"].to_numpy())[1], "<", HALF,
+            )  # fmt: skip
+
+
+def _reading_claims(readings: pd.DataFrame) -> Iterator[Claim]:
+    """The first reading is the one that others are compared with."""
+    verdicts = readings.pivot(index=["claim", "algo"], columns="reading", values="verdict")
+    first, *others = readings["reading"].unique()
+    held = verdicts[first] == "holds"
+    for name in others:
+        yield _claim(
+            "reading", [name], "What the paper claims of the main setting, and holds under our readings, holds under"
+            " this one.", "number of claims that hold under ours and fail under it",
+            (held & (verdicts[name] == "fails")).sum(), "<", 1,
+        )  # fmt: skip

@@ -5,6 +5,15 @@ import torch
 from ictd.weights import Weights
 
 
+def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
+    """A layer, Z + P Z M (Z' Q Z), whose M keeps all columns but the first ``length`` out of the context.
+
+    P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
+    """
+    context = Z[..., :length]
+    return Z + (P @ (context @ context.mT) @ Q) @ Z
+
+
 class LinearTransformer(torch.nn.Module):
     """TF_L with parameters in Theta^looped.
 
@@ -70,10 +79,7 @@ class LinearTransformer(torch.nn.Module):
             raise ValueError(
                 f"prompt has shape {tuple(Z.shape)}; give (..., {rows}, m + {queries or 1}) with m above 0."
             )
-        P, Q = self.P(), self.Q()
-        scale = 1 / length if self.scaled else 1.0
+        P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
         for _ in range(self.depth):
-            # P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
-            context = Z[..., :length]
-            Z = Z + (scale * P @ (context @ context.mT) @ Q) @ Z
+            Z = linear_attention(Z, P, Q, length)
         return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]

@@ -1,6 +1,12 @@
 # A study beyond the paper: what emerges. `snakemake anatomy` runs it.
 ANATOMY = RESULTS / "anatomy"
 STUDY = config["anatomy"]
+READING = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64"}
+READING |= {name: config["readings"][name] for name in ("attention_scale", "initial_gain")}
+READING |= {"learning_rate": config["learning_rate"]}
+READINGS = {
+    one["name"]: READING | {key: one[key] for key in one if key != "name"} for one in STUDY["readings"]
+}
 MAIN = {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
 COURSES = [f"{algo}-{env}" for algo in config["algos"] for env in config["envs"]]
 PRETRAINING_OPTIONS = [
@@ -169,6 +175,65 @@ rule phase:
         " --output {output} > {log} 2>&1"
 
 
+rule reading:
+    input:
+        tasks=[RESULTS / f"tasks/{MAIN['env']}-{MAIN['states']}/{seeds}.npz" for seeds in GROUPS],
+        unrolls=[RESULTS / f"unrolls/{MAIN['env']}-{MAIN['states']}/{seeds}.npz" for seeds in GROUPS],
+        kernels=[kernels("sampling"), kernels("fused")],
+    output:
+        ANATOMY / "readings/{reading}.npz",
+    log:
+        LOGS / "reading/{reading}.log",
+    benchmark:
+        BENCHMARKS / "reading/{reading}.tsv"
+    conda:
+        "../../envs/studies.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        *code("reading"),
+        options=lambda wildcards: options(
+            "algos",
+            "discount",
+            "readings.evaluation_env",
+            "evaluation.context_lengths",
+            **MAIN,
+            reading=READINGS[wildcards.reading],
+            test_tasks=config["evaluation"]["tasks"],
+            env_options=UNSEEN_OPTIONS,
+        ),
+    shell:
+        "python -m ictd.steps.reading {params.options} --tasks {input.tasks} --unrolls {input.unrolls}"
+        " --output {output} > {log} 2>&1"
+
+
+rule reading_tables:
+    input:
+        runs=[ANATOMY / f"readings/{reading}.npz" for reading in READINGS],
+        baselines=RESULTS / "metrics/baselines.csv",
+    output:
+        [ANATOMY / "readings.csv", ANATOMY / "reading_runs.csv"],
+    log:
+        LOGS / "reading_tables.log",
+    benchmark:
+        BENCHMARKS / "reading_tables.tsv"
+    conda:
+        "../../envs/studies.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        *code("reading_tables"),
+        options=options("discount", **MAIN),
+        folder=ANATOMY,
+    shell:
+        "python -m ictd.steps.reading_tables --runs {input.runs} --baselines {input.baselines}"
+        " {params.options} --output {params.folder} > {log} 2>&1"
+
+
 rule join_courses:
     input:
         expand(ANATOMY / "course/{course}.csv", course=COURSES),
@@ -205,7 +270,7 @@ use rule join_courses as join_phases with:
         BENCHMARKS / "join_phases.tsv"
 
 
-ANATOMY_TABLES = [ANATOMY / f"{name}.csv" for name in (*ABLATION_TABLES, "course", "phase")]
+ANATOMY_TABLES = [ANATOMY / f"{name}.csv" for name in (*ABLATION_TABLES, "course", "phase", "readings")]
 
 
 rule emergence_claims:
@@ -258,7 +323,7 @@ rule emergence_figures:
         " {params.options} --output {params.folder} > {log} 2>&1"
 
 
-ANATOMY_PAGES = "emergence measures correlations".split()
+ANATOMY_PAGES = "emergence measures correlations other_readings reading_runs".split()
 
 
 rule emergence_pages:
@@ -266,6 +331,8 @@ rule emergence_pages:
         claims=ANATOMY / "claims.json",
         measures=ANATOMY / "measures.csv",
         correlations=ANATOMY / "correlations.csv",
+        readings=ANATOMY / "readings.csv",
+        reading_runs=ANATOMY / "reading_runs.csv",
     output:
         expand(ANATOMY / "tables/{name}.html", name=ANATOMY_PAGES),
     log:
@@ -283,7 +350,8 @@ rule emergence_pages:
         folder=ANATOMY / "tables",
     shell:
         "python -m ictd.steps.emergence_pages --claims {input.claims} --measures {input.measures}"
-        " --correlations {input.correlations} --output {params.folder} > {log} 2>&1"
+        " --correlations {input.correlations} --readings {input.readings}"
+        " --reading-runs {input.reading_runs} --output {params.folder} > {log} 2>&1"
 
 
 STUDY_NOTEBOOK = ROOT / "report/emergence.ipynb"
@@ -292,7 +360,7 @@ STUDY_CAPTIONS = [
 ]
 
 
-use rule notebook as emergence_notebook with:
+rule emergence_notebook:
     input:
         rules.emergence_pages.output,
         rules.emergence_figures.output,
@@ -304,10 +372,19 @@ use rule notebook as emergence_notebook with:
         LOGS / "emergence_notebook.log",
     benchmark:
         BENCHMARKS / "emergence_notebook.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
     params:
         *code("notebook"),
         *map(text_digest, [STUDY_NOTEBOOK, *STUDY_CAPTIONS]),
         options=options(parameters={"results": str(ANATOMY), "captions": str(ROOT / "report/captions")}),
+    shell:
+        "python -m ictd.steps.notebook --notebook {input.notebook} {params.options} --output {output}"
+        " > {log} 2>&1"
 
 
 use rule page as emergence_page with:

@@ -55,6 +55,7 @@ wildcard_constraints:
     states=r"\d+",
     depth=r"\d+",
     seed=r"\d+",
+    reading=r"\w+",
     seeds=r"\d+-\d+",
 
 

@@ -10,7 +10,7 @@ from ictd.storage import save_json
 
 
 def main(tables: list[Path], output: Path) -> None:
-    """Write the claims from the tables measures, ablations, correlations, course and phase."""
+    """Write the claims from the tables that ``check_emergence`` names."""
     save_json(output, as_records(check_emergence({path.stem: load_table(path) for path in tables})))
 
 

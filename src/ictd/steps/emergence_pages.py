@@ -12,13 +12,37 @@ from ictd.storage import load_json, replacing
 from ictd.summaries import claims_overview
 
 
-def main(claims: Path, measures: Path, correlations: Path, output: Path) -> None:
-    """Write the pages emergence, measures and correlations into the folder ``output``."""
+def main(claims: Path, measures: Path, correlations: Path, readings: Path, reading_runs: Path, output: Path) -> None:
+    """Write the pages emergence, measures, correlations, other_readings and reading_runs into the folder ``output``."""
     of_cells = load_table(measures).groupby(CELL, sort=False).mean().drop(columns="seed").reset_index()
     pairs = load_table(correlations).groupby(["kind", *CELL], sort=False)[["cosine", "null"]].mean().reset_index()
-    frames = {"emergence": claims_overview(load_json(claims)), "measures": of_cells, "correlations": pairs}
+    frames = {
+        "emergence": claims_overview(load_json(claims)), "measures": of_cells, "correlations": pairs,
+        "other_readings": verdicts_by_reading(load_table(readings)), "reading_runs": medians(load_table(reading_runs)),
+    }  # fmt: skip
     for name, frame in frames.items():
         write(output / f"{name}.html", name, frame)
+
+
+def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
+    """A row a reading and a column a kind of claim: "holds", or the algorithms for which it fails."""
+    failing = readings[readings["verdict"] == "fails"].groupby(["reading", "claim"])["algo"].agg(", ".join)
+    names, claims = readings["reading"].unique(), readings["claim"].unique()
+    columns = {
+        claim: ["fails: " + failing[name, claim].upper() if (name, claim) in failing else "holds" for name in names]
+        for claim in claims
+    }
+    return pd.DataFrame({"reading": [name.replace("_", " ") for name in names], **columns})
+
+
+def medians(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a reading and algorithm: trials that diverged, and medians over the others."""
+    grouped = runs.groupby(["reading", "algo"], sort=False)
+    lengths = [name for name in runs if name.startswith("msve_")]
+    shown = ["alpha", "theta", "outside", "beyond", lengths[0], lengths[1], lengths[-1]]
+    table = grouped[shown].median().reset_index()
+    table.insert(2, "diverged", grouped["diverged_at"].agg(lambda at: f"{(at > 0).sum()} of {len(at)}").to_numpy())
+    return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())
 
 
 def write(path: Path, title: str, frame: pd.DataFrame) -> None:

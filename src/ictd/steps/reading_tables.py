@@ -1,0 +1,62 @@
+"""Decide the paper's claims on the main setting under each reading."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.batched import theta_masks
+from ictd.claims import check_cells
+from ictd.decomposition import decomposition_measures
+from ictd.frames import load_table, save_table
+from ictd.grid import Cell
+from ictd.steps import run
+from ictd.storage import load_named
+from ictd.tables import agreement_table, mean_weights_table, msve_table, weights_table
+from ictd.weights import Weights
+
+OF_RUNS = ("u", "A", "P", "Q", "diverged_at", "msve", "enumerated_msve")
+SHARES = ("alpha", "theta", "preconditioner", "outside")
+
+
+def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, discount: float, output: Path) -> None:
+    """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV into ``output``."""
+    beside, verdicts, measures = load_table(baselines), [], []
+    for path in runs:
+        arrays = load_named(path, "algos", "seeds", "context_lengths", *OF_RUNS)
+        shared = {name: arrays[name] for name in ("seeds", "context_lengths")}
+        of = {
+            Cell(str(algo), env, states, depth): {**shared, **{name: arrays[name][i] for name in OF_RUNS}}
+            for i, algo in enumerate(arrays["algos"])
+        }
+        tables = {
+            "msve": msve_table(of), "baselines": beside, "weights": weights_table(of, of),
+            "mean_weights": mean_weights_table(of), "agreement": agreement_table(of),
+        }  # fmt: skip
+        for claim in check_cells(tables, (env, states, depth)):
+            name, _, setting = claim.id.partition("/")
+            algo = next((algo for algo in arrays["algos"] if setting.startswith(f"{algo}-")), "both")
+            judged = {"value": claim.value, "relation": claim.relation, "threshold": claim.threshold}
+            verdicts.append({"reading": path.stem, "claim": name, "algo": algo, **judged, "verdict": claim.verdict})
+        for cell, result in of.items():
+            measures.append(pd.DataFrame({"reading": path.stem, "algo": cell.algo, **run_measures(result, discount)}))
+    save_table(output / "readings.csv", pd.DataFrame(verdicts))
+    save_table(output / "reading_runs.csv", pd.concat(measures, ignore_index=True))
+
+
+def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np.ndarray]:
+    """Of each run: shares of the parts of A, the share of what is beyond Theta in P and Q, and MSVE."""
+    weights = Weights(result["u"], result["A"])
+    shares = decomposition_measures(weights, discount)
+    beyond = 1 - theta_masks(weights.states)
+    beyond[0, -1, -1] = 0
+    PQ = np.stack([result["P"], result["Q"]], axis=-3) ** 2
+    columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"]} | {name: shares[name] for name in SHARES}
+    columns["beyond"] = (PQ * beyond).sum(axis=(1, 2, 3, 4)) / PQ.sum(axis=(1, 2, 3, 4))
+    columns["msve_0"] = result["enumerated_msve"].mean(axis=-1)
+    by_length = zip(result["context_lengths"], result["msve"].mean(axis=-1).T, strict=True)
+    return columns | {f"msve_{length}": errors for length, errors in by_length}
+
+
+if __name__ == "__main__":
+    run(main)
