@@ -1,5 +1,6 @@
-"""A finished smoke run of the whole workflow, shared by the tests that look at its results."""
+"""Finished smoke runs of the whole workflow, shared by the tests that look at their results."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,5 +35,26 @@ def smoke(tmp_path_factory) -> Path:
     """Folder of a finished smoke run on two cores."""
     folder = copy_project(tmp_path_factory.mktemp("smoke"))
     done = snakemake(folder, "--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def under_conda(tmp_path_factory) -> Path:
+    """Folder of a smoke run with the studies under ``--sdm conda``, with environments made from exactly their pins.
+
+    conda is a stand-in, and cells and seeds are fewer than in ``smoke``: results do not depend on that either.
+    """
+    folder = copy_project(tmp_path_factory.mktemp("conda") / "project")
+    prefix = folder.parent / "prefix"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
+    (prefix / "bin/conda").chmod(0o755)
+    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
+    few = ["seeds=2", "states=[4]", "depths=[6]"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STAND_IN_PREFIX", str(prefix))
+        patch.setenv("PATH", f"{prefix}/bin:{os.environ['PATH']}")
+        done = snakemake(folder, "all", "anatomy", "--cores", "2", "--sdm", "conda", "--config", *few)
     assert done.returncode == 0, done.stderr
     return folder

@@ -39,6 +39,7 @@ MODULES = {
     "__init__": EVERY | {"kernels"},
     "ablation": set(),
     "autograd": PRETRAINING,
+    "batched": set(),
     "claims": {"claims", "summaries"},
     "config": set(),
     "decomposition": set(),
@@ -57,13 +58,23 @@ MODULES = {
     "frames": {"metrics", "claims", "summaries", "compute", "theory_tables", "theory_figures"},
     "fused": PRETRAINING | {"theory_agreement", "kernels"},
     "gram": set(),
-    "grid": {"metrics", *PRETRAINING, *FIGURES, "theory_tables", "theory_figures"},
+    "grid": {
+        "metrics",
+        "claims",
+        "summaries",
+        "compute",
+        *PRETRAINING,
+        *FIGURES,
+        "theory_tables",
+        "theory_figures",
+    },  # fmt: skip
     "html": {"summaries", "compute", "page"},
     "measures": {"metrics", "figure_learning", "theory_pretrained"},
     "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED, "kernels"},
     "pretraining": PRETRAINING,
     "prompts": {*PRETRAINING, "evaluate", "baselines", *SAMPLED},
     "provenance": set(),
+    "readings": set(),
     "runs": PRETRAINING,
     "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "theory_agreement", "kernels"},
     "statistics": {"claims", "summaries", *CURVES, "figure_learning"},
@@ -92,6 +103,8 @@ MODULES = {
     "steps/plot_theory": {"theory_figures"},
     "steps/plot_weights": MAPS,
     "steps/pretrain": {"pretrain"},
+    "steps/reading": set(),
+    "steps/reading_tables": set(),
     "steps/reference": set(),
     "steps/summaries": {"summaries"},
     "steps/tasks": {"tasks"},
@@ -169,6 +182,7 @@ KEYS = {
     "anatomy.step_sizes": ({"smallest": 0.4}, set()),
     "anatomy.course": ({"seeds": 3}, set()),
     "anatomy.phase": ({"seeds": 3}, set()),
+    "anatomy.readings": ([{"name": "as_is"}], set()),
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
@@ -271,6 +285,13 @@ def steps_of_rules() -> dict[str, str]:
             if step := re.search(r"\*code\(\"(\w+)\"\)", body):
                 found[name] = step[1]
     return found
+
+
+def test_each_rule_has_the_digests_of_the_step_that_it_calls():
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", path.read_text(), re.DOTALL | re.MULTILINE):
+            called = re.findall(r"python -m ictd\.steps\.(\w+)", body)
+            assert called in ([], re.findall(r'\*code\("(\w+)"\)', body)) or name == "kernels", name
 
 
 def test_each_module_is_in_the_params_of_the_rules_that_import_it():

@@ -35,7 +35,7 @@ def check_emergence(tables: dict[str, pd.DataFrame]) -> list[Claim]:
     """
     return [
         *_decomposition_claims(tables["measures"]),
-        *_ablation_claims(tables["ablations"]),
+        *_ablation_claims(tables["ablations"], tables["yardsticks"]),
         *_correlation_claims(tables["correlations"]),
         *_course_claims(tables["course"]),
         *_phase_claims(tables["phase"]),
@@ -62,7 +62,7 @@ def _decomposition_claims(measures: pd.DataFrame) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-def _ablation_claims(ablations: pd.DataFrame) -> Iterator[Claim]:
+def _ablation_claims(ablations: pd.DataFrame, yardsticks: pd.DataFrame) -> Iterator[Claim]:
     shortest = ablations.loc[ablations["context_length"] != ENUMERATED, "context_length"].min()
     short = f"On sampled contexts of {shortest} steps"
     cases = (
@@ -90,25 +90,32 @@ def _ablation_claims(ablations: pd.DataFrame) -> Iterator[Claim]:
             low, high = bootstrap_interval(ratio)
             side, value = (LOW, low) if relation == ">" else (HIGH, high)
             threshold = np.log10(1.1) if name == "u_is_idle" else 0.0
+            statistic = side + "the log10 ratio of its MSVE to that of the whole"
+            yield _claim(name, cell, statement, statistic, value, relation, threshold)
+        best = yardsticks[(yardsticks[CELL] == list(cell)).all(axis=1)].set_index("context_length")["best_mean"]
+        for length in (ENUMERATED, shortest):
+            place = "On enumerated prompts" if length == ENUMERATED else short
+            ratio = np.log10(table.loc[("whole", length)] / best[length]).to_numpy()
             yield _claim(
-                name,
-                cell,
-                statement,
-                side + "the log10 ratio of its MSVE to that of the whole",
-                value,
-                relation,
-                threshold,
-            )
+                "beats_theta" if length == ENUMERATED else "beats_theta_sampled", cell,
+                f"{place} MSVE is lower than that of theta^TD with its best step size.",
+                HIGH + "the log10 ratio of these", bootstrap_interval(ratio)[1], "<", 0.0,
+            )  # fmt: skip
 
 
 def _correlation_claims(correlations: pd.DataFrame) -> Iterator[Claim]:
     for (kind, *cell), rows in correlations.groupby(["kind", *CELL], sort=False):
         words = KINDS.get(kind, f"one seed at {kind.rpartition(' ')[2]} layers and at this depth")
-        if len(rows) > 1:
+        if len(rows) < 2:
+            continue
+        for name, null, end, over in (
+            ("residuals", "null_entries", "not noise", "entries"),
+            ("residuals by state", "null_states", "in what tells states apart too", "states"),
+        ):
             yield _claim(
-                f"residuals ({kind})", cell, f"What is left without theta^TD is alike for {words}, not noise.",
-                LOW + "its cosine less the 97.5% quantile over random orders of the states",
-                bootstrap_interval((rows["cosine"] - rows["null"]).to_numpy())[0], ">", 0.0,
+                f"{name} ({kind})", cell, f"What is left without theta^TD is alike for {words}, {end}.",
+                LOW + f"its cosine less the 97.5% quantile over random orders of the {over}",
+                bootstrap_interval((rows["cosine"] - rows[null]).to_numpy())[0], ">", 0.0,
             )  # fmt: skip
 
 

@@ -57,8 +57,8 @@ ABLATION_TABLES = "measures ablations yardsticks correlations".split()
 
 rule ablation_tables:
     input:
-        ablations=expand(ANATOMY / "ablations/{cell}.npz", cell=sorted(CELLS)),
-        weights=expand(RESULTS / "weights/{cell}.npz", cell=sorted(CELLS)),
+        ablations=expand(ANATOMY / "ablations/{cell}.npz", cell=CELLS),
+        weights=expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
     output:
         expand(ANATOMY / "{table}.csv", table=ABLATION_TABLES),
     log:

@@ -91,7 +91,9 @@ def course(table: pd.DataFrame) -> Figure:
             look = {"color": COLOURS[algo], "ls": "-" if env == table["env"].iloc[0] else "--"}
             axes.plot(middle.index, middle, label=f"{NAMES[algo]}, {environment_name(env)}", lw=1.2, **look)
             axes.fill_between(middle.index, low, high, color=COLOURS[algo], alpha=0.12, lw=0)
-        axes.set(xscale="log", title=title, yscale="linear" if name in ("cosine",) else "log")
+        axes.set(xscale="log", title=title, yscale="linear" if name == "cosine" else "log")
+        if name == "alpha":
+            axes.set_ylim(bottom=1e-3)  # It starts around zero.
     for axes in grid[1]:
         axes.set_xlabel("tasks seen")
     figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)

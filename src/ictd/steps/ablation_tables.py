@@ -16,7 +16,7 @@ from ictd.weights import Weights
 MEASURES = (
     "unseen", "alpha", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
 )  # fmt: skip
-# Orders of the states that the null distribution is made of.
+# Random orders that a null distribution is made of.
 ORDERS = 200
 
 
@@ -54,7 +54,8 @@ def main(ablations: list[Path], weights: list[Path], discount: float, output: Pa
 def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
     """Cosines of residuals, a row a pair: TD and MC, of one seed and of two, and of one algorithm two seeds or depths.
 
-    ``null`` is the 97.5% quantile of the same cosine over random orders of one side's states.
+    ``null_entries`` is the 97.5% quantile of the same cosine over random orders of one side's entries: what noise would
+    give.  ``null_states`` is that over random orders of its states: what a pattern would give that is the same for all.
     """
     rows = []
     for cell, runs in of_cell.items():
@@ -66,14 +67,20 @@ def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
         pairs += [("seeds", runs, following)] if len(seeds) > 1 else []
         pairs += [(f"depths, {other.depth}", of_cell[other], {seed: seed for seed in seeds}) for other in deeper]
         rng = np.random.default_rng(0)
-        orders = [rng.permutation(cell.states) for _ in range(ORDERS)]
+        states = [rng.permutation(cell.states) for _ in range(ORDERS)]
+        entries = [rng.permutation(4 * cell.states**2) for _ in range(ORDERS)]
         for kind, others, partner in pairs:
             for seed in seeds:
                 if partner[seed] in others:
                     other = others[partner[seed]]
-                    null = [cosine(runs[seed], relabelled(other, order)) for order in orders]
-                    numbers = {"cosine": float(cosine(runs[seed], other)), "null": float(np.quantile(null, 0.975))}
-                    rows.append({"kind": kind, **cell._asdict(), "seed": seed, **numbers})
+                    nulls = {
+                        "null_entries": [other.ravel()[order].reshape(other.shape) for order in entries],
+                        "null_states": [relabelled(other, order) for order in states],
+                    }
+                    row = {"kind": kind, **cell._asdict(), "seed": seed, "cosine": cosine(runs[seed], other)}
+                    for name, drawn in nulls.items():
+                        row[name] = np.quantile(cosine(runs[seed], np.array(drawn)), 0.975)
+                    rows.append(row)
     return rows
 
 

@@ -15,7 +15,12 @@ from ictd.summaries import claims_overview
 def main(claims: Path, measures: Path, correlations: Path, readings: Path, reading_runs: Path, output: Path) -> None:
     """Write the pages emergence, measures, correlations, other_readings and reading_runs into the folder ``output``."""
     of_cells = load_table(measures).groupby(CELL, sort=False).mean().drop(columns="seed").reset_index()
-    pairs = load_table(correlations).groupby(["kind", *CELL], sort=False)[["cosine", "null"]].mean().reset_index()
+    pairs = (
+        load_table(correlations)
+        .groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
+        .mean()
+        .reset_index()
+    )
     frames = {
         "emergence": claims_overview(load_json(claims)), "measures": of_cells, "correlations": pairs,
         "other_readings": verdicts_by_reading(load_table(readings)), "reading_runs": medians(load_table(reading_runs)),
