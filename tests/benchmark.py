@@ -1,12 +1,15 @@
-"""Speed of the two engines and of Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
+"""Speed of the engines and of Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
 
 import time
 
+import numpy as np
 import torch
 
 import ictd
+from ictd.batched import Transformers, initial_matrices, pretrain_runs, theta_masks
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200
+RUNS, FEW = 40, 50
 
 
 def seconds(function, repeats=3):
@@ -45,6 +48,13 @@ def main():
         print(
             f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
         )
+    matrices = initial_matrices(STATES, 0.1, 1, False, ictd.generator(0, "boyan", STATES, "weights"))
+    model = Transformers(*np.stack([matrices] * RUNS, axis=1), DEPTH, True)
+    arguments = (["td"] * RUNS, [tasks[:FEW]] * RUNS, [unrolls[:FEW]] * RUNS, DISCOUNT, 1e-3, theta_masks(STATES))
+    batched = seconds(lambda: pretrain_runs(model, *arguments), repeats=1) / (RUNS * FEW)
+    alone = seconds(pretrain("td", "autograd", FEW), repeats=1) / FEW
+    print(f"td, autograd engine, {RUNS} runs side by side {batched * 1e6:6.0f} microseconds a task and run: ", end="")
+    print(f"{alone / batched:.0f} times as fast as one by itself")
 
 
 if __name__ == "__main__":

@@ -58,16 +58,7 @@ MODULES = {
     "frames": {"metrics", "claims", "summaries", "compute", "theory_tables", "theory_figures"},
     "fused": PRETRAINING | {"theory_agreement", "kernels"},
     "gram": set(),
-    "grid": {
-        "metrics",
-        "claims",
-        "summaries",
-        "compute",
-        *PRETRAINING,
-        *FIGURES,
-        "theory_tables",
-        "theory_figures",
-    },  # fmt: skip
+    "grid": {"metrics", *PRETRAINING, *FIGURES, "theory_tables", "theory_figures"} | {"claims", "summaries", "compute"},
     "html": {"summaries", "compute", "page"},
     "measures": {"metrics", "figure_learning", "theory_pretrained"},
     "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED, "kernels"},
