@@ -22,7 +22,6 @@ from ictd.decomposition import (
     residuals,
     seen,
     structured,
-    theta_part,
     unseen_direction,
 )
 from ictd.emergence import check_emergence
@@ -77,40 +76,50 @@ def test_what_no_prompt_sees_changes_no_output(env, states, discount):
     np.testing.assert_allclose(seen(added, discount).A, seen(weights, discount).A, atol=ROUNDING * 10)
 
 
-@pytest.mark.parametrize(("env", "states"), [("boyan", 3), ("boyan", 5), ("loop", 3), ("loop", 5)])
-def test_there_are_no_other_directions_that_no_prompt_sees(env, states):
+@pytest.mark.parametrize(
+    ("env", "states", "free"), [("boyan", 2, 4), ("boyan", 3, 6), ("boyan", 5, 10), ("loop", 3, 6), ("loop", 5, 10)]
+)
+def test_there_are_no_other_directions_that_no_prompt_sees(env, states, free):
     tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
     basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
-    rows = []
-    for X in ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)[:, :-1]:
+    rows, contexts = [], ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)[:, :-1]
+    for X in contexts:
         XA = X.T @ basis
         rows.append(
             np.concatenate([(XA @ X).reshape(len(basis), -1), XA[:, :, :states].reshape(len(basis), -1)], axis=1)
         )
     sizes = np.linalg.svd(np.concatenate(rows, axis=1), compute_uv=False)
-    assert (sizes < 1e-10 * sizes[0]).sum() == 2 * states
+    assert (sizes < 1e-10 * sizes[0]).sum() == free
+    of_u = np.linalg.svd(np.concatenate(contexts, axis=1), compute_uv=False)
+    assert (of_u < 1e-10 * of_u[0]).sum() == 1
 
 
 def test_decomposition_of_known_weights():
     theta, zero = ictd.theta_td(4), np.zeros(8)
-    found = decomposition_measures(ictd.Weights(zero, 0.8 * theta.A), 0.9)
-    expected = {"alpha": 0.2, "theta": 1, "preconditioner": 0, "outside": 0, "u": 0}
-    for name, value in expected.items():
-        assert found[name] == pytest.approx(value, abs=ROUNDING), name
+    a = unseen_direction(4, 0.9)
     rng = np.random.default_rng(0)
+    expected = {"alpha": 0.2, "cosine": 1, "theta": 1, "preconditioner": 0, "outside": 0, "H": 0, "diagonal": 1, "u": 0}
+    for hidden in (0, rng.normal(size=8)):
+        found = decomposition_measures(ictd.Weights(zero, 0.8 * theta.A + a[:, None] * hidden), 0.9)
+        for name, value in expected.items():
+            assert found[name] == pytest.approx(value, abs=ROUNDING), name
+    assert decomposition_measures(theta, 0.9, scaled=False)["alpha"] == 1
+    assert decomposition_measures(ictd.Weights(zero, -theta.A), 0.9)["cosine"] == -1
     K = rng.normal(size=(8, 4))
+    K[4:] -= K[4:].mean(axis=0)
     found = decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)
     assert found["outside"] == pytest.approx(0, abs=ROUNDING) and 0.3 < found["preconditioner"] < 1
+    assert found["H"] == pytest.approx((K[4:] ** 2).sum() / (K**2).sum())
     np.testing.assert_allclose(preconditioner(structured(K)), K)
     same = np.concatenate([K, K], axis=1)
     with np.errstate(invalid="ignore"):
         assert decomposition_measures(ictd.Weights(zero, same), 0.9)["outside"] == pytest.approx(1)
-    unseen = unseen_direction(4, 0.9)[:, None] * rng.normal(size=8)
-    found = decomposition_measures(ictd.Weights(np.array([3.0, *zero[1:]]), unseen + 1e-9 * theta.A), 0.9)
+    unseen = a[:, None] * rng.normal(size=8)
+    found = decomposition_measures(ictd.Weights(np.array([0, 0, 0, 0, 3.0, -3, 0, 0]), unseen + 1e-9 * theta.A), 0.9)
     assert found["unseen"] == pytest.approx(1) and found["theta"] == pytest.approx(1) and found["u"] > 0.9
     weights = some_weights(4)
     left = residuals(weights, 0.9)
-    assert np.abs((left * theta_part(weights.A, 0.9)[1]).sum(axis=(1, 2))).max() < 1e-10
+    assert np.abs((left * theta.A).sum(axis=(1, 2))).max() < 1e-10
     order = np.array([2, 0, 3, 1])
     np.testing.assert_array_equal(relabelled(theta.A, order), theta.A)
     assert relabelled(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
@@ -119,13 +128,13 @@ def test_decomposition_of_known_weights():
 def test_variants_leave_what_they_name():
     weights = some_weights(3)
     of = {name: variant(weights, 0.9) for name, variant in VARIANTS.items()}
-    assert (of["no_A21"].A[:, 3:, :3] == 0).all() and (of["no_A21"].A[:, :, 3:] == weights.A[:, :, 3:]).all()
+    shown = seen(weights, 0.9).A
+    assert (of["no_A21"].A[:, 3:, :3] == 0).all() and (of["no_A21"].A[:, :, 3:] == shown[:, :, 3:]).all()
     assert (of["no_A12"].A[:, :3, 3:] == 0).all() and (of["no_u"].u == 0).all()
     np.testing.assert_allclose(of["structure"].A[:, :, :3], -of["structure"].A[:, :, 3:])
     assert (of["G"].A[:, 3:] == 0).all()
     data = validation_set(0, 3, 30, 10, 0.9, "boyan")
     found = {name: errors(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
-    np.testing.assert_allclose(found["seen"].mean, found["whole"].mean, rtol=1e-8)
     estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
     np.testing.assert_allclose(found["whole"].mean[:, 1], data.error(estimate).mean(axis=1))
     np.testing.assert_allclose(found["whole"].median[:, 1], np.median(data.error(estimate), axis=1))
@@ -148,24 +157,31 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
 def test_correlations_tell_shared_patterns_from_chance():
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(10, 10))
-    draw = lambda scale: {seed: shared + scale * rng.normal(size=(10, 10)) for seed in range(5)}  # noqa: E731
-    alike = {
-        Cell("td", "boyan", 5, 3): draw(0.1),
-        Cell("mc", "boyan", 5, 3): draw(0.1),
-        Cell("td", "boyan", 5, 9): draw(0.1),
-    }
+    draw = lambda scale: {seed: shared + scale * rng.normal(size=(10, 10)) for seed in range(6)}  # noqa: E731
+    cells = [Cell("td", "boyan", 5, 3), Cell("mc", "boyan", 5, 3), Cell("td", "boyan", 5, 9)]
+    alike = {cell: draw(0.1) for cell in cells}
     rows = pd.DataFrame(correlations(alike))
-    assert set(rows["kind"]) == {"algos", "algos, seeds", "seeds", "depths, 9"} and len(rows) == 30
+    assert rows["kind"].value_counts().to_dict() == {"algos": 6, "algos, seeds": 3, "seeds": 9, "depths, 9": 6}
     assert (rows["cosine"] > rows[["null_entries", "null_states"]].max(axis=1) + 0.1).all()
     assert (rows["cosine"] > 0.9).all()
+    one = rows[(rows["kind"] == "algos, seeds") & (rows["seed"] == 2)].iloc[0]
+    td, mc = alike[cells[0]][2].ravel(), alike[cells[1]][3].ravel()
+    assert one["cosine"] == pytest.approx(td @ mc / np.sqrt(td @ td * (mc @ mc)))
     shared = 0 * shared
-    rows = pd.DataFrame(correlations({cell: draw(1.0) for cell in alike}))
+    rows = pd.DataFrame(correlations({cell: draw(1.0) for cell in cells}))
     assert (rows["cosine"] > rows["null_entries"]).mean() < 0.2 and (rows["cosine"] > rows["null_states"]).mean() < 0.2
     # The same for all states, and so unlike noise only.
     shared = 5 * np.kron([[0.0, 0.0], [-1.0, 1.0]], np.eye(5))
-    rows = pd.DataFrame(correlations({cell: draw(1.0) for cell in alike}))
+    rows = pd.DataFrame(correlations({cell: draw(1.0) for cell in cells}))
     assert (rows["cosine"] > rows["null_entries"] + 0.1).all()
     assert (rows["cosine"] > rows["null_states"]).mean() < 0.2
+    # What differs by neighbours on a ring is no more alike after a rotation than before.
+    shared = 5 * np.kron([[0.0, 0.0], [-1.0, 1.0]], np.roll(np.eye(5), 1, axis=1))
+    rows = pd.DataFrame(correlations({cell: draw(0.1) for cell in cells}))
+    assert (rows["cosine"] > rows["null_states"] + 0.1).all()
+    assert correlations({cells[1]: {0: shared}}) == []
+    small = pd.DataFrame(correlations({Cell("td", "loop", 3, 3): {seed: shared[:6, :6] for seed in (0, 1)}}))
+    assert len(small) == 1 and "null_states" not in small
 
 
 def test_the_study_is_made_as_a_page(under_conda):
@@ -176,7 +192,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     claims = json.loads((results / "claims.json").read_text())
     shown = "".join(page.text.split())
     kinds = {claim["id"].split("/")[0]: claim for claim in reversed(claims)}
-    assert {"structure", "noise_works", "residuals (algos)", "alpha_grows", "finite", "reading"} <= set(kinds)
+    assert {"structure", "noise_works, mean", "residuals (algos)", "alpha_grows", "finite", "reading"} <= set(kinds)
     for claim in kinds.values():
         assert "".join(claim["statistic"].split()) in shown
     for name in ("decompositions", "ablations", "course", "emergence_animation", "phase", "other_readings"):
@@ -221,38 +237,79 @@ def test_long_pretraining_goes_on_from_block_to_block(under_conda):
     np.testing.assert_array_equal(history.weights.A, run["A"])
 
 
-def test_claims_follow_the_tables():
-    cell = {"algo": "td", "env": "boyan", "states": 3, "depth": 4}
-    seeds = np.arange(6)
-    measures = pd.DataFrame({**cell, "seed": seeds, "outside": 0.1 + 0.01 * seeds, "alpha": 0.2})
-    msve = {"whole": (1.0, 10.0), "theta": (5.0, 2.0), "structure": (3.0, 4.0), "no_u": (1.01, 10.0)}
+CLAIMED = {"algo": "td", "env": "boyan", "states": 3, "depth": 4}
+SEEDS = np.arange(6)
+
+
+@pytest.fixture
+def tables():
+    """Tables on which all claims hold."""
+    trials = pd.DataFrame({**CLAIMED, "seed": SEEDS})
+    msve = {"whole": (1.0, 10.0), "theta": (5.0, 4.0), "structure": (3.0, 2.0), "no_u": (1.01, 10.0)}
     removed = pd.DataFrame(
         [
-            {**cell, "variant": name, "context_length": length, "seed": seed, "mean": value * (1 + 0.1 * seed)}
-            for name, pair in msve.items() for length, value in zip((0, 5), pair, strict=True) for seed in seeds
+            {**CLAIMED, "variant": name, "context_length": length, "seed": seed, "mean": value * (1 + 0.1 * seed)}
+            for name, pair in msve.items() for length, value in zip((0, 5), pair, strict=True) for seed in SEEDS
         ]
     )  # fmt: skip
-    alike = pd.DataFrame(
-        {"kind": "algos", **cell, "seed": seeds, "cosine": 0.9, "null_entries": 0.2, "null_states": 0.3}
-    )
-    course = pd.DataFrame(
-        [{"algo": "td", "env": "boyan", "seed": s, "tasks_seen": t} for s in seeds for t in (1, 10, 100)]
-    )
-    course = course.assign(alpha=course["tasks_seen"] * 0.01, cosine=1 - course["tasks_seen"] / 200)
-    course = course.assign(outside=1 / course["tasks_seen"], msve_0=2 / course["tasks_seen"])
-    tables = {"measures": measures, "ablations": removed, "correlations": alike, "course": course}
+    best = pd.DataFrame({**CLAIMED, "context_length": [0, 5], "best_mean": [4.0, 40.0], "best_median": [4.0, 40.0]})
+    course = pd.concat([trials[["algo", "env", "seed"]].assign(tasks_seen=tasks) for tasks in (1, 10, 100)])
+    course = course.assign(
+        alpha=0.01 * course["tasks_seen"], cosine=1 - course["tasks_seen"] / 200, outside=1 / course["tasks_seen"],
+        msve_0=2 / course["tasks_seen"],
+    )  # fmt: skip
+    short = course[course["tasks_seen"] < 100].assign(algo="mc")
+    readings = pd.DataFrame({"reading": ["ours", "other"], "claim": "pattern", "algo": "td", "verdict": "holds"})
+    return {
+        "measures": trials.assign(outside=0.05 + 0.001 * SEEDS, alpha=0.2),
+        "ablations": removed.assign(median=removed["mean"]),
+        "yardsticks": best,
+        "correlations": trials.assign(kind="algos", cosine=0.9, null_entries=0.2, null_states=0.3),
+        "course": pd.concat([course, short], ignore_index=True),
+        "phase": pd.concat([trials.assign(depth=depth, diverged_at=0, outside=0.01 * depth) for depth in (3, 8)]),
+        "readings": readings,
+    }
 
-    def failing(**changed):
-        return {claim.id.split("/")[0] for claim in check_emergence({**tables, **changed}) if claim.verdict == "fails"}
 
-    assert failing() == set() and len(check_emergence(tables)) == 12
-    assert failing(measures=measures.assign(outside=0.6, alpha=1.2)) == {"structure", "step_size"}
-    same = removed.assign(mean=1.0 + 0.1 * removed["seed"])
-    assert failing(ablations=same) == {"noise_works", "outside_works", "noise_harms", "outside_harms"}
-    worse = removed.assign(mean=removed["mean"].mask(removed["variant"] == "no_u", 2.0))
-    assert failing(ablations=worse) == {"u_is_idle"}
-    assert failing(correlations=alike.assign(cosine=0.1)) == {"residuals (algos)"}
-    back = course.assign(
-        alpha=1 / course["tasks_seen"], cosine=course["cosine"][::-1].to_numpy(), outside=0.5, msve_0=1.0
-    )
-    assert failing(course=back) >= {"alpha_grows", "structure_sharpens", "enumerated_improves"}
+def failing(tables):
+    return {claim.id.split("/")[0] for claim in check_emergence(tables) if claim.verdict == "fails"}
+
+
+def test_claims_that_hold(tables):
+    assert failing(tables) == set()
+    # 2 of the decomposition, 18 of ablations, 2 of residuals, 4 of each of 3 windows, 2 of the plane, 1 reading.
+    assert len(check_emergence(tables)) == 2 + 18 + 2 + 12 + 2 + 1
+    windows = {claim.setting for claim in check_emergence(tables) if claim.id.startswith("alpha_grows")}
+    assert windows == {"td-boyan-1 to 10", "td-boyan-10 to 100", "mc-boyan-1 to 10"}
+    single = {name: table[table["seed"] == 0] if "seed" in table else table for name, table in tables.items()}
+    assert {claim.id.split("/")[0] for claim in check_emergence(single)} == {"finite", "reading"}
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "expected"),
+    [
+        ("measures", lambda t: t.assign(outside=0.12), {"structure"}),
+        ("measures", lambda t: t.assign(alpha=0.9 + 0.1 * t["seed"]), {"step_size"}),
+        ("ablations", lambda t: t.assign(median=1.0 + 0.1 * t["seed"]), {
+            "noise_works, median", "preconditioner_works, median", "outside_works, median",
+            "preconditioner_works_short, median", "outside_harms_short, median", "noise_harms_short, median"}),
+        ("ablations", lambda t: t.assign(mean=t["mean"].mask(t["variant"] == "no_u", 2.0)), {"u_is_idle, mean"}),
+        ("yardsticks", lambda t: t.assign(best_mean=[0.5, 40.0]), {"beats_theta, mean"}),
+        ("yardsticks", lambda t: t.assign(best_median=[4.0, 9.0]), {"beats_theta_short, median"}),
+        ("correlations", lambda t: t.assign(cosine=0.25), {"residuals by state (algos)"}),
+        ("correlations", lambda t: t.assign(null_entries=0.95), {"residuals (algos)"}),
+        ("course", lambda t: t.assign(alpha=0.1), {"alpha_grows"}),
+        ("course", lambda t: t.assign(cosine=t["tasks_seen"] / 200), {"cosine_falls"}),
+        ("course", lambda t: t.assign(outside=0.1), {"structure_sharpens"}),
+        ("course", lambda t: t.assign(msve_0=t["tasks_seen"]), {"enumerated_improves"}),
+        ("phase", lambda t: t.assign(diverged_at=[0] * 11 + [5]), {"finite"}),
+        ("phase", lambda t: t.assign(outside=0.2 - 0.01 * t["depth"]), {"structure_deep"}),
+        ("readings", lambda t: t.assign(verdict=["holds", "fails"]), {"reading"}),
+    ],
+)  # fmt: skip
+def test_claims_that_fail(tables, table, change, expected):
+    assert failing({**tables, table: change(tables[table])}) == expected
+
+
+def test_a_claim_that_fails_under_ours_says_nothing_of_another_reading(tables):
+    assert failing({**tables, "readings": tables["readings"].assign(verdict="fails")}) == set()

@@ -124,15 +124,39 @@ def test_first_gradient_is_that_of_the_loss_written_out(algo, layers, clip, monk
 
 def test_what_is_not_trained_stays():
     tasks, unrolls = material("boyan", 3, 5, 2)
-    start, trained = (pretrain(["td"], 3, [t[:k] for t in tasks], [u[:k] for u in unrolls], clip=1)[0] for k in (1, 5))
-    outside = torch.tensor(1 - theta_masks(3), dtype=torch.bool)
-    for one, other, mask in zip(start.parameters(), trained.parameters(), outside, strict=True):
-        assert (one[:, 0, mask] == other[:, 0, mask]).all() and (one[:, 0, ~mask] != other[:, 0, ~mask]).all()
-    whole = pretrain(["td"], 3, tasks, unrolls, parameters="all")[0]
-    assert (whole.P.detach() != 0).all()
-    separate = pretrain(["td"], 3, tasks, unrolls, layers="separate")[0]
-    assert separate.P.shape[1] == 3 and (separate.Q[:, 0, :6, :6] != separate.Q[:, 1, :6, :6]).all()
-    assert separate.weights().A == pytest.approx(separate.matrices()[1][:, :, :6, :6].mean(axis=1))
+    inside = torch.tensor(theta_masks(3), dtype=torch.bool)
+    for changes, layers in (({"clip": 1}, 1), ({"layers": "separate"}, 3), ({"parameters": "all"}, 1)):
+        after = [pretrain(["td"], 3, [t[:k] for t in tasks], [u[:k] for u in unrolls], **changes)[0] for k in (1, 5)]
+        for one, other, mask in zip(*(model.parameters() for model in after), inside, strict=True):
+            moved = (one != other).all(dim=0)
+            expected = torch.ones_like(mask) if "parameters" in changes else mask
+            # In a last layer of its own the query's column alone counts, and it has no lower half.
+            assert moved.shape == (layers, 7, 7) and (moved[: layers - 1 or 1] == expected).all()
+            assert not moved[-1][~expected].any() and moved[-1].any()
+
+
+def test_layers_of_their_own_have_the_first_gradient_of_a_looped_one_in_parts():
+    tasks, unrolls = material("loop", 3, 1, 2)
+    P, Q = np.stack([initial_matrices(3, 0.5, 1, False, rng) for rng in generators(3, 2)], axis=1)
+    gradients = []
+    for layers in (1, 4):
+        model = Transformers(np.repeat(P, layers, axis=1), np.repeat(Q, layers, axis=1), 4, True)
+        pretrain_runs(model, ["mc", "td"], tasks, unrolls, 0.9, 1e-9, theta_masks(3))
+        gradients.append([part.grad.sum(dim=1) for part in model.parameters()])
+    for looped, separate in zip(*gradients, strict=True):
+        torch.testing.assert_close(looped, separate, rtol=0, atol=ROUNDING)
+
+
+def test_weights_are_scaled_and_signed_as_in_theta():
+    rng = np.random.default_rng(0)
+    P, Q = rng.normal(size=(2, 2, 3, 5, 5))
+    P[..., -1, -1] = [[2.0, 4.0, 6.0], [2.0, 4.0, 6.0]]
+    flipped = Transformers(P * np.array([1, -1, 1])[:, None, None], Q * np.array([1, -1, 1])[:, None, None], 3, True)
+    weights = flipped.weights()
+    np.testing.assert_allclose(weights.u, P.mean(axis=1)[:, -1, :-1] / 4)
+    np.testing.assert_allclose(weights.A, Q.mean(axis=1)[:, :-1, :-1] * 4)
+    prompt = torch.from_numpy(rng.normal(size=(2, 5, 6)))
+    torch.testing.assert_close(flipped(prompt, 2), Transformers(P, Q, 3, True)(prompt, 2))
 
 
 def test_single_precision_is_near():

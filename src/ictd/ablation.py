@@ -9,12 +9,12 @@ from ictd.decomposition import preconditioner, seen, structured, theta_part
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.measures import BLOCKS
 from ictd.validation import ENUMERATED, Validation
-from ictd.weights import Weights
+from ictd.weights import Weights, theta_td
 
 
 def _without_block(block: str) -> Callable[[Weights, float], Weights]:
     def variant(weights: Weights, discount: float) -> Weights:
-        A, n = weights.A.copy(), weights.states
+        A, n = seen(weights, discount).A, weights.states
         row, column = (slice(None, n) if place == "1" else slice(n, None) for place in block[1:])
         A[..., row, column] = 0
         return Weights(weights.u, A)
@@ -32,14 +32,18 @@ def _G(weights: Weights, discount: float) -> Weights:
     return Weights(0 * weights.u, structured(K))
 
 
+def _theta(weights: Weights, discount: float) -> Weights:
+    coefficient = theta_part(seen(weights, discount).A)
+    return Weights(0 * weights.u, coefficient[..., None, None] * theta_td(weights.states).A)
+
+
 # What is left, from weights (..., 2n) and (..., 2n, 2n) and the discount.
 VARIANTS: dict[str, Callable[[Weights, float], Weights]] = {
     "whole": lambda weights, discount: weights,
-    "seen": seen,
     "no_u": lambda weights, discount: Weights(0 * weights.u, weights.A),
     "structure": _structure,
     "G": _G,
-    "theta": lambda weights, discount: Weights(0 * weights.u, theta_part(seen(weights, discount).A, discount)[1]),
+    "theta": _theta,
     **{f"no_{block}": _without_block(block) for block in BLOCKS},
 }
 
@@ -68,12 +72,12 @@ def errors(weights: Weights, data: Validation, lengths: list[int], depth: int, s
     scaled : bool
         Whether attention is divided by the context length.
     """
-    columns = []
-    for length in lengths:
+    found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
+    for k, length in enumerate(lengths):
         if length == ENUMERATED:
             gram = enumerated_gram(data.tasks, data.discount)
         else:
             gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
-        columns.append(data.error(estimates(weights, gram, depth, scaled)))
-    by_length = np.stack(columns, axis=1)
-    return Errors(by_length.mean(axis=-1), np.median(by_length, axis=-1))
+        for i in range(len(found)):
+            found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
+    return Errors(found.mean(axis=-1), np.median(found, axis=-1))

@@ -52,17 +52,19 @@ class Transformers(torch.nn.Module):
         return -Z[..., -1, length:]
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray]:
-        """P and Q, (R, K, 2n+1, 2n+1), divided and multiplied by P's last entry.
+        """Means over layers of P and Q, (R, 2n+1, 2n+1), scaled so that P ends with 1 as in Theta.
 
-        Outputs depend on the products of entries of P with entries of Q alone; so scaled, P ends with 1 as in Theta.
+        A layer depends on the products of entries of P with entries of Q alone.  So P may be divided by a number that Q
+        is multiplied by; and before the means are taken, each layer's sign is that with which its P ends above 0.
         """
         P, Q = (part.detach().numpy().astype(np.float64) for part in (self.P, self.Q))
-        last = P[..., -1:, -1:]
-        return P / last, Q * last
+        sign = np.sign(P[..., -1:, -1:])
+        P, Q = (sign * P).mean(axis=-3), (sign * Q).mean(axis=-3)
+        return P / P[..., -1:, -1:], Q * P[..., -1:, -1:]
 
     def weights(self) -> Weights:
-        """Row u of P and block A of Q, (R, 2n) and (R, 2n, 2n), means over the layers."""
-        P, Q = (part.mean(axis=-3) for part in self.matrices())
+        """Row u of P and block A of Q, (R, 2n) and (R, 2n, 2n), as ``matrices`` gives them."""
+        P, Q = self.matrices()
         return Weights(P[..., -1, :-1], Q[..., :-1, :-1])
 
 

@@ -74,6 +74,11 @@ def check_config(config: dict, schema: dict) -> None:
         smallest, largest = (config[key]["step_sizes"][name] for name in ("smallest", "largest"))
         if smallest > largest:
             raise ValueError(f"Config: {key}.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
+    first, *_ = config["anatomy"]["readings"]
+    if len(first) > 1:
+        raise ValueError(
+            f"Config: anatomy.readings begins with {first['name']!r}; begin with one that changes nothing."
+        )
     names = [reading["name"] for reading in config["anatomy"]["readings"]]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

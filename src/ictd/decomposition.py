@@ -5,33 +5,31 @@ Columns of a prompt end in p(. | s) or in phi(S_{t+1}), whose entries sum to one
     a = [-gamma 1; 1],    a' x = -gamma + gamma = 0
 
 for every column x of every context, enumerated or sampled, and adding a c' to A, or a multiple of a' to u, changes no
-output: X'A X, X'A x^q and u X stay.  (On the right b' X = 0 does not help, since a' x^q = -gamma.)  For an environment
-whose transitions vary freely enough, Boyan's chain and Loop with n of at least 3 among them, there are no other
-directions that no prompt sees; the tests count them.  They are taken out before patterns are compared.
+output: X'A X, X'A x^q and u X stay.  (On the right b' X = 0 does not help, since a' x^q = -gamma.)  With two layers or
+more, gamma above 0 and n of at least 3, Boyan's chain and Loop leave no other direction of A or u unseen; the tests
+count them.  Of all weights with the same outputs, those are compared whose lower half has columns that sum to zero;
+theta^TD is one of them.
 
-What remains is split by the structure K [-I, I] with K = [G; H], that is by how far the right half of A is minus its
-left one.  Then A x = K (gamma p_s - phi_s) and A x^q = -K phi_q: columns form the TD error exactly, and K, a
-preconditioner, says where it goes.  theta^TD is the case K = [I; 0].
+These are split by the structure K [-I, I] with K = [G; H], that is by how far the right half of A is minus its left
+one.  Then A x = K (gamma p_s - phi_s) and A x^q = -K phi_q: columns form the TD error exactly, and K, a preconditioner,
+says where it goes.  theta^TD is the case K = [I; 0].
 """
 
 import numpy as np
 
 from ictd.weights import Weights, theta_td
 
-STRUCTURE = ("theta", "preconditioner", "outside")
-
 
 def unseen_direction(states: int, discount: float) -> np.ndarray:
-    """a = [-gamma 1; 1] at length one, (2n,): a' x = 0 for every column x of a context."""
-    a = np.concatenate([np.full(states, -discount), np.ones(states)])
-    return a / np.linalg.norm(a)
+    """a = [-gamma 1; 1], (2n,): a' x = 0 for every column x of a context."""
+    return np.concatenate([np.full(states, -discount), np.ones(states)])
 
 
 def seen(weights: Weights, discount: float) -> Weights:
-    """Weights without what no prompt sees; they have the same outputs."""
-    a = unseen_direction(weights.states, discount)
-    u = weights.u - (weights.u @ a)[..., None] * a
-    return Weights(u, weights.A - a[:, None] * (a @ weights.A)[..., None, :])
+    """The weights with the same outputs for which the lower halves of A's columns, and of u, sum to zero."""
+    a, n = unseen_direction(weights.states, discount), weights.states
+    u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
+    return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])
 
 
 def preconditioner(A: np.ndarray) -> np.ndarray:
@@ -45,54 +43,60 @@ def structured(K: np.ndarray) -> np.ndarray:
     return np.concatenate([-K, K], axis=-1)
 
 
-def theta_part(A: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray]:
-    """Step size alpha (...), for attention divided by n, and the part along theta^TD of what prompts see of A."""
-    states = A.shape[-1] // 2
-    pattern = seen(theta_td(states), discount).A
-    coefficient = (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
-    return coefficient / states, coefficient[..., None, None] * pattern
+def theta_part(A: np.ndarray) -> np.ndarray:
+    """Coefficient (...) of theta^TD in A (..., 2n, 2n)."""
+    pattern = theta_td(A.shape[-1] // 2).A
+    return (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
 
 
-def decomposition_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """Measures of weights with any leading axes, each an array of these axes.
+def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
+    """Measures of weights with any leading axes, each an array of these axes; all but ``unseen`` are of ``seen``.
+
+    Parameters
+    ----------
+    weights : Weights
+    discount : float, gamma
+    scaled : bool
+        Whether attention is divided by the context length.
 
     Returns
     -------
     dict with
-        unseen : share of the sum of squares of A that no prompt sees
-        alpha : step size, the coefficient of theta^TD in A over n
+        unseen : share of the sum of squares of A, as it is, along directions that no prompt sees
+        alpha : step size on an enumerated prompt, where 1 makes theta^TD carry out value iteration
+        cosine : of A to theta^TD
         theta, preconditioner, outside : shares of theta^TD, of the rest of K [-I, I], and of what is outside it, in the
-            sum of squares of what prompts see of A
+            sum of squares of A
         H : share of the lower half, H, in K
         diagonal, symmetric : shares in G of its part along I, and of its symmetric part without that
-        u : norm of u, as prompts see it, over that of its row of P, which ends with 1
+        u : norm of u over that of its row of P, which ends with 1
     """
-    of = seen(weights, discount)
-    alpha, theta = theta_part(of.A, discount)
+    of, states = seen(weights, discount), weights.states
+    a = unseen_direction(states, discount)
+    theta, pattern = theta_part(of.A), theta_td(states).A
     K = preconditioner(of.A)
-    states = of.states
     G, H = K[..., :states, :], K[..., states:, :]
-    whole, kept, along = _energy(of.A), _energy(structured(K)), _energy(theta)
-    mean = np.trace(G, axis1=-2, axis2=-1) / states
-    diagonal = states * mean**2
+    whole, kept, along = energy(of.A), energy(structured(K)), theta**2 * energy(pattern)
+    diagonal = np.trace(G, axis1=-2, axis2=-1) ** 2 / states
     u = (of.u**2).sum(axis=-1)
     return {
-        "unseen": 1 - whole / _energy(weights.A),
-        "alpha": alpha,
+        "unseen": ((a @ weights.A) ** 2).sum(axis=-1) / (a @ a) / energy(weights.A),
+        "alpha": theta / (states if scaled else 1),
+        "cosine": np.sign(theta) * np.sqrt(along / whole),
         "theta": along / whole,
         "preconditioner": (kept - along) / whole,
         "outside": 1 - kept / whole,
-        "H": _energy(H) / _energy(K),
-        "diagonal": diagonal / _energy(G),
-        "symmetric": (_energy((G + np.swapaxes(G, -2, -1)) / 2) - diagonal) / _energy(G),
+        "H": energy(H) / energy(K),
+        "diagonal": diagonal / energy(G),
+        "symmetric": (energy((G + G.mT) / 2) - diagonal) / energy(G),
         "u": np.sqrt(u / (1 + u)),
     }
 
 
 def residuals(weights: Weights, discount: float) -> np.ndarray:
-    """What prompts see of A without its part along theta^TD, what the paper calls noise: (..., 2n, 2n)."""
+    """A (..., 2n, 2n), as prompts see it, without its part along theta^TD: what the paper calls noise."""
     A = seen(weights, discount).A
-    return A - theta_part(A, discount)[1]
+    return A - theta_part(A)[..., None, None] * theta_td(weights.states).A
 
 
 def relabelled(A: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -101,6 +105,6 @@ def relabelled(A: np.ndarray, order: np.ndarray) -> np.ndarray:
     return A[..., both[:, None], both]
 
 
-def _energy(matrices: np.ndarray) -> np.ndarray:
+def energy(matrices: np.ndarray) -> np.ndarray:
     """Sum of squares over the last two axes."""
     return (matrices**2).sum(axis=(-2, -1))

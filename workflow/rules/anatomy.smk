@@ -9,6 +9,7 @@ READINGS = {
 }
 MAIN = {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
 COURSES = [f"{algo}-{env}" for algo in config["algos"] for env in config["envs"]]
+# What a run starts from and is trained with.
 PRETRAINING_OPTIONS = [
     "discount",
     "batch_size",
@@ -162,6 +163,7 @@ rule phase:
         *code("phase"),
         options=options(
             *PRETRAINING_OPTIONS,
+            "algos",
             "anatomy.tuning_tasks",
             "anatomy.step_sizes",
             env=MAIN["env"],

@@ -10,7 +10,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.figure import Figure
 
-from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries
+from ictd.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries
 from ictd.grid import CELL
 from ictd.statistics import bootstrap_interval
 from ictd.storage import replacing
@@ -39,8 +39,9 @@ def decompositions(measures: pd.DataFrame) -> Figure:
     left = np.zeros(len(means))
     names = [f"{NAMES[algo]}, {environment_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
     for (name, label), colour in zip(SHARES.items(), LINES[3:], strict=False):
-        axes.barh(names, means[name], left=left, color=colour, label=label)
-        left += means[name].to_numpy()
+        shares = means[name].to_numpy(dtype=float)
+        axes.barh(names, shares, left=left, color=colour, label=label)
+        left += shares
     axes.set(xlabel="share in the sum of squares", xlim=(0, 1))
     axes.invert_yaxis()
     axes.tick_params(axis="y", labelsize=7)
@@ -58,7 +59,7 @@ def ablations(table: pd.DataFrame, yardsticks: pd.DataFrame, setting: tuple[str,
     """
     at = lambda frame: (frame[CELL[1:]] == list(setting)).all(axis=1)  # noqa: E731
     here, beside = table[at(table)], yardsticks[at(yardsticks)]
-    lengths = sorted(here["context_length"].unique())
+    lengths = sorted(beside["context_length"].unique())
     figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3.4))
     places = np.arange(len(VARIANTS))
     for axes, length in zip(grid[0], lengths, strict=True):
@@ -83,6 +84,8 @@ def course(table: pd.DataFrame) -> Figure:
     """Measures against tasks seen, medians over trials with quartiles; a line an algorithm and environment."""
     longest = max(int(name.removeprefix("msve_")) for name in table if name.startswith("msve_"))
     panels = [*COURSE, (f"msve_{longest}", f"MSVE, {longest} steps")]
+    measures = [name for name, _ in panels]
+    table = table.assign(**table[measures].where(table[measures].abs() < LARGEST))
     figure, grid = plt.subplots(2, 3, sharex=True, figsize=(WIDTH, 4))
     for axes, (name, title) in zip(grid.flat, panels, strict=True):
         for algo, env in table[["algo", "env"]].drop_duplicates().itertuples(index=False):
@@ -91,8 +94,10 @@ def course(table: pd.DataFrame) -> Figure:
             look = {"color": COLOURS[algo], "ls": "-" if env == table["env"].iloc[0] else "--"}
             axes.plot(middle.index, middle, label=f"{NAMES[algo]}, {environment_name(env)}", lw=1.2, **look)
             axes.fill_between(middle.index, low, high, color=COLOURS[algo], alpha=0.12, lw=0)
-        axes.set(xscale="log", title=title, yscale="linear" if name == "cosine" else "log")
-        if name == "alpha":
+        axes.set(xscale="log", title=title)
+        if name != "cosine" and (table[name] > 0).any():
+            axes.set_yscale("log")
+        if name == "alpha" and axes.get_ylim()[1] > 1e-2:
             axes.set_ylim(bottom=1e-3)  # It starts around zero.
     for axes in grid[1]:
         axes.set_xlabel("tasks seen")
@@ -131,7 +136,8 @@ def phase(table: pd.DataFrame) -> Figure:
 
 
 def save_animation(seen: np.ndarray, A: np.ndarray, path: Path) -> None:
-    """A GIF of A (K, 2n, 2n) at task counts (K,), each frame on its own scale, with zero in the middle."""
+    """A GIF of A (K, 2n, 2n) at task counts (K,), on the scale of the last that is finite, with zero in the middle."""
+    seen, A = (part[np.isfinite(A).all(axis=(1, 2))] for part in (seen, A))
     figure, axes = plt.subplots(figsize=(3, 3.2))
     greatest = np.abs(A[-1]).max()
     image = axes.imshow(A[0], cmap="RdBu_r", norm=SymLogNorm(greatest / 30, vmin=-greatest, vmax=greatest))

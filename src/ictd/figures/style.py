@@ -25,6 +25,7 @@ NAMES = {
     "boyan": "Boyan's chain",
     "loop": "Loop",
 }
+LARGEST = 1e100  # Greater numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 
 plt.rcParams.update(

@@ -6,14 +6,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries, setting_title
+from ictd.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries, setting_title
 from ictd.grid import CELL, Cell
 
 BOUND, OURS = COLOURS["zero"], "#000000"
 # Depths that show the rise of J before its fall.
 EARLY = 60
-# Greater numbers, of runs that diverge, are not drawn; and of repeated layers what is within this factor of training.
-LARGEST, SHOWN = 1e100, 1e4
+# Of repeated layers what is within this factor of training is drawn.
+SHOWN = 1e4
 # Statements, titles of their panels, and labels in the last panel, where three are one line.
 PANELS = (
     ("lemma_1", "Lemma 1, TD error", "1; 2, $y$; 4"),

@@ -52,7 +52,7 @@ def main(
         output, seeds=seeds[kept], variants=np.array(list(VARIANTS)), lengths=np.array(lengths),
         mean=np.stack([part.mean for part in found]), median=np.stack([part.median for part in found]),
         best_coefficient=best, best_mean=theta.mean(axis=1), best_median=np.median(theta, axis=1),
-        **decomposition_measures(runs, discount),
+        **decomposition_measures(runs, discount, scaled),
     )  # fmt: skip
 
 

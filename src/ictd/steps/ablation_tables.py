@@ -7,15 +7,16 @@ import pandas as pd
 
 from ictd.decomposition import relabelled, residuals
 from ictd.frames import save_table
-from ictd.grid import Cell
+from ictd.grid import CELL, Cell
 from ictd.measures import cosine
 from ictd.steps import run
 from ictd.storage import load_arrays, load_named
 from ictd.weights import Weights
 
 MEASURES = (
-    "unseen", "alpha", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
+    "unseen", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
 )  # fmt: skip
+CORRELATIONS = ["kind", *CELL, "seed", "cosine", "null_entries", "null_states"]
 # Random orders that a null distribution is made of.
 ORDERS = 200
 
@@ -45,7 +46,7 @@ def main(ablations: list[Path], weights: list[Path], discount: float, output: Pa
         "measures": pd.concat(measured, ignore_index=True),
         "ablations": pd.concat(removed, ignore_index=True),
         "yardsticks": pd.concat(yardsticks, ignore_index=True),
-        "correlations": pd.DataFrame(correlations(of_cell)),
+        "correlations": pd.DataFrame(correlations(of_cell), columns=CORRELATIONS),
     }
     for name, table in made.items():
         save_table(output / f"{name}.csv", table)
@@ -54,34 +55,41 @@ def main(ablations: list[Path], weights: list[Path], discount: float, output: Pa
 def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
     """Cosines of residuals, a row a pair: TD and MC, of one seed and of two, and of one algorithm two seeds or depths.
 
-    ``null_entries`` is the 97.5% quantile of the same cosine over random orders of one side's entries: what noise would
-    give.  ``null_states`` is that over random orders of its states: what a pattern would give that is the same for all.
+    No run is in two pairs of a kind.  ``null_entries`` is the 97.5% quantile of the same cosine over random orders of
+    one side's entries: what noise would give.  ``null_states`` is that over random orders of its states, other than
+    rotations, for which chains and loops may be alike: what a pattern would give that is the same for all states.  With
+    fewer than 5 states there are too few of these.
     """
     rows = []
     for cell, runs in of_cell.items():
         seeds = sorted(runs)
-        following = dict(zip(seeds, seeds[1:] + seeds[:1], strict=True))
+        same, two = {seed: seed for seed in seeds}, dict(zip(seeds[::2], seeds[1::2], strict=False))
         twin = of_cell.get(cell._replace(algo="mc"), {}) if cell.algo == "td" else {}
-        deeper = [other for other in of_cell if other[:3] == cell[:3] and other.depth > cell.depth]
-        pairs = [("algos", twin, {seed: seed for seed in seeds}), ("algos, seeds", twin, following)]
-        pairs += [("seeds", runs, following)] if len(seeds) > 1 else []
-        pairs += [(f"depths, {other.depth}", of_cell[other], {seed: seed for seed in seeds}) for other in deeper]
-        rng = np.random.default_rng(0)
-        states = [rng.permutation(cell.states) for _ in range(ORDERS)]
-        entries = [rng.permutation(4 * cell.states**2) for _ in range(ORDERS)]
+        pairs = [("algos", twin, same), ("algos, seeds", twin, two), ("seeds", runs, two)]
+        for other in of_cell:
+            if other[:3] == cell[:3] and other.depth > cell.depth:
+                pairs.append((f"depths, {other.depth}", of_cell[other], same))
+        entries, states = random_orders(cell.states)
         for kind, others, partner in pairs:
-            for seed in seeds:
-                if partner[seed] in others:
-                    other = others[partner[seed]]
-                    nulls = {
-                        "null_entries": [other.ravel()[order].reshape(other.shape) for order in entries],
-                        "null_states": [relabelled(other, order) for order in states],
-                    }
-                    row = {"kind": kind, **cell._asdict(), "seed": seed, "cosine": cosine(runs[seed], other)}
-                    for name, drawn in nulls.items():
-                        row[name] = np.quantile(cosine(runs[seed], np.array(drawn)), 0.975)
+            for seed, beside in partner.items():
+                if beside in others:
+                    one, other = runs[seed], others[beside]
+                    shuffled = other.ravel()[entries].reshape(-1, *other.shape)
+                    row = {"kind": kind, **cell._asdict(), "seed": seed, "cosine": cosine(one, other)}
+                    row["null_entries"] = np.quantile(cosine(one, shuffled), 0.975)
+                    if cell.states >= 5:
+                        relabelings = np.array([relabelled(other, order) for order in states])
+                        row["null_states"] = np.quantile(cosine(one, relabelings), 0.975)
                     rows.append(row)
     return rows
+
+
+def random_orders(states: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Orders of the entries of A, (ORDERS, 4n^2), and of the states that are no rotation."""
+    rng = np.random.default_rng(0)
+    entries = np.array([rng.permutation(4 * states**2) for _ in range(ORDERS)])
+    drawn = (rng.permutation(states) for _ in range(ORDERS))
+    return entries, [order for order in drawn if (np.diff(order) % states != 1).any()]
 
 
 if __name__ == "__main__":

@@ -30,11 +30,16 @@ def main(claims: Path, measures: Path, correlations: Path, readings: Path, readi
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
-    """A row a reading and a column a kind of claim: "holds", or the algorithms for which it fails."""
-    failing = readings[readings["verdict"] == "fails"].groupby(["reading", "claim"])["algo"].agg(", ".join)
+    """A row a reading and a column a kind of claim: "holds", or that it fails, and with which algorithm."""
+    failing = readings[readings["verdict"] == "fails"]
+    # A statistic that is not a number comes from trials that diverged.
+    said = failing["algo"].str.upper().where(failing["algo"] != "both", "") + failing["value"].isna().map(
+        {True: " (diverged)", False: ""}
+    )
+    failing = failing.assign(said=said).groupby(["reading", "claim"])["said"].agg(", ".join)
     names, claims = readings["reading"].unique(), readings["claim"].unique()
     columns = {
-        claim: ["fails: " + failing[name, claim].upper() if (name, claim) in failing else "holds" for name in names]
+        claim: [f"fails {failing[name, claim]}".strip() if (name, claim) in failing else "holds" for name in names]
         for claim in claims
     }
     return pd.DataFrame({"reading": [name.replace("_", " ") for name in names], **columns})
@@ -44,7 +49,7 @@ def medians(runs: pd.DataFrame) -> pd.DataFrame:
     """A row a reading and algorithm: trials that diverged, and medians over the others."""
     grouped = runs.groupby(["reading", "algo"], sort=False)
     lengths = [name for name in runs if name.startswith("msve_")]
-    shown = ["alpha", "theta", "outside", "beyond", lengths[0], lengths[1], lengths[-1]]
+    shown = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", *dict.fromkeys([*lengths[:2], lengths[-1]])]
     table = grouped[shown].median().reset_index()
     table.insert(2, "diverged", grouped["diverged_at"].agg(lambda at: f"{(at > 0).sum()} of {len(at)}").to_numpy())
     return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())

@@ -9,18 +9,19 @@ from ictd.ablation import errors
 from ictd.decomposition import decomposition_measures
 from ictd.environments import sample_tasks
 from ictd.frames import save_table
-from ictd.measures import cosine
-from ictd.pretraining import ALGOS, Divergence, pretrain_history
+from ictd.pretraining import Divergence, pretrain_history
 from ictd.sampling import unroll
 from ictd.steps import run
 from ictd.streams import generator
 from ictd.validation import ENUMERATED, batch_td_msve, log_spaced, tune_step_size, validation_set
-from ictd.weights import initial_weights, theta_td
+from ictd.weights import initial_weights
 
-MEASURES = ("alpha", "theta", "preconditioner", "outside")
+MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
+COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
 
 
 def main(
+    algos: list[str],
     env: str,
     states: int,
     seed: int,
@@ -52,7 +53,7 @@ def main(
     for depth in depths:
         best = sizes[[tune_step_size(tuning, depth, [ENUMERATED], sizes, scaled).argmin()]]
         theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], best, scaled).mean()
-        for algo in ALGOS:
+        for algo in algos:
             row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed}
             try:
                 weights = pretrain_history(
@@ -60,13 +61,12 @@ def main(
                 ).weights
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = errors(weights, data, [ENUMERATED], depth, scaled)
-                measures = decomposition_measures(weights, discount)
-                row |= {"diverged_at": 0, "cosine": cosine(weights.A[0], theta_td(states).A), "msve": found.mean[0, 0]}
-                row |= {name: measures[name][0] for name in MEASURES}
+                measures = decomposition_measures(weights, discount, scaled)
+                row |= {"diverged_at": 0, "msve": found.mean[0, 0], **{name: measures[name][0] for name in MEASURES}}
             except Divergence as divergence:
                 row |= {"diverged_at": divergence.task}
             rows.append({**row, "theta_msve": theta_msve})
-    save_table(output, pd.DataFrame(rows))
+    save_table(output, pd.DataFrame(rows, columns=COLUMNS))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ def main(
         "msve": np.stack(sampled), "enumerated_msve": np.stack(enumerated),
     }  # fmt: skip
     save_arrays(
-        output, algos=np.array(algos), seeds=np.array(seeds), context_lengths=np.array(context_lengths),
+        output, scaled=np.array(model.scaled), algos=np.array(algos), seeds=np.array(seeds),
+        context_lengths=np.array(context_lengths),
         **{name: array.reshape(len(algos), len(seeds), *array.shape[1:]) for name, array in arrays.items()},
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ictd.batched import theta_masks
 from ictd.claims import check_cells
-from ictd.decomposition import decomposition_measures
+from ictd.decomposition import decomposition_measures, energy
 from ictd.frames import load_table, save_table
 from ictd.grid import Cell
 from ictd.steps import run
@@ -23,7 +23,7 @@ def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, d
     """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV into ``output``."""
     beside, verdicts, measures = load_table(baselines), [], []
     for path in runs:
-        arrays = load_named(path, "algos", "seeds", "context_lengths", *OF_RUNS)
+        arrays = load_named(path, "algos", "seeds", "context_lengths", "scaled", *OF_RUNS)
         shared = {name: arrays[name] for name in ("seeds", "context_lengths")}
         of = {
             Cell(str(algo), env, states, depth): {**shared, **{name: arrays[name][i] for name in OF_RUNS}}
@@ -39,20 +39,24 @@ def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, d
             judged = {"value": claim.value, "relation": claim.relation, "threshold": claim.threshold}
             verdicts.append({"reading": path.stem, "claim": name, "algo": algo, **judged, "verdict": claim.verdict})
         for cell, result in of.items():
-            measures.append(pd.DataFrame({"reading": path.stem, "algo": cell.algo, **run_measures(result, discount)}))
+            measures.append(
+                pd.DataFrame(
+                    {"reading": path.stem, "algo": cell.algo, **run_measures(result, discount, bool(arrays["scaled"]))}
+                )
+            )
     save_table(output / "readings.csv", pd.DataFrame(verdicts))
     save_table(output / "reading_runs.csv", pd.concat(measures, ignore_index=True))
 
 
-def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np.ndarray]:
-    """Of each run: shares of the parts of A, the share of what is beyond Theta in P and Q, and MSVE."""
+def run_measures(result: dict[str, np.ndarray], discount: float, scaled: bool) -> dict[str, np.ndarray]:
+    """Of each run: shares of the parts of A, the share of what is beyond Theta in P and in Q, and MSVE."""
     weights = Weights(result["u"], result["A"])
-    shares = decomposition_measures(weights, discount)
-    beyond = 1 - theta_masks(weights.states)
-    beyond[0, -1, -1] = 0
-    PQ = np.stack([result["P"], result["Q"]], axis=-3) ** 2
+    shares = decomposition_measures(weights, discount, scaled)
+    inside = theta_masks(weights.states)
+    inside[0, -1, -1] = 1
     columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"]} | {name: shares[name] for name in SHARES}
-    columns["beyond"] = (PQ * beyond).sum(axis=(1, 2, 3, 4)) / PQ.sum(axis=(1, 2, 3, 4))
+    for name, mask in zip("PQ", inside, strict=True):
+        columns[f"beyond_{name}"] = 1 - energy(result[name] * mask) / energy(result[name])
     columns["msve_0"] = result["enumerated_msve"].mean(axis=-1)
     by_length = zip(result["context_lengths"], result["msve"].mean(axis=-1).T, strict=True)
     return columns | {f"msve_{length}": errors for length, errors in by_length}

@@ -9,11 +9,10 @@ from ictd.ablation import errors
 from ictd.decomposition import decomposition_measures
 from ictd.frames import save_table
 from ictd.gram import enumerated_gram, estimates
-from ictd.measures import cosine
 from ictd.steps import run
 from ictd.storage import load_arrays
 from ictd.validation import ENUMERATED, validation_set
-from ictd.weights import Weights, theta_td
+from ictd.weights import Weights
 
 
 def main(
@@ -41,11 +40,7 @@ def main(
             found = errors(weights, data, lengths, depth, scaled).mean
             TF = estimates(weights, gram, depth, scaled)
             bellman = data.tasks.reward + discount * np.matvec(data.tasks.transition, TF) - TF
-        columns = {
-            "tasks_seen": seen,
-            "cosine": cosine(A, theta_td(states).A),
-            **decomposition_measures(weights, discount),
-        }
+        columns = {"tasks_seen": seen, **decomposition_measures(weights, discount, scaled)}
         columns["bellman"] = np.sqrt((data.tasks.stationary * bellman**2).sum(axis=-1).mean(axis=-1))
         columns |= {f"msve_{length}": found[:, i] for i, length in enumerate(lengths)}
         frames.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))
