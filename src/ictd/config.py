@@ -119,7 +119,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
         "uniqueItems": "give each value once",
-        "pattern": f"give {PATTERNS[key]} only",
+        "pattern": f"give {PATTERNS.get(key)} only",
     }
     shown = "empty" if found is None else repr(found)
     return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"
