@@ -1,5 +1,6 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
 # make anatomy     a study beyond it: what emerges
+# make beyond      a study beyond it: prompts as an agent sees them
 # make verify      a finished run against the reference numbers; make reference writes those anew
 # make test        the tests
 # make test-interruptions KILLS=60   a smoke run that is stopped that many times
@@ -22,7 +23,7 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce anatomy report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce anatomy beyond report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -31,6 +32,10 @@ reproduce: $(READY)
 anatomy: $(READY)
 	snakemake anatomy --cores $(CORES)
 	@echo "Open $(RESULTS)/anatomy/emergence.html in a browser."
+
+beyond: $(READY)
+	snakemake beyond --cores $(CORES)
+	@echo "Open $(RESULTS)/beyond/agents.html in a browser."
 
 report: $(READY)
 	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \

@@ -26,6 +26,7 @@ include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/anatomy.smk"
+include: "workflow/rules/beyond.smk"
 
 
 # Said after Snakemake's own last words, which tell little.
@@ -78,3 +79,10 @@ localrules:
     emergence_notebook,
     emergence_page,
     anatomy,
+    beyond_tables,
+    agent_claims,
+    agent_figures,
+    agent_pages,
+    agents_notebook,
+    agents_page,
+    beyond,

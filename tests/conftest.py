@@ -55,6 +55,6 @@ def under_conda(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STAND_IN_PREFIX", str(prefix))
         patch.setenv("PATH", f"{prefix}/bin:{os.environ['PATH']}")
-        done = snakemake(folder, "all", "anatomy", "--cores", "2", "--sdm", "conda", "--config", *few)
+        done = snakemake(folder, "all", "anatomy", "beyond", "--cores", "2", "--sdm", "conda", "--config", *few)
     assert done.returncode == 0, done.stderr
     return folder

@@ -157,5 +157,5 @@ def test_the_reference_is_that_of_the_configuration():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     settings = json.loads((ROOT / "reference/settings.json").read_text())
     assert settings == {
-        key: value for key, value in config.items() if key not in ("seeds_per_job", "results", "anatomy")
+        key: value for key, value in config.items() if key not in ("seeds_per_job", "results", "anatomy", "beyond")
     }

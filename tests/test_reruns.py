@@ -16,8 +16,8 @@ from ictd.provenance import code_digests
 
 ROOT = Path(__file__).parents[1]
 
-# Its rules are no part of what `all` makes, and a module that only they use has no rule here.
-STUDY = ROOT / "workflow/rules/anatomy.smk"
+# Their rules are no part of what `all` makes, and a module that only they use has no rule here.
+STUDIES = {ROOT / f"workflow/rules/{name}.smk" for name in ("anatomy", "beyond")}
 
 CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
 MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
@@ -38,10 +38,14 @@ EVERY = {
 MODULES = {
     "__init__": EVERY | {"kernels"},
     "ablation": set(),
+    "agents": set(),
     "autograd": PRETRAINING,
     "batched": set(),
+    "bayes": set(),
+    "blocks": set(),
     "claims": {"claims", "summaries"},
     "config": set(),
+    "contexts": set(),
     "decomposition": set(),
     "emergence": set(),
     "environments": {"tasks", "metrics", *UNSEEN, *DIAGRAMS, *SAMPLED},
@@ -49,6 +53,7 @@ MODULES = {
     "evaluation": {"evaluate", "baselines"},
     "failures": set(),
     "figures/__init__": FIGURES | {"theory_figures"},
+    "figures/agents": set(),
     "figures/curves": CURVES | {"figure_learning"},
     "figures/diagrams": DIAGRAMS,
     "figures/emergence": set(),
@@ -72,8 +77,13 @@ MODULES = {
     "steps/__init__": EVERY,
     "steps/ablate": set(),
     "steps/ablation_tables": set(),
+    "steps/agent": set(),
+    "steps/agent_claims": set(),
+    "steps/agent_pages": set(),
+    "steps/agent_values": set(),
     "steps/audit": {"audit"},
     "steps/baselines": {"baselines"},
+    "steps/beyond_tables": set(),
     "steps/claims": {"claims"},
     "steps/compute": {"compute"},
     "steps/course": set(),
@@ -87,6 +97,7 @@ MODULES = {
     "steps/notebook": {"notebook"},
     "steps/page": {"page"},
     "steps/phase": set(),
+    "steps/plot_agents": set(),
     "steps/plot_curves": CURVES,
     "steps/plot_emergence": set(),
     "steps/plot_environment": DIAGRAMS,
@@ -109,6 +120,7 @@ MODULES = {
     "steps/tune": {"tune"},
     "steps/unrolls": {"unrolls"},
     "steps/verify": set(),
+    "steps/yardsticks": set(),
     "storage": EVERY,
     "streams": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED},
     "summaries": {"summaries", "compute"},
@@ -123,6 +135,7 @@ MODULES = {
     "transformer": {*PRETRAINING, "evaluate", "baselines", "theory_agreement"},
     "validation": UNSEEN,
     "verification": set(),
+    "yardsticks": set(),
     "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning", *SAMPLED, "kernels"},
 }
 
@@ -141,6 +154,11 @@ EDITED = [
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
+BEYOND = {
+    "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
+    "states": [], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
+    "step_sizes": {"smallest": 0.2}, "ridges": {"smallest": 0.1}, "bayes_samples": 51,
+}  # fmt: skip
 KEYS = {
     "algos": (["mc"], {"metrics", "compute", *CURVES, *MAPS, "figure_learning", "theory_tables"} | SHOWN),
     "envs": (["boyan"], {"metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
@@ -174,6 +192,7 @@ KEYS = {
     "anatomy.course": ({"seeds": 3}, set()),
     "anatomy.phase": ({"seeds": 3}, set()),
     "anatomy.readings": ([{"name": "as_is"}], set()),
+    **{f"beyond.{key}": (value, set()) for key, value in BEYOND.items()},
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
@@ -240,7 +259,7 @@ def test_every_module_and_key_has_an_entry():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     names = set()
     for key, value in config.items():
-        nested = key in ("evaluation", "audit", "theory", "readings", "anatomy")
+        nested = key in ("evaluation", "audit", "theory", "readings", "anatomy", "beyond")
         names |= {f"{key}.{inner}" for inner in value} if nested else {key}
     assert names == set(KEYS) | FIXED
 
@@ -270,7 +289,7 @@ def differing(found, expected):
 def steps_of_rules() -> dict[str, str]:
     """For each rule the step whose digests are its params, as the rules files have it."""
     found = {}
-    for path in sorted(set((ROOT / "workflow/rules").glob("*.smk")) - {STUDY}):
+    for path in sorted(set((ROOT / "workflow/rules").glob("*.smk")) - STUDIES):
         blocks = re.split(r"^(?:rule|use rule \w+ as) (\w+)(?: with)?:$", path.read_text(), flags=re.MULTILINE)[1:]
         for name, body in zip(blocks[::2], blocks[1::2], strict=True):
             if step := re.search(r"\*code\(\"(\w+)\"\)", body):

@@ -16,6 +16,8 @@ from ictd.grid import CELL
 from ictd.statistics import bootstrap_interval, rank_correlation
 
 HALF = 0.5
+# A structure is close when less than this share of the sum of squares is outside; in random weights half of it is.
+TENTH = 0.1
 # Below this, a row u of P counts as zero beside the last entry of P, which is 1.
 SMALL_U = 0.1
 # About the resolution of single precision, in which networks are usually trained.
@@ -42,6 +44,26 @@ class Claim:
         """ "holds" or "fails"; a value that is not a number fails."""
         met = self.value < self.threshold if self.relation == "<" else self.value > self.threshold
         return "holds" if met else "fails"
+
+
+def named_claim(
+    section: str, name: str, setting, statement: str, statistic: str, value: float, relation: str, threshold: float
+) -> Claim:
+    """A claim whose setting is a sequence of words and numbers."""
+    setting = "-".join(map(str, setting))
+    return Claim(f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold)
+
+
+def claim_of_trials(
+    section: str, name: str, setting, statement: str, words: str, samples, relation: str, threshold: float
+) -> list[Claim]:
+    """The claim that a mean over trials is on one side of a threshold; none for fewer than two trials."""
+    if len(samples) < 2:
+        return []
+    low, high = bootstrap_interval(np.asarray(samples))
+    end, value = ("lower", low) if relation == ">" else ("upper", high)
+    statistic = f"{end} end of the 95% bootstrap interval, over trials, of {words}"
+    return [named_claim(section, name, setting, statement, statistic, value, relation, threshold)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

@@ -6,22 +6,16 @@ errors many times those of others.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from ictd.claims import Claim
+from ictd.claims import TENTH, Claim, claim_of_trials, named_claim
 from ictd.grid import CELL
-from ictd.statistics import bootstrap_interval
 from ictd.validation import ENUMERATED
 
 SECTION = "What emerges"
-LOW, HIGH = (
-    "lower end of the 95% bootstrap interval, over trials, of ",
-    "upper end of the 95% bootstrap interval, over trials, of ",
-)
-# A structure is close when less than this share of the sum of squares is outside; in random weights half of it is.
-TENTH = 0.1
 KINDS = {
     "algos": "multi-task TD and MC of one seed",
     "algos, seeds": "multi-task TD and MC of two seeds",
@@ -46,18 +40,7 @@ def check_emergence(tables: dict[str, pd.DataFrame]) -> list[Claim]:
     ]
 
 
-def _claim(name: str, setting, statement: str, statistic: str, value: float, relation: str, threshold: float) -> Claim:
-    setting = "-".join(map(str, setting))
-    return Claim(f"{name}/{setting}", SECTION, setting, statement, statistic, float(value), relation, threshold)
-
-
-def _of_trials(name: str, setting, statement: str, words: str, samples, relation: str, threshold: float) -> list[Claim]:
-    """The claim that a mean over trials is on one side of a threshold; none for fewer than two trials."""
-    if len(samples) < 2:
-        return []
-    low, high = bootstrap_interval(np.asarray(samples))
-    side, value = (LOW, low) if relation == ">" else (HIGH, high)
-    return [_claim(name, setting, statement, side + words, value, relation, threshold)]
+_claim, _of_trials = partial(named_claim, SECTION), partial(claim_of_trials, SECTION)
 
 
 def _decomposition_claims(measures: pd.DataFrame) -> Iterator[Claim]:

@@ -72,6 +72,47 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
     return w if np.ndim(step_size) else w[..., 0]
 
 
+def td_lambda(
+    paths: np.ndarray, reward: np.ndarray, discount: float, decay: np.ndarray, step_size: np.ndarray, lengths: list[int]
+) -> np.ndarray:
+    """Online TD(lambda) with accumulating traces (Sutton, Machine Learning 3, 1988), once through each context.
+
+    Parameters
+    ----------
+    paths : (k, M+1) int array of states S_0, ..., S_M
+    reward : (k, n) array, r(s)
+    discount : float, gamma
+    decay, step_size : (K,) arrays, pairs of lambda and a step size
+    lengths : ascending list of int, numbers of steps after which the estimates are kept
+
+    Returns
+    -------
+    (lengths, K, k, n) value estimates
+    """
+    each = np.arange(len(paths))
+    w = np.zeros((len(decay), *reward.shape))
+    trace, kept = np.zeros_like(w), []
+    rates, forget = step_size[:, None], discount * decay[:, None, None]
+    for t in range(max(lengths)):
+        now, following = paths[:, t], paths[:, t + 1]
+        error = reward[each, now] + discount * w[:, each, following] - w[:, each, now]
+        trace *= forget
+        trace[:, each, now] += 1
+        w += (rates * error)[..., None] * trace
+        if t + 1 in lengths:
+            kept.append(w.copy())
+    return np.stack(kept)
+
+
+def certainty_equivalence(context: Context, discount: float) -> np.ndarray:
+    """Values (..., n) of the maximum likelihood model of a context; states that it never left have value zero."""
+    left = context.visits > 0
+    share = np.where(left, context.visits, 1.0)
+    model, reward = context.successors / share[..., None], context.rewards / share
+    identity = np.eye(context.visits.shape[-1])
+    return np.linalg.solve(identity - discount * model, reward[..., None])[..., 0]
+
+
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     """Least-squares TD (Bradtke and Barto, Machine Learning 22, 1996): (m C - gamma m D + ridge I)^{-1} m b.
 

@@ -121,9 +121,29 @@ def expand(lam, dB, g, e, Y, scale, D, du, dA):
 
 
 @njit(cache=True)
-def adam(parameter, gradient, mean, square, learning_rate, correction_1, correction_2):
-    """One descent step of Adam, in place, on flat arrays."""
-    rate, root = learning_rate / correction_1, np.sqrt(correction_2)
+def batch_errors(estimate, reward, visits, transitions, returns, bootstrap, discount, e):
+    """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
+
+    Descent on the loss is ascent along (1/b) sum_t delta_t grad TF_L(S_t).
+    """
+    states = estimate.shape[0]
+    batch = 0.0
+    for s in range(states):
+        batch += visits[s]
+        target = returns[s]
+        if bootstrap:
+            target = visits[s] * reward[s]
+            for j in range(states):
+                target += discount * transitions[s, j] * estimate[j]
+        e[s] = target - visits[s] * estimate[s]
+    for s in range(states):
+        e[s] /= -batch
+
+
+@njit(cache=True)
+def adam(parameter, gradient, mean, square, learning_rate, steps):
+    """Descent step number ``steps`` of Adam, in place, on flat arrays."""
+    rate, root = learning_rate / (1.0 - BETA_1**steps), np.sqrt(1.0 - BETA_2**steps)
     for i in range(parameter.shape[0]):
         mean[i] += (1.0 - BETA_1) * (gradient[i] - mean[i])
         square[i] = BETA_2 * square[i] + (1.0 - BETA_2) * gradient[i] * gradient[i]
@@ -163,18 +183,7 @@ def train_block(
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
-        batch = 0.0
-        for s in range(states):
-            batch += visits[i, s]
-            target = returns[i, s]
-            if bootstrap:
-                target = visits[i, s] * reward[i, s]
-                for j in range(states):
-                    target += discount * transitions[i, s, j] * estimate[j]
-            e[s] = target - visits[i, s] * estimate[s]
-        # Descent on the loss is ascent along (1/b) sum_s e_s grad TF_L(s).
-        for s in range(states):
-            e[s] /= -batch
+        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
         for j in range(states):
             q[j] = 0.0
             for s in range(states):
@@ -182,7 +191,7 @@ def train_block(
         sweep_adjoint(T, h, q, lam, following, dT)
         expand(lam, dT, g, e, Y, scale, D, du, dA)
         steps += 1
-        adam(parameter, gradient, mean, square, learning_rate, 1.0 - BETA_1**steps, 1.0 - BETA_2**steps)
+        adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
 
 

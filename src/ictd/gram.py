@@ -22,9 +22,12 @@ from ictd.weights import Weights
 class Gram:
     """Averages over the columns of contexts: ``length`` m, ``M`` (..., 2n, 2n) and ``c`` (..., 2n)."""
 
-    length: int
+    length: int | np.ndarray
     M: np.ndarray
     c: np.ndarray
+
+    def __getitem__(self, index) -> "Gram":
+        return Gram(self.length[index] if np.ndim(self.length) else self.length, self.M[index], self.c[index])
 
 
 def enumerated_gram(tasks: Tasks, discount: float) -> Gram:

@@ -28,8 +28,9 @@ rule claims:
         " --output {output} > {log} 2>&1"
 
 
+STUDIES = ("anatomy", "beyond")
 # What results depend on; how the work is cut into jobs is left out, and so are studies of their own.
-SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results", "anatomy")}
+SETTINGS = {key: value for key, value in config.items() if key not in ("seeds_per_job", "results", *STUDIES)}
 MANIFESTED = [RESULTS / "claims.json", *expand(RESULTS / "metrics/{name}.csv", name=TABLES)]
 MANIFESTED += of_theory(*THEORY_TABLES)
 MANIFESTED += expand(RESULTS / "{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=CELLS)

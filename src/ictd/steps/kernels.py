@@ -5,8 +5,10 @@ A hundred processes that start at once on an empty cache would each compile for 
 
 import numpy as np
 
+from ictd.contexts import GramEngine
 from ictd.environments import sample_tasks
 from ictd.fused import FusedEngine, value_gradients
+from ictd.gram import enumerated_gram
 from ictd.sampling import Unrolls, sample_paths, unroll
 from ictd.steps import run
 from ictd.streams import generator
@@ -14,7 +16,7 @@ from ictd.weights import initial_weights
 
 
 def main(module: str) -> None:
-    """Run each kernel of "sampling" or of "fused" on a small task set, with counts of both widths."""
+    """Run each kernel of "sampling", "fused" or "contexts" on a small task set, with counts of both widths."""
     rng = generator(0, "boyan", 3, "kernels")
     tasks = sample_tasks("boyan", 3, 2, rng)
     if module == "sampling":
@@ -25,8 +27,12 @@ def main(module: str) -> None:
         start = initial_weights(3, 0.1, rng)
         for count in (np.uint8, np.uint32):
             unrolls = Unrolls(np.full((2, 3), 3, count), np.ones((2, 3, 3), count), np.zeros((2, 3)))
-            FusedEngine(start, "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)
-        value_gradients(start, tasks, 0, 0.9, 2)
+            if module == "fused":
+                FusedEngine(start, "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)
+            else:
+                GramEngine(start, "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))
+        if module == "fused":
+            value_gradients(start, tasks, 0, 0.9, 2)
 
 
 if __name__ == "__main__":

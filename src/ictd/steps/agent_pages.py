@@ -1,0 +1,57 @@
+"""Write the tables of the page on prompts as an agent sees them, as HTML."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ictd.agents import SETTING, at_home, gap_closed, last_values, with_yardsticks
+from ictd.frames import load_table
+from ictd.steps import run
+from ictd.steps.emergence_pages import write
+from ictd.storage import load_json
+from ictd.summaries import claims_overview
+
+
+def main(
+    claims: Path, tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, output: Path
+) -> None:
+    """Write the pages agent_claims, agent_values and agent_shapes into the folder ``output``."""
+    of = {path.stem: load_table(path) for path in tables}
+    frames = {
+        "agent_claims": claims_overview(load_json(claims)),
+        "agent_values": values_page(of, (env, states, depth, discount), tasks),
+        "agent_shapes": shapes_page(of["shapes"], tasks),
+    }
+    for name, frame in frames.items():
+        write(output / f"{name}.html", name.replace("_", " "), frame)
+
+
+def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
+    """A row a method and a column a context length: mean MSVE, in the main setting, and the share of the gap closed."""
+    env, states, _, discount = main_setting
+    yardsticks = of["yardsticks"]
+    place = yardsticks[(yardsticks[["env", "states", "discount"]] == [env, states, discount]).all(axis=1)]
+    rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
+    home = at_home(of["values"])
+    home = home[(home[SETTING] == list(main_setting)).all(axis=1)]
+    paper = home[home["prompts"] == "enumerated"]
+    paper = paper[paper["tasks_seen"] == paper["tasks_seen"].max()]
+    parts = {"on enumerated prompts": (paper, "mean")}
+    own = with_yardsticks(last_values(home, tasks), yardsticks)
+    parts |= {"on contexts": (own, "mean"), "on contexts, share of the gap closed": (own.assign(gap=gap_closed), "gap")}
+    found = [rows]
+    for label, (frame, column) in parts.items():
+        table = frame.groupby(["algo", "context_length"], sort=False)[column].mean().unstack()
+        found.append(table.set_axis([f"{algo.upper()} {label}" for algo in table.index]))
+    return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
+
+
+def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
+    """A row a setting: means over trials of the measures of its weights."""
+    within = shapes[shapes["tasks_seen"] <= tasks]
+    last = within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
+    return last.groupby(["algo", *SETTING], sort=False).mean().drop(columns=["seed", "tasks_seen"]).reset_index()
+
+
+if __name__ == "__main__":
+    run(main)
