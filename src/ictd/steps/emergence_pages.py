@@ -31,18 +31,15 @@ def main(claims: Path, measures: Path, correlations: Path, readings: Path, readi
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
     """A row a reading and a column a kind of claim: "holds", or that it fails, and with which algorithm."""
-    failing = readings[readings["verdict"] == "fails"]
-    # A statistic that is not a number comes from trials that diverged.
-    said = failing["algo"].str.upper().where(failing["algo"] != "both", "") + failing["value"].isna().map(
-        {True: " (diverged)", False: ""}
-    )
-    failing = failing.assign(said=said).groupby(["reading", "claim"])["said"].agg(", ".join)
-    names, claims = readings["reading"].unique(), readings["claim"].unique()
-    columns = {
-        claim: [f"fails {failing[name, claim]}".strip() if (name, claim) in failing else "holds" for name in names]
-        for claim in claims
-    }
-    return pd.DataFrame({"reading": [name.replace("_", " ") for name in names], **columns})
+    cells = {}
+    for place, rows in readings.groupby(["reading", "claim"], sort=False):
+        failing = rows[rows["verdict"] == "fails"]
+        algos = [algo.upper() for algo in failing["algo"] if algo != "both"]
+        # A statistic that is not a number comes from trials that diverged.
+        said = " ".join(["fails", ", ".join([*algos, *(["diverged"] if failing["value"].isna().any() else [])])])
+        cells[place] = said.strip() if len(failing) else "holds"
+    table = pd.Series(cells).unstack()[readings["claim"].unique()].loc[readings["reading"].unique()]
+    return table.rename_axis("reading").reset_index().assign(reading=[name.replace("_", " ") for name in table.index])
 
 
 def medians(runs: pd.DataFrame) -> pd.DataFrame:
