@@ -21,7 +21,7 @@ IMAGE ?= ictd
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-RESULTS = $(shell python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
+RESULTS = $(shell $(VENV)/bin/python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
 .PHONY: reproduce anatomy beyond report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 

@@ -164,12 +164,12 @@ rule phase:
         options=options(
             *PRETRAINING_OPTIONS,
             "algos",
-            "anatomy.tuning_tasks",
             "anatomy.step_sizes",
             env=MAIN["env"],
             depths=STUDY["phase"]["depths"],
             tasks=STUDY["phase"]["tasks"],
             test_tasks=STUDY["tasks"],
+            tuning_tasks=STUDY["phase"]["tuning_tasks"],
             env_options=env_options(MAIN["env"]),
         ),
     shell:

@@ -10,16 +10,11 @@ AGENT_SETTINGS += [(*FIRST[:2], depth, FIRST[3]) for depth in AGENTS["depths"]]
 AGENT_SETTINGS += [(FIRST[0], states, *FIRST[2:]) for states in AGENTS["states"]]
 AGENT_SETTINGS += [(env, *FIRST[1:]) for env in config["envs"][1:]]
 AGENT_SETTINGS += [(*FIRST[:3], discount) for discount in AGENTS["discounts"]]
+AGENT_TASKS = {"-".join(map(str, setting)): AGENTS["tasks"] for setting in AGENT_SETTINGS}
+AGENT_TASKS |= {"-".join(map(str, FIRST)): AGENTS["main_tasks"]}
 AGENT_GROUPS = seed_groups(
     AGENTS["seeds"], config["seeds_per_job"], [file.stem for file in BEYOND.glob("runs/*/*.npz")]
 )
-
-
-def is_first(wildcards):
-    """Whether an agent's setting is the main one."""
-    return tuple(map(str, FIRST)) == (wildcards.env, wildcards.states, wildcards.depth, wildcards.discount)
-
-
 # Environments and discounts that every run with the main numbers of states and layers is evaluated on.
 PLACES = [(env, discount) for env in config["envs"] for discount in (FIRST[3], *AGENTS["discounts"])]
 VALUES = [
@@ -66,7 +61,7 @@ rule agent:
             "beyond.lengths",
             "beyond.clip",
             "beyond.snapshots",
-            tasks=AGENTS["main_tasks" if is_first(wildcards) else "tasks"],
+            tasks=AGENT_TASKS["{0.env}-{0.states}-{0.depth}-{0.discount}".format(wildcards)],
             env_options=env_options(wildcards.env),
         ),
     shell:
