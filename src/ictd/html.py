@@ -29,8 +29,8 @@ def table(frame) -> str:
 
 def _cell(value) -> str:
     if isinstance(value, float):
-        shown = "" if math.isnan(value) else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-        return f'<td class="number">{shown}</td>'
+        shown = f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+        return f'<td class="number">{"" if math.isnan(value) else shown}</td>'
     if isinstance(value, int):
         return f'<td class="number">{value}</td>'
     marked = ' class="fails"' if str(value).startswith("fails") else ""
