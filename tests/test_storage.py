@@ -1,10 +1,12 @@
 """Result files and the command line of the steps."""
 
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ictd.html import table
@@ -56,6 +58,12 @@ def test_a_step_answers_bad_input_in_one_sentence(tmp_path):
     assert last == f"error: {tmp_path}/gone.npz is missing; run snakemake to make it."
     assert "python -m ictd.steps.unrolls --env boyan" in log[0] and "numpy" in log[1]
     assert not (tmp_path / "out.npz").exists()
+
+
+def test_html_numbers_have_four_digits_or_a_power_of_ten():
+    numbers = [1.23456, 12345.6, 3e53, float("nan"), 7]
+    text = table(pd.DataFrame({f"c{i}": [number] for i, number in enumerate(numbers)}))
+    assert re.findall(r'<td class="number">(.*?)</td>', text) == ["1.235", "12,346", "3e+53", "", "7"]
 
 
 def test_html_tables_escape_text():
