@@ -31,7 +31,7 @@ def material(env, states, discount, tasks=200, batch=64, tau=50):
 @pytest.mark.parametrize("algo", ["td", "mc"])
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)
 def test_engines_agree(env, states, depth, discount, algo):
-    count = 200 if depth < 30 else 50
+    count = 200 if depth < 30 else 50 if depth < 60 else 25
     tasks, unrolls, start = material(env, states, discount, count)
     arguments = (tasks, unrolls, algo, depth, discount, 1e-3, start.u, start.A)
     fused = ictd.pretrain_history(*arguments, engine="fused", tasks_seen=[1, 20, count])
