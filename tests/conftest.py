@@ -51,7 +51,7 @@ def under_conda(tmp_path_factory) -> Path:
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
     (prefix / "bin/conda").chmod(0o755)
     (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
-    few = ["seeds=2", "states=[4]", "depths=[6]"]
+    few = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STAND_IN_PREFIX", str(prefix))
         patch.setenv("PATH", f"{prefix}/bin:{os.environ['PATH']}")

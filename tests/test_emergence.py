@@ -203,7 +203,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     assert set(phase[["algo", "states", "depth", "seed"]].itertuples(index=False, name=None)) == set(grid)
     assert phase["diverged_at"].eq(0).all() and np.isfinite(phase["msve"]).all()
     assert course.groupby(["algo", "env"])["tasks_seen"].max().to_dict() == {
-        (algo, env): study["course"][f"{algo}_tasks"] for algo in ("td", "mc") for env in ("boyan", "loop")
+        (algo, "boyan"): study["course"][f"{algo}_tasks"] for algo in ("td", "mc")
     }
 
 
@@ -219,11 +219,11 @@ def test_our_reading_gives_the_main_settings_runs(under_conda):
 
 def test_long_pretraining_goes_on_from_block_to_block(under_conda):
     """A run of several blocks is one run of the engine over all of their tasks."""
-    run = np.load(under_conda / "results-smoke/anatomy/runs/td-loop/1.npz")
-    streams = [ictd.generator(1, "loop", 4, f"course {name}") for name in ("tasks", "unrolls")]
+    run = np.load(under_conda / "results-smoke/anatomy/runs/td-boyan/1.npz")
+    streams = [ictd.generator(1, "boyan", 4, f"course {name}") for name in ("tasks", "unrolls")]
     tasks, unrolls = [], []
     for size in (10_000, 2_000):
-        tasks.append(ictd.sample_tasks("loop", 4, size, streams[0], threshold=0.5))
+        tasks.append(ictd.sample_tasks("boyan", 4, size, streams[0]))
         unrolls.append(ictd.unroll(tasks[-1], 64, 0.9, 1, streams[1]))
     whole = [
         kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
@@ -232,7 +232,7 @@ def test_long_pretraining_goes_on_from_block_to_block(under_conda):
             (ictd.Unrolls, unrolls, ("visits", "transitions", "returns")),
         )
     ]
-    start = ictd.initial_weights(4, 0.1, ictd.generator(1, "loop", 4, "weights"))
+    start = ictd.initial_weights(4, 0.1, ictd.generator(1, "boyan", 4, "weights"))
     history = pretrain_history(*whole, "td", 6, 0.9, 1e-3, start.u, start.A, tasks_seen=run["tasks_seen"])
     np.testing.assert_array_equal(history.weights.A, run["A"])
 

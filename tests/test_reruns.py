@@ -154,11 +154,6 @@ EDITED = [
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
-BEYOND = {
-    "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
-    "states": [], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
-    "step_sizes": {"smallest": 0.2}, "ridges": {"smallest": 0.1}, "bayes_samples": 51,
-}  # fmt: skip
 KEYS = {
     "algos": (["mc"], {"metrics", "compute", *CURVES, *MAPS, "figure_learning", "theory_tables"} | SHOWN),
     "envs": (["boyan"], {"metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
@@ -185,20 +180,24 @@ KEYS = {
     "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
     "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
     "theory.update_depth": (31, {"theory_descent", "theory_pretrained", "theory_precision"} | SHOWN),
-    "anatomy.tasks": (21, set()),
-    "anatomy.tuning_tasks": (21, set()),
-    "anatomy.context_lengths": ([5], set()),
-    "anatomy.step_sizes": ({"smallest": 0.4}, set()),
-    "anatomy.course": ({"seeds": 3}, set()),
-    "anatomy.phase": ({"seeds": 3}, set()),
-    "anatomy.readings": ([{"name": "as_is"}], set()),
-    **{f"beyond.{key}": (value, set()) for key, value in BEYOND.items()},
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
     "readings.evaluation_env": ("loop", UNSEEN | SHOWN),
     "seeds_per_job": (1, set()),
 }
+# Keys of the studies, which nothing of `all` depends on.
+STUDY_KEYS = {
+    "anatomy": {
+        "tasks": 21, "tuning_tasks": 21, "context_lengths": [5], "step_sizes": {"smallest": 0.4},
+        "course": {"seeds": 3}, "phase": {"seeds": 3}, "readings": [{"name": "as_is"}],
+    },
+    "beyond": {
+        "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
+        "states": [3], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
+        "step_sizes": {"smallest": 0.2}, "ridges": {"smallest": 0.1}, "bayes_samples": 51,
+    },
+}  # fmt: skip
 # Rules downstream of a key's whose jobs concern other cells or seeds.
 UNTOUCHED = {
     "seeds": {"audit"},
@@ -261,7 +260,7 @@ def test_every_module_and_key_has_an_entry():
     for key, value in config.items():
         nested = key in ("evaluation", "audit", "theory", "readings", "anatomy", "beyond")
         names |= {f"{key}.{inner}" for inner in value} if nested else {key}
-    assert names == set(KEYS) | FIXED
+    assert names == set(KEYS) | FIXED | {f"{study}.{key}" for study, keys in STUDY_KEYS.items() for key in keys}
 
 
 def test_results_carried_to_a_fresh_copy_are_up_to_date(finished):
@@ -347,6 +346,13 @@ def test_changing_a_value_reruns_what_uses_it(finished, downstream, tmp_path):
     found = in_parallel(after_change, sorted(KEYS))
     expected = {key: with_downstream(rules, downstream) for key, (_, rules) in KEYS.items()}
     assert differing(found, {key: rules - UNTOUCHED.get(key, set()) for key, rules in expected.items()}) == {}
+
+
+def test_no_value_of_a_study_touches_the_main_results(finished, tmp_path):
+    path = tmp_path / "studies.yaml"
+    config = yaml.safe_load((ROOT / "tests/smoke.yaml").read_text())
+    path.write_text(yaml.safe_dump({**config, **{study: config[study] | keys for study, keys in STUDY_KEYS.items()}}))
+    assert planned(finished, configfile=path) == set()
 
 
 def test_comments_docstrings_and_formatting_rerun_nothing(finished, tmp_path):
