@@ -12,12 +12,15 @@ ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "tests/smoke.yaml")
 
 
-def copy_project(folder: Path) -> Path:
-    """Copy what the workflow needs to an empty folder."""
+def copy_project(folder: Path, compiled: Path | None = None) -> Path:
+    """Copy what the workflow needs to an empty folder; with the code and the kernels of a finished one, if named."""
     for part in PARTS:
         target = folder / part
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / part).is_dir():
+        if part == "src" and compiled:
+            target.symlink_to(compiled / part)
+            shutil.copytree(compiled / "results-smoke/kernels", folder / "results-smoke/kernels")
+        elif (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, target)
         else:
             shutil.copy2(ROOT / part, target)
@@ -40,12 +43,12 @@ def smoke(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def under_conda(tmp_path_factory) -> Path:
+def under_conda(smoke, tmp_path_factory) -> Path:
     """Folder of a smoke run with the studies under ``--sdm conda``, with environments made from exactly their pins.
 
     conda is a stand-in, and cells and seeds are fewer than in ``smoke``: results do not depend on that either.
     """
-    folder = copy_project(tmp_path_factory.mktemp("conda") / "project")
+    folder = copy_project(tmp_path_factory.mktemp("conda") / "project", smoke)
     prefix = folder.parent / "prefix"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')

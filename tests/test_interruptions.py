@@ -78,7 +78,7 @@ def finish(folder: Path) -> None:
 
 
 def test_interrupted_runs_end_with_the_same_bytes(smoke, tmp_path):
-    folder, rng = copy_project(tmp_path), random.Random(SEED)
+    folder, rng = copy_project(tmp_path, smoke), random.Random(SEED)
     for _ in range(KILLS):
         said = interrupt(folder, rng)
         check_files(folder / "results-smoke")
@@ -109,8 +109,8 @@ def test_a_killed_run_says_how_to_unlock(smoke, tmp_path):
     assert "It can be removed with the --unlock argument." in " ".join((done.stdout + done.stderr).split())
 
 
-def test_a_failing_job_is_the_last_thing_said(tmp_path):
-    folder = copy_project(tmp_path)
+def test_a_failing_job_is_the_last_thing_said(smoke, tmp_path):
+    folder = copy_project(tmp_path, smoke)
     done = snakemake(folder, "--cores", "2", "--config", "learning_rate=1e300")
     assert done.returncode != 0
     *_, message, log = (done.stdout + done.stderr).rstrip().splitlines()

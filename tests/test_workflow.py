@@ -197,8 +197,8 @@ def test_bad_config_stops_before_anything_runs(smoke, change, message):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_a_single_seed_algo_and_setting_is_enough(tmp_path):
-    folder = copy_project(tmp_path)
+def test_a_single_seed_algo_and_setting_is_enough(smoke, tmp_path):
+    folder = copy_project(tmp_path, smoke)
     small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=2"]
     done = snakemake(folder, "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stderr
