@@ -19,10 +19,20 @@ PLACE = ["on_env", "on_discount"]
 _of_trials = partial(claim_of_trials, SECTION)
 
 
+def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
+    """Rows at each cell's last snapshot within a number of tasks."""
+    within = table[table["tasks_seen"] <= tasks]
+    return within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
+
+
 def last_values(values: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """Of runs on sampled contexts the rows at the last snapshot within a number of tasks."""
-    own = values[(values["prompts"] == "contexts") & (values["tasks_seen"] <= tasks)]
-    return own[own["tasks_seen"] == own.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
+    return last_within(values[values["prompts"] == "contexts"], tasks)
+
+
+def paper_values(values: pd.DataFrame) -> pd.DataFrame:
+    """Of the paper's runs, on enumerated prompts, the rows at the end of pretraining."""
+    return last_within(values[values["prompts"] == "enumerated"])
 
 
 def at_home(values: pd.DataFrame) -> pd.DataFrame:
@@ -57,11 +67,11 @@ def check_agents(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longe
     of_main = home[(home[SETTING] == list(main)).all(axis=1)]
     return [
         *_yardstick_claims(home, longest),
-        *_paper_claims(of_main, at_home(tables["values"]), longest),
+        *_paper_claims(of_main, paper_values(at_home(tables["values"])), longest),
         *_teacher_claims(of_main, longest),
         *_length_claims(of_main, longest),
-        *_transfer_claims(with_yardsticks(values, tables["yardsticks"]), longest),
-        *_shape_claims(tables["shapes"], tasks),
+        *_transfer_claims(with_yardsticks(values, tables["yardsticks"])),
+        *_shape_claims(last_within(tables["shapes"], tasks)),
     ]
 
 
@@ -89,9 +99,7 @@ def _yardstick_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
             )  # fmt: skip
 
 
-def _paper_claims(of_main: pd.DataFrame, everything: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    paper = everything[everything["prompts"] == "enumerated"]
-    paper = paper[paper["tasks_seen"] == paper["tasks_seen"].max()]
+def _paper_claims(of_main: pd.DataFrame, paper: pd.DataFrame, longest: int) -> Iterator[Claim]:
     for (algo, length), rows in of_main.groupby(["algo", "context_length"], sort=False):
         beside = paper[(paper["algo"] == algo) & (paper["context_length"] == length)]
         if length <= longest and len(beside):
@@ -124,7 +132,7 @@ def _length_claims(of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
             )  # fmt: skip
 
 
-def _transfer_claims(values: pd.DataFrame, longest: int) -> Iterator[Claim]:
+def _transfer_claims(values: pd.DataFrame) -> Iterator[Claim]:
     away = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
     for (algo, *names), rows in away.groupby(["algo", *SETTING, *PLACE], sort=False):
         *setting, on_env, on_discount = names
@@ -136,10 +144,9 @@ def _transfer_claims(values: pd.DataFrame, longest: int) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-def _shape_claims(shapes: pd.DataFrame, tasks: int) -> Iterator[Claim]:
-    for (algo, *setting), rows in shapes.groupby(["algo", *SETTING], sort=False):
-        last = rows[rows["tasks_seen"] == rows.loc[rows["tasks_seen"] <= tasks, "tasks_seen"].max()]
+def _shape_claims(last: pd.DataFrame) -> Iterator[Claim]:
+    for (algo, *setting), rows in last.groupby(["algo", *SETTING], sort=False):
         yield from _of_trials(
             "structure", (algo, *setting), "A is close to $[G; H] [-I, I]$: columns form the TD error.",
-            "the share of what is outside", last["outside"], "<", TENTH,
+            "the share of what is outside", rows["outside"], "<", TENTH,
         )  # fmt: skip

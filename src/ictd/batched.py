@@ -19,8 +19,8 @@ from ictd.weights import Weights, initial_weights
 
 logger = logging.getLogger(__name__)
 
-# What becomes of the scores Z' Q Z, (..., m, m+k), of linear attention's place; columns of softmax sum to one.
-ATTENTIONS = {"linear": None, "softmax": lambda scores: scores.softmax(dim=-2), "relu": torch.relu}
+# What becomes of the scores Z' Q Z, (..., m, m+k), where attention is not linear; columns of softmax sum to one.
+ATTENTIONS = {"softmax": lambda scores: scores.softmax(dim=-2), "relu": torch.relu}
 
 
 def attend(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int, weigh: Callable) -> torch.Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from ictd.estimators import Context
-from ictd.fused import adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.fused import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
 from ictd.mrp import Tasks
 from ictd.sampling import Unrolls, sample_paths
@@ -144,14 +144,12 @@ def train_gram_block(
     return tasks
 
 
-class GramEngine:
-    """Training state for sampled contexts, as ``fused.FusedEngine``; attention is divided by the context length."""
+class GramEngine(FusedEngine):
+    """Training state for sampled contexts; attention is divided by the context length."""
 
     def __init__(self, weights: Weights, algo: str, depth: int, discount: float, learning_rate: float, clip: float):
-        self.parameter = np.concatenate([weights.u, weights.A.ravel()])
-        self.mean, self.square = np.zeros_like(self.parameter), np.zeros_like(self.parameter)
-        self.steps, self.states, self.bootstrap, self.depth = 0, weights.states, algo == "td", depth
-        self.discount, self.learning_rate, self.clip = float(discount), float(learning_rate), float(clip)
+        super().__init__(weights, algo, depth, discount, learning_rate, scaled=True)
+        self.clip = float(clip)
 
     def train(self, tasks: Tasks, unrolls: Unrolls, gram: Gram) -> tuple[np.ndarray, int]:
         """As ``FusedEngine.train``, with the Gram matrix of a context for each task."""
@@ -163,8 +161,3 @@ class GramEngine:
         )  # fmt: skip
         self.steps += done
         return estimates, done
-
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copies of u and A."""
-        u, A = np.split(self.parameter, [2 * self.states])
-        return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()

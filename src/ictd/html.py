@@ -3,6 +3,9 @@
 import html
 import math
 import re
+from pathlib import Path
+
+from ictd.storage import replacing
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -68,3 +71,9 @@ def page(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
+
+
+def save(path: Path, title: str, body: str) -> None:
+    """Write a page."""
+    with replacing(path) as temporary:
+        temporary.write_text(page(title, body), encoding="utf-8")

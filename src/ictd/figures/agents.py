@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ictd.agents import SETTING, at_home, gap_closed, last_values, with_yardsticks
+from ictd.agents import SETTING, at_home, gap_closed, last_values, paper_values, with_yardsticks
 from ictd.figures.style import COLOURS, NAMES, WIDTH, environment_name, legend_entries
 from ictd.statistics import bootstrap_interval
 
@@ -42,8 +42,7 @@ def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, 
         axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
     home = at_home(tables["values"])
     home = home[(home[SETTING] == list(main)).all(axis=1)]
-    paper = home[home["prompts"] == "enumerated"]
-    paper = paper[paper["tasks_seen"] == paper["tasks_seen"].max()]
+    paper = paper_values(home)
     for algo in dict.fromkeys(home["algo"]):
         own = last_values(home, tasks)
         look = {"color": COLOURS[algo], "marker": "o", "ms": 3, "lw": 1.2}

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ictd.agents import SETTING, at_home, gap_closed, last_values, with_yardsticks
+from ictd import html
+from ictd.agents import SETTING, at_home, gap_closed, last_values, last_within, paper_values, with_yardsticks
 from ictd.frames import load_table
 from ictd.steps import run
-from ictd.steps.emergence_pages import write
 from ictd.storage import load_json
 from ictd.summaries import claims_overview
 
@@ -23,7 +23,7 @@ def main(
         "agent_shapes": shapes_page(of["shapes"], tasks),
     }
     for name, frame in frames.items():
-        write(output / f"{name}.html", name.replace("_", " "), frame)
+        html.save(output / f"{name}.html", name.replace("_", " "), html.table(frame))
 
 
 def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
@@ -34,9 +34,7 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
     home = at_home(of["values"])
     home = home[(home[SETTING] == list(main_setting)).all(axis=1)]
-    paper = home[home["prompts"] == "enumerated"]
-    paper = paper[paper["tasks_seen"] == paper["tasks_seen"].max()]
-    parts = {"on enumerated prompts": (paper, "mean")}
+    parts = {"on enumerated prompts": (paper_values(home), "mean")}
     own = with_yardsticks(last_values(home, tasks), yardsticks)
     parts |= {"on contexts": (own, "mean"), "on contexts, share of the gap closed": (own.assign(gap=gap_closed), "gap")}
     found = [rows]
@@ -48,8 +46,7 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
 
 def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """A row a setting: means over trials of the measures of its weights."""
-    within = shapes[shapes["tasks_seen"] <= tasks]
-    last = within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
+    last = last_within(shapes, tasks)
     return last.groupby(["algo", *SETTING], sort=False).mean().drop(columns=["seed", "tasks_seen"]).reset_index()
 
 

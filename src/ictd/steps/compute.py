@@ -7,7 +7,6 @@ import pandas as pd
 from ictd import html, summaries
 from ictd.frames import save_table
 from ictd.steps import run
-from ictd.storage import replacing
 
 
 def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
@@ -18,8 +17,7 @@ def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
         parts.setdefault(rule, []).append(pd.read_csv(path, sep="\t"))
     frame = summaries.compute_table(parts)
     save_table(table, frame)
-    with replacing(page) as temporary:
-        temporary.write_text(html.page("compute", html.table(frame)), encoding="utf-8")
+    html.save(page, "compute", html.table(frame))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from ictd import html
 from ictd.frames import load_table
 from ictd.grid import CELL
 from ictd.steps import run
-from ictd.storage import load_json, replacing
+from ictd.storage import load_json
 from ictd.summaries import claims_overview
 
 
@@ -26,7 +26,7 @@ def main(claims: Path, measures: Path, correlations: Path, readings: Path, readi
         "other_readings": verdicts_by_reading(load_table(readings)), "reading_runs": medians(load_table(reading_runs)),
     }  # fmt: skip
     for name, frame in frames.items():
-        write(output / f"{name}.html", name, frame)
+        html.save(output / f"{name}.html", name, html.table(frame))
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
@@ -50,12 +50,6 @@ def medians(runs: pd.DataFrame) -> pd.DataFrame:
     table = grouped[shown].median().reset_index()
     table.insert(2, "diverged", grouped["diverged_at"].agg(lambda at: f"{(at > 0).sum()} of {len(at)}").to_numpy())
     return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())
-
-
-def write(path: Path, title: str, frame: pd.DataFrame) -> None:
-    """Write one page."""
-    with replacing(path) as temporary:
-        temporary.write_text(html.page(title, html.table(frame)), encoding="utf-8")
 
 
 if __name__ == "__main__":

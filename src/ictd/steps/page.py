@@ -6,9 +6,8 @@ from pathlib import Path
 import nbformat
 from nbconvert import HTMLExporter
 
-from ictd.html import page
+from ictd.html import save
 from ictd.steps import run
-from ictd.storage import replacing
 
 
 def main(title: str, notebook: Path, output: Path) -> None:
@@ -24,8 +23,7 @@ def main(title: str, notebook: Path, output: Path) -> None:
     outside = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']+)""", body)
     if outside:
         raise ValueError(f"{notebook} refers to {outside[0]!r}; the report must carry all that it shows.")
-    with replacing(output) as temporary:
-        temporary.write_text(page(title, body), encoding="utf-8")
+    save(output, title, body)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import yaml
 from ictd import html, summaries
 from ictd.frames import load_table
 from ictd.steps import run
-from ictd.storage import load_json, replacing
+from ictd.storage import load_json
 from ictd.theory.claims import SECTIONS
 
 
@@ -31,9 +31,8 @@ def main(claims: Path, tables: list[Path], statements: Path, settings: dict, sch
         "readings": summaries.settings_table(readings, described["properties"]["readings"]).drop(columns="paper"),
     }
     for name, frame in frames.items():
-        with replacing(output / f"{name}.html") as temporary:
-            note = f"<p>{summaries.difference_from_paper(settings, described)}</p>\n" if name == "settings" else ""
-            temporary.write_text(html.page(name, note + html.table(frame)), encoding="utf-8")
+        note = f"<p>{summaries.difference_from_paper(settings, described)}</p>\n" if name == "settings" else ""
+        html.save(output / f"{name}.html", name, note + html.table(frame))
 
 
 if __name__ == "__main__":
