@@ -12,7 +12,7 @@ import ictd
 from ictd import estimators, yardsticks
 from ictd.autograd import batch_of
 from ictd.bayes import boyan_posterior, posterior_values
-from ictd.contexts import GramEngine, sample_contexts
+from ictd.contexts import GramEngine, expected_batches, sample_contexts
 from ictd.gram import Gram, enumerated_gram, sampled_gram
 from ictd.sampling import sample_paths
 from ictd.streams import generator
@@ -77,6 +77,27 @@ def test_the_enumerated_prompt_is_a_case_of_it(algo):
         engine.train(tasks[part], unrolls[part], enumerated_gram(tasks[part], GAMMA))
     fused = ictd.pretrain(tasks, unrolls, algo, 30, GAMMA, 1e-3, start.u, start.A)
     np.testing.assert_allclose(engine.weights()[1], fused.A, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
+    lengths = np.arange(1, 41)
+    tasks, _, gram, paths = material("boyan", 4, 40, lengths)
+    start = larger_weights(4)
+    model = ictd.LinearTransformer(start, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for i, length in enumerate(lengths):
+        context = ictd.sampled_context(paths[i, : length + 1], tasks.reward[i], GAMMA)
+        estimate = model(torch.from_numpy(ictd.prompts_of(context)))
+        target = tasks.reward[i] + GAMMA * tasks.transition[i] @ estimate.detach().numpy()
+        if algo == "mc":
+            target = ictd.value_function(tasks.transition[i], tasks.reward[i], GAMMA)
+        optimizer.zero_grad()
+        (0.5 * torch.from_numpy(tasks.stationary[i]) * (torch.from_numpy(target) - estimate) ** 2).sum().backward()
+        optimizer.step()
+    engine = GramEngine(start, algo, 3, GAMMA, 1e-3, 0)
+    engine.train(tasks, expected_batches(tasks, GAMMA), gram)
+    np.testing.assert_allclose(engine.weights().A, model.A.detach().numpy(), atol=ENGINES)
 
 
 def test_training_stops_where_estimates_are_not_finite():

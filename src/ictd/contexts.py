@@ -10,6 +10,8 @@ so the sweeps of the fused engine give its gradient: with lam' and dT those of s
     d/dA = -dT M' - [g' e', 0],    d/du = -lam' M'.
 
 The enumerated prompt is the case M = XX' / n, c = X r' / n.
+
+Multi-task TD and MC, with batches of finite or of infinite size, are the teachers of one and the same student.
 """
 
 import numpy as np
@@ -18,7 +20,7 @@ from numba import njit
 from ictd.estimators import Context
 from ictd.fused import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
-from ictd.mrp import Tasks
+from ictd.mrp import Tasks, unchecked, value_function
 from ictd.sampling import Unrolls, sample_paths
 from ictd.weights import Weights
 
@@ -52,6 +54,24 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     successors = counts / lengths[:, None, None]
     visits = successors.sum(axis=-1)
     return Context(lengths, visits, successors, visits * tasks.reward)
+
+
+def expected_batches(tasks: Tasks, discount: float) -> Unrolls:
+    """What infinitely large batches come to: shares pi of visits, pi p of transitions, and pi v of returns.
+
+    With these, multi-task TD and MC carry out their expected updates, which differ in their targets alone.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+
+    Returns
+    -------
+    Unrolls with shares in place of counts
+    """
+    pi, value = tasks.stationary, value_function(tasks.transition, tasks.reward, discount)
+    return unchecked(Unrolls, visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * value)
 
 
 @njit(cache=True)
@@ -152,10 +172,11 @@ class GramEngine(FusedEngine):
         self.clip = float(clip)
 
     def train(self, tasks: Tasks, unrolls: Unrolls, gram: Gram) -> tuple[np.ndarray, int]:
-        """As ``FusedEngine.train``, with the Gram matrix of a context for each task."""
+        """As ``FusedEngine.train``, with the Gram matrix of a context for each task; shares may stand for counts."""
         estimates = np.full_like(tasks.reward, np.nan)
+        visits, transitions = unrolls.visits.astype(float), unrolls.transitions.astype(float)
         done = train_gram_block(
-            gram.M, gram.c, tasks.reward, unrolls.visits, unrolls.transitions, unrolls.returns, self.bootstrap,
+            gram.M, gram.c, tasks.reward, visits, transitions, unrolls.returns, self.bootstrap,
             self.depth, self.discount, self.learning_rate, self.clip,
             self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 # A study beyond the paper: prompts as an agent sees them. `snakemake beyond` runs it.
 BEYOND = RESULTS / "beyond"
 AGENTS = config["beyond"]
-AGENT = "{algo}-{env}-{states}-{depth}-{discount}"
+AGENT = "{teacher}-{env}-{states}-{depth}-{discount}"
 ON_PLACE = "{on_env}-{on_discount}"
 FIRST = (MAIN["env"], MAIN["states"], MAIN["depth"], config["discount"])
 # The main setting, and those that change one of its values.
@@ -10,20 +10,24 @@ AGENT_SETTINGS += [(*FIRST[:2], depth, FIRST[3]) for depth in AGENTS["depths"]]
 AGENT_SETTINGS += [(FIRST[0], states, *FIRST[2:]) for states in AGENTS["states"]]
 AGENT_SETTINGS += [(env, *FIRST[1:]) for env in config["envs"][1:]]
 AGENT_SETTINGS += [(*FIRST[:3], discount) for discount in AGENTS["discounts"]]
-AGENT_TASKS = {"-".join(map(str, setting)): AGENTS["tasks"] for setting in AGENT_SETTINGS}
-AGENT_TASKS |= {"-".join(map(str, FIRST)): AGENTS["main_tasks"]}
+# A run is named after its teacher, an algorithm with sampled or with expected updates, and its setting.
+RUN = "{}-{}-{}-{}-{}".format
+AGENT_TASKS = {RUN(algo, *setting): AGENTS["tasks"] for algo in config["algos"] for setting in AGENT_SETTINGS}
+AGENT_TASKS |= {RUN(algo, *FIRST): AGENTS["main_tasks"] for algo in config["algos"]}
+AGENT_TASKS |= {RUN(f"expected_{algo}", *FIRST): AGENTS["tasks"] for algo in config["algos"]}
 AGENT_GROUPS = seed_groups(
     AGENTS["seeds"], config["seeds_per_job"], [file.stem for file in BEYOND.glob("runs/*/*.npz")]
 )
 # Environments and discounts that every run with the main numbers of states and layers is evaluated on.
 PLACES = [(env, discount) for env in config["envs"] for discount in (FIRST[3], *AGENTS["discounts"])]
 VALUES = [
-    f"{algo}-{env}-{states}-{depth}-{discount}/{on_env}-{on_discount}"
+    f"{RUN(algo, *setting)}/{on_env}-{on_discount}"
     for algo in config["algos"]
-    for env, states, depth, discount in AGENT_SETTINGS
+    for setting in AGENT_SETTINGS
     for on_env, on_discount in PLACES
-    if (on_env, on_discount) == (env, discount) or (states, depth) == FIRST[1:3]
+    if (on_env, on_discount) == (setting[0], setting[3]) or setting[1:3] == FIRST[1:3]
 ]
+VALUES += [f"{RUN(f'expected_{algo}', *FIRST)}/{FIRST[0]}-{FIRST[3]}" for algo in config["algos"]]
 YARDSTICK_SETTINGS = sorted(
     {(env, FIRST[1], discount) for env, discount in PLACES}
     | {(env, states, discount) for env, states, _, discount in AGENT_SETTINGS}
@@ -31,6 +35,7 @@ YARDSTICK_SETTINGS = sorted(
 
 
 wildcard_constraints:
+    teacher=r"\w+",
     discount=r"[\d.]+",
     on_env=r"\w+",
     on_discount=r"[\d.]+",
@@ -61,11 +66,11 @@ rule agent:
             "beyond.lengths",
             "beyond.clip",
             "beyond.snapshots",
-            tasks=AGENT_TASKS["{0.env}-{0.states}-{0.depth}-{0.discount}".format(wildcards)],
+            tasks=AGENT_TASKS[RUN(*wildcards[:5])],
             env_options=env_options(wildcards.env),
         ),
     shell:
-        "python -m ictd.steps.agent --algo {wildcards.algo} --env {wildcards.env}"
+        "python -m ictd.steps.agent --teacher {wildcards.teacher} --env {wildcards.env}"
         " --states {wildcards.states} --depth {wildcards.depth} --discount {wildcards.discount}"
         " --seeds {wildcards.seeds} {params.options} --output {output} > {log} 2>&1"
 

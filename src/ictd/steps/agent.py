@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.blocks import pretrain_in_blocks
-from ictd.contexts import GramEngine, sample_contexts
+from ictd.contexts import GramEngine, expected_batches, sample_contexts
 from ictd.environments import sample_tasks
 from ictd.gram import sampled_gram
 from ictd.sampling import unroll
@@ -16,7 +16,7 @@ from ictd.weights import initial_weights
 
 
 def main(
-    algo: str,
+    teacher: str,
     env: str,
     states: int,
     depth: int,
@@ -35,9 +35,11 @@ def main(
 ) -> None:
     """Write the weights of some seeds' runs at log-spaced task counts; NaN from a divergence on.
 
+    A teacher is an algorithm, "td" or "mc", or "expected_td" or "expected_mc" where batches are infinitely large;
     ``lengths`` are the least and the greatest length of a context, each length between them as likely.
     """
     first, last = map(int, seeds.split("-"))
+    expected, algo = teacher.startswith("expected_"), teacher.removeprefix("expected_")
     u, A = [], []
     for seed in range(first, last + 1):
         names = ("tasks", "unrolls", "lengths", "contexts")
@@ -51,8 +53,10 @@ def main(
             block = sample_tasks(env, states, size, streams["tasks"], **env_options)
             drawn = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
             context = sample_contexts(block, drawn, streams["contexts"])
-            batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
-            return block, batches, sampled_gram(context, block.reward, discount)
+            gram = sampled_gram(context, block.reward, discount)
+            if expected:
+                return block, expected_batches(block, discount), gram
+            return block, unroll(block, batch_size, discount, steps, streams["unrolls"]), gram
 
         seen, weights = pretrain_in_blocks(engine, draw, tasks, snapshots)
         u.append(weights.u)
