@@ -27,6 +27,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/anatomy.smk"
 include: "workflow/rules/beyond.smk"
+include: "workflow/rules/attention.smk"
 
 
 # Said after Snakemake's own last words, which tell little.

@@ -148,6 +148,13 @@ def test_bayes_is_the_prior_weighted_by_the_likelihood(states, path):
     np.testing.assert_array_less(np.abs(found[1] - by_state), 5 * error + 0.005)
 
 
+@pytest.mark.parametrize(("states", "steps"), [(5, 5), (5, 1000), (20, 5), (20, 100)])
+def test_samples_of_the_posterior_are_worth_many(states, steps):
+    data = validation_set(0, states, 5, steps, GAMMA, "boyan")
+    rng = np.random.default_rng(3)
+    assert min(boyan_posterior(path, states, 1000, rng).effective_size for path in data.paths) > 80
+
+
 def literal_td_lambda(path, reward, discount, decay, step_size):
     """Sutton's online algorithm, a step at a time."""
     w, trace = np.zeros(len(reward)), np.zeros(len(reward))

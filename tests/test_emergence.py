@@ -22,6 +22,7 @@ from ictd.decomposition import (
     residuals,
     seen,
     structured,
+    trace_measures,
     unseen_direction,
 )
 from ictd.emergence import check_emergence
@@ -123,6 +124,18 @@ def test_decomposition_of_known_weights():
     order = np.array([2, 0, 3, 1])
     np.testing.assert_array_equal(relabelled(theta.A, order), theta.A)
     assert relabelled(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
+
+
+def test_traces_send_errors_to_predecessors():
+    """Known preconditioners: that of a trace, whose errors go back along p, its opposite, and theta^TD's."""
+    states, transition = 4, ictd.sample_tasks("boyan", 4, 1, np.random.default_rng(0)).transition[0]
+    identity = np.eye(states)
+    G = np.stack([identity + 0.3 * transition.T, identity + 0.3 * transition, identity])
+    A = structured(np.concatenate([G, np.zeros_like(G)], axis=-2))
+    found = trace_measures(ictd.Weights(np.zeros((3, 2 * states)), A), 0.9, transition)
+    both = np.corrcoef(transition[~np.eye(states, dtype=bool)], transition.T[~np.eye(states, dtype=bool)])[0, 1]
+    np.testing.assert_allclose(found["predecessors"], [1, both, 0], atol=ROUNDING)
+    np.testing.assert_allclose(found["successors"], [both, 1, 0], atol=ROUNDING)
 
 
 def test_variants_leave_what_they_name():

@@ -7,10 +7,7 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
 from ictd.batched import Transformers, initial_matrices, pretrain_runs, theta_masks
-from ictd.contexts import GramEngine, sample_contexts
-from ictd.gram import sampled_gram
 from ictd.readings import Reading
-from ictd.sampling import sample_paths
 
 OURS = {
     "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
@@ -178,43 +175,3 @@ def test_a_run_that_diverges_leaves_the_others_alone(clip):
     assert (diverged > 0).tolist() == [False, True, False]
     A = model.weights().A
     assert np.isnan(A[1]).all() and np.array_equal(A[[0, 2]], calm.weights().A[[0, 2]])
-
-
-@pytest.mark.parametrize("attention", ["softmax", "relu"])
-def test_attention_that_is_not_linear_is_its_definition(attention):
-    rng = np.random.default_rng(0)
-    P, Q = rng.normal(size=(2, 2, 3, 5, 5))
-    prompts = rng.normal(size=(2, 5, 6 + 2))
-    found = Transformers(P, Q, 3, True, attention=attention)(torch.from_numpy(prompts), 2).detach().numpy()
-    for run in range(2):
-        Z = prompts[run]
-        for p, q in zip(P[run], Q[run], strict=True):
-            new = Z.copy()
-            for j in range(8):
-                scores = np.array([Z[:, i] @ q @ Z[:, j] for i in range(6)])
-                weights = np.exp(scores) / np.exp(scores).sum() if attention == "softmax" else scores.clip(0) / 6
-                new[:, j] += p @ sum(weight * Z[:, i] for i, weight in enumerate(weights))
-            Z = new
-        np.testing.assert_allclose(found[run], -Z[-1, 6:], rtol=1e-9)
-
-
-def test_sampled_contexts_train_as_by_their_gram_matrices():
-    tasks, unrolls = material("boyan", 4, 20, 3)
-    start = [ictd.initial_weights(4, 0.3, rng) for rng in generators(4, 3)]
-    paths = [sample_paths(one, 12, ictd.generator(seed, "boyan", 4, "contexts")) for seed, one in enumerate(tasks)]
-    P, Q = (np.stack([getattr(one, name)() for one in start])[:, None] for name in "PQ")
-    model = Transformers(P, Q, 5, True)
-    lengths = np.arange(20) % 12 + 1
-
-    def context_of(i):
-        parts = [path[i, : lengths[i] + 1] for path in paths]
-        return np.stack(
-            [ictd.sampled_context(part, one.reward[i], 0.9) for part, one in zip(parts, tasks, strict=True)]
-        )
-
-    pretrain_runs(model, ["td"] * 3, tasks, unrolls, 0.9, 1e-3, theta_masks(4), 0.1, context_of)
-    for run in range(3):
-        engine = GramEngine(start[run], "td", 5, 0.9, 1e-3, 0.1)
-        contexts = sample_contexts(tasks[run], lengths, ictd.generator(run, "boyan", 4, "contexts"))
-        engine.train(tasks[run], unrolls[run], sampled_gram(contexts, tasks[run].reward, 0.9))
-        np.testing.assert_allclose(model.weights().A[run], engine.weights()[1], atol=ENGINES)

@@ -17,7 +17,7 @@ from ictd.provenance import code_digests
 ROOT = Path(__file__).parents[1]
 
 # Their rules are no part of what `all` makes, and a module that only they use has no rule here.
-STUDIES = {ROOT / f"workflow/rules/{name}.smk" for name in ("anatomy", "beyond")}
+STUDIES = {ROOT / f"workflow/rules/{name}.smk" for name in ("anatomy", "beyond", "attention")}
 
 CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
 MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
@@ -39,6 +39,7 @@ MODULES = {
     "__init__": EVERY | {"kernels"},
     "ablation": set(),
     "agents": set(),
+    "attention": set(),
     "autograd": PRETRAINING,
     "batched": set(),
     "bayes": set(),
@@ -81,6 +82,8 @@ MODULES = {
     "steps/agent_claims": set(),
     "steps/agent_pages": set(),
     "steps/agent_values": set(),
+    "steps/attention": set(),
+    "steps/attention_values": set(),
     "steps/audit": {"audit"},
     "steps/baselines": {"baselines"},
     "steps/beyond_tables": set(),
@@ -196,6 +199,7 @@ STUDY_KEYS = {
         "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
         "states": [3], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
         "step_sizes": {"smallest": 0.2}, "ridges": {"smallest": 0.1}, "bayes_samples": 51,
+        "attention_tasks": 101, "attentions": [{"name": "linear"}],
     },
 }  # fmt: skip
 # Rules downstream of a key's whose jobs concern other cells or seeds.

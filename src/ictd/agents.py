@@ -11,12 +11,24 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ictd.claims import HALF, TENTH, Claim, claim_of_trials
+from ictd.claims import HALF, ROUNDING, TENTH, Claim, claim_of_trials, named_claim
+from ictd.validation import ENUMERATED
 
 SECTION = "Prompts as an agent sees them"
 SETTING = ["env", "states", "depth", "discount"]
 PLACE = ["on_env", "on_discount"]
 _of_trials = partial(claim_of_trials, SECTION)
+
+
+def of_setting(table: pd.DataFrame, main: tuple) -> pd.DataFrame:
+    """Rows of one setting."""
+    return table[(table[SETTING] == list(main)).all(axis=1)]
+
+
+def at_place(table: pd.DataFrame, main: tuple) -> pd.DataFrame:
+    """Rows with a setting's environment, states and discount, whatever the depth; yardsticks have none."""
+    env, states, _, discount = main
+    return table[(table[["env", "states", "discount"]] == [env, states, discount]).all(axis=1)]
 
 
 def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
@@ -28,6 +40,11 @@ def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
 def last_values(values: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """Of runs on sampled contexts the rows at the last snapshot within a number of tasks."""
     return last_within(values[values["prompts"] == "contexts"], tasks)
+
+
+def with_sampled_updates(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of runs by the paper's algorithms; the other teachers make expected updates."""
+    return table[~table["algo"].str.startswith("expected_")]
 
 
 def paper_values(values: pd.DataFrame) -> pd.DataFrame:
@@ -57,21 +74,34 @@ def check_agents(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longe
 
     Parameters
     ----------
-    tables : values, yardsticks and shapes
+    tables : values, yardsticks, chosen, shapes and attention
     main : env, states, depth and discount of the main setting
     tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
     longest : int, the greatest length of a context in pretraining
     """
-    values = last_values(tables["values"], tasks)
+    every_teacher = last_values(tables["values"], tasks)
+    values = with_sampled_updates(every_teacher)
     home = with_yardsticks(at_home(values), tables["yardsticks"])
-    of_main = home[(home[SETTING] == list(main)).all(axis=1)]
+    of_main, every_teacher, in_the_end = (
+        of_setting(at_home(part), main)
+        for part in (values, every_teacher, with_sampled_updates(last_values(tables["values"], np.inf)))
+    )
+    trained, every_teacher, in_the_end = (
+        part[part["context_length"] <= longest] for part in (of_main, every_teacher, in_the_end)
+    )
+    shapes = with_sampled_updates(tables["shapes"])
+    in_main = last_within(of_setting(shapes, main))
     return [
         *_yardstick_claims(home, longest),
-        *_paper_claims(of_main, paper_values(at_home(tables["values"])), longest),
-        *_teacher_claims(of_main, longest),
+        *_paper_claims(trained, paper_values(at_home(tables["values"]))),
+        *_depth_claims(at_place(home, main), longest),
+        *_task_claims(trained, in_the_end),
+        *_teacher_claims(every_teacher, in_the_end),
         *_length_claims(of_main, longest),
         *_transfer_claims(with_yardsticks(values, tables["yardsticks"])),
-        *_shape_claims(last_within(tables["shapes"], tasks)),
+        *_shape_claims(last_within(shapes, tasks)),
+        *_step_claims(in_main, at_place(tables["chosen"], main), longest),
+        *_attention_claims(tables["attention"], at_place(tables["yardsticks"], main), longest),
     ]
 
 
@@ -99,25 +129,68 @@ def _yardstick_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
             )  # fmt: skip
 
 
-def _paper_claims(of_main: pd.DataFrame, paper: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    for (algo, length), rows in of_main.groupby(["algo", "context_length"], sort=False):
+def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
+    """log10 of the MSVE over that of other runs, by seed; none for seeds that one side lacks."""
+    first, second = rows.set_index("seed")["mean"].align(others.set_index("seed")["mean"], join="inner")
+    return np.log10(first / second)
+
+
+def _paper_claims(trained: pd.DataFrame, paper: pd.DataFrame) -> Iterator[Claim]:
+    for (algo, length), rows in trained.groupby(["algo", "context_length"], sort=False):
         beside = paper[(paper["algo"] == algo) & (paper["context_length"] == length)]
-        if length <= longest and len(beside):
-            pair = rows.set_index("seed")["mean"] / beside.set_index("seed")["mean"]
+        yield from _of_trials(
+            "beats_enumerated", (algo, f"{length} steps"), "It beats the Transformer that was pretrained on"
+            " enumerated prompts.", "the log10 ratio of their MSVEs", log_ratio(rows, beside), "<", 0.0,
+        )  # fmt: skip
+
+
+def _depth_claims(by_depth: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    for (algo, length), rows in by_depth.groupby(["algo", "context_length"], sort=False):
+        of_depth = dict(iter(rows.groupby("depth")))
+        for before, depth in itertools.pairwise(of_depth) if length <= longest else ():
             yield from _of_trials(
-                "beats_enumerated", (algo, f"{length} steps"), "It beats the Transformer that was pretrained on"
-                " enumerated prompts.", "the log10 ratio of their MSVEs", np.log10(pair.dropna()), "<", 0.0,
+                "deeper_is_better", (algo, f"{depth} layers", f"{length} steps"), "More layers bring it nearer to the"
+                " floor.", "the log10 ratio of its MSVEs with these layers and with the next fewer",
+                log_ratio(of_depth[depth], of_depth[before]), "<", 0.0,
             )  # fmt: skip
 
 
-def _teacher_claims(of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    for length, rows in of_main[of_main["context_length"] <= longest].groupby("context_length", sort=False):
-        by_algo = rows.pivot(index="seed", columns="algo", values="mean")
-        if {"td", "mc"} <= set(by_algo):
+def _task_claims(trained: pd.DataFrame, in_the_end: pd.DataFrame) -> Iterator[Claim]:
+    ends = dict(iter(in_the_end.groupby(["algo", "context_length"])))
+    for (algo, length), rows in trained.groupby(["algo", "context_length"], sort=False):
+        last = ends[algo, length]
+        if last["tasks_seen"].iloc[0] > rows["tasks_seen"].iloc[0]:
             yield from _of_trials(
-                "mc_teaches_better", (f"{length} steps",), "Multi-task MC is the better teacher.",
-                "the log10 ratio of the MSVEs by MC and TD", np.log10(by_algo["mc"] / by_algo["td"]), "<", 0.0,
+                "more_tasks_help", (algo, _tasks(last), f"{length} steps"), "More tasks bring it nearer to the floor.",
+                f"the log10 ratio of its MSVEs after these and after {_tasks(rows)}", log_ratio(last, rows), "<", 0.0,
             )  # fmt: skip
+
+
+def _teacher_claims(every_teacher: pd.DataFrame, in_the_end: pd.DataFrame) -> Iterator[Claim]:
+    for table, length in itertools.product((every_teacher, in_the_end), every_teacher["context_length"].unique()):
+        of = dict(iter(table[table["context_length"] == length].groupby("algo")))
+        if {"td", "mc"} <= set(of):
+            yield from _of_trials(
+                "mc_teaches_better", (_tasks(of["td"]), f"{length} steps"), "Multi-task MC is the better teacher.",
+                "the log10 ratio of the MSVEs by MC and TD", log_ratio(of["mc"], of["td"]), "<", 0.0,
+            )  # fmt: skip
+        if {"expected_td", "expected_mc"} <= set(of):
+            yield from _of_trials(
+                "mc_targets_are_better", (f"{length} steps",), "MC is the better teacher without noise too: true values"
+                " are better targets than rewards with the student's own estimates.", "the log10 ratio of the MSVEs by"
+                " expected updates of MC and TD", log_ratio(of["expected_mc"], of["expected_td"]), "<", 0.0,
+            )  # fmt: skip
+        for algo in ("td", "mc"):
+            if {algo, f"expected_{algo}"} <= set(of):
+                yield from _of_trials(
+                    "noise_costs", (algo, f"{length} steps"), "Expected updates teach better than sampled ones.",
+                    "the log10 ratio of the MSVEs by sampled and expected updates",
+                    log_ratio(of[algo], of[f"expected_{algo}"]), ">", 0.0,
+                )  # fmt: skip
+
+
+def _tasks(rows: pd.DataFrame) -> str:
+    return f"{rows['tasks_seen'].iloc[0]} tasks"
 
 
 def _length_claims(of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
@@ -149,4 +222,53 @@ def _shape_claims(last: pd.DataFrame) -> Iterator[Claim]:
         yield from _of_trials(
             "structure", (algo, *setting), "A is close to $[G; H] [-I, I]$: columns form the TD error.",
             "the share of what is outside", rows["outside"], "<", TENTH,
+        )  # fmt: skip
+        yield from _of_trials(
+            "traces", (algo, *setting), "G passes TD errors back to the states that lead to theirs, as eligibility"
+            " traces do.", "the correlation of G's entries off the diagonal with the mean p's, of the predecessor to"
+            " the error's state, less that with p the other way round", rows["predecessors"] - rows["successors"],
+            ">", 0.0,
+        )  # fmt: skip
+
+
+def _step_claims(in_main: pd.DataFrame, chosen: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    for algo, rows in in_main.groupby("algo", sort=False):
+        for place in chosen.itertuples():
+            if place.context_length <= longest:
+                yield from _of_trials(
+                    "smaller_steps", (algo, f"{place.context_length} steps"), "Its step along theta^TD is smaller than"
+                    " theta^TD's best one on contexts of this length.", "the log10 ratio of the two",
+                    np.log10(place.states * rows["alpha"] / place.theta_td_step), "<", 0.0,
+                )  # fmt: skip
+
+
+def _attention_claims(attention: pd.DataFrame, of_place: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    """On kinds of attention, each on prompts of the kind that it was pretrained on; the first of them is linear."""
+    first = attention["attention"].iloc[0]
+    beside = of_place.pivot(index="context_length", columns="method", values="mean")
+    of = dict(iter(attention.groupby(["attention", "prompts", "algo", "context_length"], sort=False)))
+    for (kind, prompts, algo, length), rows in of.items():
+        if length > longest or (length == ENUMERATED) != (prompts == "enumerated"):
+            continue
+        name = (kind, algo, "enumerated prompts" if length == ENUMERATED else f"{length} steps")
+        yield from _of_trials(
+            "emerges", name, "In-context policy evaluation emerges.", "its MSVE over that of predicting zero",
+            rows["mean"] / beside["zero"].iloc[0], "<", HALF,
+        )  # fmt: skip
+        if prompts == "contexts":
+            yield from _of_trials(
+                "attention_beats_lstd", name, "It beats LSTD with its best ridge.", "the log10 ratio of their MSVEs",
+                np.log10(rows["mean"] / beside.loc[length, "lstd"]), "<", 0.0,
+            )  # fmt: skip
+        if kind != first:
+            yield from _of_trials(
+                "beats_linear", name, "It beats linear attention with as many parameters.",
+                "the log10 ratio of their MSVEs", log_ratio(rows, of[first, prompts, algo, length]), "<", 0.0,
+            )  # fmt: skip
+    for kind, rows in attention[attention["of_one"].notna()].groupby("attention", sort=False):
+        ends = rows[["least_of_one", "most_of_one"]].to_numpy() / rows[["of_one"]].to_numpy()
+        yield named_claim(
+            SECTION, "constant_rewards", (kind,), "Whatever softmax learns, it gives rewards that are all one the same"
+            " value: $1 - (1 + c)^L$, times $1 / (1 - \\gamma)$ where prompts show them so.",
+            "largest relative deviation, over runs, tasks, prompts and states", np.abs(ends - 1).max(), "<", ROUNDING,
         )  # fmt: skip

@@ -5,7 +5,7 @@ Runs are the leading axis of all tensors.  They don't mix: a run that diverges b
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -19,41 +19,28 @@ from ictd.weights import Weights, initial_weights
 
 logger = logging.getLogger(__name__)
 
-# What becomes of the scores Z' Q Z, (..., m, m+k), where attention is not linear; columns of softmax sum to one.
-ATTENTIONS = {"softmax": lambda scores: scores.softmax(dim=-2), "relu": torch.relu}
-
-
-def attend(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int, weigh: Callable) -> torch.Tensor:
-    """A layer, Z + P Z M weigh(Z' Q Z), whose M keeps all columns but the first ``length`` out of the context."""
-    context = Z[..., :length]
-    return Z + P @ context @ weigh(context.mT @ (Q @ Z))
-
 
 class Transformers(torch.nn.Module):
-    """TF_L of R runs, with whole matrices P and Q (section "Linear Attention"), or with attention that is not linear.
+    """TF_L of R runs, with whole matrices P and Q (section "Linear Attention").
 
     Parameters
     ----------
     P, Q : (R, K, 2n+1, 2n+1) arrays; K is 1 for looped Transformers, L for layers of their own, and one run may do
         without the first axis
     depth : int, number of layers L
-    scaled : bool
-        Whether attention is divided by the context length; softmax never is, as it is a mean already.
+    scaled : bool, whether attention is divided by the context length
     dtype : torch.dtype
-    attention : "linear", "softmax" or "relu"
     """
 
-    def __init__(
-        self, P: np.ndarray, Q: np.ndarray, depth: int, scaled: bool, dtype=torch.float64, attention: str = "linear"
-    ):
+    def __init__(self, P: np.ndarray, Q: np.ndarray, depth: int, scaled: bool, dtype=torch.float64):
         super().__init__()
-        self.depth, self.scaled, self.attention = depth, scaled and attention != "softmax", attention
+        self.depth, self.scaled = depth, scaled
         self.P, self.Q = (torch.nn.Parameter(torch.tensor(array, dtype=dtype)) for array in (P, Q))
 
     def __getitem__(self, index: int) -> "Transformers":
         """The Transformer of one run, which takes prompts with any leading axes."""
         P, Q = (part[index].detach().numpy() for part in (self.P, self.Q))
-        return Transformers(P, Q, self.depth, self.scaled, self.P.dtype, self.attention)
+        return Transformers(P, Q, self.depth, self.scaled, self.P.dtype)
 
     def forward(self, prompt: torch.Tensor, queries: int) -> torch.Tensor:
         """Value estimates (R, k) of the k queries at the end of prompts (R, 2n+1, m+k), a prompt a run."""
@@ -61,11 +48,7 @@ class Transformers(torch.nn.Module):
         length = Z.shape[-1] - queries
         P, Q = ((1 / length if self.scaled else 1.0) * self.P).unbind(-3), self.Q.unbind(-3)
         for layer in range(self.depth):
-            matrices = P[layer % len(P)], Q[layer % len(Q)]
-            if self.attention == "linear":
-                Z = linear_attention(Z, *matrices, length)
-            else:
-                Z = attend(Z, *matrices, length, ATTENTIONS[self.attention])
+            Z = linear_attention(Z, P[layer % len(P)], Q[layer % len(Q)], length)
         return -Z[..., -1, length:]
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +97,6 @@ def pretrain_runs(
     learning_rate: float,
     masks: np.ndarray | None = None,
     clip: float = 0,
-    context_of: Callable[[int], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Pretrain all runs by Algorithm 1 or 2, in place.
 
@@ -128,8 +110,6 @@ def pretrain_runs(
     masks : (2, 2n+1, 2n+1) array, optional
         1 where an entry of P or of Q is trained, else 0; all are by default.
     clip : float, largest norm of a run's gradient; 0 leaves it as it is
-    context_of : function, optional
-        From the number of a task to the runs' contexts (R, 2n+1, m); enumerated ones by default.
 
     Returns
     -------
@@ -141,12 +121,9 @@ def pretrain_runs(
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     diverged, said = torch.zeros(len(algos), dtype=torch.int64), time.monotonic()
     for i in range(size):
-        reward = np.stack([one.reward[i] for one in tasks])
-        if context_of is None:
-            context = enumerated_context(np.stack([one.transition[i] for one in tasks]), reward, discount)
-        else:
-            context = context_of(i)
-        estimate = model(torch.from_numpy(joint_prompt(context)), states)
+        transition, reward = (np.stack([getattr(one, name)[i] for one in tasks]) for name in ("transition", "reward"))
+        prompt = torch.from_numpy(joint_prompt(enumerated_context(transition, reward, discount)))
+        estimate = model(prompt, states)
         value = estimate.detach()
         diverged[(diverged == 0) & ~value.isfinite().all(dim=1)] = i + 1
         if diverged.all():

@@ -12,6 +12,7 @@ from ictd.environments import ENVIRONMENTS, sample_tasks
 PATTERNS = {
     "results": "a folder whose path has letters, digits and _ . / -",
     "anatomy.readings.name": "letters, digits and _",
+    "beyond.attentions.name": "letters, digits and _",
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 KINDS = {
@@ -67,22 +68,25 @@ def check_config(config: dict, schema: dict) -> None:
         except (ValueError, TypeError) as error:
             what = str(error).rstrip(".")
             raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
-    lengths = config["evaluation"]["context_lengths"]
-    if lengths != sorted(lengths):
-        raise ValueError(f"Config: evaluation.context_lengths is {lengths}; give the lengths in ascending order.")
-    for key in ("evaluation", "anatomy"):
-        smallest, largest = (config[key]["step_sizes"][name] for name in ("smallest", "largest"))
+    for section, key in (("evaluation", "context_lengths"), ("beyond", "context_lengths"), ("beyond", "lengths")):
+        lengths = config[section][key]
+        if lengths != sorted(lengths):
+            raise ValueError(f"Config: {section}.{key} is {lengths}; give the lengths in ascending order.")
+    spaced = [(section, "step_sizes") for section in ("evaluation", "anatomy", "beyond")] + [("beyond", "ridges")]
+    for section, key in spaced:
+        smallest, largest = (config[section][key][name] for name in ("smallest", "largest"))
         if smallest > largest:
-            raise ValueError(f"Config: {key}.step_sizes.smallest is {smallest}; give at most the largest, {largest}.")
-    first, *_ = config["anatomy"]["readings"]
-    if len(first) > 1:
-        raise ValueError(
-            f"Config: anatomy.readings begins with {first['name']!r}; begin with one that changes nothing."
-        )
-    names = [reading["name"] for reading in config["anatomy"]["readings"]]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"Config: anatomy.readings has {twice[0]!r} twice; give each a name of its own.")
+            raise ValueError(f"Config: {section}.{key}.smallest is {smallest}; give at most the largest, {largest}.")
+    for section, key in (("anatomy", "readings"), ("beyond", "attentions")):
+        first, *_ = config[section][key]
+        if len(first) > 1:
+            raise ValueError(
+                f"Config: {section}.{key} begins with {first['name']!r}; begin with one that changes nothing."
+            )
+        names = [one["name"] for one in config[section][key]]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"Config: {section}.{key} has {twice[0]!r} twice; give each a name of its own.")
 
 
 def _numbers(value, name: str = ""):

@@ -14,14 +14,18 @@ The enumerated prompt is the case M = XX' / n, c = X r' / n.
 Multi-task TD and MC, with batches of finite or of infinite size, are the teachers of one and the same student.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
+from ictd.environments import sample_tasks
 from ictd.estimators import Context
 from ictd.fused import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
 from ictd.mrp import Tasks, unchecked, value_function
-from ictd.sampling import Unrolls, sample_paths
+from ictd.sampling import Unrolls, sample_paths, unroll
+from ictd.streams import generator
 from ictd.weights import Weights
 
 
@@ -72,6 +76,44 @@ def expected_batches(tasks: Tasks, discount: float) -> Unrolls:
     """
     pi, value = tasks.stationary, value_function(tasks.transition, tasks.reward, discount)
     return unchecked(Unrolls, visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * value)
+
+
+def agent_material(
+    teacher: str,
+    env: str,
+    states: int,
+    seed: int,
+    lengths: list[int],
+    discount: float,
+    batch_size: int,
+    rollout_steps: int,
+    **env_options,
+) -> Callable[[int], tuple[Tasks, Unrolls, Context]]:
+    """What a run on sampled contexts sees, a function from a number of tasks to the next so many of them.
+
+    Parameters
+    ----------
+    teacher : "td", "mc", or "expected_td" or "expected_mc" where batches are infinitely large
+    env, states, seed : of the run; teachers of a seed have the same tasks and contexts
+    lengths : the least and the greatest length of a context, each length between them as likely
+    discount : float, gamma
+    batch_size, rollout_steps : of the unrolled batches
+    """
+    expected, algo = teacher.startswith("expected_"), teacher.removeprefix("expected_")
+    # Multi-task TD has no use for returns, whose simulation takes most of the time.
+    steps = rollout_steps if algo == "mc" else 1
+    names = ("tasks", "unrolls", "lengths", "contexts")
+    streams = {name: generator(seed, env, states, f"agent {name}") for name in names}
+
+    def draw(size: int) -> tuple[Tasks, Unrolls, Context]:
+        tasks = sample_tasks(env, states, size, streams["tasks"], **env_options)
+        drawn = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
+        context = sample_contexts(tasks, drawn, streams["contexts"])
+        if expected:
+            return tasks, expected_batches(tasks, discount), context
+        return tasks, unroll(tasks, batch_size, discount, steps, streams["unrolls"]), context
+
+    return draw
 
 
 @njit(cache=True)

@@ -21,13 +21,17 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return below + (equal - 1) / 2
 
 
-def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation along the last axis; zero where one side is constant."""
-    first, second = ranks(first), ranks(second)
+def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Pearson's correlation along the last axis; zero where one side is constant."""
     first = first - first.mean(axis=-1, keepdims=True)
     second = second - second.mean(axis=-1, keepdims=True)
     norms = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
-    return np.divide((first * second).sum(axis=-1), norms, out=np.zeros(norms.shape), where=norms > 0)
+    return np.divide((first * second).sum(axis=-1), norms, out=np.zeros(norms.shape), where=norms != 0)
+
+
+def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation along the last axis; zero where one side is constant."""
+    return correlation(ranks(first), ranks(second))
 
 
 def standard_error(samples: np.ndarray) -> np.ndarray:

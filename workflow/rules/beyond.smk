@@ -10,6 +10,7 @@ AGENT_SETTINGS += [(*FIRST[:2], depth, FIRST[3]) for depth in AGENTS["depths"]]
 AGENT_SETTINGS += [(FIRST[0], states, *FIRST[2:]) for states in AGENTS["states"]]
 AGENT_SETTINGS += [(env, *FIRST[1:]) for env in config["envs"][1:]]
 AGENT_SETTINGS += [(*FIRST[:3], discount) for discount in AGENTS["discounts"]]
+SETTING_OPTIONS = dict(zip(("env", "states", "depth", "discount"), FIRST))
 # A run is named after its teacher, an algorithm with sampled or with expected updates, and its setting.
 RUN = "{}-{}-{}-{}-{}".format
 AGENT_TASKS = {RUN(algo, *setting): AGENTS["tasks"] for algo in config["algos"] for setting in AGENT_SETTINGS}
@@ -28,6 +29,7 @@ VALUES = [
     if (on_env, on_discount) == (setting[0], setting[3]) or setting[1:3] == FIRST[1:3]
 ]
 VALUES += [f"{RUN(f'expected_{algo}', *FIRST)}/{FIRST[0]}-{FIRST[3]}" for algo in config["algos"]]
+VALUES = list(dict.fromkeys(VALUES))
 YARDSTICK_SETTINGS = sorted(
     {(env, FIRST[1], discount) for env, discount in PLACES}
     | {(env, states, discount) for env, states, _, discount in AGENT_SETTINGS}
@@ -153,7 +155,7 @@ PAPER_VALUES = [
     for algo in config["algos"]
     for env, states, depth, discount in [FIRST]
 ]
-BEYOND_TABLES = "values yardsticks shapes".split()
+BEYOND_TABLES = "values yardsticks chosen shapes preconditioners attention".split()
 
 
 rule beyond_tables:
@@ -166,6 +168,7 @@ rule beyond_tables:
         values=expand(BEYOND / "values/{name}.npz", name=VALUES),
         paper=expand(BEYOND / "paper/{name}.npz", name=PAPER_VALUES),
         yardsticks=[BEYOND / f"yardsticks/{'-'.join(map(str, one))}.npz" for one in YARDSTICK_SETTINGS],
+        attention=[BEYOND / f"attention/{one['name']}.csv" for one in AGENTS["attentions"]],
     output:
         expand(BEYOND / "{table}.csv", table=BEYOND_TABLES),
     log:
@@ -180,13 +183,11 @@ rule beyond_tables:
         runtime=30,
     params:
         *code("beyond_tables"),
+        options=options("readings.env_options"),
         folder=BEYOND,
     shell:
         "python -m ictd.steps.beyond_tables --runs {input.runs} --values {input.values} --paper {input.paper}"
-        " --yardsticks {input.yardsticks} --output {params.folder} > {log} 2>&1"
-
-
-SETTING_OPTIONS = dict(zip(("env", "states", "depth", "discount"), FIRST))
+        " --yardsticks {input.yardsticks} --attention {input.attention} {params.options} --output {params.folder} > {log} 2>&1"
 
 
 rule agent_claims:
@@ -211,7 +212,7 @@ rule agent_claims:
         "python -m ictd.steps.agent_claims --tables {input} {params.options} --output {output} > {log} 2>&1"
 
 
-AGENTS_SHOWN = "beside_yardsticks gaps transfer".split()
+AGENTS_SHOWN = "beside_yardsticks gaps teachers transfer preconditioner attentions".split()
 
 
 rule agent_figures:
@@ -237,7 +238,7 @@ rule agent_figures:
         "python -m ictd.steps.plot_agents --tables {input} {params.options} --output {params.folder} > {log} 2>&1"
 
 
-AGENT_PAGES = "agent_claims agent_values agent_shapes".split()
+AGENT_PAGES = "agent_claims agent_values agent_shapes agent_attentions".split()
 
 
 rule agent_pages:
@@ -251,7 +252,7 @@ rule agent_pages:
     benchmark:
         BENCHMARKS / "agent_pages.tsv"
     conda:
-        "../../envs/figures.yaml"
+        "../../envs/studies.yaml"
     threads: 1
     resources:
         mem_mb=1000,

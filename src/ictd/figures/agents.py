@@ -1,13 +1,27 @@
-"""Figures of pretraining on sampled contexts: beside yardsticks, by depth, tasks and states, and away from home."""
+"""Figures of pretraining on sampled contexts: beside yardsticks, by setting, teacher and attention, and the weights."""
+
+import itertools
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ictd.agents import SETTING, at_home, gap_closed, last_values, paper_values, with_yardsticks
-from ictd.figures.style import COLOURS, NAMES, WIDTH, environment_name, legend_entries
+from ictd.agents import (
+    SETTING,
+    at_home,
+    at_place,
+    gap_closed,
+    last_values,
+    last_within,
+    of_setting,
+    paper_values,
+    with_sampled_updates,
+    with_yardsticks,
+)
+from ictd.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries
 from ictd.statistics import bootstrap_interval
+from ictd.validation import ENUMERATED
 
 METHODS = {
     "zero": ("predicting zero", COLOURS["zero"], ":"),
@@ -21,6 +35,8 @@ METHODS = {
 SHOWN_LENGTHS = 3
 # Beyond this, cells of the transfer map are dark.
 DARK = 0.6
+PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
+LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 
 
 def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
@@ -32,16 +48,20 @@ def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
         axes.fill_between(means.index, *intervals.T, color=look["color"], alpha=0.15, lw=0)
 
 
+def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
+    """A few context lengths up to the longest of pretraining, the ends among them."""
+    within = sorted(length for length in values["context_length"].unique() if length <= longest)
+    return [within[i] for i in np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)]
+
+
 def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, lengths: list[int]) -> Figure:
     """MSVE against context length in the main setting; the lengths of pretraining are shaded."""
     figure, axes = plt.subplots(figsize=(WIDTH, 3.6))
-    place = tables["yardsticks"]
-    place = place[(place[["env", "states", "discount"]] == [main[0], main[1], main[3]]).all(axis=1)]
+    place = at_place(tables["yardsticks"], main)
     for method, (label, colour, style) in METHODS.items():
         line = place[place["method"] == method].set_index("context_length")["mean"]
         axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
-    home = at_home(tables["values"])
-    home = home[(home[SETTING] == list(main)).all(axis=1)]
+    home = of_setting(at_home(with_sampled_updates(tables["values"])), main)
     paper = paper_values(home)
     for algo in dict.fromkeys(home["algo"]):
         own = last_values(home, tasks)
@@ -57,10 +77,9 @@ def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, 
 
 def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int) -> Figure:
     """Share of the gap between LSTD and the Bayesian floor that is closed, against layers, tasks and states."""
-    everything = with_yardsticks(at_home(tables["values"]), tables["yardsticks"])
+    everything = with_yardsticks(at_home(with_sampled_updates(tables["values"])), tables["yardsticks"])
     everything = everything[everything["prompts"] == "contexts"].assign(closed=gap_closed)
-    within = sorted(length for length in everything["context_length"].unique() if length <= longest)
-    picked = [within[i] for i in np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)]
+    picked = picked_lengths(everything, longest)
     panels = (("depth", "layers $L$"), ("tasks_seen", "tasks seen"), ("states", "states $n$"))
     figure, grid = plt.subplots(1, 3, sharey=True, figsize=(WIDTH, 2.8))
     for axes, (name, label) in zip(grid, panels, strict=True):
@@ -85,7 +104,7 @@ def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int)
 
 def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure:
     """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
-    values = with_yardsticks(last_values(tables["values"], tasks), tables["yardsticks"])
+    values = with_yardsticks(last_values(with_sampled_updates(tables["values"]), tasks), tables["yardsticks"])
     values = values[(values["states"] == main[1]) & (values["depth"] == main[2])]
     values = values[values["context_length"] == values["context_length"].min()]
     values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
@@ -104,4 +123,89 @@ def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure
         axes.set(title=NAMES[algo], xlabel=r"evaluated on, $\gamma$")
     grid[0, 0].set_ylabel(r"pretrained on, $\gamma$")
     figure.colorbar(image, ax=grid[0], shrink=0.7)
+    return figure
+
+
+def teachers(tables: dict[str, pd.DataFrame], main: tuple, longest: int) -> Figure:
+    """MSVE against tasks by the four teachers in the main setting, a panel a context length."""
+    values = of_setting(at_home(tables["values"]), main)
+    values = values[values["prompts"] == "contexts"]
+    place = at_place(tables["yardsticks"], main)
+    picked = picked_lengths(values, longest)
+    figure, grid = plt.subplots(1, len(picked), squeeze=False, figsize=(WIDTH, 2.8))
+    for axes, length in zip(grid[0], picked, strict=True):
+        rows = values[values["context_length"] == length]
+        for algo, expected in itertools.product(("td", "mc"), ("", "expected_")):
+            label = f"{NAMES[algo]}, expected updates" if expected else NAMES[algo]
+            look = {"color": COLOURS[algo], "ls": "--" if expected else "-", "lw": 1.2, "label": label}
+            part = rows[rows["algo"] == expected + algo]
+            if len(part):
+                draw_trials(axes, part, "tasks_seen", "mean", **look)
+        for method in ("lstd", "bayes"):
+            level = place.loc[(place["method"] == method) & (place["context_length"] == length), "mean"]
+            label, colour, _ = METHODS[method]
+            for y in level:
+                axes.axhline(y, color=colour, lw=0.8, label=label)
+        axes.set(xscale="log", yscale="log", xlabel="tasks seen", title=f"$m = {length}$")
+    grid[0, 0].set_ylabel("MSVE")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=7)
+    return figure
+
+
+def weights(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+    """G at the end of pretraining in the main setting, and the step size beside theta^TD's best for each length."""
+    entries = of_setting(with_sampled_updates(tables["preconditioners"]), main)
+    algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
+    figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.4))
+    largest = entries.loc[entries["row"] <= main[1], "mean"].abs().max()
+    for panel, algo in zip(maps, algos, strict=True):
+        K = entries[entries["algo"] == algo].pivot(index="row", columns="column", values="mean").to_numpy()
+        image = panel.imshow(K[: main[1]], cmap="PuOr_r", vmin=-largest, vmax=largest, extent=frame(main[1]))
+        panel.set(title=f"$G$, {NAMES[algo]}", xlabel="state of the estimate")
+    maps[0].set_ylabel("state of the error")
+    figure.colorbar(image, ax=maps[-1], shrink=0.7)
+    place = at_place(tables["chosen"], main)
+    axes.plot(place["context_length"], place["theta_td_step"], color=COLOURS["theta_td"], lw=1.2, marker="o", ms=3)
+    shapes = of_setting(last_within(tables["shapes"]), main)
+    for algo in algos:
+        step = main[1] * shapes.loc[shapes["algo"] == algo, "alpha"].mean()
+        axes.axhline(step, color=COLOURS[algo], lw=1.2)
+    axes.set(xscale="log", ylim=(0, None), xlabel="context length $m$", title="step sizes")
+    return figure
+
+
+def frame(states: int) -> tuple[float, float, float, float]:
+    """Edges of an image whose pixels are states from 1 on."""
+    return 0.5, states + 0.5, states + 0.5, 0.5
+
+
+def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+    """MSVE of each kind of attention on enumerated prompts and against context length, a panel a kind of prompts seen.
+
+    Kinds are by the first of the algorithms; yardsticks as in ``beside_yardsticks``.
+    """
+    table, place = tables["attention"], at_place(tables["yardsticks"], main)
+    table = table[table["algo"] == table["algo"].iloc[0]]
+    shown = sorted(table["context_length"].unique())
+    figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 3.4))
+    for axes, prompts in zip(grid, ("contexts", "enumerated"), strict=True):
+        for colour, (kind, rows) in zip(
+            itertools.cycle(LINES[1:]), table[table["prompts"] == prompts].groupby("attention", sort=False)
+        ):
+            means = rows.groupby("context_length")["mean"].mean()
+            label = kind.replace("_", " ")
+            # Enumerated prompts are no context length, and no line leads from them to one.
+            for part in (means[means.index == ENUMERATED], means[means.index != ENUMERATED]):
+                places = [shown.index(length) for length in part.index]
+                axes.plot(places, part, color=colour, marker="o", ms=3, lw=1.2, label=label)
+        for method in ("zero", "lstd", "bayes"):
+            label, colour, style = METHODS[method]
+            line = place[place["method"] == method]
+            places = [shown.index(length) for length in line["context_length"]]
+            axes.plot(places, line["mean"], color=colour, ls=style, lw=0.8, label=label)
+        axes.set(yscale="log", xlabel="context length $m$", title=f"pretrained on {PROMPTS[prompts]}")
+        axes.set_xticks(range(len(shown)), ["enum."] + [str(length) for length in shown[1:]], rotation=60, fontsize=7)
+    grid[0].set_ylim(top=LARGEST_SHOWN * place.loc[place["method"] == "zero", "mean"].max())
+    grid[0].set_ylabel("MSVE")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=7)
     return figure

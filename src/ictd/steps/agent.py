@@ -5,10 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from ictd.blocks import pretrain_in_blocks
-from ictd.contexts import GramEngine, expected_batches, sample_contexts
-from ictd.environments import sample_tasks
+from ictd.contexts import GramEngine, agent_material
 from ictd.gram import sampled_gram
-from ictd.sampling import unroll
 from ictd.steps import logger, run
 from ictd.storage import save_arrays
 from ictd.streams import generator
@@ -35,28 +33,20 @@ def main(
 ) -> None:
     """Write the weights of some seeds' runs at log-spaced task counts; NaN from a divergence on.
 
-    A teacher is an algorithm, "td" or "mc", or "expected_td" or "expected_mc" where batches are infinitely large;
-    ``lengths`` are the least and the greatest length of a context, each length between them as likely.
+    ``teacher`` and ``lengths`` are as of ``agent_material``.
     """
     first, last = map(int, seeds.split("-"))
-    expected, algo = teacher.startswith("expected_"), teacher.removeprefix("expected_")
     u, A = [], []
     for seed in range(first, last + 1):
-        names = ("tasks", "unrolls", "lengths", "contexts")
-        streams = {name: generator(seed, env, states, f"agent {name}") for name in names}
+        material = agent_material(
+            teacher, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options
+        )
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        engine = GramEngine(start, algo, depth, discount, learning_rate, clip)
-        # Multi-task TD has no use for returns, whose simulation takes most of the time.
-        steps = rollout_steps if algo == "mc" else 1
+        engine = GramEngine(start, teacher.removeprefix("expected_"), depth, discount, learning_rate, clip)
 
-        def draw(size, streams=streams, steps=steps):
-            block = sample_tasks(env, states, size, streams["tasks"], **env_options)
-            drawn = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
-            context = sample_contexts(block, drawn, streams["contexts"])
-            gram = sampled_gram(context, block.reward, discount)
-            if expected:
-                return block, expected_batches(block, discount), gram
-            return block, unroll(block, batch_size, discount, steps, streams["unrolls"]), gram
+        def draw(size, material=material):
+            block, batches, context = material(size)
+            return block, batches, sampled_gram(context, block.reward, discount)
 
         seen, weights = pretrain_in_blocks(engine, draw, tasks, snapshots)
         u.append(weights.u)

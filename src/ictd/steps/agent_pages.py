@@ -5,22 +5,35 @@ from pathlib import Path
 import pandas as pd
 
 from ictd import html
-from ictd.agents import SETTING, at_home, gap_closed, last_values, last_within, paper_values, with_yardsticks
+from ictd.agents import (
+    SETTING,
+    at_home,
+    at_place,
+    gap_closed,
+    last_values,
+    last_within,
+    of_setting,
+    paper_values,
+    with_sampled_updates,
+    with_yardsticks,
+)
 from ictd.frames import load_table
 from ictd.steps import run
 from ictd.storage import load_json
 from ictd.summaries import claims_overview
+from ictd.validation import ENUMERATED
 
 
 def main(
     claims: Path, tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, output: Path
 ) -> None:
-    """Write the pages agent_claims, agent_values and agent_shapes into the folder ``output``."""
+    """Write the pages agent_claims, agent_values, agent_shapes and agent_attentions into the folder ``output``."""
     of = {path.stem: load_table(path) for path in tables}
     frames = {
         "agent_claims": claims_overview(load_json(claims)),
         "agent_values": values_page(of, (env, states, depth, discount), tasks),
         "agent_shapes": shapes_page(of["shapes"], tasks),
+        "agent_attentions": attentions_page(of["attention"]),
     }
     for name, frame in frames.items():
         html.save(output / f"{name}.html", name.replace("_", " "), html.table(frame))
@@ -28,12 +41,11 @@ def main(
 
 def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
     """A row a method and a column a context length: mean MSVE, in the main setting, and the share of the gap closed."""
-    env, states, _, discount = main_setting
     yardsticks = of["yardsticks"]
-    place = yardsticks[(yardsticks[["env", "states", "discount"]] == [env, states, discount]).all(axis=1)]
+    place = at_place(yardsticks, main_setting)
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
-    home = at_home(of["values"])
-    home = home[(home[SETTING] == list(main_setting)).all(axis=1)]
+    home = at_home(with_sampled_updates(of["values"]))
+    home = of_setting(home, main_setting)
     parts = {"on enumerated prompts": (paper_values(home), "mean")}
     own = with_yardsticks(last_values(home, tasks), yardsticks)
     parts |= {"on contexts": (own, "mean"), "on contexts, share of the gap closed": (own.assign(gap=gap_closed), "gap")}
@@ -48,6 +60,14 @@ def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """A row a setting: means over trials of the measures of its weights."""
     last = last_within(shapes, tasks)
     return last.groupby(["algo", *SETTING], sort=False).mean().drop(columns=["seed", "tasks_seen"]).reset_index()
+
+
+def attentions_page(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a kind of attention, prompts of pretraining and algorithm: mean MSVE on prompts of each kind and length."""
+    means = table.groupby(["attention", "prompts", "algo", "context_length"], sort=False)["mean"].mean().unstack()
+    ones = table.groupby(["attention", "prompts", "algo"], sort=False)[["least_of_one", "most_of_one"]]
+    means = means.rename(columns=lambda length: "enumerated" if length == ENUMERATED else f"{length} steps")
+    return means.assign(least_of_one=ones.min()["least_of_one"], most_of_one=ones.max()["most_of_one"]).reset_index()
 
 
 if __name__ == "__main__":

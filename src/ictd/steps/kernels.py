@@ -5,6 +5,7 @@ A hundred processes that start at once on an empty cache would each compile for 
 
 import numpy as np
 
+from ictd.attention import Attention, AttentionEngine, enumerated_columns
 from ictd.contexts import GramEngine
 from ictd.environments import sample_tasks
 from ictd.fused import FusedEngine, value_gradients
@@ -16,7 +17,7 @@ from ictd.weights import initial_weights
 
 
 def main(module: str) -> None:
-    """Run each kernel of "sampling", "fused" or "contexts" on a small task set, with counts of both widths."""
+    """Run each kernel of "sampling", "fused", "contexts" or "attention" on a small task set."""
     rng = generator(0, "boyan", 3, "kernels")
     tasks = sample_tasks("boyan", 3, 2, rng)
     if module == "sampling":
@@ -25,14 +26,18 @@ def main(module: str) -> None:
             unroll(tasks, batch_size, 0.9, 2, rng)
     else:
         start = initial_weights(3, 0.1, rng)
+        # Counts have two widths; only the fused engine takes them as they are.
         for count in (np.uint8, np.uint32):
             unrolls = Unrolls(np.full((2, 3), 3, count), np.ones((2, 3, 3), count), np.zeros((2, 3)))
             if module == "fused":
                 FusedEngine(start, "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)
-            else:
-                GramEngine(start, "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))
         if module == "fused":
             value_gradients(start, tasks, 0, 0.9, 2)
+        elif module == "contexts":
+            GramEngine(start, "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))
+        else:
+            columns = enumerated_columns(tasks, 0.9, tasks.reward)
+            AttentionEngine(start, "td", 2, 0.9, 0.001, 1, Attention()).train(tasks, unrolls, columns)
 
 
 if __name__ == "__main__":

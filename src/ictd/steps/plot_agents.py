@@ -16,6 +16,9 @@ def main(
     save(agents.beside_yardsticks(of, setting, tasks, lengths), output / "beside_yardsticks.png")
     save(agents.gaps(of, setting, tasks, max(lengths)), output / "gaps.png")
     save(agents.transfer(of, setting, tasks), output / "transfer.png")
+    save(agents.teachers(of, setting, max(lengths)), output / "teachers.png")
+    save(agents.weights(of, setting), output / "preconditioner.png")
+    save(agents.attentions(of, setting), output / "attentions.png")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ def main(
         data, tuning, context_lengths, sizes[sizes <= 1]
     )
     error["certainty_equivalence"] = yardsticks.certainty_equivalence(data, context_lengths)
+    chosen["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
     if env == "boyan":
         rng = generator(0, env, states, "beyond bayes")
         posterior_mean, least, chosen["effective_sizes"] = yardsticks.bayes(data, context_lengths, bayes_samples, rng)
