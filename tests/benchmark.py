@@ -6,7 +6,10 @@ import numpy as np
 import torch
 
 import ictd
+from ictd.attention import KINDS, Attention, AttentionEngine, columns_of
 from ictd.batched import Transformers, initial_matrices, pretrain_runs, theta_masks
+from ictd.contexts import GramEngine, agent_material
+from ictd.gram import sampled_gram
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200
 RUNS, FEW = 40, 50
@@ -48,6 +51,20 @@ def main():
         print(
             f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
         )
+    material = agent_material("td", "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
+    seen, batches, context = material(10_000)
+    drawing = seconds(lambda: material(len(seen))) / len(seen)
+    print(f"contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
+    gram = sampled_gram(context, seen.reward, DISCOUNT)
+    columns = columns_of(context, seen, DISCOUNT, seen.reward)
+    engines = {"by Gram matrices": (GramEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
+    for kind in KINDS:
+        attention = Attention(kind, 1 if kind == "linear" else -0.3)
+        engines[f"{kind} attention"] = AttentionEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1, attention), columns
+    for name, (engine, given) in engines.items():
+        engine.train(seen[:9], batches[:9], given[:9])
+        one = seconds(lambda engine=engine, given=given: engine.train(seen, batches, given)) / len(seen)
+        print(f"td, sampled contexts, {name:18}{one * 1e6:8.2f} microseconds a task")
     matrices = initial_matrices(STATES, 0.1, 1, False, ictd.generator(0, "boyan", STATES, "weights"))
     model = Transformers(*np.stack([matrices] * RUNS, axis=1), DEPTH, True)
     arguments = (["td"] * RUNS, [tasks[:FEW]] * RUNS, [unrolls[:FEW]] * RUNS, DISCOUNT, 1e-3, theta_masks(STATES))
