@@ -131,7 +131,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     page = Page(results / "agents.html")
     assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
     shown = ("beside_yardsticks", "gaps", "teachers", "transfer", "preconditioner", "attentions")
-    for name in (*shown, "agent_claims", "agent_values", "agent_shapes", "agent_attentions"):
+    for name in (*shown, "agent_claims", "agent_values", "agent_gaps", "agent_shapes", "agent_attentions"):
         assert (ROOT / f"report/captions/{name}.rst").read_text().strip() in page.text
     claims = json.loads((results / "claims.json").read_text())
     assert {"beats_lstd", "above_the_floor", "beats_enumerated", "transfers", "structure"} <= {

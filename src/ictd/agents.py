@@ -58,9 +58,16 @@ def at_home(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_yardsticks(values: pd.DataFrame, yardsticks: pd.DataFrame) -> pd.DataFrame:
-    """Values with a column for the mean MSVE of each yardstick at the same place and length."""
+    """Values with a column for the mean MSVE of each yardstick at the same place and length.
+
+    Bayes is NaN where the environment has no floor.
+    """
     wide = yardsticks.pivot(index=["env", "states", "discount", "context_length"], columns="method", values="mean")
-    wide = wide.reset_index().rename(columns={"env": "on_env", "discount": "on_discount"})
+    wide = (
+        wide.assign(bayes=wide.get("bayes", np.nan))
+        .reset_index()
+        .rename(columns={"env": "on_env", "discount": "on_discount"})
+    )
     return values.merge(wide, on=["on_env", "states", "on_discount", "context_length"], how="left")
 
 
@@ -269,6 +276,6 @@ def _attention_claims(attention: pd.DataFrame, of_place: pd.DataFrame, longest: 
         ends = rows[["least_of_one", "most_of_one"]].to_numpy() / rows[["of_one"]].to_numpy()
         yield named_claim(
             SECTION, "constant_rewards", (kind,), "Whatever softmax learns, it gives rewards that are all one the same"
-            " value: $1 - (1 + c)^L$, times $1 / (1 - \\gamma)$ where prompts show them so.",
+            " value: $1 - (1 + c)^L$, times $1 / (1 - gamma)$ where prompts show them so.",
             "largest relative deviation, over runs, tasks, prompts and states", np.abs(ends - 1).max(), "<", ROUNDING,
         )  # fmt: skip

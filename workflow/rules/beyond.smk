@@ -238,7 +238,7 @@ rule agent_figures:
         "python -m ictd.steps.plot_agents --tables {input} {params.options} --output {params.folder} > {log} 2>&1"
 
 
-AGENT_PAGES = "agent_claims agent_values agent_shapes agent_attentions".split()
+AGENT_PAGES = "agent_claims agent_values agent_gaps agent_shapes agent_attentions".split()
 
 
 rule agent_pages:

@@ -18,6 +18,7 @@ from ictd.agents import (
     with_yardsticks,
 )
 from ictd.frames import load_table
+from ictd.statistics import bootstrap_interval
 from ictd.steps import run
 from ictd.storage import load_json
 from ictd.summaries import claims_overview
@@ -27,11 +28,12 @@ from ictd.validation import ENUMERATED
 def main(
     claims: Path, tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, output: Path
 ) -> None:
-    """Write the pages agent_claims, agent_values, agent_shapes and agent_attentions into the folder ``output``."""
+    """Write the pages agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
     of = {path.stem: load_table(path) for path in tables}
     frames = {
         "agent_claims": claims_overview(load_json(claims)),
         "agent_values": values_page(of, (env, states, depth, discount), tasks),
+        "agent_gaps": gaps_page(of),
         "agent_shapes": shapes_page(of["shapes"], tasks),
         "agent_attentions": attentions_page(of["attention"]),
     }
@@ -40,20 +42,29 @@ def main(
 
 
 def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
-    """A row a method and a column a context length: mean MSVE, in the main setting, and the share of the gap closed."""
-    yardsticks = of["yardsticks"]
-    place = at_place(yardsticks, main_setting)
+    """A row a method and a column a context length: mean MSVE in the main setting."""
+    place = at_place(of["yardsticks"], main_setting)
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
-    home = at_home(with_sampled_updates(of["values"]))
-    home = of_setting(home, main_setting)
-    parts = {"on enumerated prompts": (paper_values(home), "mean")}
-    own = with_yardsticks(last_values(home, tasks), yardsticks)
-    parts |= {"on contexts": (own, "mean"), "on contexts, share of the gap closed": (own.assign(gap=gap_closed), "gap")}
+    home = of_setting(at_home(with_sampled_updates(of["values"])), main_setting)
     found = [rows]
-    for label, (frame, column) in parts.items():
-        table = frame.groupby(["algo", "context_length"], sort=False)[column].mean().unstack()
+    for label, frame in {"on enumerated prompts": paper_values(home), "on contexts": last_values(home, tasks)}.items():
+        table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean().unstack()
         found.append(table.set_axis([f"{algo.upper()} {label}" for algo in table.index]))
     return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
+
+
+def gaps_page(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row a run's setting and a column a context length: the share of the gap closed at the end, with its interval."""
+    values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
+    values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed).dropna(subset="gap")
+    gaps = values.groupby(["algo", *SETTING, "tasks_seen", "context_length"], sort=False)["gap"].apply(with_interval)
+    return gaps.unstack().reset_index().rename(columns=str)
+
+
+def with_interval(samples: pd.Series) -> str:
+    """Mean over trials with its 95% bootstrap interval."""
+    low, high = bootstrap_interval(samples.to_numpy())
+    return f"{samples.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
 def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
