@@ -28,7 +28,7 @@ from ictd.validation import ENUMERATED
 def main(
     claims: Path, tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, output: Path
 ) -> None:
-    """Write the pages agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
+    """Write agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
     of = {path.stem: load_table(path) for path in tables}
     frames = {
         "agent_claims": claims_overview(load_json(claims)),
@@ -54,9 +54,10 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
 
 
 def gaps_page(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a run's setting and a column a context length: the share of the gap closed at the end, with its interval."""
+    """A row a setting and a column a context length: the share of the gap closed at the end, with its interval."""
     values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
-    values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed).dropna(subset="gap")
+    values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
+    values = values[values["bayes"].notna()]
     gaps = values.groupby(["algo", *SETTING, "tasks_seen", "context_length"], sort=False)["gap"].apply(with_interval)
     return gaps.unstack().reset_index().rename(columns=str)
 
