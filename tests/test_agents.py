@@ -47,7 +47,7 @@ def tables():
     ]
     shapes = [
         {**dict(zip(COLUMNS, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
-         "alpha": 0.1 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
+         "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
         for setting, s, seen in itertools.product(SETTINGS, range(4), [10, 100])
     ]  # fmt: skip
     chosen = [
@@ -77,7 +77,7 @@ def test_claims_that_hold(tables):
     assert counts == {
         "beats_lstd": 12, "beats_batch_td": 12, "above_the_floor": 8, "closes_half": 8, "beats_enumerated": 4,
         "deeper_is_better": 4, "more_tasks_help": 4, "mc_teaches_better": 4, "mc_targets_are_better": 2,
-        "noise_costs": 4, "still_falls": 2, "transfers": 6, "structure": 3, "traces": 3, "smaller_steps": 2,
+        "noise_costs": 4, "still_falls": 2, "transfers": 6, "structure": 3, "traces": 3, "step_is_near": 2,
         "emerges": 6, "attention_beats_lstd": 4, "beats_linear": 3, "constant_rewards": 1,
     }  # fmt: skip
     half = next(claim for claim in claims if claim.id == "closes_half/td-boyan-5-30-0.9-5 steps")
@@ -106,7 +106,8 @@ def test_claims_that_hold(tables):
         ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
         ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
         ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
-        ("shapes", lambda t: t.assign(alpha=0.3), {"smaller_steps"}),
+        ("shapes", lambda t: t.assign(alpha=0.5), {"step_is_near"}),
+        ("shapes", lambda t: t.assign(alpha=0.05), {"step_is_near"}),
         ("attention", lambda t: t.assign(mean=1 / (t["context_length"] + 1)), {"beats_linear"}),
         ("attention", lambda t: t.assign(most_of_one=8.001), {"constant_rewards"}),
     ],

@@ -242,10 +242,11 @@ def _step_claims(in_main: pd.DataFrame, chosen: pd.DataFrame, longest: int) -> I
     for algo, rows in in_main.groupby("algo", sort=False):
         for place in chosen.itertuples():
             if place.context_length <= longest:
+                ratios = place.states * rows["alpha"] / place.theta_td_step
                 yield from _of_trials(
-                    "smaller_steps", (algo, f"{place.context_length} steps"), "Its step along theta^TD is smaller than"
-                    " theta^TD's best one on contexts of this length.", "the log10 ratio of the two",
-                    np.log10(place.states * rows["alpha"] / place.theta_td_step), "<", 0.0,
+                    "step_is_near", (algo, f"{place.context_length} steps"), "Its one step size along theta^TD is within"
+                    " a factor of two of theta^TD's best one for contexts of this length.", "the ratio of the larger to"
+                    " the smaller", np.maximum(ratios, 1 / ratios), "<", 2.0,
                 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ictd.agents import (
     SETTING,
@@ -109,7 +110,7 @@ def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure
     values = values[values["context_length"] == values["context_length"].min()]
     values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
     algos = [algo for algo in ("td", "mc") if algo in set(values["algo"])]
-    figure, grid = plt.subplots(1, len(algos), squeeze=False, sharey=True, figsize=(WIDTH, 2.8))
+    figure, grid = plt.subplots(1, len(algos), squeeze=False, sharey=True, figsize=(WIDTH, 2.4))
     for axes, algo in zip(grid[0], algos, strict=True):
         here = values[values["algo"] == algo]
         table = here.pivot_table(index=["env", "discount"], columns=["on_env", "on_discount"], values="ratio")
@@ -162,6 +163,8 @@ def weights(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
         K = entries[entries["algo"] == algo].pivot(index="row", columns="column", values="mean").to_numpy()
         image = panel.imshow(K[: main[1]], cmap="PuOr_r", vmin=-largest, vmax=largest, extent=frame(main[1]))
         panel.set(title=f"$G$, {NAMES[algo]}", xlabel="state of the estimate")
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
     maps[0].set_ylabel("state of the error")
     figure.colorbar(image, ax=maps[-1], shrink=0.7)
     place = at_place(tables["chosen"], main)
@@ -189,20 +192,20 @@ def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
     shown = sorted(table["context_length"].unique())
     figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 3.4))
     for axes, prompts in zip(grid, ("contexts", "enumerated"), strict=True):
-        for colour, (kind, rows) in zip(
-            itertools.cycle(LINES[1:]), table[table["prompts"] == prompts].groupby("attention", sort=False)
-        ):
+        looks = itertools.cycle(itertools.product(("-", "--"), LINES[1:]))
+        for kind, rows in table[table["prompts"] == prompts].groupby("attention", sort=False):
+            style, colour = next(looks)
             means = rows.groupby("context_length")["mean"].mean()
             label = kind.replace("_", " ")
             # Enumerated prompts are no context length, and no line leads from them to one.
             for part in (means[means.index == ENUMERATED], means[means.index != ENUMERATED]):
                 places = [shown.index(length) for length in part.index]
-                axes.plot(places, part, color=colour, marker="o", ms=3, lw=1.2, label=label)
-        for method in ("zero", "lstd", "bayes"):
-            label, colour, style = METHODS[method]
+                axes.plot(places, part, color=colour, ls=style, marker="o", ms=3, lw=1.2, label=label)
+        for method, style in (("zero", ":"), ("lstd", "-."), ("bayes", "-")):
+            label = METHODS[method][0]
             line = place[place["method"] == method]
             places = [shown.index(length) for length in line["context_length"]]
-            axes.plot(places, line["mean"], color=colour, ls=style, lw=0.8, label=label)
+            axes.plot(places, line["mean"], color="#000000", ls=style, lw=0.8, label=label)
         axes.set(yscale="log", xlabel="context length $m$", title=f"pretrained on {PROMPTS[prompts]}")
         axes.set_xticks(range(len(shown)), ["enum."] + [str(length) for length in shown[1:]], rotation=60, fontsize=7)
     grid[0].set_ylim(top=LARGEST_SHOWN * place.loc[place["method"] == "zero", "mean"].max())
