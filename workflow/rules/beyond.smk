@@ -259,7 +259,7 @@ rule agent_pages:
         runtime=10,
     params:
         *code("agent_pages"),
-        options=options("beyond.tasks", **SETTING_OPTIONS),
+        options=options("beyond.tasks", "beyond.lengths", **SETTING_OPTIONS),
         folder=BEYOND / "tables",
     shell:
         "python -m ictd.steps.agent_pages --claims {input.claims} --tables {input.tables}"

@@ -26,14 +26,22 @@ from ictd.validation import ENUMERATED
 
 
 def main(
-    claims: Path, tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, output: Path
+    claims: Path,
+    tables: list[Path],
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    tasks: int,
+    lengths: list[int],
+    output: Path,
 ) -> None:
     """Write agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
     of = {path.stem: load_table(path) for path in tables}
     frames = {
         "agent_claims": claims_overview(load_json(claims)),
         "agent_values": values_page(of, (env, states, depth, discount), tasks),
-        "agent_gaps": gaps_page(of),
+        "agent_gaps": gaps_page(of, max(lengths)),
         "agent_shapes": shapes_page(of["shapes"], tasks),
         "agent_attentions": attentions_page(of["attention"]),
     }
@@ -53,11 +61,11 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
     return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
 
 
-def gaps_page(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
     """A row a setting and a column a context length: the share of the gap closed at the end, with its interval."""
     values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
     values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
-    values = values[values["bayes"].notna()]
+    values = values[values["bayes"].notna() & (values["context_length"] <= longest)]
     gaps = values.groupby(["algo", *SETTING, "tasks_seen", "context_length"], sort=False)["gap"].apply(with_interval)
     return gaps.unstack().reset_index().rename(columns=str)
 
