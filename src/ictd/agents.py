@@ -1,7 +1,8 @@
 """What pretraining on sampled contexts comes to, as claims of our own with verdicts computed from tables.
 
 Seeds are the unit: an interval is the 95% bootstrap interval of a mean over seeds.  MSVE is the mean over unseen tasks,
-which all methods share; ratios are compared as logarithms.
+which all methods share; beside LSTD it is the median too, as some tasks have errors many times those of others.  Ratios
+are compared as logarithms.
 """
 
 import itertools
@@ -17,6 +18,8 @@ from ictd.validation import ENUMERATED
 SECTION = "Prompts as an agent sees them"
 SETTING = ["env", "states", "depth", "discount"]
 PLACE = ["on_env", "on_discount"]
+# LSTD's columns, by what is taken over tasks.
+LSTD = {"mean": "lstd", "median": "lstd_median"}
 _of_trials = partial(claim_of_trials, SECTION)
 
 
@@ -58,13 +61,14 @@ def at_home(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_yardsticks(values: pd.DataFrame, yardsticks: pd.DataFrame) -> pd.DataFrame:
-    """Values with a column for the mean MSVE of each yardstick at the same place and length.
+    """Values with a column for the mean MSVE of each yardstick at the same place and length, and LSTD's median.
 
     Bayes is NaN where the environment has no floor.
     """
-    wide = yardsticks.pivot(index=["env", "states", "discount", "context_length"], columns="method", values="mean")
+    keys = ["env", "states", "discount", "context_length"]
+    wide, medians = (yardsticks.pivot(index=keys, columns="method", values=over) for over in ("mean", "median"))
     wide = (
-        wide.assign(bayes=wide.get("bayes", np.nan))
+        wide.assign(bayes=wide.get("bayes", np.nan), lstd_median=medians["lstd"])
         .reset_index()
         .rename(columns={"env": "on_env", "discount": "on_discount"})
     )
@@ -117,10 +121,12 @@ def _yardstick_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
         if length > longest:
             continue
         name = (algo, *setting, f"{length} steps")
-        yield from _of_trials(
-            "beats_lstd", name, "The Transformer beats LSTD with its best ridge on contexts as long as those"
-            " it was pretrained on.", "the log10 ratio of their MSVEs", np.log10(rows["mean"] / rows["lstd"]), "<", 0.0,
-        )  # fmt: skip
+        for over, lstd in LSTD.items():
+            yield from _of_trials(
+                "beats_lstd", (*name, over), "The Transformer beats LSTD with its best ridge on contexts as long as"
+                " those it was pretrained on.", f"the log10 ratio of their MSVEs, each the {over} over tasks",
+                np.log10(rows[over] / rows[lstd]), "<", 0.0,
+            )  # fmt: skip
         yield from _of_trials(
             "beats_batch_td", name, "It beats batch TD with the best step size and number of updates.",
             "the log10 ratio of their MSVEs", np.log10(rows["mean"] / rows["batch_td"]), "<", 0.0,
@@ -217,11 +223,12 @@ def _transfer_claims(values: pd.DataFrame) -> Iterator[Claim]:
     for (algo, *names), rows in away.groupby(["algo", *SETTING, *PLACE], sort=False):
         *setting, on_env, on_discount = names
         shortest = rows[rows["context_length"] == rows["context_length"].min()]
-        yield from _of_trials(
-            "transfers", (algo, *setting, "on", on_env, on_discount), "It beats LSTD on the shortest contexts of"
-            " another environment or discount too.", "the log10 ratio of their MSVEs",
-            np.log10(shortest["mean"] / shortest["lstd"]), "<", 0.0,
-        )  # fmt: skip
+        for over, lstd in LSTD.items():
+            yield from _of_trials(
+                "transfers", (algo, *setting, "on", on_env, on_discount, over), "It beats LSTD on the shortest contexts"
+                " of another environment or discount too.", f"the log10 ratio of their MSVEs, each the {over} over"
+                " tasks", np.log10(shortest[over] / shortest[lstd]), "<", 0.0,
+            )  # fmt: skip
 
 
 def _shape_claims(last: pd.DataFrame) -> Iterator[Claim]:
