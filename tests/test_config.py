@@ -99,6 +99,9 @@ def test_seed_groups_cover_all_seeds_and_keep_finished_runs(seeds, size, finishe
         ),
         ("beyond.lengths", [100, 5], "beyond.lengths is [100, 5]; give the lengths in ascending order"),
         ("beyond.context_lengths", [9, 5], "beyond.context_lengths is [9, 5]; give the lengths in ascending order"),
+        ("beyond.main_tasks", 9, "beyond.main_tasks is 9; give at least beyond.tasks, 100000"),
+        ("beyond.step_sizes.smallest", 2, "beyond.step_sizes.smallest is 2; give at most 1, for TD(lambda)"),
+        ("beyond.discounts", [1e-5], "there is a discount of 1e-05; give 0, or at least 0.0001"),
         ("beyond.ridges.smallest", 99, "beyond.ridges.smallest is 99; give at most the largest, 30"),
         (
             "beyond.attentions",

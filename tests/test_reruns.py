@@ -198,7 +198,7 @@ STUDY_KEYS = {
     "beyond": {
         "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
         "states": [3], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
-        "step_sizes": {"smallest": 0.2}, "ridges": {"smallest": 0.1}, "bayes_samples": 51,
+        "step_sizes": {"smallest": 0.2}, "updates": [6], "ridges": {"smallest": 0.1}, "bayes_samples": 401,
         "attention_tasks": 101, "attentions": [{"name": "linear"}],
     },
 }  # fmt: skip

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.contexts import clip_gradient
+from ictd.contexts import GramEngine, clip_gradient
 from ictd.estimators import Context
-from ictd.fused import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.fused import adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.mrp import Tasks
 from ictd.prompts import enumerated_context
-from ictd.sampling import Unrolls
 from ictd.weights import Weights
 
 KINDS = ("linear", "relu", "softmax")
@@ -96,7 +95,8 @@ def columns_of(context: Context, tasks: Tasks, discount: float, reward: np.ndarr
     state, following = np.nonzero(context.successors.any(axis=0))
     identity = np.eye(tasks.states)
     X = np.concatenate([identity[:, state], discount * identity[:, following]])
-    return Columns(np.tile(X, (len(tasks), 1, 1)), reward[:, state], context.successors[:, state, following])
+    y, shares = reward[:, state], context.successors[:, state, following]
+    return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares))
 
 
 def enumerated_columns(tasks: Tasks, discount: float, reward: np.ndarray) -> Columns:
@@ -262,28 +262,19 @@ def train_columns_block(
     return tasks
 
 
-class AttentionEngine(FusedEngine):
+class AttentionEngine(GramEngine):
     """Training state for any kind of attention; what is not softmax is divided by the context length.
 
     Parameters
     ----------
-    weights, algo, depth, discount, learning_rate : as of ``FusedEngine``
-    clip : float, largest norm of a gradient; 0 leaves it as it is
+    weights, algo, depth, discount, learning_rate, clip : as of ``GramEngine``
     attention : Attention
     """
 
     def __init__(self, weights: Weights, algo, depth, discount, learning_rate, clip, attention: Attention):
-        super().__init__(weights, algo, depth, discount, learning_rate, scaled=True)
-        self.clip, self.kind, self.corner = float(clip), KINDS.index(attention.kind), float(attention.corner)
+        super().__init__(weights, algo, depth, discount, learning_rate, clip)
+        self.kind, self.corner = KINDS.index(attention.kind), float(attention.corner)
 
-    def train(self, tasks: Tasks, unrolls: Unrolls, columns: Columns) -> tuple[np.ndarray, int]:
-        """As ``FusedEngine.train``, with the columns of a context for each task; shares may stand for counts."""
-        estimates = np.full_like(tasks.reward, np.nan)
-        visits, transitions = unrolls.visits.astype(float), unrolls.transitions.astype(float)
-        done = train_columns_block(
-            self.kind, self.corner, columns.X, columns.y, columns.shares, tasks.reward, visits, transitions,
-            unrolls.returns, self.bootstrap, self.depth, self.discount, self.learning_rate, self.clip,
-            self.parameter, self.mean, self.square, self.steps, estimates,
-        )  # fmt: skip
-        self.steps += done
-        return estimates, done
+    def kernel(self, columns: Columns):
+        """The block of updates for these columns, and its first arguments."""
+        return train_columns_block, (self.kind, self.corner, columns.X, columns.y, columns.shares)

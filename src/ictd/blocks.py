@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ictd.pretraining import snapshot_counts
 from ictd.weights import Weights
 
 # Tasks that are in memory together; a run's tasks are drawn in blocks of this size.
@@ -13,23 +12,21 @@ BLOCK = 10_000
 logger = logging.getLogger(__name__)
 
 
-def pretrain_in_blocks(engine, draw: Callable[[int], tuple], tasks: int, snapshots: int) -> tuple[np.ndarray, Weights]:
+def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
     """Pretrain on tasks that are drawn on the way.
 
     Parameters
     ----------
-    engine : FusedEngine or GramEngine
+    engine : FusedEngine, GramEngine or AttentionEngine
     draw : function
         From a number of tasks to what ``engine.train`` takes, task by task: tasks, unrolls, and what else it needs.
-    tasks : int, number of tasks N
-    snapshots : int, at most how many log-spaced task counts weights are kept at
+    seen : (K,) int array, ascending task counts at which weights are kept, the last one the number of tasks N
 
     Returns
     -------
-    tasks_seen : (K,) int array
-    weights : Weights with a leading axis of K, NaN from a divergence on
+    Weights with a leading axis of K, NaN from a divergence on
     """
-    seen, width = snapshot_counts(tasks, snapshots), 2 * engine.states
+    tasks, width = int(seen[-1]), 2 * engine.states
     weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))
     for first in range(0, tasks, BLOCK):
         size = min(BLOCK, tasks - first)
@@ -38,7 +35,7 @@ def pretrain_in_blocks(engine, draw: Callable[[int], tuple], tasks: int, snapsho
             _, done = engine.train(*(part[at:stop] for part in block))
             if done < stop - at:
                 logger.warning("diverged at task %d", first + at + done + 1)
-                return seen, weights
+                return weights
             at = stop
             weights.u[seen == first + stop], weights.A[seen == first + stop] = engine.weights()
-    return seen, weights
+    return weights

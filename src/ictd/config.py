@@ -14,6 +14,7 @@ PATTERNS = {
     "anatomy.readings.name": "letters, digits and _",
     "beyond.attentions.name": "letters, digits and _",
 }
+SMALLEST_DISCOUNT = 0.0001
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 KINDS = {
     "array": "a list, such as [a, b]",
@@ -77,6 +78,19 @@ def check_config(config: dict, schema: dict) -> None:
         smallest, largest = (config[section][key][name] for name in ("smallest", "largest"))
         if smallest > largest:
             raise ValueError(f"Config: {section}.{key}.smallest is {smallest}; give at most the largest, {largest}.")
+    beyond = config["beyond"]
+    if beyond["main_tasks"] < beyond["tasks"]:
+        raise ValueError(
+            f"Config: beyond.main_tasks is {beyond['main_tasks']}; give at least beyond.tasks, {beyond['tasks']}."
+        )
+    if beyond["step_sizes"]["smallest"] > 1:
+        raise ValueError(
+            f"Config: beyond.step_sizes.smallest is {beyond['step_sizes']['smallest']}; give at most 1, for TD(lambda)."
+        )
+    # Files of the study are named after discounts.
+    tiny = [discount for discount in (config["discount"], *beyond["discounts"]) if 0 < discount < SMALLEST_DISCOUNT]
+    if tiny:
+        raise ValueError(f"Config: there is a discount of {tiny[0]}; give 0, or at least {SMALLEST_DISCOUNT}.")
     for section, key in (("anatomy", "readings"), ("beyond", "attentions")):
         first, *_ = config[section][key]
         if len(first) > 1:

@@ -23,7 +23,7 @@ from ictd.environments import sample_tasks
 from ictd.estimators import Context
 from ictd.fused import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
-from ictd.mrp import Tasks, unchecked, value_function
+from ictd.mrp import Tasks, truncation_bias, unchecked, value_function
 from ictd.sampling import Unrolls, sample_paths, unroll
 from ictd.streams import generator
 from ictd.weights import Weights
@@ -60,22 +60,25 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     return Context(lengths, visits, successors, visits * tasks.reward)
 
 
-def expected_batches(tasks: Tasks, discount: float) -> Unrolls:
-    """What infinitely large batches come to: shares pi of visits, pi p of transitions, and pi v of returns.
+def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Unrolls:
+    """What infinitely large batches come to: shares pi of visits, pi p of transitions, pi times expected returns.
 
-    With these, multi-task TD and MC carry out their expected updates, which differ in their targets alone.
+    With these multi-task TD and MC differ in their targets alone.  It is the batch whose expectation is taken, given
+    the task and its context, and so the gradient's, before it is clipped and goes into Adam.
 
     Parameters
     ----------
     tasks : Tasks, N of them with n states
     discount : float, gamma
+    rollout_steps : int, tau, after which returns are cut
 
     Returns
     -------
     Unrolls with shares in place of counts
     """
     pi, value = tasks.stationary, value_function(tasks.transition, tasks.reward, discount)
-    return unchecked(Unrolls, visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * value)
+    returns = value + truncation_bias(tasks.transition, value, discount, rollout_steps)
+    return unchecked(Unrolls, visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * returns)
 
 
 def agent_material(
@@ -110,7 +113,7 @@ def agent_material(
         drawn = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
         context = sample_contexts(tasks, drawn, streams["contexts"])
         if expected:
-            return tasks, expected_batches(tasks, discount), context
+            return tasks, expected_batches(tasks, discount, rollout_steps), context
         return tasks, unroll(tasks, batch_size, discount, steps, streams["unrolls"]), context
 
     return draw
@@ -213,14 +216,19 @@ class GramEngine(FusedEngine):
         super().__init__(weights, algo, depth, discount, learning_rate, scaled=True)
         self.clip = float(clip)
 
-    def train(self, tasks: Tasks, unrolls: Unrolls, gram: Gram) -> tuple[np.ndarray, int]:
-        """As ``FusedEngine.train``, with the Gram matrix of a context for each task; shares may stand for counts."""
+    def train(self, tasks: Tasks, unrolls: Unrolls, given) -> tuple[np.ndarray, int]:
+        """As ``FusedEngine.train``, with what ``kernel`` takes for each task; shares may stand for counts."""
         estimates = np.full_like(tasks.reward, np.nan)
+        train_block, leading = self.kernel(given)
         visits, transitions = unrolls.visits.astype(float), unrolls.transitions.astype(float)
-        done = train_gram_block(
-            gram.M, gram.c, tasks.reward, visits, transitions, unrolls.returns, self.bootstrap,
+        done = train_block(
+            *leading, tasks.reward, visits, transitions, unrolls.returns, self.bootstrap,
             self.depth, self.discount, self.learning_rate, self.clip,
             self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
         self.steps += done
         return estimates, done
+
+    def kernel(self, gram: Gram):
+        """The block of updates for these contexts, and its first arguments."""
+        return train_gram_block, (gram.M, gram.c)

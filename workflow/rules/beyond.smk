@@ -69,6 +69,7 @@ rule agent:
             "beyond.clip",
             "beyond.snapshots",
             tasks=AGENT_TASKS[RUN(*wildcards[:5])],
+            compared=AGENTS["tasks"],
             env_options=env_options(wildcards.env),
         ),
     shell:
@@ -96,7 +97,10 @@ rule agent_values:
     params:
         *code("agent_values"),
         options=lambda wildcards: options(
-            "beyond.test_tasks", "beyond.context_lengths", env_options=env_options(wildcards.on_env)
+            "beyond.test_tasks",
+            "beyond.context_lengths",
+            attention_scale="context_length",
+            env_options=env_options(wildcards.on_env),
         ),
     shell:
         "python -m ictd.steps.agent_values --env {wildcards.on_env} --states {wildcards.states}"
@@ -115,6 +119,14 @@ use rule agent_values as paper_values with:
         LOGS / f"paper_values/{CELL}/{ON_PLACE}.log",
     benchmark:
         BENCHMARKS / f"paper_values/{CELL}/{ON_PLACE}.tsv"
+    params:
+        *code("agent_values"),
+        options=lambda wildcards: options(
+            "beyond.test_tasks",
+            "beyond.context_lengths",
+            "readings.attention_scale",
+            env_options=env_options(wildcards.on_env),
+        ),
 
 
 rule yardsticks:
@@ -139,10 +151,10 @@ rule yardsticks:
             "beyond.tuning_tasks",
             "beyond.context_lengths",
             "beyond.step_sizes",
+            "beyond.updates",
             "beyond.ridges",
             "beyond.bayes_samples",
             depth=FIRST[2],
-            depths=sorted({FIRST[2], *AGENTS["depths"]}),
             env_options=env_options(wildcards.env),
         ),
     shell:
@@ -160,11 +172,7 @@ BEYOND_TABLES = "values yardsticks chosen shapes preconditioners attention".spli
 
 rule beyond_tables:
     input:
-        runs=[
-            BEYOND / f"runs/{name.partition('/')[0]}/{seeds}.npz"
-            for name in VALUES
-            for seeds in AGENT_GROUPS
-        ],
+        runs=[BEYOND / f"runs/{name}/{seeds}.npz" for name in AGENT_TASKS for seeds in AGENT_GROUPS],
         values=expand(BEYOND / "values/{name}.npz", name=VALUES),
         paper=expand(BEYOND / "paper/{name}.npz", name=PAPER_VALUES),
         yardsticks=[BEYOND / f"yardsticks/{'-'.join(map(str, one))}.npz" for one in YARDSTICK_SETTINGS],

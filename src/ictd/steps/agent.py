@@ -7,6 +7,7 @@ import numpy as np
 from ictd.blocks import pretrain_in_blocks
 from ictd.contexts import GramEngine, agent_material
 from ictd.gram import sampled_gram
+from ictd.pretraining import snapshot_counts
 from ictd.steps import logger, run
 from ictd.storage import save_arrays
 from ictd.streams import generator
@@ -22,6 +23,7 @@ def main(
     seeds: str,
     tasks: int,
     snapshots: int,
+    compared: int,
     lengths: list[int],
     clip: float,
     batch_size: int,
@@ -31,11 +33,12 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the weights of some seeds' runs at log-spaced task counts; NaN from a divergence on.
+    """Write the weights of some seeds' runs at log-spaced task counts and at ``compared``; NaN from a divergence on.
 
     ``teacher`` and ``lengths`` are as of ``agent_material``.
     """
     first, last = map(int, seeds.split("-"))
+    seen = np.union1d(snapshot_counts(tasks, snapshots), min(compared, tasks))
     u, A = [], []
     for seed in range(first, last + 1):
         material = agent_material(
@@ -48,7 +51,7 @@ def main(
             block, batches, context = material(size)
             return block, batches, sampled_gram(context, block.reward, discount)
 
-        seen, weights = pretrain_in_blocks(engine, draw, tasks, snapshots)
+        weights = pretrain_in_blocks(engine, draw, seen)
         u.append(weights.u)
         A.append(weights.A)
         logger.info("seed %d pretrained", seed)

@@ -16,6 +16,7 @@ def main(
     states: int,
     depth: int,
     discount: float,
+    attention_scale: str,
     test_tasks: int,
     context_lengths: list[int],
     env_options: dict,
@@ -27,7 +28,7 @@ def main(
     data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
     with np.errstate(over="ignore", invalid="ignore"):
-        found = errors(flat, data, context_lengths, depth)
+        found = errors(flat, data, context_lengths, depth, scaled=attention_scale == "context_length")
     shape = (*u.shape[:2], len(context_lengths))
     save_arrays(
         output, seeds=seeds, tasks_seen=tasks_seen.ravel()[: u.shape[1]], context_lengths=np.array(context_lengths),

@@ -51,7 +51,7 @@ def main(
                 return block, batches, enumerated_columns(block, discount, reward)
             return block, batches, columns_of(context, block, discount, reward)
 
-        _, weights = pretrain_in_blocks(engine, draw, tasks, snapshots=2)
+        weights = pretrain_in_blocks(engine, draw, np.array([tasks]))
         u.append(weights.u[-1])
         A.append(weights.A[-1])
         logger.info("seed %d pretrained", seed)

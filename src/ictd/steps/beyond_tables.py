@@ -20,8 +20,8 @@ AVERAGED = 10_000
 
 CHOSEN = {
     "ridge": ["ridge"],
-    "theta_td": ["theta_td_depth", "theta_td_step"],
-    "batch_td": ["batch_td_depth", "batch_td_step"],
+    "theta_td": ["theta_td_updates", "theta_td_step"],
+    "batch_td": ["batch_td_updates", "batch_td_step"],
     "td_lambda": ["td_lambda_decay", "td_lambda_step"],
 }
 
@@ -40,7 +40,6 @@ def main(
     ``chosen`` has the yardsticks' parameters, ``shapes`` the measures of weights at every snapshot, ``preconditioners``
     the means over trials of [G; H] at the end.
     """
-    runs = list(dict.fromkeys(runs))
     folders = dict.fromkeys(path.parent for path in runs)
     found = [values_table(path, "contexts") for path in values] + [values_table(path, "enumerated") for path in paper]
     tables = {

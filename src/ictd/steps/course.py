@@ -5,6 +5,7 @@ from pathlib import Path
 from ictd.blocks import pretrain_in_blocks
 from ictd.environments import sample_tasks
 from ictd.fused import FusedEngine
+from ictd.pretraining import snapshot_counts
 from ictd.sampling import unroll
 from ictd.steps import run
 from ictd.storage import save_arrays
@@ -40,7 +41,8 @@ def main(
         block = sample_tasks(env, states, size, streams["tasks"], **env_options)
         return block, unroll(block, batch_size, discount, steps, streams["unrolls"])
 
-    seen, weights = pretrain_in_blocks(engine, draw, tasks, snapshots)
+    seen = snapshot_counts(tasks, snapshots)
+    weights = pretrain_in_blocks(engine, draw, seen)
     save_arrays(output, tasks_seen=seen, u=weights.u, A=weights.A)
 
 

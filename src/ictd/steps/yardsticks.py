@@ -20,8 +20,8 @@ def main(
     tuning_tasks: int,
     context_lengths: list[int],
     step_sizes: dict,
+    updates: list[int],
     ridges: dict,
-    depths: list[int],
     bayes_samples: int,
     env_options: dict,
     output: Path,
@@ -39,7 +39,7 @@ def main(
     error, chosen = {"zero": np.broadcast_to(data.error(0.0), (len(context_lengths), test_tasks))}, {}
     error["lstd"], chosen["ridge"] = yardsticks.tuned_lstd(data, tuning, context_lengths, log_spaced(**ridges))
     error["theta_td"], chosen["theta_td"] = yardsticks.tuned_batch_td(data, tuning, context_lengths, sizes, [depth])
-    error["batch_td"], chosen["batch_td"] = yardsticks.tuned_batch_td(data, tuning, context_lengths, sizes, depths)
+    error["batch_td"], chosen["batch_td"] = yardsticks.tuned_batch_td(data, tuning, context_lengths, sizes, updates)
     error["td_lambda"], chosen["td_lambda"] = yardsticks.tuned_td_lambda(
         data, tuning, context_lengths, sizes[sizes <= 1]
     )
