@@ -37,7 +37,7 @@ def tables():
             where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 100, "prompts": "contexts"}
             rows.append({**named, **where, "algo": f"expected_{algo}", "mean": error / 2, "median": error / 2})
             where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 20, "prompts": "enumerated"}
-            rows.append({**named, **where, "mean": 9.0, "median": 9.0})
+            rows.append({**named, **where, "mean": 30.0, "median": 30.0})
     yardsticks = [
         {
             "env": env,
@@ -116,6 +116,9 @@ def test_claims_that_hold(tables):
         ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
         ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
         ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
+        ("shapes", lambda t: t.assign(predecessors=-0.1), {"traces"}),
+        ("shapes", lambda t: t.assign(successors=0.9), {"traces"}),
+        ("shapes", lambda t: t.assign(alpha=-0.2), {"step_is_near"}),
         ("shapes", lambda t: t.assign(alpha=0.5), {"step_is_near"}),
         ("shapes", lambda t: t.assign(alpha=0.05), {"step_is_near"}),
         ("attention", lambda t: t.assign(mean=1 / (t["context_length"] + 1)), {"beats_linear"}),
@@ -134,7 +137,15 @@ def test_what_is_compared(tables):
     one = home[(home["algo"] == "td") & (home["env"] == "boyan") & (home["depth"] == 3) & (home["seed"] == 0)].iloc[0]
     np.testing.assert_allclose([one["lstd"], one["bayes"], one["mean"]], [4, 0.4, 4 / 3])
     np.testing.assert_allclose(gap_closed(home)[home.index[0]], (4 - 31 / 30) / 3.6)
-    assert home.loc[home["env"] == "loop", "bayes"].isna().all()
+    assert (
+        home.loc[home["env"] == "loop", "bayes"].isna().all() and gap_closed(home[home["env"] == "loop"]).isna().all()
+    )
+    # Yardsticks are those of the place of evaluation.
+    others = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
+    away = with_yardsticks(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
+    assert set(away["lstd"]) == {7.0}
+    level = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 2.1 / t["context_length"]))
+    assert gap_closed(with_yardsticks(at_home(values), level)).isna().all()
 
 
 def test_the_study_is_made_as_a_page(under_conda):
@@ -151,4 +162,11 @@ def test_the_study_is_made_as_a_page(under_conda):
     values = pd.read_csv(results / "values.csv")
     assert set(values["context_length"]) == {5, 20} and np.isfinite(values["mean"]).all()
     assert values.loc[values["prompts"] == "enumerated", "tasks_seen"].max() == 300
-    assert "bayes" in set(pd.read_csv(results / "yardsticks.csv")["method"])
+    yardsticks = pd.read_csv(results / "yardsticks.csv")
+    assert np.isfinite(yardsticks.loc[(yardsticks["method"] == "bayes") & (yardsticks["env"] == "boyan"), "mean"]).all()
+    # Those in the main setting have seen more, and are compared after as many tasks as the others.
+    assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
+    attention = pd.read_csv(results / "attention.csv")
+    softmax = attention[attention["attention"] == "softmax"]
+    for end in ("least_of_one", "most_of_one"):
+        np.testing.assert_allclose(softmax[end], softmax["of_one"], rtol=1e-9)

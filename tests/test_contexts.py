@@ -12,7 +12,7 @@ import ictd
 from ictd import estimators, yardsticks
 from ictd.autograd import batch_of
 from ictd.bayes import boyan_posterior, posterior_values
-from ictd.contexts import GramEngine, expected_batches, sample_contexts
+from ictd.contexts import GramEngine, agent_material, expected_batches, sample_contexts
 from ictd.gram import Gram, enumerated_gram, sampled_gram
 from ictd.sampling import sample_paths
 from ictd.streams import generator
@@ -185,6 +185,35 @@ def test_td_lambda_and_certainty_equivalence_are_their_definitions():
         assert (short[j, ~np.isin(np.arange(4), data.paths[j, :2])] == 0).all()
 
 
+def test_the_floor_knows_what_the_context_shows():
+    data = validation_set(0, 4, 1, 2, GAMMA, "boyan", "beyond")
+    path, reward = data.paths[0], data.tasks.reward[0]
+    posterior = boyan_posterior(path, 4, 500, np.random.default_rng(0))
+    mean, least = posterior_values(posterior, np.where(np.isin(np.arange(4), path[:-1]), reward, 0), GAMMA)
+    found = yardsticks.bayes(data, [2], 500, np.random.default_rng(0))
+    assert len(set(path[:-1])) == 2 and found[2] == posterior.effective_size
+    np.testing.assert_allclose(found[0][0], data.error(mean[None]))
+    np.testing.assert_allclose(found[1][0], data.error(least[None]))
+    few = yardsticks.bayes(data, [2], 20, np.random.default_rng(0))
+    assert np.isnan(few[0]).all() and np.isnan(few[1]).all() and few[2] < yardsticks.ENOUGH
+
+
+def test_teachers_of_a_seed_have_the_same_tasks_and_contexts():
+    teachers = ("td", "mc", "expected_td", "expected_mc")
+    drawn = [agent_material(one, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for one in teachers]
+    for tasks, _, context in drawn:
+        np.testing.assert_array_equal(tasks.transition, drawn[0][0].transition)
+        np.testing.assert_array_equal(context.successors, drawn[0][2].successors)
+    assert set(drawn[0][2].length) == set(range(3, 10))
+    tasks, batches, _ = drawn[1]
+    value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
+    # Means over the visits to a state scatter around v, far less than single rewards are from it.
+    visited = batches.visits > 0
+    away = (batches.returns[visited] / batches.visits[visited] - value[visited]).mean()
+    assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
+    np.testing.assert_allclose(drawn[3][1].returns / tasks.stationary, value, atol=GAMMA**40 * 10)
+
+
 def test_yardsticks_are_tuned_on_other_tasks_and_reach_the_floor():
     lengths = [5, 60]
     data, tuning = (validation_set(0, 3, 60, 60, GAMMA, "boyan", purpose) for purpose in ("beyond", "beyond tuning"))
@@ -196,11 +225,23 @@ def test_yardsticks_are_tuned_on_other_tasks_and_reach_the_floor():
         expected = data.error(estimators.lstd(data.context(length), GAMMA, chosen[k]))
         np.testing.assert_array_equal(lstd[k], expected)
     td, pairs = yardsticks.tuned_batch_td(data, tuning, lengths, sizes, [1, 30])
-    for k, (depth, size) in enumerate(pairs):
-        assert depth == 30 and size in (1.0, 2.0)
-        expected = data.error(estimators.batch_td(data.context(lengths[k]), GAMMA, size, int(depth)))
-        np.testing.assert_allclose(td[k], expected)
-    online, _ = yardsticks.tuned_td_lambda(data, tuning, lengths, sizes[:2])
+    online, traces = yardsticks.tuned_td_lambda(data, tuning, lengths, sizes[:2])
+    choices = list(itertools.product(yardsticks.DECAYS, sizes[:2]))
+
+    def batch_td(of, length, depth, size):
+        return of.error(estimators.batch_td(of.context(length), GAMMA, size, depth))
+
+    def td_lambda(of, length, decay, size):
+        given = of.paths, of.tasks.reward, GAMMA, np.array([decay]), np.array([size]), [length]
+        return of.error(estimators.td_lambda(*given)[0, 0])
+
+    for k, length in enumerate(lengths):
+        scores = {pair: batch_td(tuning, length, *pair).mean() for pair in itertools.product([1, 30], sizes[:3])}
+        assert tuple(pairs[k]) == min(scores, key=scores.get)
+        np.testing.assert_allclose(td[k], batch_td(data, length, int(pairs[k, 0]), pairs[k, 1]))
+        scores = {pair: td_lambda(tuning, length, *pair).mean() for pair in choices}
+        assert tuple(traces[k]) == min(scores, key=scores.get)
+        np.testing.assert_allclose(online[k], td_lambda(data, length, *traces[k]))
     mean, least, sizes = yardsticks.bayes(data, lengths, 2000, np.random.default_rng(0))
     others = [lstd, td, online, yardsticks.certainty_equivalence(data, lengths), mean]
     assert all((least.mean(axis=1) < other.mean(axis=1)).all() for other in others) and sizes.min() > 50

@@ -12,6 +12,8 @@ from ictd.bayes import boyan_posterior, posterior_values
 from ictd.validation import Validation, batch_td_msve
 
 DECAYS = (0.0, 0.5, 0.9, 1.0)
+# A floor from weighted samples is too high by about one over their effective number, here at most a percent.
+ENOUGH = 100
 
 
 def best(scores: np.ndarray) -> int:
@@ -65,7 +67,10 @@ def certainty_equivalence(data: Validation, lengths: list[int]) -> np.ndarray:
 
 
 def bayes(data: Validation, lengths: list[int], samples: int, rng: np.random.Generator):
-    """Posterior means on Boyan's chains, of v and for the least MSVE: MSVE of both, and effective sample sizes."""
+    """Posterior means on Boyan's chains, of v and for the least MSVE: MSVE of both, and effective sample sizes.
+
+    MSVE is NaN at lengths whose median context has samples that are worth fewer than ENOUGH.
+    """
     estimates, sizes = np.empty((2, len(lengths), *data.value.shape)), np.empty((len(lengths), len(data.tasks)))
     for k, length in enumerate(lengths):
         visits = data.context(length).visits
@@ -74,4 +79,5 @@ def bayes(data: Validation, lengths: list[int], samples: int, rng: np.random.Gen
             known = np.where(visits[i] > 0, data.tasks.reward[i], 0)
             estimates[:, k, i] = posterior_values(posterior, known, data.discount)
             sizes[k, i] = posterior.effective_size
+    estimates[:, np.median(sizes, axis=-1) < ENOUGH] = np.nan
     return *data.error(estimates), sizes

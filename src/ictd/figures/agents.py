@@ -13,6 +13,7 @@ from ictd.agents import (
     at_home,
     at_place,
     gap_closed,
+    has_gap,
     last_values,
     last_within,
     of_setting,
@@ -34,6 +35,7 @@ METHODS = {
     "bayes": ("Bayesian floor", "#000000", "-"),
 }
 SHOWN_LENGTHS = 3
+LIMITS = (-30, 1.3)  # of shares of the gap
 # Beyond this, cells of the transfer map are dark.
 DARK = 0.6
 PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
@@ -41,9 +43,10 @@ LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 
 
 def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
-    """A line of means over trials against a column, with 95% bootstrap intervals."""
-    grouped = rows.dropna(subset=y).groupby(x)[y]
-    means, intervals = grouped.mean(), np.array([bootstrap_interval(part.to_numpy()) for _, part in grouped])
+    """A line of means over trials against a column, with 95% bootstrap intervals; broken where a trial diverged."""
+    grouped = rows.groupby(x)[y]
+    means = grouped.mean(skipna=False)
+    intervals = np.array([bootstrap_interval(part.to_numpy()) for _, part in grouped])
     axes.plot(means.index, means, **look)
     if len(intervals):
         axes.fill_between(means.index, *intervals.T, color=look["color"], alpha=0.15, lw=0)
@@ -51,7 +54,8 @@ def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
 
 def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
     """A few context lengths up to the longest of pretraining, the ends among them."""
-    within = sorted(length for length in values["context_length"].unique() if length <= longest)
+    lengths = sorted(values["context_length"].unique())
+    within = [length for length in lengths if length <= longest] or lengths[:1]
     return [within[i] for i in np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)]
 
 
@@ -86,7 +90,11 @@ def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int)
     for axes, (name, label) in zip(grid, panels, strict=True):
         rows = everything if name == "tasks_seen" else last_values(everything, tasks)
         fixed = {key: value for key, value in zip(SETTING, main, strict=True) if key != name}
-        rows = rows[(rows[list(fixed)] == list(fixed.values())).all(axis=1)]
+        rows = rows[(rows[list(fixed)] == list(fixed.values())).all(axis=1) & has_gap(rows)]
+        axes.set(xlabel=label)
+        if rows.empty:
+            axes.text(0.5, 0.5, "no gap", ha="center", transform=axes.transAxes)
+            continue
         for (algo, length), part in rows[rows["context_length"].isin(picked)].groupby(["algo", "context_length"]):
             style = ("-", "--", ":")[picked.index(length)]
             draw_trials(
@@ -94,7 +102,8 @@ def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int)
             )
         axes.axhline(0, color=METHODS["lstd"][1], lw=0.8)
         axes.axhline(1, color="#000000", lw=0.8)
-        axes.set(xscale="log", xlabel=label, ylim=(-1, 1.1))
+        axes.set(xscale="log", ylim=LIMITS)
+        axes.set_yscale("symlog", linthresh=1)
         if name != "tasks_seen":
             axes.set_xticks(rows[name].unique(), rows[name].unique())
             axes.minorticks_off()
@@ -185,7 +194,7 @@ def frame(states: int) -> tuple[float, float, float, float]:
 def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
     """MSVE of each kind of attention on enumerated prompts and against context length, a panel a kind of prompts seen.
 
-    Kinds are by the first of the algorithms; yardsticks as in ``beside_yardsticks``.
+    Medians over trials, some of which fail, by the first of the algorithms; yardsticks as in ``beside_yardsticks``.
     """
     table, place = tables["attention"], at_place(tables["yardsticks"], main)
     table = table[table["algo"] == table["algo"].iloc[0]]
@@ -195,10 +204,10 @@ def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
         looks = itertools.cycle(itertools.product(("-", "--"), LINES[1:]))
         for kind, rows in table[table["prompts"] == prompts].groupby("attention", sort=False):
             style, colour = next(looks)
-            means = rows.groupby("context_length")["mean"].mean()
+            medians = rows.groupby("context_length")["mean"].median()
             label = kind.replace("_", " ")
             # Enumerated prompts are no context length, and no line leads from them to one.
-            for part in (means[means.index == ENUMERATED], means[means.index != ENUMERATED]):
+            for part in (medians[medians.index == ENUMERATED], medians[medians.index != ENUMERATED]):
                 places = [shown.index(length) for length in part.index]
                 axes.plot(places, part, color=colour, ls=style, marker="o", ms=3, lw=1.2, label=label)
         for method, style in (("zero", ":"), ("lstd", "-."), ("bayes", "-")):

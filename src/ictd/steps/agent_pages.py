@@ -10,6 +10,7 @@ from ictd.agents import (
     at_home,
     at_place,
     gap_closed,
+    has_gap,
     last_values,
     last_within,
     of_setting,
@@ -23,6 +24,8 @@ from ictd.steps import run
 from ictd.storage import load_json
 from ictd.summaries import claims_overview
 from ictd.validation import ENUMERATED
+
+FAILED = 5
 
 
 def main(
@@ -56,7 +59,7 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
     home = of_setting(at_home(with_sampled_updates(of["values"])), main_setting)
     found = [rows]
     for label, frame in {"on enumerated prompts": paper_values(home), "on contexts": last_values(home, tasks)}.items():
-        table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean().unstack()
+        table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean(skipna=False).unstack()
         found.append(table.set_axis([f"{algo.upper()} {label}" for algo in table.index]))
     return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
 
@@ -65,13 +68,15 @@ def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
     """A row a setting and a column a context length: the share of the gap closed at the end, with its interval."""
     values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
     values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
-    values = values[values["bayes"].notna() & (values["context_length"] <= longest)]
+    values = values[has_gap(values) & (values["context_length"] <= longest)]
     gaps = values.groupby(["algo", *SETTING, "tasks_seen", "context_length"], sort=False)["gap"].apply(with_interval)
     return gaps.unstack().reset_index().rename(columns=str)
 
 
 def with_interval(samples: pd.Series) -> str:
     """Mean over trials with its 95% bootstrap interval."""
+    if samples.isna().any():
+        return f"{samples.isna().sum()} of {len(samples)} diverged"
     low, high = bootstrap_interval(samples.to_numpy())
     return f"{samples.mean():.3f} ({low:.3f} to {high:.3f})"
 
@@ -79,15 +84,29 @@ def with_interval(samples: pd.Series) -> str:
 def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """A row a setting: means over trials of the measures of its weights."""
     last = last_within(shapes, tasks)
-    return last.groupby(["algo", *SETTING], sort=False).mean().drop(columns=["seed", "tasks_seen"]).reset_index()
+    return (
+        last.groupby(["algo", *SETTING], sort=False)
+        .mean(skipna=False)
+        .drop(columns=["seed", "tasks_seen"])
+        .reset_index()
+    )
 
 
 def attentions_page(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a kind of attention, prompts of pretraining and algorithm: mean MSVE on prompts of each kind and length."""
-    means = table.groupby(["attention", "prompts", "algo", "context_length"], sort=False)["mean"].mean().unstack()
-    ones = table.groupby(["attention", "prompts", "algo"], sort=False)[["least_of_one", "most_of_one"]]
-    means = means.rename(columns=lambda length: "enumerated" if length == ENUMERATED else f"{length} steps")
-    return means.assign(least_of_one=ones.min()["least_of_one"], most_of_one=ones.max()["most_of_one"]).reset_index()
+    """A row a kind of attention, prompts of pretraining and algorithm: median over trials of the mean MSVE.
+
+    ``failed`` counts the trials that diverged, or whose MSVE on the prompts of pretraining, the longest ones if there
+    are several, is more than FAILED times the median trial's.
+    """
+    keys = ["attention", "prompts", "algo"]
+    medians = table.groupby([*keys, "context_length"], sort=False)["mean"].median().unstack()
+    longest = table["context_length"].max()
+    on = table[table["context_length"] == table["prompts"].map({"enumerated": ENUMERATED, "contexts": longest})]
+    failed = on.groupby(keys, sort=False)["mean"].agg(lambda trials: (~(trials <= FAILED * trials.median())).sum())
+    ones = table.groupby(keys, sort=False)[["least_of_one", "most_of_one"]]
+    medians = medians.rename(columns=lambda length: "enumerated" if length == ENUMERATED else f"{length} steps")
+    ends = {"least_of_one": ones.min()["least_of_one"], "most_of_one": ones.max()["most_of_one"]}
+    return medians.assign(failed=failed, **ends).reset_index()
 
 
 if __name__ == "__main__":
