@@ -9,7 +9,15 @@ import pytest
 from conftest import ROOT
 from html_page import Page
 
-from ictd.agents import at_home, check_agents, gap_closed, last_values, with_sampled_updates, with_yardsticks
+from ictd.agents import (
+    at_home,
+    check_agents,
+    gap_closed,
+    last_values,
+    last_within,
+    with_sampled_updates,
+    with_yardsticks,
+)
 
 MAIN = ("boyan", 5, 30, 0.9)
 SETTINGS = [MAIN, ("boyan", 5, 3, 0.9), ("loop", 5, 30, 0.9)]
@@ -68,7 +76,19 @@ def tables():
         for (kind, factor, of_one), prompts, seed, length in itertools.product(
             [("linear", 6, np.nan), ("softmax", 5, 8.0)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
     ]  # fmt: skip
-    made = {"values": rows, "yardsticks": yardsticks, "shapes": shapes, "chosen": chosen, "attention": attention}
+    over_tasks = [
+        {**dict(zip(COLUMNS, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
+         "tasks_seen": 100, "context_length": length, "excess_high": -0.1}
+        for algo, setting, length in itertools.product(["td", "mc", "expected_td"], SETTINGS, LENGTHS)
+    ]  # fmt: skip
+    made = {
+        "over_tasks": over_tasks,
+        "values": rows,
+        "yardsticks": yardsticks,
+        "shapes": shapes,
+        "chosen": chosen,
+        "attention": attention,
+    }
     return {name: pd.DataFrame(table) for name, table in made.items()}
 
 
@@ -83,7 +103,8 @@ def test_claims_that_hold(tables):
     claims = check_agents(tables, MAIN, 100, 100)
     counts = pd.Series([claim.id.split("/")[0] for claim in claims]).value_counts().to_dict()
     assert counts == {
-        "beats_lstd": 24, "beats_batch_td": 12, "above_the_floor": 8, "closes_half": 8, "beats_enumerated": 4,
+        "beats_lstd": 24, "beats_lstd_over_tasks": 12,
+        "beats_batch_td": 12, "above_the_floor": 8, "closes_half": 8, "beats_enumerated": 4,
         "deeper_is_better": 4, "more_tasks_help": 4, "mc_teaches_better": 4, "mc_targets_are_better": 2,
         "noise_costs": 4, "still_falls": 2, "transfers": 12, "structure": 3, "traces": 3, "step_is_near": 2,
         "emerges": 6, "attention_beats_lstd": 4, "beats_linear": 3, "constant_rewards": 1,
@@ -114,6 +135,7 @@ def test_claims_that_hold(tables):
         ("yardsticks", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd", 1e-3)), {
             "beats_lstd", "transfers"}),
         ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
+        ("over_tasks", lambda t: t.assign(excess_high=0.1), {"beats_lstd_over_tasks"}),
         ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
         ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
         ("shapes", lambda t: t.assign(predecessors=-0.1), {"traces"}),
@@ -166,6 +188,15 @@ def test_the_study_is_made_as_a_page(under_conda):
     assert np.isfinite(yardsticks.loc[(yardsticks["method"] == "bayes") & (yardsticks["env"] == "boyan"), "mean"]).all()
     # Those in the main setting have seen more, and are compared after as many tasks as the others.
     assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
+    over_tasks = pd.read_csv(results / "over_tasks.csv")
+    ends = at_home(last_within(values[values["prompts"] == "contexts"])).groupby(
+        ["algo", "env", "discount", "context_length"]
+    )
+    for row in at_home(over_tasks).itertuples():
+        own = ends.get_group((row.algo, row.env, row.discount, row.context_length))["mean"].mean()
+        place = yardsticks[(yardsticks["env"] == row.env) & (yardsticks["discount"] == row.discount)]
+        lstd = place[(place["method"] == "lstd") & (place["context_length"] == row.context_length)]["mean"].item()
+        assert row.excess_low < own - lstd < row.excess_high
     attention = pd.read_csv(results / "attention.csv")
     softmax = attention[attention["attention"] == "softmax"]
     for end in ("least_of_one", "most_of_one"):

@@ -50,13 +50,22 @@ VARIANTS: dict[str, Callable[[Weights, float], Weights]] = {
 
 @dataclass(frozen=True)
 class Errors:
-    """MSVE (..., R, K) of R weights on enumerated prompts, and on contexts of each length after that.
+    """MSVE (R, K, k) of R weights on K lengths of context of k tasks, and its mean and median (R, K) over tasks.
 
-    The mean and the median are over tasks: some tasks have errors many times those of others.
+    Some tasks have errors many times those of others.
     """
 
-    mean: np.ndarray
-    median: np.ndarray
+    of_tasks: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over tasks."""
+        return self.of_tasks.mean(axis=-1)
+
+    @property
+    def median(self) -> np.ndarray:
+        """Median over tasks."""
+        return np.median(self.of_tasks, axis=-1)
 
 
 def errors(weights: Weights, data: Validation, lengths: list[int], depth: int, scaled: bool = True) -> Errors:
@@ -80,4 +89,4 @@ def errors(weights: Weights, data: Validation, lengths: list[int], depth: int, s
             gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
         for i in range(len(found)):
             found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
-    return Errors(found.mean(axis=-1), np.median(found, axis=-1))
+    return Errors(found)

@@ -1,16 +1,33 @@
-"""Statistics over trials; the seed is the unit."""
+"""Statistics over trials; the seed is the unit, where no other is named."""
+
+from functools import cache
 
 import numpy as np
 
 RESAMPLES = 10_000
 
 
-def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
-    """95% percentile bootstrap interval of the mean of one-dimensional samples, the same at every call."""
-    rng = np.random.default_rng(0)
-    means = np.asarray(samples)[rng.integers(len(samples), size=(RESAMPLES, len(samples)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+@cache
+def _shares(size: int) -> np.ndarray:
+    """Share (RESAMPLES, size) of each of some samples in each resample, the same at every call."""
+    taken = np.random.default_rng(0).integers(size, size=(RESAMPLES, size)) + size * np.arange(RESAMPLES)[:, None]
+    return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
+
+
+def bootstrap_means(samples: np.ndarray) -> np.ndarray:
+    """Means (RESAMPLES, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
+    return np.tensordot(_shares(len(samples)), samples, axes=1)
+
+
+def interval(resampled: np.ndarray) -> tuple[float, float]:
+    """95% percentile interval of a statistic (RESAMPLES,) of resamples."""
+    low, high = np.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
+
+
+def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
+    """95% percentile bootstrap interval of the mean of one-dimensional samples."""
+    return interval(bootstrap_means(np.asarray(samples, dtype=float)))
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

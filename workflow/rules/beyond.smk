@@ -167,7 +167,7 @@ PAPER_VALUES = [
     for algo in config["algos"]
     for env, states, depth, discount in [FIRST]
 ]
-BEYOND_TABLES = "values yardsticks chosen shapes preconditioners attention".split()
+BEYOND_TABLES = "values over_tasks yardsticks chosen shapes preconditioners attention".split()
 
 
 rule beyond_tables:

@@ -65,11 +65,14 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
 
 
 def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
-    """A row a setting and a column a context length: the share of the gap closed at the end, with its interval."""
+    """A row a setting and a column a context length: the share of the gap closed at the end, with its intervals."""
     values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
     values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
     values = values[has_gap(values) & (values["context_length"] <= longest)]
-    gaps = values.groupby(["algo", *SETTING, "tasks_seen", "context_length"], sort=False)["gap"].apply(with_interval)
+    keys = ["algo", *SETTING, "tasks_seen", "context_length"]
+    gaps = values.groupby(keys, sort=False)["gap"].apply(with_interval)
+    ends = at_home(of["over_tasks"]).set_index(keys).loc[gaps.index]
+    gaps += ", tasks " + ends["gap_low"].map("{:.2f}".format) + " to " + ends["gap_high"].map("{:.2f}".format)
     return gaps.unstack().reset_index().rename(columns=str)
 
 
@@ -78,7 +81,7 @@ def with_interval(samples: pd.Series) -> str:
     if samples.isna().any():
         return f"{samples.isna().sum()} of {len(samples)} diverged"
     low, high = bootstrap_interval(samples.to_numpy())
-    return f"{samples.mean():.3f} ({low:.3f} to {high:.3f})"
+    return f"{samples.mean():.2f} ({low:.2f} to {high:.2f})"
 
 
 def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:

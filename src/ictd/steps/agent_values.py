@@ -23,7 +23,10 @@ def main(
     runs: list[Path],
     output: Path,
 ) -> None:
-    """Write the mean and median over tasks of the MSVE, for each seed, snapshot and context length."""
+    """Write the mean and median over tasks of the MSVE, for each seed, snapshot and context length.
+
+    ``of_tasks`` (lengths, tasks) is the MSVE of each task at the last snapshot, mean over seeds.
+    """
     seeds, tasks_seen, u, A = join_arrays(runs, "seeds", "tasks_seen", "history_u", "history_A")
     data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
@@ -33,6 +36,7 @@ def main(
     save_arrays(
         output, seeds=seeds, tasks_seen=tasks_seen.ravel()[: u.shape[1]], context_lengths=np.array(context_lengths),
         mean=found.mean.reshape(shape), median=found.median.reshape(shape),
+        of_tasks=found.of_tasks.reshape(*shape, test_tasks)[:, -1].mean(axis=0),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from ictd.decomposition import decomposition_measures, preconditioner, seen, trace_measures
 from ictd.environments import sample_tasks
 from ictd.frames import load_table, save_table
+from ictd.statistics import bootstrap_means, interval
 from ictd.steps import run
 from ictd.storage import join_arrays, load_arrays
 from ictd.streams import generator
@@ -35,15 +36,18 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write ``values``, ``yardsticks``, ``chosen``, ``shapes``, ``preconditioners`` and ``attention`` as CSV.
+    """Write ``values``, ``over_tasks``, ``yardsticks``, ``chosen``, ``shapes``, ``preconditioners`` and ``attention``.
 
-    ``chosen`` has the yardsticks' parameters, ``shapes`` the measures of weights at every snapshot, ``preconditioners``
-    the means over trials of [G; H] at the end.
+    All are CSV in ``output``.  ``over_tasks`` has intervals over tasks, ``chosen`` the yardsticks' parameters,
+    ``shapes`` the measures of weights at every snapshot, ``preconditioners`` the means over trials of [G; H] at the
+    end.
     """
+    beside = {path.stem: path for path in yardsticks}
     folders = dict.fromkeys(path.parent for path in runs)
     found = [values_table(path, "contexts") for path in values] + [values_table(path, "enumerated") for path in paper]
     tables = {
         "values": pd.concat(found, ignore_index=True),
+        "over_tasks": pd.concat([over_tasks_table(path, beside) for path in values], ignore_index=True),
         "yardsticks": pd.concat([yardsticks_table(path) for path in yardsticks], ignore_index=True),
         "chosen": pd.concat([chosen_table(path) for path in yardsticks], ignore_index=True),
         "shapes": pd.concat([shapes_table(path, env_options) for path in runs], ignore_index=True),
@@ -71,6 +75,28 @@ def values_table(path: Path, prompts: str) -> pd.DataFrame:
     columns = {name: axis.ravel() for name, axis in zip(("seed", "tasks_seen", "context_length"), axes, strict=True)}
     where = {"discount": discount, **named(path.parent), "on_env": env, "on_discount": discount, "prompts": prompts}
     return pd.DataFrame({**where, **columns, "mean": mean.ravel(), "median": median.ravel()})
+
+
+def over_tasks_table(path: Path, yardsticks: dict[str, Path]) -> pd.DataFrame:
+    """A row a context length: 95% bootstrap intervals over tasks, of means over trials at the last snapshot.
+
+    ``excess`` is the MSVE less LSTD's, ``gap`` the share of the gap between LSTD and the floor that is closed, NaN
+    where there is no floor.
+    """
+    setting, (env, discount) = named(path.parent), path.stem.rsplit("-", 1)
+    msve, lengths, seen = load_arrays(path, "of_tasks", "context_lengths", "tasks_seen")
+    methods, others = load_arrays(yardsticks[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
+    lstd, bayes = (
+        others[list(methods).index(name)] if name in methods else np.full_like(msve, np.nan)
+        for name in ("lstd", "bayes")
+    )
+    rows = []
+    for k, length in enumerate(lengths):
+        own, ridge, floor = bootstrap_means(np.stack([msve[k], lstd[k], bayes[k]], axis=-1)).T
+        (low, high), (least, most) = interval(own - ridge), interval((ridge - own) / (ridge - floor))
+        ends = {"excess_low": low, "excess_high": high, "gap_low": least, "gap_high": most}
+        rows.append({"context_length": length, "tasks_seen": seen[-1], **ends})
+    return pd.DataFrame(rows).assign(**setting, on_env=env, on_discount=discount)
 
 
 def yardsticks_table(path: Path) -> pd.DataFrame:
