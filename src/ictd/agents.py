@@ -132,7 +132,7 @@ def _yardstick_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
         name = (algo, *setting, f"{length} steps")
         for over, lstd in LSTD.items():
             yield from _of_trials(
-                "beats_lstd", (*name, over), "The Transformer beats LSTD, with the ridge that is best in the mean, on"
+                f"beats_lstd, {over}", name, "The Transformer beats LSTD, with the ridge that is best in the mean, on"
                 " contexts as long as those it was pretrained on.",
                 f"the log10 ratio of their MSVEs, each the {over} over tasks",
                 np.log10(rows[over] / rows[lstd]), "<", 0.0,
@@ -252,9 +252,9 @@ def _transfer_claims(values: pd.DataFrame) -> Iterator[Claim]:
         shortest = rows[rows["context_length"] == rows["context_length"].min()]
         for over, lstd in LSTD.items():
             yield from _of_trials(
-                "transfers", (algo, *setting, "on", on_env, on_discount, over), "It beats LSTD on the shortest contexts"
-                " of another environment or discount too.", f"the log10 ratio of their MSVEs, each the {over} over"
-                " tasks", np.log10(shortest[over] / shortest[lstd]), "<", 0.0,
+                f"transfers, {over}", (algo, *setting, "on", on_env, on_discount), "It beats LSTD on the shortest"
+                " contexts of another environment or discount too.", f"the log10 ratio of their MSVEs, each the {over}"
+                " over tasks", np.log10(shortest[over] / shortest[lstd]), "<", 0.0,
             )  # fmt: skip
 
 
