@@ -98,26 +98,21 @@ def check_agents(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longe
     tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
     longest : int, the greatest length of a context in pretraining
     """
-    every_teacher = last_values(tables["values"], tasks)
-    values = with_sampled_updates(every_teacher)
+    values = with_sampled_updates(last_values(tables["values"], tasks))
     home = with_yardsticks(at_home(values), tables["yardsticks"])
-    of_main, every_teacher, in_the_end = (
-        of_setting(at_home(part), main)
-        for part in (values, every_teacher, with_sampled_updates(last_values(tables["values"], np.inf)))
-    )
-    trained, every_teacher, in_the_end = (
-        part[part["context_length"] <= longest] for part in (of_main, every_teacher, in_the_end)
-    )
+    of_main = of_setting(at_home(tables["values"]), main)
+    trained = of_main[of_main["context_length"] <= longest]
+    every_teacher, in_the_end = last_values(trained, tasks), with_sampled_updates(last_values(trained, np.inf))
     shapes = with_sampled_updates(tables["shapes"])
     in_main = last_within(of_setting(shapes, main))
     return [
         *_yardstick_claims(home, longest),
         *_claims_over_tasks(with_sampled_updates(at_home(tables["over_tasks"])), longest),
-        *_paper_claims(of_setting(at_home(tables["values"]), main), longest),
+        *_paper_claims(trained),
         *_depth_claims(at_place(home, main), longest),
-        *_task_claims(trained, in_the_end),
+        *_task_claims(with_sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(every_teacher, in_the_end),
-        *_length_claims(of_main, longest),
+        *_length_claims(of_setting(home, main), longest),
         *_transfer_claims(with_yardsticks(values, tables["yardsticks"])),
         *_shape_claims(last_within(shapes, tasks)),
         *_step_claims(in_main, at_place(tables["chosen"], main), longest),
@@ -169,10 +164,10 @@ def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return np.log10(first / second)
 
 
-def _paper_claims(of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
+def _paper_claims(trained: pd.DataFrame) -> Iterator[Claim]:
     """Beside the paper's runs, after no more tasks than these have seen."""
-    paper = paper_values(of_main[of_main["context_length"] <= longest])
-    values = last_values(of_main, paper["tasks_seen"].max())
+    paper = paper_values(trained)
+    values = last_values(trained, paper["tasks_seen"].max())
     for (algo, length), beside in paper.groupby(["algo", "context_length"], sort=False):
         rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
         yield from _of_trials(

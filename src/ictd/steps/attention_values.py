@@ -35,15 +35,15 @@ def main(
     data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     reward, rows = kind.shown(data.tasks.reward, discount), []
     of_one = kind.of_constant(discount, depth) if kind.kind == "softmax" else np.nan
-    ones = kind.shown(np.ones_like(reward), discount)
+    found = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     for length in (ENUMERATED, *context_lengths):
-        shown, ones_shown = (columns(data, length, rewards) for rewards in (reward, ones))
-        for path in runs:
-            prompts, algo = path.parent.name.split("-")
-            for seed, u, A in zip(*load_arrays(path, "seeds", "u", "A"), strict=True):
+        shown = columns(data, length, reward)
+        ones = Columns(shown.X, kind.shown(np.ones_like(shown.y), discount), shown.shares)
+        for (prompts, algo), trained in found:
+            for seed, u, A in zip(*trained, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
                     error = data.error(estimates(Weights(u, A), shown, kind, depth))
-                    response = estimates(Weights(0 * u, A), ones_shown, kind, depth)
+                    response = estimates(Weights(0 * u, A), ones, kind, depth)
                 name = {"prompts": prompts, "algo": algo, "seed": seed, "context_length": length}
                 of = {"mean": error.mean(), "median": np.median(error)}
                 of |= {"least_of_one": response.min(), "most_of_one": response.max(), "of_one": of_one}

@@ -17,8 +17,7 @@ from ictd.weights import Weights
 TRAINED = ("algo", "env", "states", "depth", "discount")
 # Tasks over which transition matrices are averaged.
 AVERAGED = 10_000
-
-
+# The yardsticks' parameters that were chosen on the tuning tasks, by the arrays that hold them.
 CHOSEN = {
     "ridge": ["ridge"],
     "theta_td": ["theta_td_updates", "theta_td_step"],
