@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+RUNS = {"smoke", "under_conda"}
+# Values for a smoke run of fewer cells and seeds.
+FEW = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "tests/smoke.yaml")
 
 
@@ -27,37 +31,63 @@ def copy_project(folder: Path, compiled: Path | None = None) -> Path:
     return folder
 
 
-def snakemake(folder: Path, *arguments: str, configfile="tests/smoke.yaml") -> subprocess.CompletedProcess:
+def snakemake(folder: Path, *arguments: str, configfile="tests/smoke.yaml", **env: str) -> subprocess.CompletedProcess:
     """Run the workflow of a folder, at smoke size unless told otherwise."""
     command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", str(configfile)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True)
 
 
-@pytest.fixture(scope="session")
-def smoke(tmp_path_factory) -> Path:
-    """Folder of a finished smoke run on two cores."""
-    folder = copy_project(tmp_path_factory.mktemp("smoke"))
+def finished_run(folder: Path) -> Path:
+    """Run the workflow on two cores in a copy of the project."""
+    copy_project(folder)
     done = snakemake(folder, "--cores", "2")
     assert done.returncode == 0, done.stderr
     return folder
 
 
-@pytest.fixture(scope="session")
-def under_conda(smoke, tmp_path_factory) -> Path:
-    """Folder of a smoke run with the studies under ``--sdm conda``, with environments made from exactly their pins.
-
-    conda is a stand-in, and cells and seeds are fewer than in ``smoke``: results do not depend on that either.
-    """
-    folder = copy_project(tmp_path_factory.mktemp("conda") / "project", smoke)
-    prefix = folder.parent / "prefix"
+def finished_run_under_conda(folder: Path, compiled: Future) -> Path:
+    """Run the workflow and its studies under ``--sdm conda``, where conda is a stand-in."""
+    project, prefix = copy_project(folder / "project", compiled.result()), folder / "prefix"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
     (prefix / "bin/conda").chmod(0o755)
     (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
-    few = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STAND_IN_PREFIX", str(prefix))
-        patch.setenv("PATH", f"{prefix}/bin:{os.environ['PATH']}")
-        done = snakemake(folder, "all", "anatomy", "beyond", "--cores", "2", "--sdm", "conda", "--config", *few)
+    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
+    targets = ("all", "anatomy", "beyond")
+    done = snakemake(project, *targets, "--cores", "2", "--sdm", "conda", "--config", *FEW, **env)
     assert done.returncode == 0, done.stderr
-    return folder
+    return project
+
+
+def pytest_collection_modifyitems(items):
+    """Put last what needs a finished run."""
+    items.sort(key=lambda item: RUNS.intersection(item.fixturenames) != set())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runs(request, tmp_path_factory):
+    """Runs of the workflow that tests ask for, one after the other, while tests that need none are under way."""
+    asked = {name for item in request.session.items for name in RUNS.intersection(item.fixturenames)}
+    with ThreadPoolExecutor(1) as pool:
+        found = {}
+        if asked:
+            found["smoke"] = pool.submit(finished_run, tmp_path_factory.mktemp("smoke"))
+        if "under_conda" in asked:
+            folder = tmp_path_factory.mktemp("conda")
+            found["under_conda"] = pool.submit(finished_run_under_conda, folder, found["smoke"])
+        yield found
+
+
+@pytest.fixture(scope="session")
+def smoke(runs) -> Path:
+    """Folder of a finished smoke run."""
+    return runs["smoke"].result()
+
+
+@pytest.fixture(scope="session")
+def under_conda(runs) -> Path:
+    """Folder of a smoke run with the studies, in environments made from exactly their pins.
+
+    Cells and seeds are fewer than in ``smoke``: results do not depend on that either.
+    """
+    return runs["under_conda"].result()

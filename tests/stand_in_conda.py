@@ -23,12 +23,14 @@ def create(pins: list[str], prefix: Path) -> None:
         package = importlib.metadata.distribution(name)
         if package.version.split("+")[0] != version:
             sys.exit(f"{pin} is wanted, {package.version} is installed.")
-        for file in package.files:
+        # Of modules whole folders, with what Python compiled there.  Scripts name the Python that they were installed
+        # with; rules call modules.
+        linked = {Path(*file.parts[:1]) if file.parts[0] != ".." else Path(file) for file in package.files}
+        for file in linked - {Path("__pycache__")}:
             link = Path(os.path.normpath(target / file))
-            # Scripts name the Python of the environment that they were installed in; rules call modules.
             if link.parent != prefix / "bin":
                 link.parent.mkdir(parents=True, exist_ok=True)
-                os.symlink(file.locate(), link)
+                os.symlink(package.locate_file(file), link)
 
 
 def main() -> None:

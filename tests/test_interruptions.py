@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import copy_project, snakemake
+from conftest import FEW, copy_project, snakemake
 
 from ictd.failures import check_writable, failed_jobs
 from ictd.storage import load_arrays, replacing
@@ -20,7 +20,7 @@ from ictd.storage import load_arrays, replacing
 KILLS = int(os.environ.get("KILLS", "1"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 # Cores and jobs other than those of the run that it is compared with.
-OTHERWISE = ["--cores", "3", "--config", "seeds_per_job=3"]
+OTHERWISE = ["--cores", "3", "--config", *FEW, "seeds_per_job=1"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
@@ -77,8 +77,8 @@ def finish(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_interrupted_runs_end_with_the_same_bytes(smoke, tmp_path):
-    folder, rng = copy_project(tmp_path, smoke), random.Random(SEED)
+def test_interrupted_runs_end_with_the_same_bytes(under_conda, tmp_path):
+    folder, rng = copy_project(tmp_path, under_conda), random.Random(SEED)
     for _ in range(KILLS):
         said = interrupt(folder, rng)
         check_files(folder / "results-smoke")
@@ -89,14 +89,14 @@ def test_interrupted_runs_end_with_the_same_bytes(smoke, tmp_path):
                 path.unlink()
     finish(folder)
     check_files(folder / "results-smoke")
-    ours, theirs = (json.loads((where / "results-smoke/manifest.json").read_text()) for where in (folder, smoke))
+    ours, theirs = (json.loads((where / "results-smoke/manifest.json").read_text()) for where in (folder, under_conda))
     assert ours["files"] == theirs["files"]
-    for path in (smoke / "results-smoke/figures").iterdir():
+    for path in (under_conda / "results-smoke/figures").iterdir():
         assert path.read_bytes() == (folder / "results-smoke/figures" / path.name).read_bytes(), path.name
     assert not [path for path in (folder / "results-smoke").rglob(".*") if "kernels" not in path.parts]
 
 
-def test_a_killed_run_says_how_to_unlock(smoke, tmp_path):
+def test_a_killed_run_says_how_to_unlock(tmp_path):
     folder = copy_project(tmp_path)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "tests/smoke.yaml"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -111,7 +111,7 @@ def test_a_killed_run_says_how_to_unlock(smoke, tmp_path):
 
 def test_a_failing_job_is_the_last_thing_said(smoke, tmp_path):
     folder = copy_project(tmp_path, smoke)
-    done = snakemake(folder, "--cores", "2", "--config", "learning_rate=1e300")
+    done = snakemake(folder, "--cores", "2", "--config", "learning_rate=1e300", *FEW)
     assert done.returncode != 0
     *_, message, log = (done.stdout + done.stderr).rstrip().splitlines()
     assert message.startswith("Rule pretrain failed: error: ") and "seed" in message and "finite at task 2" in message

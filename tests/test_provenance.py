@@ -16,7 +16,8 @@ from tolerances import ENGINES
 
 import ictd
 from ictd.pretraining import Divergence
-from ictd.storage import file_digest, load_arrays, save_arrays
+from ictd.steps import audit
+from ictd.storage import file_digest, load_arrays, load_json, save_arrays
 from ictd.verification import TOLERANCE, differences
 
 
@@ -72,29 +73,29 @@ def test_diverged_runs_are_recorded_and_counted(smoke, tmp_path):
 
 
 def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
-    audit = pd.read_csv(smoke / "results-smoke/metrics/audit.csv")
-    assert len(audit) == 8 and (audit["difference"] < ENGINES).all() and (audit["tasks"] > 5).all()
-    results, run = smoke / "results-smoke", tmp_path / "run.npz"
+    table = pd.read_csv(smoke / "results-smoke/metrics/audit.csv")
+    assert len(table) == 8 and (table["difference"] < ENGINES).all() and (table["tasks"] > 5).all()
+    results, run = smoke / "results-smoke", tmp_path / "mc-loop-4-6/0-2.npz"
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
 
     def audited(engine, change):
-        arrays = dict(zip(names, load_arrays(results / "runs/mc-loop-4-6/0-1.npz", *names), strict=True))
+        arrays = dict(zip(names, load_arrays(results / "runs/mc-loop-4-6/0-2.npz", *names), strict=True))
         arrays["A"][0, 2, 1, 3] += change
         save_arrays(run, **arrays)
-        options = {
-            "algo": "mc", "env": "loop", "states": 4, "depth": 6, "discount": 0.9, "learning-rate": 0.001,
-            "initial-gain": 0.1, "attention-scale": "context_length", "engine": engine, "audit-tasks": 20,
-            "tolerance": 1e-10, "tasks": results / "tasks/loop-4/0-1.npz",
-            "unrolls": results / "unrolls/loop-4/0-1.npz", "trained": run, "output": tmp_path / "audit.json",
-        }  # fmt: skip
-        words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-        command = [sys.executable, "-m", "ictd.steps.audit", *words]
-        return subprocess.run(command, capture_output=True, text=True).stderr.splitlines()[-1]
+        audit.main(
+            discount=0.9, learning_rate=0.001, initial_gain=0.1, attention_scale="context_length", engine=engine,
+            audit_tasks=20, tolerance=1e-10, tasks=[results / "tasks/loop-4/0-2.npz"],
+            unrolls=[results / "unrolls/loop-4/0-2.npz"], trained=[run], output=tmp_path / "audit.json",
+        )  # fmt: skip
+        return load_json(tmp_path / "audit.json")
 
-    assert "done in" in audited("fused", 0) and "done in" in audited("autograd", 0)
-    said = audited("fused", 1e-8)
-    assert "error: mc-loop-4-6, seed 0: after " in said and "more than audit.tolerance, 1e-10" in said
-    assert "differ by inf" in audited("autograd", np.nan)
+    for engine in ("fused", "autograd"):
+        (row,) = audited(engine, 0)
+        assert row["difference"] < ENGINES and row["tasks"] > 5
+    with pytest.raises(ValueError, match=r"^mc-loop-4-6, seed 0: after .* more than audit\.tolerance, 1e-10"):
+        audited("fused", 1e-8)
+    with pytest.raises(ValueError, match="differ by inf"):
+        audited("autograd", np.nan)
 
 
 def test_manifest_has_the_digest_of_each_result(smoke):

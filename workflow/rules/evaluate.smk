@@ -100,7 +100,7 @@ rule metrics:
         weights=expand(RESULTS / "weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand(RESULTS / "evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=[RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in YARDSTICKS],
-        audits=expand(RESULTS / "audit/{cell}.json", cell=sorted(CELLS)),
+        audit=RESULTS / "audit.json",
     output:
         expand(RESULTS / "metrics/{table}.csv", table=TABLES),
     log:
@@ -119,4 +119,4 @@ rule metrics:
         folder=RESULTS / "metrics",
     shell:
         "python -m ictd.steps.metrics --weights {input.weights} --evaluations {input.evaluations}"
-        " --baselines {input.baselines} --audits {input.audits} {params.options} --output {params.folder} > {log} 2>&1"
+        " --baselines {input.baselines} --audit {input.audit} {params.options} --output {params.folder} > {log} 2>&1"

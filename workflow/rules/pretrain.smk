@@ -37,16 +37,16 @@ rule pretrain:
 # The first tasks again, by the engine that the run did not use.
 rule audit:
     input:
-        tasks=RESULTS / f"tasks/{{env}}-{{states}}/{GROUPS[0]}.npz",
-        unrolls=RESULTS / f"unrolls/{{env}}-{{states}}/{GROUPS[0]}.npz",
-        trained=RESULTS / f"runs/{CELL}/{GROUPS[0]}.npz",
+        tasks=[RESULTS / f"tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        unrolls=[RESULTS / f"unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        trained=[RESULTS / f"runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         kernels=kernels("fused"),
     output:
-        RESULTS / f"audit/{CELL}.json",
+        RESULTS / "audit.json",
     log:
-        LOGS / f"audit/{CELL}.log",
+        LOGS / "audit.log",
     benchmark:
-        BENCHMARKS / f"audit/{CELL}.tsv"
+        BENCHMARKS / "audit.tsv"
     conda:
         "../../envs/pretrain.yaml"
     threads: 1
@@ -65,6 +65,5 @@ rule audit:
             tolerance=config["audit"]["tolerance"],
         ),
     shell:
-        "python -m ictd.steps.audit --algo {wildcards.algo} --env {wildcards.env}"
-        " --states {wildcards.states} --depth {wildcards.depth} {params.options} --tasks {input.tasks}"
-        " --unrolls {input.unrolls} --trained {input.trained} --output {output} > {log} 2>&1"
+        "python -m ictd.steps.audit {params.options} --tasks {input.tasks} --unrolls {input.unrolls}"
+        " --trained {input.trained} --output {output} > {log} 2>&1"

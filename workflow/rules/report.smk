@@ -107,7 +107,7 @@ TIMED = [
     for seeds in GROUPS
 ]
 TIMED += expand(BENCHMARKS / "pretrain/{cell}/{seeds}.tsv", cell=CELLS, seeds=GROUPS)
-TIMED += expand(BENCHMARKS / "{rule}/{cell}.tsv", rule=["audit", "evaluate"], cell=CELLS)
+TIMED += expand(BENCHMARKS / "evaluate/{cell}.tsv", cell=CELLS)
 TIMED += [
     BENCHMARKS / f"{rule}/{states}-{depth}.tsv"
     for rule in ("tune", "baselines")
@@ -118,7 +118,9 @@ TIMED += expand(
 )
 TIMED += expand(BENCHMARKS / "theory_descent/{setting}.tsv", setting=CHECKED)
 TIMED += expand(BENCHMARKS / "theory_pretrained/{cell}.tsv", cell=CELLS)
-TIMED += [BENCHMARKS / f"{rule}.tsv" for rule in ("theory_agreement", "theory_tables", "metrics", "claims")]
+TIMED += [
+    BENCHMARKS / f"{rule}.tsv" for rule in ("audit", "theory_agreement", "theory_tables", "metrics", "claims")
+]
 
 
 rule compute:

@@ -50,10 +50,11 @@ def environment_name(env: str) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
+    """Save a figure as ``path`` with the endings .png and .svg, of one layout; the same figure gives the same bytes."""
     for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
         with replacing(path.with_suffix(ending)) as temporary:
             figure.savefig(temporary, format=ending[1:], metadata=metadata)
+        figure.set_layout_engine("none")
     plt.close(figure)
 
 

@@ -40,11 +40,10 @@ def run(main) -> None:
     options = vars(parser.parse_args())
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     logging.getLogger("ictd").setLevel(logging.INFO)
-    installed = {package.metadata["Name"]: package.version for package in metadata.distributions()}
-    versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
+    versions = [f"Python {platform.python_version()}", *filter(None, map(_installed, PACKAGES))]
     step = f"ictd.steps.{sys.argv[0].rpartition('/')[2].removesuffix('.py')}"
     logger.info("python -m %s %s", step, shlex.join(sys.argv[1:]))
-    logger.info("%s", ", ".join([f"Python {platform.python_version()}", *versions]))
+    logger.info("%s", ", ".join(versions))
     started = time.perf_counter()
     try:
         main(**options)
@@ -57,3 +56,11 @@ def run(main) -> None:
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
         sys.exit(f"error: {place}{error.strerror}{advice}.")
     logger.info("done in %.1f s", time.perf_counter() - started)
+
+
+def _installed(package: str) -> str | None:
+    """Name and version of a package, if it is there."""
+    try:
+        return f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return None

@@ -19,7 +19,7 @@ def main(
     weights: list[Path],
     evaluations: list[Path],
     baselines: list[Path],
-    audits: list[Path],
+    audit: Path,
     discount: float,
     rollout_steps: int,
     env_options: dict,
@@ -38,7 +38,7 @@ def main(
         "agreement": tables.agreement_table(runs),
         "learning": tables.learning_table(runs),
         "truncation": tables.truncation_table(settings, discount, rollout_steps, env_options),
-        "audit": pd.DataFrame([load_json(path) for path in audits]),
+        "audit": pd.DataFrame(load_json(audit)),
     }
     for name, table in made.items():
         save_table(output / f"{name}.csv", table)

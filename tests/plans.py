@@ -1,0 +1,33 @@
+"""Many dry runs of the workflow: two at a time, in processes forked from this one, where Snakemake is imported already.
+
+Reads pairs of a folder and Snakemake's arguments from standard input as JSON, and writes pairs of what each returned
+and said.  Modules of the project are imported by each run for itself.
+"""
+
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import sys
+
+import jsonschema  # noqa: F401
+import pandas  # noqa: F401
+import snakemake.cli
+import snakemake.report
+
+
+def plan(folder: str, arguments: list[str]) -> tuple[int, str]:
+    """One dry run."""
+    os.chdir(folder)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            snakemake.cli.main(arguments)
+        except SystemExit as ended:
+            return ended.code, said.getvalue()
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        json.dump(pool.starmap(plan, json.load(sys.stdin), chunksize=1), sys.stdout)
