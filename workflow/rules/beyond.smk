@@ -52,6 +52,8 @@ rule agent:
         LOGS / f"agent/{AGENT}/{{seeds}}.log",
     benchmark:
         BENCHMARKS / f"agent/{AGENT}/{{seeds}}.tsv"
+    # The longest first, as one that comes last would keep the others' cores waiting.
+    priority: lambda wildcards: AGENT_TASKS[RUN(*wildcards[:5])]
     conda:
         "../../envs/studies.yaml"
     threads: 1
