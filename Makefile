@@ -20,6 +20,7 @@ LOCK_PYTHON ?= $(PYTHON)
 IMAGE ?= ictd
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
+# For the reason see workflow/rules/common.smk.
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 RESULTS = $(shell $(VENV)/bin/python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')

@@ -5,7 +5,7 @@ import sys
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.17")
 
 
 configfile: f"{workflow.current_basedir}/config.yaml"

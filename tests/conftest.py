@@ -68,14 +68,14 @@ def pytest_collection_modifyitems(items):
 def runs(request, tmp_path_factory):
     """Runs of the workflow that tests ask for, one after the other, while tests that need none are under way."""
     asked = {name for item in request.session.items for name in RUNS.intersection(item.fixturenames)}
-    with ThreadPoolExecutor(1) as pool:
-        found = {}
-        if asked:
-            found["smoke"] = pool.submit(finished_run, tmp_path_factory.mktemp("smoke"))
-        if "under_conda" in asked:
-            folder = tmp_path_factory.mktemp("conda")
-            found["under_conda"] = pool.submit(finished_run_under_conda, folder, found["smoke"])
-        yield found
+    pool, found = ThreadPoolExecutor(1), {}
+    if asked:
+        found["smoke"] = pool.submit(finished_run, tmp_path_factory.mktemp("smoke"))
+    if "under_conda" in asked:
+        folder = tmp_path_factory.mktemp("conda")
+        found["under_conda"] = pool.submit(finished_run_under_conda, folder, found["smoke"])
+    yield found
+    pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import sys
 
+# What Snakemake and the rules files import later.
 import jsonschema  # noqa: F401
 import pandas  # noqa: F401
 import snakemake.cli

@@ -20,7 +20,7 @@ from ictd.storage import load_arrays, replacing
 KILLS = int(os.environ.get("KILLS", "1"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 # Cores and jobs other than those of the run that it is compared with.
-OTHERWISE = ["--cores", "3", "--config", *FEW, "seeds_per_job=1"]
+OTHERWISE = ["--cores", "3", "--config", "seeds_per_job=2"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
@@ -77,8 +77,8 @@ def finish(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_interrupted_runs_end_with_the_same_bytes(under_conda, tmp_path):
-    folder, rng = copy_project(tmp_path, under_conda), random.Random(SEED)
+def test_interrupted_runs_end_with_the_same_bytes(smoke, tmp_path):
+    folder, rng = copy_project(tmp_path, smoke), random.Random(SEED)
     for _ in range(KILLS):
         said = interrupt(folder, rng)
         check_files(folder / "results-smoke")
@@ -89,9 +89,9 @@ def test_interrupted_runs_end_with_the_same_bytes(under_conda, tmp_path):
                 path.unlink()
     finish(folder)
     check_files(folder / "results-smoke")
-    ours, theirs = (json.loads((where / "results-smoke/manifest.json").read_text()) for where in (folder, under_conda))
+    ours, theirs = (json.loads((where / "results-smoke/manifest.json").read_text()) for where in (folder, smoke))
     assert ours["files"] == theirs["files"]
-    for path in (under_conda / "results-smoke/figures").iterdir():
+    for path in (smoke / "results-smoke/figures").iterdir():
         assert path.read_bytes() == (folder / "results-smoke/figures" / path.name).read_bytes(), path.name
     assert not [path for path in (folder / "results-smoke").rglob(".*") if "kernels" not in path.parts]
 

@@ -17,7 +17,9 @@ from ictd.storage import load_arrays, load_json, save_arrays
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-SAME = settings(derandomize=True, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SAME = settings(
+    derandomize=True, max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def keys(config, path=()):

@@ -75,26 +75,29 @@ def test_diverged_runs_are_recorded_and_counted(smoke, tmp_path):
 def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
     table = pd.read_csv(smoke / "results-smoke/metrics/audit.csv")
     assert len(table) == 8 and (table["difference"] < ENGINES).all() and (table["tasks"] > 5).all()
-    results, run = smoke / "results-smoke", tmp_path / "mc-loop-4-6/0-2.npz"
+    results, runs = smoke / "results-smoke", [tmp_path / f"mc-{env}-4-6/0-2.npz" for env in ("boyan", "loop")]
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
 
     def audited(engine, change):
-        arrays = dict(zip(names, load_arrays(results / "runs/mc-loop-4-6/0-2.npz", *names), strict=True))
-        arrays["A"][0, 2, 1, 3] += change
-        save_arrays(run, **arrays)
+        for run, added in zip(runs, (0, change), strict=True):
+            arrays = dict(zip(names, load_arrays(results / "runs" / run.relative_to(tmp_path), *names), strict=True))
+            arrays["A"][0, 2, 1, 3] += added
+            save_arrays(run, **arrays)
         audit.main(
             discount=0.9, learning_rate=0.001, initial_gain=0.1, attention_scale="context_length", engine=engine,
-            audit_tasks=20, tolerance=1e-10, tasks=[results / "tasks/loop-4/0-2.npz"],
-            unrolls=[results / "unrolls/loop-4/0-2.npz"], trained=[run], output=tmp_path / "audit.json",
+            audit_tasks=20, tolerance=1e-10, tasks=[results / f"tasks/{env}-4/0-2.npz" for env in ("boyan", "loop")],
+            unrolls=[results / f"unrolls/{env}-4/0-2.npz" for env in ("boyan", "loop")], trained=runs,
+            output=tmp_path / "audit.json",
         )  # fmt: skip
         return load_json(tmp_path / "audit.json")
 
     for engine in ("fused", "autograd"):
-        (row,) = audited(engine, 0)
-        assert row["difference"] < ENGINES and row["tasks"] > 5
-    with pytest.raises(ValueError, match=r"^mc-loop-4-6, seed 0: after .* more than audit\.tolerance, 1e-10"):
+        rows = audited(engine, 0)
+        assert [row["env"] for row in rows] == ["boyan", "loop"]
+        assert all(row["difference"] < ENGINES and row["tasks"] > 5 for row in rows)
+    with pytest.raises(ValueError, match=r"more than audit\.tolerance, 1e-10: mc-loop-4-6, seed 0, after \d+ tasks by"):
         audited("fused", 1e-8)
-    with pytest.raises(ValueError, match="differ by inf"):
+    with pytest.raises(ValueError, match="by inf of the largest"):
         audited("autograd", np.nan)
 
 

@@ -101,14 +101,14 @@ def check_agents(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longe
     values = with_sampled_updates(last_values(tables["values"], tasks))
     home = with_yardsticks(at_home(values), tables["yardsticks"])
     of_main = of_setting(at_home(tables["values"]), main)
-    trained = of_main[of_main["context_length"] <= longest]
-    every_teacher, in_the_end = last_values(trained, tasks), with_sampled_updates(last_values(trained, np.inf))
+    within = of_main[of_main["context_length"] <= longest]
+    every_teacher, in_the_end = last_values(within, tasks), with_sampled_updates(last_values(within, np.inf))
     shapes = with_sampled_updates(tables["shapes"])
     in_main = last_within(of_setting(shapes, main))
     return [
         *_yardstick_claims(home, longest),
         *_claims_over_tasks(with_sampled_updates(at_home(tables["over_tasks"])), longest),
-        *_paper_claims(trained),
+        *_paper_claims(within),
         *_depth_claims(at_place(home, main), longest),
         *_task_claims(with_sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(every_teacher, in_the_end),
@@ -164,10 +164,10 @@ def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return np.log10(first / second)
 
 
-def _paper_claims(trained: pd.DataFrame) -> Iterator[Claim]:
+def _paper_claims(within: pd.DataFrame) -> Iterator[Claim]:
     """Beside the paper's runs, after no more tasks than these have seen."""
-    paper = paper_values(trained)
-    values = last_values(trained, paper["tasks_seen"].max())
+    paper = paper_values(within)
+    values = last_values(within, paper["tasks_seen"].max())
     for (algo, length), beside in paper.groupby(["algo", "context_length"], sort=False):
         rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
         yield from _of_trials(

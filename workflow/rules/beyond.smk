@@ -43,6 +43,11 @@ wildcard_constraints:
     on_discount=r"[\d.]+",
 
 
+def agent_tasks(wildcards):
+    """Tasks of a run on sampled contexts."""
+    return AGENT_TASKS[RUN(*wildcards[:5])]
+
+
 rule agent:
     input:
         [kernels("sampling"), kernels("contexts")],
@@ -52,8 +57,8 @@ rule agent:
         LOGS / f"agent/{AGENT}/{{seeds}}.log",
     benchmark:
         BENCHMARKS / f"agent/{AGENT}/{{seeds}}.tsv"
-    # The longest first, as one that comes last would keep the others' cores waiting.
-    priority: lambda wildcards: AGENT_TASKS[RUN(*wildcards[:5])]
+    # Long runs first, roughly: one that comes last keeps the other cores waiting.
+    priority: lambda wildcards: agent_tasks(wildcards) * int(wildcards.states)
     conda:
         "../../envs/studies.yaml"
     threads: 1
@@ -70,7 +75,7 @@ rule agent:
             "beyond.lengths",
             "beyond.clip",
             "beyond.snapshots",
-            tasks=AGENT_TASKS[RUN(*wildcards[:5])],
+            tasks=agent_tasks(wildcards),
             compared=AGENTS["tasks"],
             env_options=env_options(wildcards.env),
         ),

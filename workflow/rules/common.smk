@@ -20,7 +20,7 @@ from ictd.provenance import code_digests, digest, text_digest
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
-# Packages are compiled when they are first imported, not when they are installed; without that each job does it anew.
+# Modules in .venv are compiled when they are first imported; jobs that may not write bytecode would all do it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"

@@ -34,7 +34,8 @@ rule pretrain:
         " --tasks {input.tasks} --unrolls {input.unrolls} --output {output} > {log} 2>&1"
 
 
-# The first tasks again, by the engine that the run did not use.
+# The first tasks of each cell again, by the engine that the run did not use; in one job, as torch's import takes longer
+# than the training of a cell.
 rule audit:
     input:
         tasks=[RESULTS / f"tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
@@ -52,7 +53,7 @@ rule audit:
     threads: 1
     resources:
         mem_mb=2000,
-        runtime=30,
+        runtime=240,
     params:
         *code("audit"),
         options=options(

@@ -50,7 +50,10 @@ def environment_name(env: str) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Save a figure as ``path`` with the endings .png and .svg, of one layout; the same figure gives the same bytes."""
+    """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes.
+
+    It is laid out once, for the first, which takes as long as the drawing.
+    """
     for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
         with replacing(path.with_suffix(ending)) as temporary:
             figure.savefig(temporary, format=ending[1:], metadata=metadata)

@@ -35,11 +35,11 @@ def main(
     data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     reward, rows = kind.shown(data.tasks.reward, discount), []
     of_one = kind.of_constant(discount, depth) if kind.kind == "softmax" else np.nan
-    found = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
+    loaded = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     for length in (ENUMERATED, *context_lengths):
         shown = columns(data, length, reward)
         ones = Columns(shown.X, kind.shown(np.ones_like(shown.y), discount), shown.shares)
-        for (prompts, algo), trained in found:
+        for (prompts, algo), trained in loaded:
             for seed, u, A in zip(*trained, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
                     error = data.error(estimates(Weights(u, A), shown, kind, depth))
