@@ -51,10 +51,11 @@ def main():
         print(
             f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
         )
-    material = agent_material("td", "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
-    seen, batches, context = material(10_000)
-    drawing = seconds(lambda: material(len(seen))) / len(seen)
-    print(f"contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
+    for algo in ("mc", "td"):
+        material = agent_material(algo, "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
+        seen, batches, context = material(10_000)
+        drawing = seconds(lambda draw=material: draw(10_000)) / len(seen)
+        print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
     gram = sampled_gram(context, seen.reward, DISCOUNT)
     columns = columns_of(context, seen, DISCOUNT, seen.reward)
     engines = {"by Gram matrices": (GramEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
