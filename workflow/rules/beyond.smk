@@ -43,11 +43,6 @@ wildcard_constraints:
     on_discount=r"[\d.]+",
 
 
-def agent_tasks(wildcards):
-    """Tasks of a run on sampled contexts."""
-    return AGENT_TASKS[RUN(*wildcards[:5])]
-
-
 rule agent:
     input:
         [kernels("sampling"), kernels("contexts")],
@@ -58,7 +53,7 @@ rule agent:
     benchmark:
         BENCHMARKS / f"agent/{AGENT}/{{seeds}}.tsv"
     # Long runs first, roughly: one that comes last keeps the other cores waiting.
-    priority: lambda wildcards: agent_tasks(wildcards) * int(wildcards.states)
+    priority: lambda wildcards: AGENT_TASKS[RUN(*wildcards[:5])] * int(wildcards.states)
     conda:
         "../../envs/studies.yaml"
     threads: 1
@@ -75,7 +70,7 @@ rule agent:
             "beyond.lengths",
             "beyond.clip",
             "beyond.snapshots",
-            tasks=agent_tasks(wildcards),
+            tasks=AGENT_TASKS[RUN(*wildcards[:5])],
             compared=AGENTS["tasks"],
             env_options=env_options(wildcards.env),
         ),
