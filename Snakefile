@@ -25,14 +25,11 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
-include: "workflow/rules/anatomy.smk"
-include: "workflow/rules/beyond.smk"
-include: "workflow/rules/attention.smk"
 
 
 # Said after Snakemake's own last words, which tell little.
 onerror:
-    atexit.register(print, failed_jobs(LOGS, STARTED, RESULTS), file=sys.stderr)
+    atexit.register(print, failed_jobs(RESULTS / "logs", STARTED, RESULTS), file=sys.stderr)
 
 
 rule all:
@@ -46,44 +43,30 @@ rule all:
         expand(RESULTS / "theory/{name}.csv", name=THEORY_TABLES),
         FIGURES,
         THEORY_FIGURES,
+    localrule: True
 
 
-# On a cluster, what takes a second or two is not worth a job.
-localrules:
-    all,
-    metrics,
-    claims,
-    manifest,
-    summaries,
-    compute,
-    notebook,
-    page,
-    figure_1,
-    figure_2,
-    figure_3,
-    figure_4,
-    figure_5,
-    figure_6,
-    figure_7,
-    figure_8,
-    figure_9,
-    figure_10,
-    figure_learning,
-    theory_tables,
-    theory_figures,
-    ablation_tables,
-    join_courses,
-    join_phases,
-    emergence_claims,
-    emergence_figures,
-    emergence_pages,
-    emergence_notebook,
-    emergence_page,
-    anatomy,
-    beyond_tables,
-    agent_claims,
-    agent_figures,
-    agent_pages,
-    agents_notebook,
-    agents_page,
-    beyond,
+# What is wrong with a study stops only what asks for it.
+for study in STUDIES:
+    with left_out_if_it_fails(workflow, study, FAILED):
+        config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
+
+        include: f"studies/{study}/rules.smk"
+
+    if study in FAILED:
+
+        rule:
+            name:
+                study
+            input:
+                refusing(FAILED[study]),
+            localrule: True
+
+        rule:
+            name:
+                f"{study}_files"
+            input:
+                refusing(FAILED[study]),
+            output:
+                f"{RESULTS}/{study}/{{file}}",
+            localrule: True

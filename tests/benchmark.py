@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 import ictd
-from ictd.attention import KINDS, Attention, AttentionEngine, columns_of
-from ictd.batched import Transformers, initial_matrices, pretrain_runs, theta_masks
-from ictd.contexts import GramEngine, agent_material
+from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
+from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
+from ictd.context_engine import GramEngine, agent_material
 from ictd.gram import sampled_gram
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200

@@ -8,11 +8,11 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd import tables
-from ictd.claims import as_records, check_claims
-from ictd.grid import Cell
-from ictd.measures import agreement_measures, pattern_measures, remainder
+from ictd.report.paper_claims import as_records, check_claims
+from ictd.pipeline.grid import Cell
+from ictd.pattern import agreement_measures, pattern_measures, remainder
 from ictd.statistics import bootstrap_interval, rank_correlation, ranks, standard_error
-from ictd.summaries import claims_listing, claims_overview, compute_table, msve_summary
+from ictd.report.summaries import claims_listing, claims_overview, compute_table, msve_summary
 
 MAIN = ("boyan", 3, 4)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ictd.config import check_config, numbers_from_text
-from ictd.grid import Cell, cells, seed_groups
+from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.grid import Cell, cells, seed_groups
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

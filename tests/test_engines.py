@@ -7,7 +7,7 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
-from ictd.fused import FusedEngine
+from ictd.fused_engine import FusedEngine
 from ictd.pretraining import snapshot_counts
 
 # Settings outside the paper's grid, and its main one.
@@ -144,7 +144,7 @@ def test_pretraining_learns():
 
 
 def test_autograd_batch_is_the_unrolled_one():
-    from ictd.autograd import batch_of
+    from ictd.autograd_engine import batch_of
 
     _, unrolls, _ = material("loop", 4, 0.9, tasks=2)
     state, following, mean_return = batch_of(unrolls, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ictd.provenance import code_digests
+from ictd.pipeline.provenance import code_digests
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"

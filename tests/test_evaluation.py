@@ -10,7 +10,7 @@ from tolerances import ROUNDING
 import ictd
 from ictd import estimators
 from ictd.evaluation import baseline_msve, enumerated_msve, transformer_msve
-from ictd.validation import batch_td_msve, tune_step_size, validation_set
+from ictd.unseen_tasks import batch_td_msve, tune_step_size, validation_set
 
 STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
 

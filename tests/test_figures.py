@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import ictd
-from ictd.figures.curves import learning_curves, msve_curves
-from ictd.figures.diagrams import circle_diagram, line_diagram
-from ictd.figures.heatmaps import weight_maps
-from ictd.figures.style import COLOURS
-from ictd.grid import Cell
+from ictd.report.figures.msve_curves import learning_curves, msve_curves
+from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
+from ictd.report.figures.weight_maps import weight_maps
+from ictd.report.figures.style import COLOURS
+from ictd.pipeline.grid import Cell
 
 RNG = np.random.default_rng(4)
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from conftest import FEW, copy_project, snakemake
 
-from ictd.failures import check_writable, failed_jobs
-from ictd.storage import load_arrays, replacing
+from ictd.pipeline.failures import check_writable, failed_jobs
+from ictd.pipeline.storage import load_arrays, replacing
 
 # make test-interruptions sets many.
 KILLS = int(os.environ.get("KILLS", "1"))

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ictd.config import check_config, numbers_from_text
-from ictd.frames import load_table
-from ictd.storage import load_arrays, load_json, save_arrays
+from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.table_files import load_table
+from ictd.pipeline.storage import load_arrays, load_json, save_arrays
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

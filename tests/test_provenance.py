@@ -16,9 +16,9 @@ from tolerances import ENGINES
 
 import ictd
 from ictd.pretraining import Divergence
-from ictd.steps import audit
-from ictd.storage import file_digest, load_arrays, load_json, save_arrays
-from ictd.verification import TOLERANCE, differences
+from ictd.pipeline.runner import audit
+from ictd.pipeline.storage import file_digest, load_arrays, load_json, save_arrays
+from ictd.report.reference import TOLERANCE, differences
 
 
 def material(states=4, seed=0, tasks=60):

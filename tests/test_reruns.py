@@ -12,7 +12,7 @@ import pytest
 import yaml
 from conftest import copy_project, snakemake
 
-from ictd.provenance import code_digests
+from ictd.pipeline.provenance import code_digests
 
 ROOT = Path(__file__).parents[1]
 SMOKE = "tests/smoke.yaml"

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.html import table
-from ictd.storage import join_arrays, load_arrays, load_named, replacing, save_arrays
+from ictd.report.html import table
+from ictd.pipeline.storage import join_arrays, load_arrays, load_named, replacing, save_arrays
 
 
 def test_arrays_come_back_and_have_the_same_bytes(tmp_path):

@@ -10,8 +10,8 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd import html
-from ictd.frames import load_table
-from ictd.fused import value_gradients
+from ictd.pipeline.table_files import load_table
+from ictd.fused_engine import value_gradients
 from ictd.theory import statements
 from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.theory.claims import check_theory

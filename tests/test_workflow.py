@@ -15,8 +15,8 @@ from conftest import copy_project, snakemake
 from html_page import Page
 
 import ictd
-from ictd.grid import cells
-from ictd.validation import tune_step_size, validation_set
+from ictd.pipeline.grid import cells
+from ictd.unseen_tasks import tune_step_size, validation_set
 
 ROOT = Path(__file__).parents[1]
 SMOKE = {

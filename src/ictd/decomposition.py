@@ -17,7 +17,7 @@ says where it goes.  theta^TD is the case K = [I; 0].
 
 import numpy as np
 
-from ictd.statistics import correlation
+from ictd.pattern import theta_coefficient
 from ictd.weights import Weights, theta_td
 
 
@@ -44,12 +44,6 @@ def structured(K: np.ndarray) -> np.ndarray:
     return np.concatenate([-K, K], axis=-1)
 
 
-def theta_part(A: np.ndarray) -> np.ndarray:
-    """Coefficient (...) of theta^TD in A (..., 2n, 2n)."""
-    pattern = theta_td(A.shape[-1] // 2).A
-    return (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
-
-
 def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
     """Measures of weights with any leading axes, each an array of these axes; all but ``unseen`` are of ``seen``.
 
@@ -74,7 +68,7 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
     """
     of, states = seen(weights, discount), weights.states
     a = unseen_direction(states, discount)
-    theta, pattern = theta_part(of.A), theta_td(states).A
+    theta, pattern = theta_coefficient(of.A), theta_td(states).A
     K = preconditioner(of.A)
     G, H = K[..., :states, :], K[..., states:, :]
     whole, kept, along = energy(of.A), energy(structured(K)), theta**2 * energy(pattern)
@@ -92,44 +86,6 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
         "symmetric": (energy((G + G.mT) / 2) - diagonal) / energy(G),
         "u": np.sqrt(u / (1 + u)),
     }
-
-
-def trace_measures(weights: Weights, discount: float, transition: np.ndarray) -> dict[str, np.ndarray]:
-    """Where G of K = [G; H] sends a TD error besides to its own state.
-
-    Entry G_ij weighs what the error at i does to the estimate at j: a step of TD(lambda), whose traces pass errors back
-    to states seen before, has entries where p(i | j) is large; a step of TD has none off the diagonal.
-
-    Parameters
-    ----------
-    weights : Weights with any leading axes, of n states
-    discount : float, gamma
-    transition : (n, n) array, p(s' | s), of a task or in the mean over tasks
-
-    Returns
-    -------
-    dict with arrays of the leading axes, correlations over i other than j: ``predecessors`` of G_ij with p(i | j),
-    ``successors`` with p(j | i); zero where either does not vary
-    """
-    n = weights.states
-    G = preconditioner(seen(weights, discount).A)[..., :n, :]
-    apart = ~np.eye(n, dtype=bool)
-    return {
-        "predecessors": correlation(G[..., apart], transition.T[apart]),
-        "successors": correlation(G[..., apart], transition[apart]),
-    }
-
-
-def residuals(weights: Weights, discount: float) -> np.ndarray:
-    """A (..., 2n, 2n), as prompts see it, without its part along theta^TD: what the paper calls noise."""
-    A = seen(weights, discount).A
-    return A - theta_part(A)[..., None, None] * theta_td(weights.states).A
-
-
-def relabelled(A: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """A (..., 2n, 2n) with the states in another order, in rows and columns and in both halves of each."""
-    both = np.concatenate([order, order + len(order)])
-    return A[..., both[:, None], both]
 
 
 def energy(matrices: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
-from ictd import estimators
+from ictd.baselines import lstd
 from ictd.prompts import enumerated_context, joint_prompt, sampled_context
 from ictd.transformer import LinearTransformer
-from ictd.validation import Validation, batch_td_msve
+from ictd.unseen_tasks import UnseenTasks, batch_td_msve
 from ictd.weights import Weights, theta_td
 
 
@@ -17,29 +17,29 @@ def estimates(model: LinearTransformer, context: np.ndarray) -> np.ndarray:
     return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()
 
 
-def transformer_msve(model: LinearTransformer, data: Validation, lengths: list[int]) -> np.ndarray:
+def transformer_msve(model: LinearTransformer, data: UnseenTasks, lengths: list[int]) -> np.ndarray:
     """MSVE (lengths, k) of the Transformer on sampled contexts."""
     contexts = [sampled_context(data.paths[:, : m + 1], data.tasks.reward, data.discount) for m in lengths]
     return np.stack([data.error(estimates(model, context)) for context in contexts])
 
 
-def enumerated_msve(model: LinearTransformer, data: Validation) -> np.ndarray:
+def enumerated_msve(model: LinearTransformer, data: UnseenTasks) -> np.ndarray:
     """MSVE (k,) of the Transformer on the contexts it was trained with, eq. (Z0 redef)."""
     return data.error(estimates(model, enumerated_context(data.tasks.transition, data.tasks.reward, data.discount)))
 
 
 def baseline_msve(
-    data: Validation, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
+    data: UnseenTasks, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:
     """MSVE (lengths, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
 
     Parameters
     ----------
-    data : Validation
+    data : UnseenTasks
     depth : int, layers of the Transformer and updates of batch TD
     lengths : context lengths m
     step_size : float, factor of theta^TD's A
-    ridge : float, see ``estimators.lstd``
+    ridge : float, see ``baselines.lstd``
     scaled : bool, whether attention is divided by the context length
     """
     theta = theta_td(data.tasks.states)
@@ -48,6 +48,6 @@ def baseline_msve(
     return {
         "theta_td": transformer_msve(model, data, lengths),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
-        "lstd": data.error(np.stack([estimators.lstd(context, data.discount, ridge) for context in contexts])),
+        "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(0.0), (len(lengths), len(data.tasks))),
     }

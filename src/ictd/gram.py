@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.estimators import Context
 from ictd.mrp import Tasks
-from ictd.prompts import enumerated_context
+from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights
 
 

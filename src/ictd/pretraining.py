@@ -2,16 +2,19 @@
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ictd.mrp import Tasks, check_discount
-from ictd.sampling import Unrolls
+from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
 ALGOS = ("td", "mc")
 ENGINES = ("fused", "autograd")
+# Tasks that are in memory together where they are drawn on the way; a run's are drawn in blocks of this size.
+BLOCK = 10_000
 # A long run says how far it is, no more often than this.
 PROGRESS_SECONDS = 10
 logger = logging.getLogger(__name__)
@@ -101,9 +104,9 @@ def pretrain_history(
     if stops[-1:].tolist() != [len(tasks)] or (np.diff(stops, prepend=0) <= 0).any():
         raise ValueError(f"tasks_seen must ascend from at least 1 to the number of tasks, {len(tasks)}.")
     if engine == "fused":
-        from ictd.fused import FusedEngine as Engine
+        from ictd.fused_engine import FusedEngine as Engine
     else:
-        from ictd.autograd import AutogradEngine as Engine
+        from ictd.autograd_engine import AutogradEngine as Engine
     run = Engine(start, algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
@@ -128,6 +131,35 @@ def pretrain_history(
 def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:
     """Weights after one pass over a task set; parameters as in ``pretrain_history``."""
     return pretrain_history(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
+
+
+def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
+    """Pretrain on more tasks than fit in memory at once, drawn on the way.
+
+    Parameters
+    ----------
+    engine : FusedEngine, or one with its methods
+    draw : function
+        From a number of tasks to what ``engine.train`` takes, task by task: tasks, unrolls, and what else it needs.
+    seen : (K,) int array, ascending task counts at which weights are kept, the last one the number of tasks N
+
+    Returns
+    -------
+    Weights with a leading axis of K, NaN from a divergence on
+    """
+    tasks, width = int(seen[-1]), 2 * engine.states
+    weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))
+    for first in range(0, tasks, BLOCK):
+        size = min(BLOCK, tasks - first)
+        block, at = draw(size), 0
+        for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
+            _, done = engine.train(*(part[at:stop] for part in block))
+            if done < stop - at:
+                logger.warning("diverged at task %d", first + at + done + 1)
+                return weights
+            at = stop
+            weights.u[seen == first + stop], weights.A[seen == first + stop] = engine.weights()
+    return weights
 
 
 def _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine) -> None:

@@ -1,5 +1,8 @@
 """Prompts of the Transformer: enumerated states for training, sampled contexts for evaluation."""
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
 
@@ -62,3 +65,51 @@ def joint_prompt(context: np.ndarray) -> np.ndarray:
     """One prompt (..., 2n+1, m+n) with all n query states behind a context (..., 2n+1, m)."""
     queries = query_columns((context.shape[-2] - 1) // 2)
     return np.concatenate([context, np.broadcast_to(queries, (*context.shape[:-2], *queries.shape))], axis=-1)
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that batch TD, LSTD and Gram matrices take from contexts of m steps phi_t, R_{t+1}, phi_{t+1}: the averages
+
+        C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    b = (1/m) sum_t R_{t+1} phi_t.
+
+    Parameters
+    ----------
+    length : int, m, or an array (...) of them
+    visits : (..., n) array, the diagonal of C
+    successors : (..., n, n) array, D
+    rewards : (..., n) array, b
+    """
+
+    length: int | np.ndarray
+    visits: np.ndarray
+    successors: np.ndarray
+    rewards: np.ndarray
+
+    @classmethod
+    def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
+        """Averages over the contexts that trajectories give.
+
+        Parameters
+        ----------
+        paths : (..., m+1) int array of states S_0, ..., S_m
+        reward : (..., n) array, r(s)
+        """
+        features = np.eye(reward.shape[-1])[paths]
+        now, following = features[..., :-1, :], features[..., 1:, :]
+        length = now.shape[-2]
+        visits = now.mean(axis=-2)
+        successors = np.swapaxes(now, -1, -2) @ following / length
+        return cls(length, visits, successors, visits * reward)
+
+    @classmethod
+    def enumerated(cls, transition: np.ndarray, reward: np.ndarray) -> Self:
+        """What an enumerated prompt, eq. (Z0 redef), has in place of averages: each state once, and p for D.
+
+        Parameters
+        ----------
+        transition : (..., n, n) array
+        reward : (..., n) array
+        """
+        states = reward.shape[-1]
+        return cls(states, np.full_like(reward, 1 / states), transition / states, reward / states)

@@ -1,9 +1,9 @@
-# Configuration, paths and helpers that all rules share.
-import json
+# Configuration, paths, and the rule that all others start from.
 import os
 import shlex
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -12,11 +12,15 @@ import yaml
 ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
 SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
+# Rules of studies import modules of theirs.
+sys.path.append(str(ROOT.resolve()))
 
-from ictd.config import check_config, numbers_from_text
-from ictd.failures import check_writable, failed_jobs
-from ictd.grid import cells, seed_groups
-from ictd.provenance import code_digests, digest, text_digest
+from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.failures import check_writable, failed_jobs
+from ictd.pipeline.grid import cells, main_setting, seed_groups, seeds_in_a_job
+from ictd.pipeline.provenance import text_digest
+from ictd.pipeline.rules import env_options, kernels_marker, step_params
+from ictd.pipeline.studies import left_out_if_it_fails, refusing, study_names, study_settings
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -24,15 +28,21 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
+SCHEMA = yaml.safe_load(SCHEMA_FILE.read_text())
+STUDIES, FAILED = study_names(ROOT / "studies"), {}
 config = numbers_from_text(config)
+# What the paper's results depend on; how the work is cut into jobs, and studies, are left out.
+SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results", *STUDIES)}
 try:
-    check_config(config, yaml.safe_load(SCHEMA_FILE.read_text()))
+    check_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
     check_writable(Path(config["results"]))
 except ValueError as error:
     sys.exit(f"{error}")
 
 STARTED = time.time()
 RESULTS = Path(config["results"])
+ENVS = (ROOT / "envs").resolve()
+CAPTIONS = (ROOT / "report/captions").resolve()
 # numba's thread limit is that of the rule, and its compiled kernels go where a job can surely write.
 variables = {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": (RESULTS / "kernels").resolve()}
 # glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
@@ -40,15 +50,40 @@ variables |= {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variables.items())
 exports = exports.replace("{", "{{").replace("}", "}}")
 shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NUM_THREADS:-1}}}}; ")
-LOGS, BENCHMARKS = RESULTS / "logs", RESULTS / "benchmarks"
-CAPTIONS = "../../report/captions"
+
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
+CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 GROUPS = seed_groups(
-    config["seeds"], config["seeds_per_job"], [file.stem for file in RESULTS.glob("runs/*/*.npz")]
+    config["seeds"],
+    seeds_in_a_job(config["seeds_per_job"], config["seeds"], len(CELLS), CORES),
+    [file.stem for file in RESULTS.glob("runs/*/*.npz")],
 )
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
-YARDSTICKS = sorted({(cell.states, cell.depth) for cell in CELLS})
+UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
+step = partial(step_params, config)
+# Functions of a rule's wildcards.
+own_options = lambda wildcards: env_options(config, wildcards.env)
+kernels = lambda module: RESULTS / "kernels" / kernels_marker(module)
+# Figures and tables that Snakemake's report shows, with the captions of their names.
+png = lambda name, label: report(
+    f"<results>/figures/{name}.png",
+    caption=f"{CAPTIONS}/{name}.rst",
+    category="Figures",
+    labels={"figure": label},
+)
+html = lambda name: report(
+    f"<results>/tables/{name}.html",
+    caption=f"{CAPTIONS}/{name}.rst",
+    category="Tables",
+    labels={"table": name.replace("_", " ")},
+)
+
+
+pathvars:
+    results=str(RESULTS),
+    logs=str(RESULTS / "logs"),
+    benchmarks=str(RESULTS / "benchmarks"),
 
 
 wildcard_constraints:
@@ -57,74 +92,22 @@ wildcard_constraints:
     states=r"\d+",
     depth=r"\d+",
     seed=r"\d+",
-    reading=r"\w+",
     seeds=r"\d+-\d+",
 
 
-def options(*keys, **values):
-    """Options of a step: those that the configuration has under ``keys`` (with dots where nested), and ``values``.
-
-    One string, so that Snakemake sees any change of a value.
-    """
-    words = []
-    for key in keys:
-        value = config
-        for part in key.split("."):
-            value = value[part]
-        values[part] = value
-    for name, value in values.items():
-        words.append(f"--{name.replace('_', '-')}")
-        if isinstance(value, list):
-            words += map(str, value)
-        else:
-            words.append(json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value))
-    return shlex.join(words)
-
-
-def code(step):
-    """Digests of what a step imports, for its rule's params: an edit reruns the rules that it touches."""
-    return code_digests(f"ictd.steps.{step}", SOURCE)
-
-
-def kernels(module):
-    """Marker of a module's compiled kernels, named after its code: it changes only with what its users import anyway."""
-    return RESULTS / f"kernels/{module}-{digest(*code_digests(f'ictd.{module}', SOURCE))}"
-
-
-def env_options(env):
-    """Options of an environment, from the readings."""
-    return config["readings"]["env_options"].get(env, {})
-
-
-def of_cells(folder, vary):
-    """Files of the cells that a figure shows."""
-    return [RESULTS / folder / f"{cell}.npz" for cell in cells(config, vary)]
-
-
-def baselines_of(vary):
-    """Baselines' files for the cells that a figure shows."""
-    settings = dict.fromkeys((cell.states, cell.depth) for cell in cells(config, vary))
-    return [RESULTS / f"baselines/{states}-{depth}.npz" for states, depth in settings]
-
-
-def of_theory(*tables):
-    """The theory's tables of these names."""
-    return [RESULTS / f"theory/{table}.csv" for table in tables]
-
-
-def png(name, label):
-    """Figure that Snakemake's report shows, with the caption of its name."""
-    path = RESULTS / f"figures/{name}.png"
-    return report(path, caption=f"{CAPTIONS}/{name}.rst", category="Figures", labels={"figure": label})
-
-
-def svg(name):
-    """The same figure as vector graphics."""
-    return RESULTS / f"figures/{name}.svg"
-
-
-def page(name):
-    """HTML table that Snakemake's report shows, with the caption of its name."""
-    path = RESULTS / f"tables/{name}.html"
-    label = name.replace("_", " ")
-    return report(path, caption=f"{CAPTIONS}/{name}.rst", category="Tables", labels={"table": label})
+# What every job shares. A rule that carries out a step is made from this one, with its own input, output and job.
+rule step:
+    log:
+        "<logs>/<job>.log",
+    benchmark:
+        "<benchmarks>/<job>.tsv"
+    pathvars:
+        job="step",
+    conda:
+        f"{ENVS}/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    shell:
+        "python -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"

@@ -1,200 +1,158 @@
 # The paper's figures, a rule each, and the learning curves.
-rule figure_1:
+baselines_of = lambda vary: [
+    f"<results>/baselines/{setting}.npz"
+    for setting in dict.fromkeys(f"{cell.states}-{cell.depth}" for cell in cells(config, vary))
+]
+example = lambda env, layout: step(
+    "report.figures.environment_diagrams",
+    env=env,
+    states=6,
+    env_options=env_options(config, env),
+    layout=layout,
+)
+
+
+use rule step as figure_1 with:
     input:
-        evaluations=of_cells("evaluation", "main"),
+        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "main")),
         baselines=baselines_of("main"),
     output:
-        png=png("figure_01", "01: MSVE"),
-        svg=svg("figure_01"),
-    log:
-        LOGS / "figure_1.log",
-    benchmark:
-        BENCHMARKS / "figure_1.tsv"
-    conda:
-        "../../envs/figures.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        output=png("figure_01", "01: MSVE"),
+        svg="<results>/figures/figure_01.svg",
+    pathvars:
+        job="figure_1",
+    localrule: True
     params:
-        *code("plot_curves"),
-        vary="main",
-    shell:
-        "python -m ictd.steps.plot_curves --vary {params.vary} --evaluations {input.evaluations}"
-        " --baselines {input.baselines} --output {output.png} > {log} 2>&1"
+        **step("report.figures.msve_curves", vary="main"),
 
 
-rule figure_2:
+use rule step as figure_2 with:
     input:
-        of_cells("weights", "main"),
+        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "main")),
     output:
-        png=png("figure_02", "02: mean P and Q"),
-        svg=svg("figure_02"),
-    log:
-        LOGS / "figure_2.log",
-    benchmark:
-        BENCHMARKS / "figure_2.tsv"
-    conda:
-        "../../envs/figures.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        output=png("figure_02", "02: mean P and Q"),
+        svg="<results>/figures/figure_02.svg",
+    pathvars:
+        job="figure_2",
+    localrule: True
     params:
-        *code("plot_weights"),
-        vary="main",
-    shell:
-        "python -m ictd.steps.plot_weights --vary {params.vary} --weights {input}"
-        " --output {output.png} > {log} 2>&1"
+        **step("report.figures.weight_maps", vary="main"),
 
 
-rule figure_3:
+use rule step as figure_3 with:
     output:
-        png=png("figure_03", "03: Boyan's chain"),
-        svg=svg("figure_03"),
-    log:
-        LOGS / "figure_3.log",
-    benchmark:
-        BENCHMARKS / "figure_3.tsv"
-    conda:
-        "../../envs/figures.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        output=png("figure_03", "03: Boyan's chain"),
+        svg="<results>/figures/figure_03.svg",
+    pathvars:
+        job="figure_3",
+    localrule: True
     params:
-        *code("plot_environment"),
-        options=options(env="boyan", states=6, env_options=env_options("boyan"), layout="line"),
-    shell:
-        "python -m ictd.steps.plot_environment {params.options} --output {output.png} > {log} 2>&1"
+        **example("boyan", layout="line"),
 
 
-use rule figure_2 as figure_4 with:
+use rule step as figure_4 with:
     input:
-        of_cells("weights", "depths"),
+        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "depths")),
     output:
-        png=png("figure_04", "04: mean P and Q by depth"),
-        svg=svg("figure_04"),
-    log:
-        LOGS / "figure_4.log",
-    benchmark:
-        BENCHMARKS / "figure_4.tsv"
+        output=png("figure_04", "04: mean P and Q by depth"),
+        svg="<results>/figures/figure_04.svg",
+    pathvars:
+        job="figure_4",
+    localrule: True
     params:
-        *code("plot_weights"),
-        vary="depths",
+        **step("report.figures.weight_maps", vary="depths"),
 
 
-use rule figure_1 as figure_5 with:
+use rule step as figure_5 with:
     input:
-        evaluations=of_cells("evaluation", "depths"),
+        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "depths")),
         baselines=baselines_of("depths"),
     output:
-        png=png("figure_05", "05: MSVE by depth"),
-        svg=svg("figure_05"),
-    log:
-        LOGS / "figure_5.log",
-    benchmark:
-        BENCHMARKS / "figure_5.tsv"
+        output=png("figure_05", "05: MSVE by depth"),
+        svg="<results>/figures/figure_05.svg",
+    pathvars:
+        job="figure_5",
+    localrule: True
     params:
-        *code("plot_curves"),
-        vary="depths",
+        **step("report.figures.msve_curves", vary="depths"),
 
 
-use rule figure_2 as figure_6 with:
+use rule step as figure_6 with:
     input:
-        of_cells("weights", "states"),
+        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "states")),
     output:
-        png=png("figure_06", "06: mean P and Q by number of states"),
-        svg=svg("figure_06"),
-    log:
-        LOGS / "figure_6.log",
-    benchmark:
-        BENCHMARKS / "figure_6.tsv"
+        output=png("figure_06", "06: mean P and Q by number of states"),
+        svg="<results>/figures/figure_06.svg",
+    pathvars:
+        job="figure_6",
+    localrule: True
     params:
-        *code("plot_weights"),
-        vary="states",
+        **step("report.figures.weight_maps", vary="states"),
 
 
-use rule figure_1 as figure_7 with:
+use rule step as figure_7 with:
     input:
-        evaluations=of_cells("evaluation", "states"),
+        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "states")),
         baselines=baselines_of("states"),
     output:
-        png=png("figure_07", "07: MSVE by number of states"),
-        svg=svg("figure_07"),
-    log:
-        LOGS / "figure_7.log",
-    benchmark:
-        BENCHMARKS / "figure_7.tsv"
+        output=png("figure_07", "07: MSVE by number of states"),
+        svg="<results>/figures/figure_07.svg",
+    pathvars:
+        job="figure_7",
+    localrule: True
     params:
-        *code("plot_curves"),
-        vary="states",
+        **step("report.figures.msve_curves", vary="states"),
 
 
-use rule figure_3 as figure_8 with:
+use rule step as figure_8 with:
     output:
-        png=png("figure_08", "08: Loop"),
-        svg=svg("figure_08"),
-    log:
-        LOGS / "figure_8.log",
-    benchmark:
-        BENCHMARKS / "figure_8.tsv"
+        output=png("figure_08", "08: Loop"),
+        svg="<results>/figures/figure_08.svg",
+    pathvars:
+        job="figure_8",
+    localrule: True
     params:
-        *code("plot_environment"),
-        options=options(env="loop", states=6, env_options=env_options("loop"), layout="circle"),
+        **example("loop", layout="circle"),
 
 
-use rule figure_2 as figure_9 with:
+use rule step as figure_9 with:
     input:
-        of_cells("weights", "envs"),
+        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "envs")),
     output:
-        png=png("figure_09", "09: mean P and Q by environment"),
-        svg=svg("figure_09"),
-    log:
-        LOGS / "figure_9.log",
-    benchmark:
-        BENCHMARKS / "figure_9.tsv"
+        output=png("figure_09", "09: mean P and Q by environment"),
+        svg="<results>/figures/figure_09.svg",
+    pathvars:
+        job="figure_9",
+    localrule: True
     params:
-        *code("plot_weights"),
-        vary="envs",
+        **step("report.figures.weight_maps", vary="envs"),
 
 
-use rule figure_1 as figure_10 with:
+use rule step as figure_10 with:
     input:
-        evaluations=of_cells("evaluation", "envs"),
+        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "envs")),
         baselines=baselines_of("envs"),
     output:
-        png=png("figure_10", "10: MSVE by environment"),
-        svg=svg("figure_10"),
-    log:
-        LOGS / "figure_10.log",
-    benchmark:
-        BENCHMARKS / "figure_10.tsv"
+        output=png("figure_10", "10: MSVE by environment"),
+        svg="<results>/figures/figure_10.svg",
+    pathvars:
+        job="figure_10",
+    localrule: True
     params:
-        *code("plot_curves"),
-        vary="envs",
+        **step("report.figures.msve_curves", vary="envs"),
 
 
-rule figure_learning:
+use rule step as figure_learning with:
     input:
-        expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
+        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
-        png=png("learning", "learning curves"),
-        svg=svg("learning"),
-    log:
-        LOGS / "figure_learning.log",
-    benchmark:
-        BENCHMARKS / "figure_learning.tsv"
-    conda:
-        "../../envs/figures.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        output=png("learning", "learning curves"),
+        svg="<results>/figures/learning.svg",
+    pathvars:
+        job="figure_learning",
+    localrule: True
     params:
-        *code("plot_learning"),
-    shell:
-        "python -m ictd.steps.plot_learning --weights {input} --output {output.png} > {log} 2>&1"
+        **step("report.figures.learning_curves"),
 
 
 # Figures of a study that the configuration does not vary are left out.
@@ -204,4 +162,4 @@ SHOWN += ["figure_06", "figure_07"] if cells(config, "states") else []
 SHOWN += ["figure_08"]
 SHOWN += ["figure_09", "figure_10"] if cells(config, "envs") else []
 SHOWN += ["learning"]
-FIGURES = expand(RESULTS / "figures/{name}.png", name=SHOWN)
+FIGURES = expand("<results>/figures/{name}.png", name=SHOWN)

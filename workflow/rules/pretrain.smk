@@ -1,70 +1,35 @@
 # Multi-task TD and multi-task MC: the runs of one cell for a range of seeds.
-rule pretrain:
+use rule step as pretrain with:
     input:
-        tasks=RESULTS / "tasks/{env}-{states}/{seeds}.npz",
-        unrolls=RESULTS / "unrolls/{env}-{states}/{seeds}.npz",
-        kernels=kernels("fused"),
+        tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
+        unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
+        kernels=kernels("ictd.fused_engine"),
     output:
-        RESULTS / f"runs/{CELL}/{{seeds}}.npz",
-    log:
-        LOGS / f"pretrain/{CELL}/{{seeds}}.log",
-    benchmark:
-        BENCHMARKS / f"pretrain/{CELL}/{{seeds}}.tsv"
+        f"<results>/runs/{CELL}/{{seeds}}.npz",
+    pathvars:
+        job=f"pretrain/{CELL}/{{seeds}}",
     conda:
-        "../../envs/pretrain.yaml"
-    threads: 1
+        f"{ENVS}/pretrain.yaml"
     resources:
         mem_mb=2000,
         runtime=240,
     params:
-        *code("pretrain"),
-        options=options(
-            "discount",
-            "learning_rate",
-            "engine",
-            "on_divergence",
-            "snapshots",
-            "readings.initial_gain",
-            "readings.attention_scale",
-            diverged=RESULTS / "diverged",
-        ),
-    shell:
-        "python -m ictd.steps.pretrain --algo {wildcards.algo} --env {wildcards.env}"
-        " --states {wildcards.states} --depth {wildcards.depth} {params.options}"
-        " --tasks {input.tasks} --unrolls {input.unrolls} --output {output} > {log} 2>&1"
+        **step("pretrain", diverged=RESULTS / "diverged"),
 
 
 # The first tasks of each cell again, by the engine that the run did not use; in one job, as torch's import takes longer
 # than the training of a cell.
-rule audit:
+use rule step as audit with:
     input:
-        tasks=[RESULTS / f"tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        unrolls=[RESULTS / f"unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        trained=[RESULTS / f"runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        kernels=kernels("fused"),
+        task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        kernels=kernels("ictd.fused_engine"),
     output:
-        RESULTS / "audit.json",
-    log:
-        LOGS / "audit.log",
-    benchmark:
-        BENCHMARKS / "audit.tsv"
+        "<results>/audit.json",
+    pathvars:
+        job="audit",
     conda:
-        "../../envs/pretrain.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=240,
+        f"{ENVS}/pretrain.yaml"
     params:
-        *code("audit"),
-        options=options(
-            "discount",
-            "learning_rate",
-            "engine",
-            "readings.initial_gain",
-            "readings.attention_scale",
-            audit_tasks=config["audit"]["tasks"],
-            tolerance=config["audit"]["tolerance"],
-        ),
-    shell:
-        "python -m ictd.steps.audit {params.options} --tasks {input.tasks} --unrolls {input.unrolls}"
-        " --trained {input.trained} --output {output} > {log} 2>&1"
+        **step("audit"),

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.grid import Cell
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_arrays, save_json
+from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
-from ictd.runs import stored_runs
-from ictd.steps import run
-from ictd.storage import load_arrays, save_json
 
+# Section of the configuration that this step takes its settings from first.
+SECTION = "audit"
 SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -21,16 +22,16 @@ def main(
     initial_gain: float,
     attention_scale: str,
     engine: str,
-    audit_tasks: int,
+    tasks: int,
     tolerance: float,
-    tasks: list[Path],
+    task_sets: list[Path],
     unrolls: list[Path],
     trained: list[Path],
     output: Path,
 ) -> None:
     """Write for each cell the largest difference of the weights at the snapshots within the first tasks.
 
-    Cells are those that the folders of ``trained`` are named after; ``tasks`` and ``unrolls`` are in the same order.
+    Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
     The difference is that of an entry of u or A over the largest entry of both, for the first seed.
 
     Raises
@@ -40,11 +41,11 @@ def main(
     """
     other = next(name for name in ENGINES if name != engine)
     rows, faults = [], []
-    for *material, path in zip(tasks, unrolls, trained, strict=True):
+    for *material, path in zip(task_sets, unrolls, trained, strict=True):
         cell = Cell.parse(path.parent.name)
-        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, audit_tasks, *material)
+        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, *material)
         tasks_seen, u, A = (array[0] for array in load_arrays(path, "tasks_seen", "u", "A"))
-        seen = tasks_seen[tasks_seen <= audit_tasks]
+        seen = tasks_seen[tasks_seen <= tasks]
         try:
             history = pretrain_history(
                 task_set[: seen[-1]], batches[: seen[-1]], cell.algo, cell.depth, discount, learning_rate,
@@ -89,7 +90,3 @@ def largest_difference(tasks_seen: np.ndarray, kept: np.ndarray, again: np.ndarr
     largest = np.max(np.abs(again[finite]), initial=SMALLEST)
     difference = float(np.max(np.abs(kept - again)[finite], initial=0) / largest) if same else np.inf
     return int(np.max(tasks_seen[finite], initial=0)), difference
-
-
-if __name__ == "__main__":
-    run(main)

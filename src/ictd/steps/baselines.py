@@ -6,9 +6,11 @@ import numpy as np
 import torch
 
 from ictd.evaluation import baseline_msve
-from ictd.steps import run
-from ictd.storage import load_json, save_arrays
-from ictd.validation import validation_set
+from ictd.pipeline.storage import load_json, save_arrays
+from ictd.unseen_tasks import draw_unseen_tasks
+
+# Section of the configuration that this step takes its settings from first.
+SECTION = "evaluation"
 
 
 def main(
@@ -30,12 +32,8 @@ def main(
     step_size = load_json(tuned)["step_size"]
     errors = []
     for seed in range(seeds):
-        data = validation_set(seed, states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
+        data = draw_unseen_tasks(seed, states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
         scaled = attention_scale == "context_length"
         errors.append(baseline_msve(data, depth, context_lengths, step_size, lstd_ridge, scaled))
     methods = {name: np.stack([error[name] for error in errors]) for name in errors[0]}
     save_arrays(output, seeds=np.arange(seeds), context_lengths=np.array(context_lengths), **methods)
-
-
-if __name__ == "__main__":
-    run(main)

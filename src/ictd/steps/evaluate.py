@@ -6,11 +6,13 @@ import numpy as np
 import torch
 
 from ictd.evaluation import enumerated_msve, transformer_msve
-from ictd.steps import run
-from ictd.storage import join_arrays, save_arrays
+from ictd.pipeline.storage import join_arrays, save_arrays
 from ictd.transformer import LinearTransformer
-from ictd.validation import validation_set
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
+
+# Section of the configuration that this step takes its settings from first.
+SECTION = "evaluation"
 
 
 def main(
@@ -24,7 +26,7 @@ def main(
     context_lengths: list[int],
     runs: list[Path],
     weights: Path,
-    output: Path,
+    evaluation: Path,
 ) -> None:
     """Write all runs' weights, and the MSVE for each seed, context length and task."""
     torch.set_num_threads(1)
@@ -32,17 +34,15 @@ def main(
     seeds, tasks_seen, u, A, online_msve, diverged_at = join_arrays(runs, *names)
     sampled, enumerated = [], []
     for i, seed in enumerate(seeds):
-        data = validation_set(int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
+        data = draw_unseen_tasks(
+            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
+        )
         model = LinearTransformer(Weights(u[i, -1], A[i, -1]), depth, attention_scale == "context_length")
         sampled.append(transformer_msve(model, data, context_lengths))
         enumerated.append(enumerated_msve(model, data))
     history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
     save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
     save_arrays(
-        output, seeds=seeds, context_lengths=np.array(context_lengths), msve=np.stack(sampled),
+        evaluation, seeds=seeds, context_lengths=np.array(context_lengths), msve=np.stack(sampled),
         enumerated_msve=np.stack(enumerated), diverged_at=diverged_at,
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    run(main)

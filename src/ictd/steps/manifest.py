@@ -9,8 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import ictd
-from ictd.steps import run
-from ictd.storage import file_digest, save_json
+from ictd.pipeline.storage import file_digest, save_json
 
 PACKAGES = ("numba", "numpy", "torch")
 
@@ -35,7 +34,3 @@ def commit() -> str | None:
     except FileNotFoundError:
         return None
     return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") if tracked else None
-
-
-if __name__ == "__main__":
-    run(main)

@@ -6,8 +6,7 @@ from pathlib import Path
 import nbformat
 from nbconvert import HTMLExporter
 
-from ictd.html import save
-from ictd.steps import run
+from ictd.report.html import save
 
 
 def main(title: str, notebook: Path, output: Path) -> None:
@@ -24,7 +23,3 @@ def main(title: str, notebook: Path, output: Path) -> None:
     if outside:
         raise ValueError(f"{notebook} refers to {outside[0]!r}; the report must carry all that it shows.")
     save(output, title, body)
-
-
-if __name__ == "__main__":
-    run(main)

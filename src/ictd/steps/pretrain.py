@@ -1,15 +1,17 @@
 """Pretrain a cell's runs by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
-from ictd.grid import Cell
 from ictd.mrp import msve
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_arrays, save_arrays
+from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
-from ictd.runs import stored_runs
-from ictd.steps import logger, run
-from ictd.storage import load_arrays, save_arrays
+
+logger = logging.getLogger(__name__)
 
 
 def main(
@@ -76,7 +78,3 @@ def main(
         output, seeds=seeds, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A), online_msve=np.array(curves),
         diverged_at=np.array(diverged_at),
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    run(main)

@@ -6,12 +6,11 @@ import numpy as np
 import torch
 
 from ictd.evaluation import enumerated_msve, transformer_msve
-from ictd.readings import Reading
-from ictd.runs import stored_runs
-from ictd.steps import run
-from ictd.storage import save_arrays
+from ictd.pipeline.storage import save_arrays
+from ictd.pipeline.training_data import stored_runs
 from ictd.streams import generator
-from ictd.validation import validation_set
+from ictd.unseen_tasks import validation_set
+from studies.emergence.readings import Reading
 
 
 def main(
@@ -52,7 +51,3 @@ def main(
         context_lengths=np.array(context_lengths),
         **{name: array.reshape(len(algos), len(seeds), *array.shape[1:]) for name, array in arrays.items()},
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    run(main)

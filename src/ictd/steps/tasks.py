@@ -6,8 +6,7 @@ import numpy as np
 
 from ictd.environments import sample_tasks
 from ictd.mrp import value_function
-from ictd.steps import run
-from ictd.storage import save_arrays
+from ictd.pipeline.storage import save_arrays
 from ictd.streams import generator
 
 
@@ -26,7 +25,3 @@ def main(env: str, states: int, seeds: str, tasks: int, discount: float, env_opt
         stationary=np.stack([part.stationary for part in sets]),
         value=np.stack([value_function(part.transition, part.reward, discount) for part in sets]),
     )
-
-
-if __name__ == "__main__":
-    run(main)

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.steps import run
-from ictd.storage import save_json
-from ictd.validation import log_spaced, tune_step_size, validation_set
+from ictd.pipeline.storage import save_json
+from ictd.unseen_tasks import draw_unseen_tasks, log_spaced, tune_step_size
+
+# Section of the configuration that this step takes its settings from first.
+SECTION = "evaluation"
 
 
 def main(
@@ -22,7 +24,7 @@ def main(
     output: Path,
 ) -> None:
     """Write the best step size, and the mean MSVE over all tasks and context lengths for each."""
-    data = validation_set(
+    data = draw_unseen_tasks(
         0, states, tuning_tasks, max(context_lengths), discount, evaluation_env, "tuning", **env_options
     )
     sizes = log_spaced(**step_sizes)
@@ -36,7 +38,3 @@ def main(
             "msve": [score if np.isfinite(score) else None for score in scores],
         },
     )
-
-
-if __name__ == "__main__":
-    run(main)

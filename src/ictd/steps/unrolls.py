@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import Tasks
-from ictd.sampling import unroll
-from ictd.steps import run
-from ictd.storage import load_arrays, save_arrays
+from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.streams import generator
+from ictd.trajectories import unroll
 
 
 def main(
@@ -27,7 +26,3 @@ def main(
         transitions=np.stack([batch.transitions for batch in batches]),
         returns=np.stack([batch.returns for batch in batches]),
     )
-
-
-if __name__ == "__main__":
-    run(main)

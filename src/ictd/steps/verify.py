@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from ictd.frames import load_table
-from ictd.steps import run
-from ictd.storage import file_digest, load_json
-from ictd.verification import KEYS, TOLERANCE, differences, summary_tables
+from ictd.pipeline.storage import file_digest, load_json
+from ictd.pipeline.table_files import load_table
+from ictd.report.reference import KEYS, TOLERANCE, differences, summary_tables
 
 SHOWN = 20
 
@@ -38,7 +37,3 @@ def main(results: Path, reference: Path) -> None:
         )  # fmt: skip
     rows = sum(len(table) for table in tables.values())
     print(f"{results} agrees with the reference in all of its {rows} rows, within {TOLERANCE:g}.")
-
-
-if __name__ == "__main__":
-    run(main)

@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from ictd import yardsticks
-from ictd.steps import run
-from ictd.storage import save_arrays
+from ictd.pipeline.storage import save_arrays
 from ictd.streams import generator
-from ictd.validation import log_spaced, validation_set
+from ictd.unseen_tasks import log_spaced, validation_set
 
 
 def main(
@@ -53,7 +52,3 @@ def main(
         output, methods=np.array(list(error)), context_lengths=np.array(context_lengths),
         msve=np.stack(list(error.values())), **chosen,
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    run(main)

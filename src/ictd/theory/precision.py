@@ -1,4 +1,4 @@
-"""The same quantities in decimal arithmetic, as their definitions have them, where float64 ends.
+"""The tails of Lemmas 1 and 4, and the terms of J and J', in decimal arithmetic, where float64 ends.
 
 At L = 500 and gamma = 0.9 a value is 1e-23 from its limit, far below the rounding of a difference of two float64
 numbers.  Numbers here are Python's ``decimal`` ones, with 30 digits beyond gamma^L; the inputs are the float64 numbers
@@ -7,15 +7,51 @@ of a task, taken as exact.
 
 import math
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 
+from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
+from ictd.pipeline.storage import save_json
+from ictd.streams import generator
+from ictd.theory.embeddings import embeddings
+from ictd.theory.statements import descent
 from ictd.weights import theta_td
 
 # Digits beyond those that a difference loses.
 DIGITS = 30
 _exact = np.vectorize(Decimal, otypes=[object])
+TASKS = 2
+# Layers between two rows of the tails.
+EVERY = 10
+
+
+def main(
+    env: str, states: list[int], update_states: list[int], depth: int, update_depth: int, discount: float,
+    env_options: dict, output: Path,
+) -> None:  # fmt: skip
+    """Write, for each number of states and task, both sides of the lemmas at every tenth layer; and at the greatest
+    depth the norm of the task's expected update, with its relative difference from float64."""
+    rows = []
+    layers = list(range(0, depth + 1, EVERY))
+    for n in sorted({*states, *update_states}):
+        tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options)
+        for task in range(TASKS):
+            one = {"env": env, "states": n, "task": task}
+            if n in states:
+                for quantity, sides in exact_tails(tasks, task, discount, layers).items():
+                    for layer, (exact, bound, ratio) in zip(layers, sides, strict=True):
+                        numbers = {"layer": layer, "exact": exact, "bound": bound, "ratio": ratio}
+                        rows.append({"quantity": quantity, **one, **numbers})
+            if n in update_states:
+                updates = descent(embeddings(theta_td(n), tasks[task : task + 1], discount, update_depth)).updates
+                for algo, quantity in (("td", "theorem_2"), ("mc", "corollary_1")):
+                    exact, found = exact_update(tasks, task, algo, discount, update_depth), updates[algo][0, -1]
+                    norm, off = np.abs(exact).sum(), np.abs(exact - found).sum()
+                    numbers = {"layer": update_depth, "exact": norm, "difference": off / norm if norm else off}
+                    rows.append({"quantity": quantity, **one, **numbers})
+    save_json(output, rows)
 
 
 def exact_tails(tasks: Tasks, task: int, discount: float, layers: list[int]) -> dict[str, np.ndarray]:

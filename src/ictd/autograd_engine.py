@@ -1,0 +1,56 @@
+"""The autograd engine: Algorithms 1 and 2 written out on whole prompts, in torch."""
+
+import numpy as np
+import torch
+
+from ictd.mrp import Tasks
+from ictd.prompts import enumerated_context, prompts_of
+from ictd.trajectories import Unrolls
+from ictd.transformer import LinearTransformer
+
+
+class AutogradEngine:
+    """Training state: the Transformer and its optimiser."""
+
+    def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
+        torch.set_num_threads(1)  # The matrices are too small to share out.
+        self.model = LinearTransformer(weights, depth, scaled)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=learning_rate, weight_decay=0.0)
+        self.algo = algo
+        self.discount = discount
+
+    def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
+        """As ``FusedEngine.train``."""
+        estimates = np.full_like(tasks.reward, np.nan)
+        for i in range(len(tasks)):
+            context = enumerated_context(tasks.transition[i], tasks.reward[i], self.discount)
+            prompts = torch.from_numpy(prompts_of(context))
+            state, following, mean_return = batch_of(unrolls, i)
+            reward = torch.from_numpy(tasks.reward[i])[state]
+            estimate = self.model(prompts[state])
+            with torch.no_grad():
+                estimates[i] = self.model(prompts).numpy()
+                bootstrapped = reward + self.discount * self.model(prompts[following])
+            if not np.isfinite(estimates[i]).all():
+                return estimates, i
+            target = bootstrapped if self.algo == "td" else mean_return
+            loss = 0.5 * ((target - estimate) ** 2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return estimates, len(tasks)
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of u and A."""
+        return self.model.u.detach().numpy().copy(), self.model.A.detach().numpy().copy()
+
+
+def batch_of(unrolls: Unrolls, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The batch of one task, in some order: states S_t, their successors, and returns.
+
+    Each visit gets the mean of its state's returns: the update is linear in them, so only their sum per state counts.
+    """
+    counts = unrolls.transitions[task]
+    state, following = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
+    mean_return = unrolls.returns[task] / np.maximum(unrolls.visits[task], 1)
+    return torch.from_numpy(state), torch.from_numpy(following), torch.from_numpy(mean_return[state])

@@ -1,0 +1,175 @@
+"""The engine on sampled contexts: pretraining on what an agent sees, in place of prompts that enumerate all states.
+
+A context enters only through its Gram matrix (``ictd.gram``).  With T = I + A M, k_0 = u M + c and g = k_0 + ... +
+k_{L-1}, and for state weights e,
+
+    TF_L(s) = -g A[:, s],    q = A[:, :n] e,    sum_s e_s TF_L(s) = -g q,
+
+so the sweeps of the fused engine give its gradient: with lam' and dT those of sum_l k_l q for k_0 and T,
+
+    d/dA = -dT M' - [g' e', 0],    d/du = -lam' M'.
+
+The enumerated prompt is the case M = XX' / n, c = X r' / n.
+"""
+
+import numpy as np
+from numba import njit
+
+from ictd.fused_engine import FusedEngine, adam, batch_errors, examples, sweep_adjoint, sweep_forward
+from ictd.gram import Gram, enumerated_gram
+from ictd.mrp import Tasks
+from ictd.prompts import Context
+from ictd.trajectories import Unrolls, sample_paths
+from ictd.weights import Weights, theta_td
+
+
+def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
+    """One context of each task, each of its own length, from the stationary distribution.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    lengths : (N,) int array, numbers of steps m, at least 1
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Context of (N, n) averages, with ``length`` (N,)
+
+    Raises
+    ------
+    ValueError
+        If there is not one length for each task, or one is below 1.
+    """
+    lengths = np.asarray(lengths)
+    if lengths.shape != (len(tasks),) or (lengths < 1).any():
+        raise ValueError(f"lengths has shape {lengths.shape}; give one of at least 1 for each of {len(tasks)} tasks.")
+    paths = sample_paths(tasks, int(lengths.max()), rng)
+    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
+    n = tasks.states
+    place = (np.arange(len(tasks))[:, None] * n + paths[:, :-1]) * n + paths[:, 1:]
+    counts = np.bincount(place[within], minlength=len(tasks) * n * n).reshape(-1, n, n)
+    successors = counts / lengths[:, None, None]
+    visits = successors.sum(axis=-1)
+    return Context(lengths, visits, successors, visits * tasks.reward)
+
+
+@njit(cache=True)
+def collapse_gram(u, A, M, c, T, h0):
+    """Fill T = I + A M and k_0 = u M + c of one context."""
+    wide = u.shape[0]
+    for i in range(wide):
+        for s in range(wide):
+            T[i, s] = 0.0
+        for j in range(wide):
+            for s in range(wide):
+                T[i, s] += A[i, j] * M[j, s]
+        T[i, i] += 1.0
+    for s in range(wide):
+        h0[s] = c[s]
+    for j in range(wide):
+        for s in range(wide):
+            h0[s] += u[j] * M[j, s]
+
+
+@njit(cache=True)
+def expand_gram(lam, dT, g, e, M, du, dA):
+    """Chain rule of ``collapse_gram``: from -lam', -dT and -g' e' to the gradient for u and A; M is symmetric."""
+    wide, states = lam.shape[0], e.shape[0]
+    for i in range(wide):
+        du[i] = 0.0
+        for s in range(wide):
+            dA[i, s] = 0.0
+        for s in range(states):
+            dA[i, s] = -g[i] * e[s]
+    for j in range(wide):
+        for s in range(wide):
+            du[s] -= lam[j] * M[j, s]
+    for i in range(wide):
+        for j in range(wide):
+            for s in range(wide):
+                dA[i, s] -= dT[i, j] * M[j, s]
+
+
+@njit(cache=True)
+def clip_gradient(gradient, largest):
+    """Shorten a gradient to a norm, in place, if it is longer."""
+    total = 0.0
+    for i in range(gradient.shape[0]):
+        total += gradient[i] * gradient[i]
+    if total > largest * largest:
+        factor = largest / np.sqrt(total)
+        for i in range(gradient.shape[0]):
+            gradient[i] *= factor
+
+
+@njit(cache=True)
+def train_gram_block(
+    M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
+    parameter, mean, square, steps, estimates,
+):  # fmt: skip
+    """As ``fused_engine.train_block``, on contexts given by M (N, 2n, 2n) and c (N, 2n), with gradients clipped."""
+    tasks, states = reward.shape
+    wide = 2 * states
+    u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
+    gradient = np.empty_like(parameter)
+    du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
+    T, dT = np.empty((2, wide, wide))
+    h = np.empty((depth, wide))
+    g, q, lam, following = np.empty((4, wide))
+    e = np.empty(states)
+    for i in range(tasks):
+        collapse_gram(u, A, M[i], c[i], T, h[0])
+        sweep_forward(T, h, g)
+        estimate = estimates[i]
+        for s in range(states):
+            estimate[s] = 0.0
+        for j in range(wide):
+            for s in range(states):
+                estimate[s] -= g[j] * A[j, s]
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return i
+        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        for j in range(wide):
+            q[j] = 0.0
+            for s in range(states):
+                q[j] += A[j, s] * e[s]
+        sweep_adjoint(T, h, q, lam, following, dT)
+        expand_gram(lam, dT, g, e, M[i], du, dA)
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
+        steps += 1
+        adam(parameter, gradient, mean, square, learning_rate, steps)
+    return tasks
+
+
+class GramEngine(FusedEngine):
+    """Training state for sampled contexts; attention is divided by the context length."""
+
+    def __init__(self, weights: Weights, algo: str, depth: int, discount: float, learning_rate: float, clip: float):
+        super().__init__(weights, algo, depth, discount, learning_rate, scaled=True)
+        self.clip = float(clip)
+
+    def train(self, tasks: Tasks, unrolls: Unrolls, given) -> tuple[np.ndarray, int]:
+        """As ``FusedEngine.train``, with what ``kernel`` takes for each task; shares may stand for counts."""
+        estimates = np.full_like(tasks.reward, np.nan)
+        train_block, leading = self.kernel(given)
+        visits, transitions = unrolls.visits.astype(float), unrolls.transitions.astype(float)
+        done = train_block(
+            *leading, tasks.reward, visits, transitions, unrolls.returns, self.bootstrap,
+            self.depth, self.discount, self.learning_rate, self.clip,
+            self.parameter, self.mean, self.square, self.steps, estimates,
+        )  # fmt: skip
+        self.steps += done
+        return estimates, done
+
+    def kernel(self, gram: Gram):
+        """The block of updates for these contexts, and its first arguments."""
+        return train_gram_block, (gram.M, gram.c)
+
+
+def compile_kernels() -> None:
+    """Call each kernel of this module once, for numba's cache."""
+    tasks, unrolls = examples(np.uint8)
+    GramEngine(theta_td(3), "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))

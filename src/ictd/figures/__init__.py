@@ -1,1 +1,0 @@
-"""The paper's figures, and what the report shows beside them."""

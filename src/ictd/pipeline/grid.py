@@ -1,0 +1,83 @@
+"""The grid of runs that a configuration spans."""
+
+import math
+import re
+from collections import Counter
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """One setting of the paper's grid; with a seed it makes a run."""
+
+    algo: str
+    env: str
+    states: int
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{self.algo}-{self.env}-{self.states}-{self.depth}"
+
+    @classmethod
+    def parse(cls, name: str) -> "Cell":
+        """The cell that ``str`` names."""
+        algo, env, states, depth = name.split("-")
+        return cls(algo, env, int(states), int(depth))
+
+
+CELL = list(Cell._fields)  # The columns that name a cell in tables.
+
+
+def main_setting(config: dict) -> dict:
+    """env, states and depth of the main setting, the first value of each list."""
+    return {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
+
+
+def cells(config: dict, vary: str | None = None) -> list[Cell]:
+    """Cells of the grid: the main setting and those that change one of its values.
+
+    Parameters
+    ----------
+    config : a checked configuration
+    vary : "envs", "states" or "depths", optional
+        Only the cells that change this one; the main setting's cells when it is "main"; all when not given.
+    """
+    main = main_setting(config)
+    settings = [main] if vary in (None, "main") else []
+    for name, key in (("depth", "depths"), ("states", "states"), ("env", "envs")):
+        if vary in (None, key):
+            settings += [{**main, name: value} for value in config[key][1:]]
+    return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
+
+
+def seeds_in_a_job(wanted: int | str, seeds: int, runs: int, cores: int | None) -> int:
+    """How many seeds one job takes.
+
+    Parameters
+    ----------
+    wanted : the number, or "auto" for as many as keep all cores busy
+    seeds : int, number of them
+    runs : int, how many cells or the like have these seeds
+    cores : int, or None where it is not known
+    """
+    if wanted != "auto":
+        return wanted
+    jobs_a_run = math.ceil((cores or 1) / max(runs, 1))
+    return max(1, seeds // jobs_a_run)
+
+
+def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
+    """Ranges "first-last" that seeds are cut into, one a job: those of finished runs, and at most ``size`` in the gaps.
+
+    So more seeds, or jobs of another size, do not repeat what is there.  Of ranges that start alike, the one that most
+    cells have is kept, and of those the longest.
+    """
+    ranges = Counter(tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name))
+    best = sorted(ranges, key=lambda bounds: (ranges[bounds], bounds[1]))
+    stops = {first: last + 1 for first, last in best if last < seeds}
+    groups, first = [], 0
+    while first < seeds:
+        later = [start for start in stops if start > first]
+        stop = stops.get(first) or min(first + size, seeds, *later)
+        groups.append(f"{first}-{stop - 1}")
+        first = stop
+    return groups

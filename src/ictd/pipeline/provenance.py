@@ -1,0 +1,81 @@
+"""What a result depends on besides its inputs and options: the code that its step imports, and versions.
+
+Snakemake reruns a job when one of its params has changed, so every rule has the digests of its step's modules there.
+"""
+
+import ast
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+
+def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
+    """Name and digest of each module of ours that a module imports, itself included, anywhere in its code.
+
+    Ours are those of the top-level packages that ``roots`` names, each below the folder that it gives.  Packages that
+    hold a module count as imported, and so does what these modules import in turn.  Comments, docstrings, formatting
+    and times of files do not change a digest.
+
+    Raises
+    ------
+    ValueError
+        If there is no such module, or a module is not valid Python.
+    """
+    if _file(module, roots) is None:
+        raise ValueError(f"There is no module {module}.")
+    found, waiting = {}, [module]
+    while waiting:
+        name = waiting.pop()
+        path = _file(name, roots)
+        if path is not None and name not in found:
+            found[name], imports = _read(path, name)
+            waiting += [*imports, name.rpartition(".")[0]]
+    return [f"{name} {digest}" for name, digest in sorted(found.items())]
+
+
+def text_digest(path: Path) -> str:
+    """Name and digest of a file that a step reads, whatever its time."""
+    return f"{path.name} {digest(path.read_text(encoding='utf-8'))}"
+
+
+def digest(*texts: str) -> str:
+    """Short digest of texts."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+
+
+def _file(module: str, roots: dict[str, Path]) -> Path | None:
+    root = roots.get(module.split(".")[0])
+    path = root and root.joinpath(*module.split("."))
+    candidates = (path / "__init__.py", path.with_suffix(".py")) if path else ()
+    return next((file for file in candidates if file.is_file()), None)
+
+
+@cache
+def _read(path: Path, module: str) -> tuple[str, list[str]]:
+    """Digest of a module, and the names that it may import: of ``from a import b``, both a and a.b."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise ValueError(f"{path}, line {error.lineno}: {error.msg}.") from None
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return digest(repr(_outline(tree))), names
+
+
+def _outline(node):
+    """A syntax tree as nested tuples, without docstrings and empty fields, which vary with Python's version."""
+    if isinstance(node, list):
+        return tuple(map(_outline, node))
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
+        fields["body"] = node.body[1:]
+    return type(node).__name__, tuple((name, _outline(value)) for name, value in fields.items())

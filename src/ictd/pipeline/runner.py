@@ -1,0 +1,99 @@
+"""Carrying out a step from the command line: ``python -m ictd.steps NAME --option value ...``.
+
+A step's options are the parameters of its ``main``, and every one must be given, so that a command line says all that
+its result depends on.
+"""
+
+import argparse
+import errno
+import json
+import logging
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module, metadata
+from inspect import signature
+
+from ictd.pipeline.steps import ROOTS, find_step
+
+PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
+UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
+# By name, as it is no part of what results depend on.
+HELP = "ictd.pipeline.help"
+logger = logging.getLogger(__name__)
+
+
+def command() -> None:
+    """Carry out the step that the command line names; without one, list all."""
+    name, *options = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print(import_module(HELP).listing())
+        return
+    try:
+        step = find_step(name)
+        sys.path.append(str(ROOTS["studies"]))
+        main = import_module(step.module).main
+    except ValueError as error:
+        sys.exit(f"error: {error}")
+    asked = {"-h", "--help"}.intersection(options)
+    run(main, name, options, import_module(HELP).sentences(step) if asked else {})
+
+
+def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]) -> None:
+    """Call ``main`` with options from the command line, each of the type that its annotation names.
+
+    A ``list[T]`` takes one or more values and a ``dict`` takes JSON.  The log, on standard error, has the command with
+    all its options, versions and time.  A ValueError ends the process with its sentence, and so does a file that
+    cannot be written.
+
+    Parameters
+    ----------
+    main : the step's function
+    name : str, of the step
+    options : the command line's words after it
+    sentences : what help says of the parameters, and of the step under the empty name
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m ictd.steps {name}", description=sentences.get(""), allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    for parameter in signature(main).parameters.values():
+        kind = parameter.annotation
+        listed = getattr(kind, "__origin__", None) is list
+        parser.add_argument(
+            f"--{parameter.name.replace('_', '-')}",
+            required=True,
+            nargs="+" if listed else None,
+            type=kind.__args__[0] if listed else json.loads if kind is dict else kind,
+            metavar=(kind.__args__[0] if listed else kind).__name__.replace("dict", "json"),
+            help=sentences.get(parameter.name),
+        )
+    values = vars(parser.parse_args(options))
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+    for top in ROOTS:
+        logging.getLogger(top).setLevel(logging.INFO)
+    versions = [f"Python {platform.python_version()}", *filter(None, map(_installed, PACKAGES))]
+    logger.info("python -m ictd.steps %s", shlex.join([name, *options]))
+    logger.info("%s", ", ".join(versions))
+    started = time.perf_counter()
+    try:
+        main(**values)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
+    except FileNotFoundError as error:
+        sys.exit(f"error: {error.filename} is missing; run snakemake to make it.")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
+        sys.exit(f"error: {place}{error.strerror}{advice}.")
+    logger.info("done in %.1f s", time.perf_counter() - started)
+
+
+def _installed(package: str) -> str | None:
+    """Name and version of a package, if it is there."""
+    try:
+        return f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return None

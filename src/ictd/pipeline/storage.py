@@ -1,0 +1,109 @@
+"""Result files: arrays as .npz without pickling, the rest as JSON; tables are in ``table_files``.
+
+A file appears under its name only when it is complete.
+"""
+
+import glob
+import hashlib
+import io
+import json
+import os
+import shlex
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+
+@contextmanager
+def replacing(path: str | Path):
+    """Give a temporary path beside ``path``, which takes its place when the block ends well.
+
+    What a writer that was killed left behind is removed.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".*.{glob.escape(path.name)}"):
+        left.unlink(missing_ok=True)
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
+    """Write named arrays to one .npz file; the same arrays give the same bytes.
+
+    Versions of Python differ in the headers that ``numpy.savez`` makes them write, so the archive is written here.
+    """
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
+
+
+def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
+    """Read named arrays from a .npz file.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, if it is missing, damaged or lacks an array.
+    """
+    with naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
+        missing = [name for name in names if name not in stored]
+        if missing:
+            raise ValueError(f"it has no array {missing[0]!r}")
+        return [stored[name] for name in names]
+
+
+def load_json(path: str | Path):
+    """Read a JSON file; ValueError naming the file, if it is missing or damaged."""
+    with naming(path):
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextmanager
+def naming(path: str | Path):
+    """Turn whatever a damaged file makes its reader raise into a ValueError that says how to remake the file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing; run snakemake to make it.") from None
+    except PermissionError:
+        raise
+    except Exception as error:
+        what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        raise ValueError(
+            f"{path} cannot be used: {what}; make it anew: rm {shlex.quote(str(path))}, then run snakemake as before."
+        ) from None
+
+
+def load_named(path: str | Path, *names: str) -> dict[str, np.ndarray]:
+    """Read named arrays from a .npz file, as ``load_arrays`` does, into a dict."""
+    return dict(zip(names, load_arrays(path, *names), strict=True))
+
+
+def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
+    """Read named arrays from several files and join each along its leading axis."""
+    parts = [load_arrays(path, *names) for path in paths]
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
+def save_json(path: str | Path, value) -> None:
+    """Write a value as JSON."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file; ValueError naming it if it is missing."""
+    with naming(path):
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,0 +1,114 @@
+"""Studies beside the paper: folders of ``studies/`` that nothing else names.
+
+What is wrong with one stops only what needs it.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from ictd.pipeline.config import check_values, numbers_from_text
+
+# What a study has to have; `studies/README.md` says what each is.
+PARTS = ("README.md", "rules.smk", "config.yaml", "schema.yaml")
+
+
+def study_names(folder: Path) -> list[str]:
+    """Names of the studies in a folder; a folder that holds nothing but what Python compiled is none."""
+    inner = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return [path.name for path in inner if any(part.name != "__pycache__" for part in path.iterdir())]
+
+
+def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
+    """Settings of a study: its own ``config.yaml`` with what is given in place of single values.
+
+    Parameters
+    ----------
+    folder : the study's
+    given : what the configuration has under the study's name
+    definitions : the paper's ``$defs``, which the study's schema may refer to
+
+    Raises
+    ------
+    ValueError
+        One sentence, for a folder that is incomplete, a file that is not valid YAML, or settings that do not fit.
+    """
+    missing = [part for part in PARTS if not (folder / part).is_file()]
+    if missing:
+        raise ValueError(f"{folder} lacks {', '.join(missing)}.")
+    settings, schema = (_load(folder / name) for name in ("config.yaml", "schema.yaml"))
+    if not isinstance(given, dict):
+        raise ValueError(f"Config: {folder.name} is {given!r}; give keys with values.")
+    settings = numbers_from_text(_merged(settings, given))
+    check_values(settings, schema | {"$defs": definitions | schema.get("$defs", {})}, folder.name)
+    return settings
+
+
+def _load(path: Path) -> dict:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
+        raise ValueError(f"{path}{line}: {getattr(error, 'problem', None) or 'it is not valid YAML'}.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} holds no keys with values.")
+    return found
+
+
+def _merged(settings: dict, given: dict) -> dict:
+    """Settings with what is given in their place; mappings are merged, lists replaced."""
+    both = {key: _merged(settings[key], given[key]) for key in settings.keys() & given.keys()
+            if isinstance(settings[key], dict) and isinstance(given[key], dict)}  # fmt: skip
+    return settings | given | both
+
+
+@contextmanager
+def left_out_if_it_fails(workflow, name: str, failed: dict[str, str]) -> Iterator[None]:
+    """Include a study's rules; where that fails, say why and go on without them.
+
+    Parameters
+    ----------
+    workflow : snakemake.workflow.Workflow
+    name : str, of the study
+    failed : gets the sentence that says what is wrong, under the study's name
+    """
+    stack, target, known = len(workflow.included_stack), workflow.default_target, set(workflow._rules)
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        failed[name] = f"Study {name} is left out: {_explained(error, workflow.linemaps)}"
+        print(failed[name], file=sys.stderr)
+        del workflow.included_stack[stack:]
+        workflow.default_target = target
+        for rule in set(workflow._rules) - known:
+            del workflow._rules[rule]
+        workflow._localrules.intersection_update(workflow._rules)
+
+
+def refusing(sentence: str) -> Callable:
+    """An input function that ends Snakemake with a sentence, whatever it is asked for."""
+
+    def refuse(wildcards):
+        sys.exit(sentence)
+
+    return refuse
+
+
+def _explained(error: BaseException, linemaps: dict) -> str:
+    """What is wrong, with file and line where they are known, as the rest of a sentence."""
+    what = str(getattr(error, "msg", None) or error).partition("\n")[0].rstrip(".")
+    if isinstance(error, ValueError) or not what:
+        return f"{what or type(error).__name__}."
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename, error.lineno))
+    for file, line in reversed(frames):
+        if str(file).endswith("rules.smk"):
+            # What Snakemake makes of a rules file has other lines.
+            return f"{os.path.relpath(file)}, line {linemaps.get(file, {}).get(line, line)}: {what}."
+    return f"{what}."

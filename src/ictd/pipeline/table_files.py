@@ -1,0 +1,45 @@
+"""Result tables as CSV files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.storage import naming, replacing
+
+
+def load_table(path: str | Path) -> pd.DataFrame:
+    """Read a table; ValueError naming the file, if it is missing or damaged."""
+    with naming(path):
+        return pd.read_csv(path)
+
+
+def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
+    """Read tables by their files' names, as ``load_table`` does."""
+    return {path.stem: load_table(path) for path in paths}
+
+
+def save_table(path: str | Path, table: pd.DataFrame) -> None:
+    """Write a table, floats with all their digits."""
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+
+
+def save_tables(folder: Path, tables: dict[str, pd.DataFrame | list[pd.DataFrame]]) -> None:
+    """Write tables by name, parts of one below each other, as CSV into a folder."""
+    for name, table in tables.items():
+        save_table(folder / f"{name}.csv", pd.concat(table, ignore_index=True) if isinstance(table, list) else table)
+
+
+def long_table(axes: dict[str, np.ndarray], arrays: dict[str, np.ndarray], **names) -> pd.DataFrame:
+    """A row for each entry of arrays that share their axes.
+
+    Parameters
+    ----------
+    axes : by the names of the columns, what numbers the entries along each axis
+    arrays : by the names of the columns, arrays with these axes
+    names : what all rows share
+    """
+    index = np.meshgrid(*axes.values(), indexing="ij")
+    columns = dict(zip(axes, index, strict=True)) | arrays
+    return pd.DataFrame({**names, **{name: np.ravel(column) for name, column in columns.items()}})

@@ -1,0 +1,50 @@
+"""Gather Snakemake's benchmarks into one table of time and memory per rule (appendix, section "Compute Resources")."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.table_files import save_table
+from ictd.report import html
+
+# What the paper's appendix says.
+PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
+
+
+def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
+    """Write one table as CSV and HTML, a row a rule; a file's place below ``folder`` names its rule."""
+    parts = {}
+    for path in benchmarks:
+        rule = path.relative_to(folder).parts[0].removesuffix(".tsv")
+        parts.setdefault(rule, []).append(pd.read_csv(path, sep="\t"))
+    frame = compute_table(parts)
+    save_table(table, frame)
+    html.save(page, "compute", html.table(frame))
+
+
+def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
+    """A row a rule: jobs, wall and CPU time summed over them, and their greatest memory; and the paper's totals.
+
+    Parameters
+    ----------
+    benchmarks : for each rule, the benchmark tables that Snakemake wrote
+    """
+    rows = []
+    for rule, parts in benchmarks.items():
+        jobs = pd.concat(parts).apply(pd.to_numeric, errors="coerce")
+        rows.append([rule, str(len(jobs)), jobs["s"].sum(), jobs["cpu_time"].sum(), jobs["max_rss"].max()])
+    columns = ["rule", "jobs", "time, summed over jobs (s)", "CPU time (s)", "peak memory (MiB)"]
+    table = pd.DataFrame(rows, columns=columns)
+    total = [
+        "these rules together",
+        str(table["jobs"].astype(int).sum()),
+        *table[columns[2:4]].sum(),
+        table[columns[4]].max(),
+    ]
+    td, mc = PAPER_CORES * PAPER_TD_MINUTES * 60.0, PAPER_CORES * PAPER_MC_HOURS * 3600.0
+    paper = [
+        [f"paper, multi-task TD, {PAPER_TD_MINUTES} minutes on {PAPER_CORES} cores", "", np.nan, td, np.nan],
+        [f"paper, multi-task MC, {PAPER_MC_HOURS} hours on {PAPER_CORES} cores", "", np.nan, mc, np.nan],
+    ]
+    return pd.concat([table, pd.DataFrame([total, *paper], columns=columns)], ignore_index=True)

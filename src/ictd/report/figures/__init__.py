@@ -1,0 +1,4 @@
+"""The paper's figures, and learning curves beside them.
+
+Figures 1, 5, 7 and 10 are ``msve_curves``, 2, 4, 6 and 9 ``weight_maps``, 3 and 8 ``environment_diagrams``.
+"""

@@ -1,0 +1,75 @@
+"""Diagrams of the environments (Figures 3 and 8): an arrow for each transition of non-zero probability."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyArrowPatch
+
+from ictd.environments import sample_tasks
+from ictd.report.figures.style import WIDTH, save
+from ictd.streams import generator
+
+RADIUS = 0.3
+
+
+def main(env: str, states: int, env_options: dict, layout: str, output: Path) -> None:
+    """Write the figure of an example as PNG and SVG."""
+    tasks = sample_tasks(env, states, 1, generator(0, env, states, "diagram"), **env_options)
+    draw = {"line": line_diagram, "circle": circle_diagram}[layout]
+    save(draw(tasks.transition[0]), output)
+
+
+def line_diagram(transition: np.ndarray) -> Figure:
+    """States in a row: steps ahead above it, steps back below it, the further the lower.
+
+    Parameters
+    ----------
+    transition : (n, n) array
+    """
+    last = 1.6 * (len(transition) - 1)
+    positions = np.stack([np.linspace(0, last, len(transition)), np.zeros(len(transition))], axis=1)
+    # An arrow of length d that is bent by b reaches b d / 2 to the side; those to the next state are straight.
+    limits = (-0.5, last + 0.9), (-0.21 * last - 0.2, 0.21 * 3.2 + 0.2)
+    return _draw(transition, positions, lambda i, j: 0.0 if j == i + 1 else -0.42, limits, WIDTH)
+
+
+def circle_diagram(transition: np.ndarray) -> Figure:
+    """States on a circle, clockwise from the top.
+
+    Parameters
+    ----------
+    transition : (n, n) array
+    """
+    states = len(transition)
+    angle = np.pi / 2 - 2 * np.pi * np.arange(states) / states
+    radius = max(1.6, 0.35 * states)
+    positions = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    edge = radius + 1.3 * RADIUS
+    # A pair of opposite arrows is bent apart.
+    limits = (-edge, edge), (-edge, edge)
+    return _draw(transition, positions, lambda i, j: 0.12 if transition[j, i] > 0 else 0.0, limits, 0.5 * WIDTH)
+
+
+def _draw(transition: np.ndarray, positions: np.ndarray, bend, limits, width: float) -> Figure:
+    """Circles at positions (n, 2) and arrows between them; ``bend(i, j)`` curves the arrow from i to j."""
+    (left, right), (bottom, top) = limits
+    figure, axes = plt.subplots(figsize=(width, width * (top - bottom) / (right - left)))
+    circles = [Circle(position, RADIUS, facecolor="white", edgecolor="black", zorder=2) for position in positions]
+    style = {"arrowstyle": "-|>", "mutation_scale": 9, "lw": 0.8, "color": "0.25", "shrinkA": 0, "shrinkB": 0}
+    for i, j in zip(*np.nonzero(transition), strict=True):
+        if i == j:
+            # A self-loop leaves its circle on the right, below the middle, and comes back above it.
+            ends = positions[i] + RADIUS * np.array([[0.8, -0.6], [0.8, 0.6]])
+            axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=1.6", **style))
+        else:
+            curve = f"arc3,rad={bend(i, j)}"
+            ends = {"patchA": circles[i], "patchB": circles[j]}
+            axes.add_patch(FancyArrowPatch(positions[i], positions[j], connectionstyle=curve, **ends, **style))
+    for state, (circle, position) in enumerate(zip(circles, positions, strict=True)):
+        axes.add_patch(circle)
+        axes.text(*position, f"$s_{{{state + 1}}}$", ha="center", va="center", zorder=3)
+    axes.set(aspect="equal", xlim=limits[0], ylim=limits[1])
+    axes.axis("off")
+    return figure

@@ -1,0 +1,60 @@
+"""Learning curves of all cells."""
+
+import itertools
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ictd.pattern import cosine
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_named
+from ictd.report.figures.style import LINES, NAMES, WIDTH, diverged_note, legend_entries, save, setting_title
+from ictd.weights import theta_td
+
+
+def main(weights: list[Path], output: Path) -> None:
+    """Write the figure as PNG and SVG."""
+    runs = {}
+    for path in weights:
+        cell = Cell.parse(path.stem)
+        result = load_named(path, "tasks_seen", "online_msve", "history_A", "diverged_at")
+        runs[cell] = {**result, "cosine": cosine(result["history_A"], theta_td(cell.states).A)}
+    save(learning_curves(runs), output)
+
+
+def learning_curves(runs: dict[Cell, dict]) -> Figure:
+    """What is learned in the course of pretraining, a column an algorithm: MSVE on new tasks, and cosine to theta^TD.
+
+    Runs that diverged are left out of the medians and counted below the column.
+
+    Parameters
+    ----------
+    runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K), ``cosine`` (S, K) and ``diverged_at`` (S,)
+    """
+    algos = list(dict.fromkeys(cell.algo for cell in runs))
+    settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
+    cycle = itertools.cycle(zip(LINES, ("-", "--", ":", "-.", "-", "--", ":"), strict=True))
+    lost = {algo: [] for algo in algos}
+    looks = dict(zip(settings, cycle, strict=False))
+    figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
+    for cell, result in runs.items():
+        column = grid[:, algos.index(cell.algo)]
+        colour, dashes = looks[cell._replace(algo="")]
+        style = {"color": colour, "ls": dashes, "lw": 1.2}
+        diverged = result["diverged_at"] > 0
+        lost[cell.algo].append(diverged)
+        label = setting_title(cell, "main")
+        if diverged.all():
+            continue
+        column[0].plot(result["tasks_seen"], np.median(result["online_msve"][~diverged], axis=0), label=label, **style)
+        column[1].plot(result["tasks_seen"], np.median(result["cosine"][~diverged], axis=0), **style)
+    for axes, algo in zip(grid[0], algos, strict=True):
+        axes.set(title=NAMES[algo], xscale="log", yscale="log")
+    for axes, algo in zip(grid[1], algos, strict=True):
+        axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
+    grid[0, 0].set_ylabel("MSVE, enumerated")
+    grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
+    return figure

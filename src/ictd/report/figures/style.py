@@ -1,0 +1,84 @@
+"""One style for all figures: colours, sizes, and how a figure is saved."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import replacing
+
+# Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
+COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
+LINES = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7")
+NAMES = {
+    "td": "multi-task TD",
+    "mc": "multi-task MC",
+    "theta_td": r"$\theta^{\mathrm{TD}}$, best step size",
+    "lstd": "LSTD",
+    "zero": "predicting zero",
+    "boyan": "Boyan's chain",
+    "loop": "Loop",
+}
+LARGEST = 1e100  # Greater numbers, of runs that diverge, are not drawn.
+WIDTH = 5.5  # inches, NeurIPS's text width
+
+plt.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "figure.dpi": 100,
+        "savefig.dpi": 200,
+        "figure.constrained_layout.use": True,
+        "figure.constrained_layout.h_pad": 0.08,
+        "svg.hashsalt": "ictd",
+    }
+)
+
+
+def environment_name(env: str) -> str:
+    """Name of an environment in titles; one that is not listed gets its own name with a capital."""
+    return NAMES.get(env, env.capitalize())
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes.
+
+    It is laid out once, for the first, which takes as long as the drawing.
+    """
+    for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
+        with replacing(path.with_suffix(ending)) as temporary:
+            figure.savefig(temporary, format=ending[1:], metadata=metadata)
+        figure.set_layout_engine("none")
+    plt.close(figure)
+
+
+def setting_title(cell: Cell, vary: str) -> str:
+    """What sets a panel apart from the others of its figure, where these vary ``depths``, ``states`` or ``envs``."""
+    titles = {
+        "main": f"{environment_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
+        "depths": f"$L = {cell.depth}$",
+        "states": f"$n = {cell.states}$",
+        "envs": f"trained on {environment_name(cell.env)}",
+    }
+    return titles[vary]
+
+
+def diverged_note(diverged: np.ndarray) -> str:
+    """What a panel says of trials that it leaves out, from one truth value a trial; nothing if there are none."""
+    return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
+
+
+def legend_entries(grid: np.ndarray) -> tuple[list, list[str]]:
+    """Handles and labels of all panels, each label once."""
+    pairs = [axes.get_legend_handles_labels() for axes in grid.flat]
+    found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
+    return list(found.values()), list(found)

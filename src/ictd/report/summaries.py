@@ -1,0 +1,142 @@
+"""Tables for readers, made from the result tables, the claims and the configuration."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from ictd.pipeline.grid import CELL
+from ictd.pipeline.storage import load_json
+from ictd.pipeline.table_files import load_tables
+from ictd.report import html
+
+# The paper's table of hyperparameters and its hyperparameter study.
+PAPER_SETTINGS = {
+    "algos": '["td", "mc"]',
+    "envs": '["boyan", "loop"]',
+    "states": "[5, 3, 10]",
+    "depths": "[30, 5, 10, 60]",
+    "seeds": "20",
+    "tasks": "20000",
+    "discount": "0.9",
+    "batch_size": "64",
+    "rollout_steps": "200",
+    "learning_rate": "0.001",
+    "evaluation.tasks": "10",
+    "evaluation.context_lengths": json.dumps(list(range(5, 101, 5))),
+}
+
+
+def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
+    """Write the pages ``claims``, ``claims_all``, ``msve``, ``mean_weights``, ``agreement``, ``audit``, ``settings``
+    and ``readings`` as HTML, a table each."""
+    described = yaml.safe_load(schema.read_text(encoding="utf-8"))
+    readings = settings.pop("readings")
+    decided, of_theory = load_json(claims), {claim["id"] for claim in load_json(theory)}
+    of = load_tables(tables)
+    frames = {
+        "claims": claims_overview([claim for claim in decided if claim["id"] not in of_theory]),
+        "claims_all": claims_listing(decided),
+        "msve": msve_summary(of["msve"], of["baselines"], of["weights"]),
+        "mean_weights": weights_summary(of["mean_weights"]),
+        "agreement": of["agreement"],
+        "audit": of["audit"],
+        "settings": settings_table(settings, described),
+        "readings": settings_table(readings, described["properties"]["readings"]).drop(columns="paper"),
+    }
+    note = f"<p>{difference_from_paper(settings, described)}</p>\n"
+    html.save_frames(output, frames, {"settings": note})
+
+
+def claims_overview(claims: list[dict]) -> pd.DataFrame:
+    """A row a kind of claim: in how many settings it holds, and where it fails with which value."""
+    rows = []
+    for _, group in pd.DataFrame(claims).groupby(lambda row: claims[row]["id"].split("/")[0], sort=False):
+        first = group.iloc[0]
+        failed = group[group["verdict"] == "fails"]
+        where = [f"{row.setting} ({_number(row.value)})" for row in failed.itertuples()]
+        where = where if len(group) > 1 else [_number(value) for value in failed["value"]]
+        rows.append(
+            {
+                "claim": first["statement"],
+                "decided by": f"{first['statistic']} {first['relation']} {first['threshold']:g}",
+                "holds in": f"{len(group) - len(failed)} of {len(group)}",
+                "where it fails": "fails: " + ", ".join(where) if where else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if pd.isna(value) else f"{value:.3g}"
+
+
+def claims_listing(claims: list[dict]) -> pd.DataFrame:
+    """Every claim with its value and verdict."""
+    frame = pd.DataFrame(claims)
+    frame["value"] = frame["value"].map(_number)
+    frame["threshold"] = frame["relation"] + " " + frame["threshold"].map("{:g}".format)
+    return frame[["id", "section", "statistic", "value", "threshold", "verdict"]]
+
+
+def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
+    """Mean and median over trials of the MSVE at the shortest and the longest context, for cells and baselines, and of
+    the cells' MSVE on enumerated prompts; trials that diverged are counted, and left out of both."""
+    baselines = baselines[baselines["method"] != "batch_td"]
+    without_depth = baselines["method"].isin(["lstd", "zero"])
+    named = baselines.assign(algo=baselines["method"], env="", depth=baselines["depth"].mask(without_depth, 0))
+    both = pd.concat([msve, named.drop_duplicates([*CELL, "seed", "context_length"])], ignore_index=True)
+    ends = both[both["context_length"].isin([both["context_length"].min(), both["context_length"].max()])]
+    table = ends.groupby([*CELL, "context_length"], sort=False)["msve"].agg(["mean", "median"]).unstack()
+    table.columns = [f"{statistic}, context of {length}" for statistic, length in table.columns]
+    enumerated = weights.groupby(CELL)["enumerated_msve"].agg(["mean", "median"])
+    enumerated.columns = [f"{statistic}, enumerated prompt" for statistic in enumerated.columns]
+    diverged = weights.groupby(CELL)["diverged_at"].agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
+    table = (
+        table.join(enumerated)
+        .join(diverged.rename("diverged"))
+        .fillna({"diverged": ""})
+        .reset_index()
+        .rename(columns={"algo": "method"})
+    )
+    return table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
+
+
+def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
+    """The measures of the mean weights that the claims rest on."""
+    measures = [
+        "cosine",
+        "cosine_A11",
+        "cosine_A12",
+        "energy_A21",
+        "energy_A22",
+        "diagonal_signs",
+        "largest_u",
+        "alpha",
+    ]
+    return mean_weights[CELL + measures]
+
+
+def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFrame:
+    """Configuration keys, nested ones with dots, with their values, the paper's, and what the schema says of them."""
+    rows = []
+    for key, value in settings.items():
+        about = schema["properties"][key]
+        if "properties" in about:
+            rows += settings_table(value, about, f"{section}{key}.").to_dict("records")
+        else:
+            name = section + key
+            shown = value if isinstance(value, str) else json.dumps(value)
+            row = {"key": name, "value": shown, "paper": PAPER_SETTINGS.get(name, ""), "meaning": about["description"]}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def difference_from_paper(settings: dict, schema: dict) -> str:
+    """A sentence that says which settings are not the paper's."""
+    table = settings_table(settings, schema)
+    other = table[(table["paper"] != "") & (table["paper"] != table["value"])]["key"]
+    if other.empty:
+        return "The settings of this run are the paper's."
+    return f"The settings of this run are not the paper's: {', '.join(other)}; see Settings."

@@ -1,0 +1,69 @@
+"""J or J' where the theory says nothing: at a cell's pretrained weights, and between them and theta^TD."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.environments import sample_tasks
+from ictd.mrp import Tasks
+from ictd.pattern import pattern_measures
+from ictd.pipeline.storage import load_arrays, save_arrays
+from ictd.streams import generator
+from ictd.theory.embeddings import embeddings
+from ictd.theory.neu import GROUPS, Neu, expected_updates, neu
+from ictd.weights import Weights, theta_td
+
+# Places on the straight line from the pretrained weights, 0, to theta^TD with their step size, 1.
+POSITIONS = (0.0, 0.25, 0.5, 1.0)
+# Depths, log-spaced, that pretrained layers are repeated to; as J changes by orders of magnitude, few tasks are enough.
+DEPTHS = 6
+FEW = 3 * GROUPS
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    pretrained_tasks: int,
+    update_depth: int,
+    discount: float,
+    attention_scale: str,
+    env_options: dict,
+    weights: Path,
+    output: Path,
+) -> None:
+    """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged."""
+    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
+    scale = 1 / states if attention_scale == "context_length" else 1.0
+    pattern = theta_td(states).A
+
+    def at(u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple[Neu, Neu]:
+        """In Theta^looped and in Theta."""
+        rows = embeddings(Weights(u, scale * A), part, discount, layers)
+        updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
+        return neu(updates.sum(axis=1)), neu(updates.reshape(len(updates), -1))
+
+    seeds, u, A = load_arrays(weights, "seeds", "u", "A")
+    # The coefficient of theta^TD in A, whatever attention is divided by.
+    coefficient = pattern_measures(Weights(u, A))["alpha"] * states
+    depths = np.unique([depth, *np.geomspace(1, update_depth, DEPTHS).round().astype(int)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        line = [
+            at((1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth)
+            for i in range(len(seeds))
+            for place in POSITIONS
+        ]
+        repeated = [[at(u[i], A[i], layers, sampled[:FEW]) for layers in depths] for i in range(len(seeds))]
+        theta = at(np.zeros(2 * states), pattern / scale, depth)
+    shape = (len(seeds), len(POSITIONS))
+    save_arrays(
+        output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
+        **{
+            f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
+            for i, name in enumerate(("looped", "separate"))
+            for field in ("norm", "standard_error", "noise")
+        },
+        repeated=np.array([[[part.norm for part in pair] for pair in trial] for trial in repeated]),
+        theta_td=np.array([part.norm for part in theta]),
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Gather what the theory's checks found into tables."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_json, load_named
+from ictd.pipeline.table_files import long_table, save_tables
+
+SIDES = ("left_mean", "left_max", "right_mean", "tightest", "violations")
+ESTIMATE = ("norm", "standard_error", "noise")
+OF_LINE = [f"{space}_{name}" for space in ("looped", "separate") for name in ESTIMATE]
+
+
+def main(
+    values: list[Path], descents: list[Path], pretrained: list[Path], agreement: Path, precision: list[Path],
+    output: Path,
+) -> None:  # fmt: skip
+    """Write statements, neu, pretrained, repeated, agreement and precision as CSV into the folder ``output``."""
+    sides, curves, line, repeated = [], [], [], []
+    for path in values:
+        part = load_named(path, "states", "statements", *SIDES)
+        for i, states in enumerate(part["states"]):
+            for j, statement in enumerate(part["statements"]):
+                columns = {name: part[name][i, j] for name in SIDES}
+                layers = {"layer": np.arange(len(columns["left_mean"]))}
+                sides.append(long_table(layers, columns, statement=statement, env=path.stem, states=states))
+    for path in descents:
+        env, states = path.stem.split("-")
+        part = load_named(path, "statements", "layers", *SIDES, "algos", "depths", "bound", "sharper", *OF_LINE)
+        for j, statement in enumerate(part["statements"]):
+            columns = {name: part[name][j] for name in SIDES}
+            sides.append(
+                long_table({"layer": part["layers"]}, columns, statement=statement, env=env, states=int(states))
+            )
+        for j, algo in enumerate(part["algos"]):
+            for space, at in (("looped", np.arange(part["bound"].shape[1])), ("separate", part["depths"])):
+                columns = {name: part[f"{space}_{name}"][j] for name in ESTIMATE}
+                columns |= {name: part[name][j, at] for name in ("bound", "sharper")}
+                curves.append(long_table({"layer": at}, columns, algo=algo, space=space, env=env, states=int(states)))
+    for path in pretrained:
+        cell = Cell.parse(path.stem)._asdict()
+        part = load_named(path, "seeds", "positions", "layers", *OF_LINE, "repeated", "theta_td")
+        axes = {"seed": part["seeds"], "position": part["positions"]}
+        line.append(long_table(axes, {name: part[name] for name in OF_LINE}, **cell))
+        line[-1]["theta_td"] = part["theta_td"][0]
+        columns = {f"{space}_norm": part["repeated"][:, :, i] for i, space in enumerate(("looped", "separate"))}
+        repeated.append(long_table({"seed": part["seeds"], "layer": part["layers"]}, columns, **cell))
+    made = {
+        "statements": sides,
+        "neu": curves,
+        "pretrained": line,
+        "repeated": repeated,
+        "agreement": pd.DataFrame(load_json(agreement)),
+        "precision": [pd.DataFrame(load_json(path)) for path in precision],
+    }
+    save_tables(output, made)

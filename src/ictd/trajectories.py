@@ -1,0 +1,273 @@
+"""Trajectories of Markov reward processes and the sufficient statistics of their unrolled batches.
+
+Successors are drawn by Walker's alias method (Walker, ACM Transactions on Mathematical Software 3(3), 1977; built as in
+Vose, IEEE Transactions on Software Engineering 17(9), 1991): a step costs one 32-bit random number and two look-ups,
+whatever n.  Probabilities are thereby rounded to multiples of 2^-32 / n, and one that is zero stays exactly zero.
+
+Row n of a task's table holds the initial distribution, so a chain starts by a step from the pseudo-state n.  Kernels
+draw no random numbers: they get them as arrays.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from ictd.mrp import Tasks, check_discount, unchecked
+
+# Tasks whose random numbers are drawn at once; results do not depend on it.
+BLOCK = 16
+
+
+@dataclass(frozen=True)
+class Unrolls:
+    """What the updates of Algorithms 1 and 2 need to know of each task's batch S_0, R_1, ..., S_b.
+
+    Parameters
+    ----------
+    visits : (N, n) int array
+        How often each state occurs among S_0, ..., S_{b-1}.
+    transitions : (N, n, n) int array
+        How often each pair (S_t, S_{t+1}) occurs, for t = 0, ..., b-1.
+    returns : (N, n) array
+        Sum of the truncated returns of the visits to each state, one independent return a visit.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, counts that do not add up, or returns that are not finite.
+    """
+
+    visits: np.ndarray
+    transitions: np.ndarray
+    returns: np.ndarray
+
+    def __post_init__(self):
+        visits, transitions, returns = map(np.ascontiguousarray, (self.visits, self.transitions, self.returns))
+        if visits.dtype.kind not in "iu" or transitions.dtype.kind not in "iu":
+            raise ValueError(f"visits and transitions are {visits.dtype} and {transitions.dtype}; counts are integers.")
+        if visits.ndim != 2 or transitions.shape != visits.shape + visits.shape[1:] or returns.shape != visits.shape:
+            raise ValueError(
+                f"visits, transitions and returns have shapes {visits.shape}, {transitions.shape} and {returns.shape}; "
+                "give (N, n), (N, n, n) and (N, n)."
+            )
+        unequal = (transitions.sum(axis=2) != visits).any(axis=1) | (transitions < 0).any(axis=(1, 2))
+        if unequal.any():
+            raise ValueError(f"task {int(np.argmax(unequal))} has transition counts that do not add up to its visits.")
+        if (visits.sum(axis=1) == 0).any():
+            raise ValueError(f"task {int(np.argmin(visits.sum(axis=1)))} has no visits.")
+        if not np.isfinite(returns).all():
+            bad = int(np.argmin(np.isfinite(returns).all(axis=1)))
+            raise ValueError(f"task {bad} has a sum of returns that is not finite.")
+        object.__setattr__(self, "visits", visits)
+        object.__setattr__(self, "transitions", transitions)
+        object.__setattr__(self, "returns", np.ascontiguousarray(returns, dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self.visits)
+
+    def __getitem__(self, tasks: slice) -> "Unrolls":
+        return unchecked(Unrolls, **{name: array[tasks] for name, array in vars(self).items()})
+
+
+@njit(cache=True)
+def fill_alias_row(probability, accept, successor, small, large):
+    """Write the alias table of one distribution.
+
+    ``accept`` (n,) uint64 and ``successor`` (n, 2) get column k's threshold and its two outcomes: the alias, and k
+    itself, which is taken when the random fraction lies below the threshold.  ``small`` and ``large`` are work space.
+    """
+    states = probability.shape[0]
+    height = probability * states
+    smalls, larges = 0, 0
+    for k in range(states):
+        accept[k] = np.uint64(0xFFFFFFFF)
+        successor[k, 0] = k
+        successor[k, 1] = k
+        if height[k] < 1.0:
+            small[smalls] = k
+            smalls += 1
+        else:
+            large[larges] = k
+            larges += 1
+    while smalls > 0 and larges > 0:
+        poor, rich = small[smalls - 1], large[larges - 1]
+        accept[poor] = np.uint64(height[poor] * 4294967296.0)
+        successor[poor, 0] = rich
+        height[rich] -= 1.0 - height[poor]
+        smalls -= 1
+        if height[rich] < 1.0:
+            larges -= 1
+            small[smalls] = rich
+            smalls += 1
+
+
+@njit(cache=True)
+def fill_alias_tables(transition, stationary, accept, successor, small, large):
+    """Write one task's tables: row s for p(. | s), row n for the initial distribution."""
+    states = stationary.shape[0]
+    for s in range(states):
+        fill_alias_row(transition[s], accept[s], successor[s], small, large)
+    fill_alias_row(stationary, accept[states], successor[states], small, large)
+
+
+@njit(cache=True)
+def step(state, bits, states, accept, successor):
+    """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened.
+
+    The product bits * n holds the column in its upper half and the random fraction in its lower half.  The outcome is
+    looked up, not branched upon: a mispredicted branch would cost more than all the rest.
+    """
+    product = np.uint64(bits) * states
+    column = state * states + (product >> np.uint64(32))
+    keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
+    return np.uint64(successor[np.uint64(2) * column + keep])
+
+
+@njit(cache=True)
+def unroll_block(transition, stationary, reward, discount, batch, steps, bits, visits, transitions, returns):
+    """Statistics of a block of tasks; each row of bits has b+1 numbers for the path, then b for each rollout step."""
+    tasks, states = reward.shape
+    n = np.uint64(states)
+    accept = np.empty((states + 1, states), np.uint64)
+    successor = np.empty((states + 1, states, 2), np.uint8)
+    small, large = np.empty(states, np.int64), np.empty(states, np.int64)
+    flat_accept, flat_successor = accept.reshape(-1), successor.reshape(-1)
+    start = np.empty(batch, np.uint64)
+    walker = np.empty(batch, np.uint64)
+    total = np.empty(batch)
+    for i in range(tasks):
+        fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
+        state = n
+        for t in range(batch + 1):
+            following = step(state, bits[i, t], n, flat_accept, flat_successor)
+            if t > 0:
+                visits[i, state] += 1
+                transitions[i, state, following] += 1
+            if t < batch:
+                start[t] = following
+            state = following
+        # All walkers of a batch advance together, so that their steps overlap in the processor.
+        for t in range(batch):
+            walker[t] = start[t]
+            total[t] = reward[i, start[t]]
+        weight = 1.0
+        for k in range(steps - 1):
+            weight *= discount
+            row = bits[i, batch + 1 + k * batch :]
+            for t in range(batch):
+                following = step(walker[t], row[t], n, flat_accept, flat_successor)
+                walker[t] = following
+                total[t] += weight * reward[i, following]
+        for t in range(batch):
+            returns[i, start[t]] += total[t]
+
+
+@njit(cache=True)
+def paths_block(transition, stationary, bits, paths):
+    """Trajectories (N, T) from random bits, at least T in a row."""
+    tasks, states = stationary.shape
+    n = np.uint64(states)
+    accept = np.empty((states + 1, states), np.uint64)
+    successor = np.empty((states + 1, states, 2), np.uint8)
+    small, large = np.empty(states, np.int64), np.empty(states, np.int64)
+    for i in range(tasks):
+        fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
+        state = n
+        for t in range(paths.shape[1]):
+            state = step(state, bits[i, t], n, accept.reshape(-1), successor.reshape(-1))
+            paths[i, t] = state
+
+
+def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Random 32-bit numbers, at least ``columns`` in a row, cut from 64-bit draws, which NumPy makes in half the time.
+
+    Each row takes a whole number of 64-bit draws, so a row's numbers do not depend on how many rows are drawn at once.
+    All of them are returned, as a slice has another layout in memory and numba would compile anew for it.
+    """
+    words = rng.integers(0, 2**64 - 1, (rows, (columns + 1) // 2), dtype=np.uint64, endpoint=True)
+    return words.astype("<u8", copy=False).view("<u4")
+
+
+def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
+    """Unroll each task as Algorithms 1 and 2 do, and keep the sufficient statistics.
+
+    A trajectory S_0, ..., S_b starts from the stationary distribution; for each of S_0, ..., S_{b-1} an independent
+    trajectory of ``rollout_steps`` rewards from that state gives a truncated return (Algorithm 2).
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, n at most 256
+    batch_size : int, b
+    discount : float, gamma in [0, 1)
+    rollout_steps : int, tau, the number of rewards in a return
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Unrolls
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range.
+    """
+    _check_states(tasks)
+    for name, value in (("batch_size", batch_size), ("rollout_steps", rollout_steps)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; give at least 1.")
+    check_discount(discount)
+    shape = tasks.reward.shape
+    count = np.uint8 if batch_size < 2**8 else np.uint32
+    visits, transitions = np.zeros(shape, count), np.zeros(tasks.transition.shape, count)
+    returns = np.zeros(shape)
+    for first in range(0, len(tasks), BLOCK):
+        part = slice(first, min(first + BLOCK, len(tasks)))
+        bits = random_bits(rng, part.stop - first, batch_size + 1 + (rollout_steps - 1) * batch_size)
+        unroll_block(
+            tasks.transition[part],
+            tasks.stationary[part],
+            tasks.reward[part],
+            float(discount),
+            batch_size,
+            rollout_steps,
+            bits,
+            visits[part],
+            transitions[part],
+            returns[part],
+        )
+    return Unrolls(visits, transitions, returns)
+
+
+def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """One trajectory S_0, ..., S_steps of each task from its stationary distribution.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, n at most 256
+    steps : int, number of transitions
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (N, steps + 1) int array of states
+    """
+    _check_states(tasks)
+    if steps < 0:
+        raise ValueError(f"steps is {steps}; give at least 0.")
+    paths = np.empty((len(tasks), steps + 1), np.int64)
+    paths_block(tasks.transition, tasks.stationary, random_bits(rng, len(tasks), steps + 1), paths)
+    return paths
+
+
+def _check_states(tasks: Tasks) -> None:
+    if tasks.states > 256:
+        raise ValueError(f"tasks have {tasks.states} states; trajectories can be sampled for at most 256.")
+
+
+def compile_kernels() -> None:
+    """Call each kernel of this module once for each type of counts, for numba's cache."""
+    tasks, rng = Tasks(np.full((2, 3, 3), 1 / 3), np.zeros((2, 3))), np.random.default_rng(0)
+    sample_paths(tasks, 3, rng)
+    for batch_size in (4, 300):
+        unroll(tasks, batch_size, 0.9, 2, rng)

@@ -1,0 +1,146 @@
+"""Unseen tasks with their contexts, the errors of weights on them, and the choice of theta^TD's step size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.baselines import batch_td
+from ictd.environments import sample_tasks
+from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.mrp import Tasks, msve, value_function
+from ictd.prompts import Context
+from ictd.streams import generator
+from ictd.trajectories import sample_paths
+from ictd.weights import Weights
+
+ENUMERATED = 0  # In place of a context length, for enumerated prompts.
+
+
+@dataclass(frozen=True)
+class UnseenTasks:
+    """Unseen tasks, their true values, and one trajectory each, whose first m steps are the context of length m.
+
+    Parameters
+    ----------
+    tasks : Tasks, k of them with n states
+    value : (k, n) array
+    paths : (k, M+1) int array, M the greatest context length
+    discount : float, gamma
+    """
+
+    tasks: Tasks
+    value: np.ndarray
+    paths: np.ndarray
+    discount: float
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        """MSVE (..., k) of value estimates (..., k, n)."""
+        return msve(self.tasks.stationary, self.value, estimate)
+
+    def context(self, length: int) -> Context:
+        """Averages over the contexts of one length, or over enumerated prompts."""
+        if length == ENUMERATED:
+            return Context.enumerated(self.tasks.transition, self.tasks.reward)
+        return Context.of_paths(self.paths[:, : length + 1], self.tasks.reward)
+
+
+def draw_unseen_tasks(
+    seed: int,
+    states: int,
+    size: int,
+    longest: int,
+    discount: float,
+    env: str,
+    purpose: str = "validation",
+    **env_options,
+) -> UnseenTasks:
+    """Draw unseen tasks and their trajectories; the same for every model of a seed, whatever it was pretrained on.
+
+    Parameters
+    ----------
+    seed, states : int
+    size : int, number of tasks k
+    longest : int, greatest context length M
+    discount : float, gamma
+    env : str, environment of the tasks
+    purpose : str, name of the random stream
+    """
+    tasks = sample_tasks(env, states, size, generator(seed, env, states, purpose), **env_options)
+    paths = sample_paths(tasks, longest, generator(seed, env, states, f"{purpose} contexts"))
+    return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """MSVE (R, K, k) of R weights on K lengths of context of k tasks, and its mean and median (R, K) over tasks.
+
+    Some tasks have errors many times those of others.
+    """
+
+    of_tasks: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over tasks."""
+        return self.of_tasks.mean(axis=-1)
+
+    @property
+    def median(self) -> np.ndarray:
+        """Median over tasks."""
+        return np.median(self.of_tasks, axis=-1)
+
+
+def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True) -> Errors:
+    """MSVE of weights, u (R, 2n) and A (R, 2n, 2n), on unseen tasks.
+
+    Parameters
+    ----------
+    weights : Weights
+    data : UnseenTasks
+    lengths : list of int
+        Context lengths; ENUMERATED stands for the enumerated prompt.
+    depth : int, L
+    scaled : bool
+        Whether attention is divided by the context length.
+    """
+    found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
+    for k, length in enumerate(lengths):
+        if length == ENUMERATED:
+            gram = enumerated_gram(data.tasks, data.discount)
+        else:
+            gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
+        for i in range(len(found)):
+            found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
+    return Errors(found)
+
+
+def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
+    """Step sizes to choose from, (number,)."""
+    return np.geomspace(smallest, largest, number)
+
+
+def batch_td_msve(
+    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
+) -> np.ndarray:
+    """MSVE (contexts, K, k) of the batch TD that theta^TD, its A multiplied by each of K step sizes, carries out.
+
+    Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
+    """
+    found = []
+    for context in contexts:
+        steps = step_sizes * (1 if scaled else context.length)
+        found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
+    return np.stack(found)
+
+
+def tune_step_size(
+    data: UnseenTasks, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
+) -> np.ndarray:
+    """Mean MSVE (step sizes,) of batch TD over tasks and context lengths; the best step size has the least.
+
+    Values too large for floating point count as infinite.
+    """
+    contexts = [data.context(length) for length in lengths]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
+    return np.where(np.isnan(scores), np.inf, scores)

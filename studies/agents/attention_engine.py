@@ -1,0 +1,280 @@
+"""Softmax and ReLU attention in the same parameters as linear attention, collapsed as exactly.
+
+Weights in Theta leave the upper 2n rows X of a prompt as they are, and its last row y does not enter the scores.  So
+what becomes of the scores is the same in every layer, whatever it is.  With Xq = [I; 0] for the n queries and c for the
+last entry of P,
+
+    W = weigh(X' A X),  Wq = weigh(X' A Xq),  k_0 = u X + c y,  k_{l+1} = k_l (I + c W),
+    TF_L(s) = -(k_0 + ... + k_{L-1}) Wq[:, s].
+
+The paper has c = 1, without loss for linear attention, as A takes up any factor.  Weights that cannot be negative need
+c below 0 for estimates that grow with rewards, and those of softmax, which sum to one, leave c to set the step size.
+
+Columns of a context that are alike stay alike, so each pair (S_t, S_{t+1}) is one column whose weight is multiplied by
+its share of the context.  That is attention divided by the context length; softmax is a mean already.
+
+For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
+engine give the gradient, as in ``ictd.contexts``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from ictd.baselines import Context
+from ictd.context_engine import GramEngine, clip_gradient
+from ictd.fused_engine import adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.mrp import Tasks
+from ictd.prompts import enumerated_context
+from ictd.weights import Weights
+
+KINDS = ("linear", "relu", "softmax")
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A kind of attention, with what else it needs.
+
+    Parameters
+    ----------
+    kind : str, one of KINDS
+    corner : float, last entry c of P
+    scaled_rewards : bool
+        Whether prompts show rewards divided by 1 - gamma, so that they are as large as values.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind.
+    """
+
+    kind: str = "linear"
+    corner: float = 1.0
+    scaled_rewards: bool = False
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"Attention is of kind {self.kind!r}; give one of {', '.join(KINDS)}.")
+
+    def shown(self, reward: np.ndarray, discount: float) -> np.ndarray:
+        """Rewards as prompts show them."""
+        return reward / (1 - discount) if self.scaled_rewards else reward
+
+    def of_constant(self, discount: float, depth: int) -> float:
+        """What softmax makes of rewards that are all one, beside what it makes of none; v is 1 / (1 - gamma).
+
+        Columns of W and Wq sum to one, so (1, ..., 1) (I + c W) = (1 + c) (1, ..., 1), and of k_0 = c (1, ..., 1)
+        there remains -sum_l c (1 + c)^l = 1 - (1 + c)^L, whatever A is.
+        """
+        return float(self.shown(1 - (1 + self.corner) ** depth, discount))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Different columns of contexts: ``X`` (N, 2n, K), rewards ``y`` (N, K) and ``shares`` (N, K) that sum to one."""
+
+    X: np.ndarray
+    y: np.ndarray
+    shares: np.ndarray
+
+    def __getitem__(self, index) -> "Columns":
+        return Columns(self.X[index], self.y[index], self.shares[index])
+
+
+def columns_of(context: Context, tasks: Tasks, discount: float, reward: np.ndarray) -> Columns:
+    """Of N sampled contexts, a column for each pair of states that follow one another in any of them.
+
+    Parameters
+    ----------
+    context : Context of (N, n)
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+    reward : (N, n) array, rewards as prompts show them
+    """
+    state, following = np.nonzero(context.successors.any(axis=0))
+    identity = np.eye(tasks.states)
+    X = np.concatenate([identity[:, state], discount * identity[:, following]])
+    y, shares = reward[:, state], context.successors[:, state, following]
+    return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares))
+
+
+def enumerated_columns(tasks: Tasks, discount: float, reward: np.ndarray) -> Columns:
+    """Of the enumerated prompts of N tasks, eq. (Z0 redef), with rewards (N, n) as prompts show them."""
+    X = enumerated_context(tasks.transition, reward, discount)[:, :-1]
+    return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states))
+
+
+def estimates(weights: Weights, columns: Columns, attention: Attention, depth: int) -> np.ndarray:
+    """TF_L (N, n) of every query state of N contexts, for weights u (2n,) and A (2n, 2n)."""
+    X, shares, n = columns.X, columns.shares[..., None], weights.states
+    queries = np.broadcast_to(np.eye(2 * n, n), (len(X), 2 * n, n))
+    scores = X.mT @ (weights.A @ np.concatenate([X, queries], axis=-1))
+    if attention.kind == "softmax":
+        scores = np.where(shares > 0, scores, -np.inf)
+        weight = shares * np.exp(scores - scores.max(axis=-2, keepdims=True))
+        weight /= weight.sum(axis=-2, keepdims=True)
+    else:
+        weight = shares * (scores.clip(min=0) if attention.kind == "relu" else scores)
+    W, Wq = np.split(weight, [X.shape[-1]], axis=-1)
+    k = weights.u @ X + attention.corner * columns.y
+    total = np.zeros_like(k)
+    for _ in range(depth):
+        total += k
+        k = k + attention.corner * np.vecmat(k, W)
+    return -np.vecmat(total, Wq)
+
+
+@njit(cache=True)
+def score(A, X, AX, S):
+    """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is work space."""
+    wide, columns = X.shape
+    for i in range(wide):
+        for k in range(columns):
+            AX[i, k] = 0.0
+            for j in range(wide):
+                AX[i, k] += A[i, j] * X[j, k]
+        for s in range(wide // 2):
+            AX[i, columns + s] = A[i, s]
+    for j in range(columns):
+        for k in range(AX.shape[1]):
+            S[j, k] = 0.0
+        for i in range(wide):
+            if X[i, j] != 0.0:
+                for k in range(AX.shape[1]):
+                    S[j, k] += X[i, j] * AX[i, k]
+
+
+@njit(cache=True)
+def weigh(kind, S, shares, W):
+    """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS."""
+    columns = S.shape[0]
+    for k in range(S.shape[1]):
+        if kind == 2:
+            largest, total = -np.inf, 0.0
+            for j in range(columns):
+                if shares[j] > 0.0:
+                    largest = max(largest, S[j, k])
+            for j in range(columns):
+                W[j, k] = shares[j] * np.exp(S[j, k] - largest) if shares[j] > 0.0 else 0.0
+                total += W[j, k]
+            for j in range(columns):
+                W[j, k] /= total
+        else:
+            for j in range(columns):
+                W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
+
+
+@njit(cache=True)
+def weigh_adjoint(kind, S, shares, W, dW):
+    """Chain rule of ``weigh``: dW becomes dS, in place."""
+    columns = S.shape[0]
+    for k in range(S.shape[1]):
+        mean = 0.0
+        if kind == 2:
+            for j in range(columns):
+                mean += W[j, k] * dW[j, k]
+        for j in range(columns):
+            if kind == 2:
+                dW[j, k] = W[j, k] * (dW[j, k] - mean)
+            elif kind == 1 and S[j, k] <= 0.0:
+                dW[j, k] = 0.0
+            else:
+                dW[j, k] *= shares[j]
+
+
+@njit(cache=True)
+def score_adjoint(dS, X, dSX, dA):
+    """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is work space."""
+    wide, columns = X.shape
+    for j in range(columns):
+        for i in range(wide):
+            dSX[j, i] = dS[j, columns + i] if i < wide // 2 else 0.0
+            for k in range(columns):
+                dSX[j, i] += dS[j, k] * X[i, k]
+    for i in range(wide):
+        for s in range(wide):
+            dA[i, s] = 0.0
+        for j in range(columns):
+            if X[i, j] != 0.0:
+                for s in range(wide):
+                    dA[i, s] += X[i, j] * dSX[j, s]
+
+
+@njit(cache=True)
+def train_columns_block(
+    kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
+    clip, parameter, mean, square, steps, estimates,
+):  # fmt: skip
+    """As ``contexts.train_gram_block``, on contexts given by their columns."""
+    tasks, states = reward.shape
+    wide, columns = X.shape[1:]
+    u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
+    gradient = np.empty_like(parameter)
+    du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
+    S, W, dW = np.empty((3, columns, columns + states))
+    AX, dSX = np.empty((wide, columns + states)), np.empty((columns, wide))
+    T, dT = np.empty((2, columns, columns))
+    h = np.empty((depth, columns))
+    g, q, lam, following = np.empty((4, columns))
+    e = np.empty(states)
+    for i in range(tasks):
+        score(A, X[i], AX, S)
+        weigh(kind, S, shares[i], W)
+        for j in range(columns):
+            for k in range(columns):
+                T[j, k] = corner * W[j, k]
+            T[j, j] += 1.0
+            h[0, j] = corner * y[i, j]
+            for s in range(wide):
+                h[0, j] += u[s] * X[i, s, j]
+        sweep_forward(T, h, g)
+        estimate = estimates[i]
+        for s in range(states):
+            estimate[s] = 0.0
+        for j in range(columns):
+            for s in range(states):
+                estimate[s] -= g[j] * W[j, columns + s]
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return i
+        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        for j in range(columns):
+            q[j] = 0.0
+            for s in range(states):
+                q[j] += W[j, columns + s] * e[s]
+        sweep_adjoint(T, h, q, lam, following, dT)
+        for j in range(columns):
+            for k in range(columns):
+                dW[j, k] = -corner * dT[j, k]
+            for s in range(states):
+                dW[j, columns + s] = -g[j] * e[s]
+        weigh_adjoint(kind, S, shares[i], W, dW)
+        score_adjoint(dW, X[i], dSX, dA)
+        for s in range(wide):
+            du[s] = 0.0
+            for j in range(columns):
+                du[s] -= lam[j] * X[i, s, j]
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
+        steps += 1
+        adam(parameter, gradient, mean, square, learning_rate, steps)
+    return tasks
+
+
+class AttentionEngine(GramEngine):
+    """Training state for any kind of attention; what is not softmax is divided by the context length.
+
+    Parameters
+    ----------
+    weights, algo, depth, discount, learning_rate, clip : as of ``GramEngine``
+    attention : Attention
+    """
+
+    def __init__(self, weights: Weights, algo, depth, discount, learning_rate, clip, attention: Attention):
+        super().__init__(weights, algo, depth, discount, learning_rate, clip)
+        self.kind, self.corner = KINDS.index(attention.kind), float(attention.corner)
+
+    def kernel(self, columns: Columns):
+        """The block of updates for these columns, and its first arguments."""
+        return train_columns_block, (self.kind, self.corner, columns.X, columns.y, columns.shares)

@@ -1,0 +1,39 @@
+"""Evaluate runs on sampled contexts of one environment and discount, whatever they were pretrained on."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.pipeline.storage import join_arrays, save_arrays
+from ictd.unseen_tasks import validation_set
+from ictd.weights import Weights
+from studies.emergence.variants import errors
+
+
+def main(
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    attention_scale: str,
+    test_tasks: int,
+    context_lengths: list[int],
+    env_options: dict,
+    runs: list[Path],
+    output: Path,
+) -> None:
+    """Write the mean and median over tasks of the MSVE, for each seed, snapshot and context length.
+
+    ``of_tasks`` (lengths, tasks) is the MSVE of each task at the last snapshot, mean over seeds.
+    """
+    seeds, tasks_seen, u, A = join_arrays(runs, "seeds", "tasks_seen", "history_u", "history_A")
+    data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
+    flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = errors(flat, data, context_lengths, depth, scaled=attention_scale == "context_length")
+    shape = (*u.shape[:2], len(context_lengths))
+    save_arrays(
+        output, seeds=seeds, tasks_seen=tasks_seen.ravel()[: u.shape[1]], context_lengths=np.array(context_lengths),
+        mean=found.mean.reshape(shape), median=found.median.reshape(shape),
+        of_tasks=found.of_tasks.reshape(*shape, test_tasks)[:, -1].mean(axis=0),
+    )  # fmt: skip

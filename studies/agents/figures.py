@@ -1,0 +1,223 @@
+"""Figures of pretraining on sampled contexts: beside yardsticks, by setting, teacher and attention, and the weights."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries
+from ictd.statistics import bootstrap_interval
+from ictd.unseen_tasks import ENUMERATED
+from studies.agents.claims import (
+    SETTING,
+    at_home,
+    at_place,
+    gap_closed,
+    has_gap,
+    last_values,
+    last_within,
+    of_setting,
+    paper_values,
+    with_sampled_updates,
+    with_yardsticks,
+)
+
+METHODS = {
+    "zero": ("predicting zero", COLOURS["zero"], ":"),
+    "td_lambda": (r"TD($\lambda$)", "#56B4E9", ":"),
+    "theta_td": (NAMES["theta_td"], COLOURS["theta_td"], "--"),
+    "batch_td": ("batch TD, best depth too", COLOURS["theta_td"], "-"),
+    "certainty_equivalence": ("certainty equivalence", "#E69F00", ":"),
+    "lstd": ("LSTD, best ridge", COLOURS["lstd"], "-"),
+    "bayes": ("Bayesian floor", "#000000", "-"),
+}
+SHOWN_LENGTHS = 3
+LIMITS = (-30, 1.3)  # of shares of the gap
+# Beyond this, cells of the transfer map are dark.
+DARK = 0.6
+PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
+LARGEST_SHOWN = 3  # times the MSVE of predicting zero
+
+
+def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
+    """A line of means over trials against a column, with 95% bootstrap intervals; broken where a trial diverged."""
+    grouped = rows.groupby(x)[y]
+    means = grouped.mean(skipna=False)
+    intervals = np.array([bootstrap_interval(part.to_numpy()) for _, part in grouped])
+    axes.plot(means.index, means, **look)
+    if len(intervals):
+        axes.fill_between(means.index, *intervals.T, color=look["color"], alpha=0.15, lw=0)
+
+
+def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
+    """A few context lengths up to the longest of pretraining, the ends among them."""
+    lengths = sorted(values["context_length"].unique())
+    within = [length for length in lengths if length <= longest] or lengths[:1]
+    return [within[i] for i in np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)]
+
+
+def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, lengths: list[int]) -> Figure:
+    """MSVE against context length in the main setting; the lengths of pretraining are shaded."""
+    figure, axes = plt.subplots(figsize=(WIDTH, 3.6))
+    place = at_place(tables["yardsticks"], main)
+    for method, (label, colour, style) in METHODS.items():
+        line = place[place["method"] == method].set_index("context_length")["mean"]
+        axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
+    home = of_setting(at_home(with_sampled_updates(tables["values"])), main)
+    paper = paper_values(home)
+    for algo in dict.fromkeys(home["algo"]):
+        own = last_values(home, tasks)
+        look = {"color": COLOURS[algo], "marker": "o", "ms": 3, "lw": 1.2}
+        draw_trials(axes, own[own["algo"] == algo], "context_length", "mean", label=f"{NAMES[algo]}, contexts", **look)
+        beside = paper[paper["algo"] == algo]
+        draw_trials(axes, beside, "context_length", "mean", label=f"{NAMES[algo]}, enumerated", ls="--", **look)
+    axes.axvspan(*lengths, color="#000000", alpha=0.05, lw=0)
+    axes.set(xscale="log", yscale="log", xlabel="context length $m$", ylabel="MSVE")
+    figure.legend(*legend_entries(np.array([[axes]])), loc="outside lower center", ncols=3, fontsize=7)
+    return figure
+
+
+def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int) -> Figure:
+    """Share of the gap between LSTD and the Bayesian floor that is closed, against layers, tasks and states."""
+    everything = with_yardsticks(at_home(with_sampled_updates(tables["values"])), tables["yardsticks"])
+    everything = everything[everything["prompts"] == "contexts"].assign(closed=gap_closed)
+    picked = picked_lengths(everything, longest)
+    panels = (("depth", "layers $L$"), ("tasks_seen", "tasks seen"), ("states", "states $n$"))
+    figure, grid = plt.subplots(1, 3, sharey=True, figsize=(WIDTH, 2.8))
+    for axes, (name, label) in zip(grid, panels, strict=True):
+        rows = everything if name == "tasks_seen" else last_values(everything, tasks)
+        fixed = {key: value for key, value in zip(SETTING, main, strict=True) if key != name}
+        rows = rows[(rows[list(fixed)] == list(fixed.values())).all(axis=1) & has_gap(rows)]
+        axes.set(xlabel=label)
+        if rows.empty:
+            axes.text(0.5, 0.5, "no gap", ha="center", transform=axes.transAxes)
+            continue
+        for (algo, length), part in rows[rows["context_length"].isin(picked)].groupby(["algo", "context_length"]):
+            style = ("-", "--", ":")[picked.index(length)]
+            draw_trials(
+                axes, part, name, "closed", color=COLOURS[algo], ls=style, lw=1.2, label=f"{NAMES[algo]}, $m={length}$"
+            )
+        axes.axhline(0, color=METHODS["lstd"][1], lw=0.8)
+        axes.axhline(1, color="#000000", lw=0.8)
+        axes.set(xscale="log", ylim=LIMITS)
+        axes.set_yscale("symlog", linthresh=1)
+        if name != "tasks_seen":
+            axes.set_xticks(rows[name].unique(), rows[name].unique())
+            axes.minorticks_off()
+    grid[0].set_ylabel("share of the gap closed")
+    figure.legend(*legend_entries(grid[None]), loc="outside lower center", ncols=2, fontsize=7)
+    return figure
+
+
+def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure:
+    """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
+    values = with_yardsticks(last_values(with_sampled_updates(tables["values"]), tasks), tables["yardsticks"])
+    values = values[(values["states"] == main[1]) & (values["depth"] == main[2])]
+    values = values[values["context_length"] == values["context_length"].min()]
+    values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
+    algos = [algo for algo in ("td", "mc") if algo in set(values["algo"])]
+    figure, grid = plt.subplots(1, len(algos), squeeze=False, sharey=True, figsize=(WIDTH, 2.4))
+    for axes, algo in zip(grid[0], algos, strict=True):
+        here = values[values["algo"] == algo]
+        table = here.pivot_table(index=["env", "discount"], columns=["on_env", "on_discount"], values="ratio")
+        image = axes.imshow(table, cmap="PuOr_r", vmin=-1, vmax=1)
+        for (row, column), number in np.ndenumerate(table.to_numpy()):
+            colour = "white" if abs(number) > DARK else "black"
+            axes.text(column, row, f"{number:.2f}", ha="center", va="center", fontsize=6, color=colour)
+        names = [[f"{environment_name(env)}, {discount:g}" for env, discount in axis] for axis in table.axes]
+        axes.set_yticks(range(len(names[0])), names[0], fontsize=7)
+        axes.set_xticks(range(len(names[1])), names[1], fontsize=7, rotation=45, ha="right")
+        axes.set(title=NAMES[algo], xlabel=r"evaluated on, $\gamma$")
+    grid[0, 0].set_ylabel(r"pretrained on, $\gamma$")
+    figure.colorbar(image, ax=grid[0], shrink=0.7)
+    return figure
+
+
+def teachers(tables: dict[str, pd.DataFrame], main: tuple, longest: int) -> Figure:
+    """MSVE against tasks by the four teachers in the main setting, a panel a context length."""
+    values = of_setting(at_home(tables["values"]), main)
+    values = values[values["prompts"] == "contexts"]
+    place = at_place(tables["yardsticks"], main)
+    picked = picked_lengths(values, longest)
+    figure, grid = plt.subplots(1, len(picked), squeeze=False, figsize=(WIDTH, 2.8))
+    for axes, length in zip(grid[0], picked, strict=True):
+        rows = values[values["context_length"] == length]
+        for algo, expected in itertools.product(("td", "mc"), ("", "expected_")):
+            label = f"{NAMES[algo]}, expected updates" if expected else NAMES[algo]
+            look = {"color": COLOURS[algo], "ls": "--" if expected else "-", "lw": 1.2, "label": label}
+            part = rows[rows["algo"] == expected + algo]
+            if len(part):
+                draw_trials(axes, part, "tasks_seen", "mean", **look)
+        for method in ("lstd", "bayes"):
+            level = place.loc[(place["method"] == method) & (place["context_length"] == length), "mean"]
+            label, colour, _ = METHODS[method]
+            for y in level:
+                axes.axhline(y, color=colour, lw=0.8, label=label)
+        axes.set(xscale="log", yscale="log", xlabel="tasks seen", title=f"$m = {length}$")
+    grid[0, 0].set_ylabel("MSVE")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=7)
+    return figure
+
+
+def weights(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+    """G at the end of pretraining in the main setting, and the step size beside theta^TD's best for each length."""
+    entries = of_setting(with_sampled_updates(tables["preconditioners"]), main)
+    algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
+    figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.4))
+    largest = entries.loc[entries["row"] <= main[1], "mean"].abs().max()
+    for panel, algo in zip(maps, algos, strict=True):
+        K = entries[entries["algo"] == algo].pivot(index="row", columns="column", values="mean").to_numpy()
+        image = panel.imshow(K[: main[1]], cmap="PuOr_r", vmin=-largest, vmax=largest, extent=frame(main[1]))
+        panel.set(title=f"$G$, {NAMES[algo]}", xlabel="state of the estimate")
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
+    maps[0].set_ylabel("state of the error")
+    figure.colorbar(image, ax=maps[-1], shrink=0.7)
+    place = at_place(tables["chosen"], main)
+    axes.plot(place["context_length"], place["theta_td_step"], color=COLOURS["theta_td"], lw=1.2, marker="o", ms=3)
+    shapes = of_setting(last_within(tables["shapes"]), main)
+    for algo in algos:
+        step = main[1] * shapes.loc[shapes["algo"] == algo, "alpha"].mean()
+        axes.axhline(step, color=COLOURS[algo], lw=1.2)
+    axes.set(xscale="log", ylim=(0, None), xlabel="context length $m$", title="step sizes")
+    return figure
+
+
+def frame(states: int) -> tuple[float, float, float, float]:
+    """Edges of an image whose pixels are states from 1 on."""
+    return 0.5, states + 0.5, states + 0.5, 0.5
+
+
+def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+    """MSVE of each kind of attention on enumerated prompts and against context length, a panel a kind of prompts seen.
+
+    Medians over trials, some of which fail, by the first of the algorithms; yardsticks as in ``beside_yardsticks``.
+    """
+    table, place = tables["attention"], at_place(tables["yardsticks"], main)
+    table = table[table["algo"] == table["algo"].iloc[0]]
+    shown = sorted(table["context_length"].unique())
+    figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 3.4))
+    for axes, prompts in zip(grid, ("contexts", "enumerated"), strict=True):
+        looks = itertools.cycle(itertools.product(("-", "--"), LINES[1:]))
+        for kind, rows in table[table["prompts"] == prompts].groupby("attention", sort=False):
+            style, colour = next(looks)
+            medians = rows.groupby("context_length")["mean"].median()
+            label = kind.replace("_", " ")
+            # Enumerated prompts are no context length, and no line leads from them to one.
+            for part in (medians[medians.index == ENUMERATED], medians[medians.index != ENUMERATED]):
+                places = [shown.index(length) for length in part.index]
+                axes.plot(places, part, color=colour, ls=style, marker="o", ms=3, lw=1.2, label=label)
+        for method, style in (("zero", ":"), ("lstd", "-."), ("bayes", "-")):
+            label = METHODS[method][0]
+            line = place[place["method"] == method]
+            places = [shown.index(length) for length in line["context_length"]]
+            axes.plot(places, line["mean"], color="#000000", ls=style, lw=0.8, label=label)
+        axes.set(yscale="log", xlabel="context length $m$", title=f"pretrained on {PROMPTS[prompts]}")
+        axes.set_xticks(range(len(shown)), ["enum."] + [str(length) for length in shown[1:]], rotation=60, fontsize=7)
+    grid[0].set_ylim(top=LARGEST_SHOWN * place.loc[place["method"] == "zero", "mean"].max())
+    grid[0].set_ylabel("MSVE")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=7)
+    return figure

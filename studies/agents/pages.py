@@ -1,0 +1,111 @@
+"""Write the tables of the page on prompts as an agent sees them, as HTML."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ictd import html
+from ictd.pipeline.storage import load_json
+from ictd.pipeline.table_files import load_table
+from ictd.report.summaries import claims_overview
+from ictd.statistics import bootstrap_interval
+from ictd.unseen_tasks import ENUMERATED
+from studies.agents.claims import (
+    SETTING,
+    at_home,
+    at_place,
+    gap_closed,
+    has_gap,
+    last_values,
+    last_within,
+    of_setting,
+    paper_values,
+    with_sampled_updates,
+    with_yardsticks,
+)
+
+FAILED = 5
+
+
+def main(
+    claims: Path,
+    tables: list[Path],
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    tasks: int,
+    lengths: list[int],
+    output: Path,
+) -> None:
+    """Write agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
+    of = {path.stem: load_table(path) for path in tables}
+    frames = {
+        "agent_claims": claims_overview(load_json(claims)),
+        "agent_values": values_page(of, (env, states, depth, discount), tasks),
+        "agent_gaps": gaps_page(of, max(lengths)),
+        "agent_shapes": shapes_page(of["shapes"], tasks),
+        "agent_attentions": attentions_page(of["attention"]),
+    }
+    for name, frame in frames.items():
+        html.save(output / f"{name}.html", name.replace("_", " "), html.table(frame))
+
+
+def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
+    """A row a method and a column a context length: mean MSVE in the main setting."""
+    place = at_place(of["yardsticks"], main_setting)
+    rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
+    home = of_setting(at_home(with_sampled_updates(of["values"])), main_setting)
+    found = [rows]
+    for label, frame in {"on enumerated prompts": paper_values(home), "on contexts": last_values(home, tasks)}.items():
+        table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean(skipna=False).unstack()
+        found.append(table.set_axis([f"{algo.upper()} {label}" for algo in table.index]))
+    return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
+
+
+def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
+    """A row a setting and a column a context length: the share of the gap closed at the end, with its intervals."""
+    values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
+    values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
+    values = values[has_gap(values) & (values["context_length"] <= longest)]
+    keys = ["algo", *SETTING, "tasks_seen", "context_length"]
+    gaps = values.groupby(keys, sort=False)["gap"].apply(with_interval)
+    ends = at_home(of["over_tasks"]).set_index(keys).loc[gaps.index]
+    gaps += ", tasks " + ends["gap_low"].map("{:.2f}".format) + " to " + ends["gap_high"].map("{:.2f}".format)
+    return gaps.unstack().reset_index().rename(columns=str)
+
+
+def with_interval(samples: pd.Series) -> str:
+    """Mean over trials with its 95% bootstrap interval."""
+    if samples.isna().any():
+        return f"{samples.isna().sum()} of {len(samples)} diverged"
+    low, high = bootstrap_interval(samples.to_numpy())
+    return f"{samples.mean():.2f} ({low:.2f} to {high:.2f})"
+
+
+def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
+    """A row a setting: means over trials of the measures of its weights."""
+    last = last_within(shapes, tasks)
+    return (
+        last.groupby(["algo", *SETTING], sort=False)
+        .mean(skipna=False)
+        .drop(columns=["seed", "tasks_seen"])
+        .reset_index()
+    )
+
+
+def attentions_page(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a kind of attention, prompts of pretraining and algorithm: median over trials of the mean MSVE.
+
+    ``failed`` counts the trials that diverged, or whose MSVE on the prompts of pretraining, the longest ones if there
+    are several, is more than FAILED times the median trial's.
+    """
+    keys = ["attention", "prompts", "algo"]
+    medians = table.groupby([*keys, "context_length"], sort=False)["mean"].median().unstack()
+    longest = table["context_length"].max()
+    on = table[table["context_length"] == table["prompts"].map({"enumerated": ENUMERATED, "contexts": longest})]
+    failed = on.groupby(keys, sort=False)["mean"].agg(lambda trials: (~(trials <= FAILED * trials.median())).sum())
+    ones = table.groupby(keys, sort=False)[["least_of_one", "most_of_one"]]
+    medians = medians.rename(columns=lambda length: "enumerated" if length == ENUMERATED else f"{length} steps")
+    ends = {"least_of_one": ones.min()["least_of_one"], "most_of_one": ones.max()["most_of_one"]}
+    return medians.assign(failed=failed, **ends).reset_index()

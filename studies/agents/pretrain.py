@@ -1,0 +1,57 @@
+"""Pretrain on sampled contexts of random length, and keep the weights on the way."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.context_engine import GramEngine, agent_material
+from ictd.gram import sampled_gram
+from ictd.pipeline.runner import logger
+from ictd.pipeline.storage import save_arrays
+from ictd.pretraining import pretrain_in_blocks, snapshot_counts
+from ictd.streams import generator
+from ictd.weights import initial_weights
+
+
+def main(
+    teacher: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    seeds: str,
+    tasks: int,
+    snapshots: int,
+    compared: int,
+    lengths: list[int],
+    clip: float,
+    batch_size: int,
+    rollout_steps: int,
+    learning_rate: float,
+    initial_gain: float,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write the weights of some seeds' runs at log-spaced task counts and at ``compared``; NaN from a divergence on.
+
+    ``teacher`` and ``lengths`` are as of ``agent_material``.
+    """
+    first, last = map(int, seeds.split("-"))
+    seen = np.union1d(snapshot_counts(tasks, snapshots), min(compared, tasks))
+    u, A = [], []
+    for seed in range(first, last + 1):
+        material = agent_material(
+            teacher, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options
+        )
+        start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
+        engine = GramEngine(start, teacher.removeprefix("expected_"), depth, discount, learning_rate, clip)
+
+        def draw(size, material=material):
+            block, batches, context = material(size)
+            return block, batches, sampled_gram(context, block.reward, discount)
+
+        weights = pretrain_in_blocks(engine, draw, seen)
+        u.append(weights.u)
+        A.append(weights.A)
+        logger.info("seed %d pretrained", seed)
+    save_arrays(output, seeds=np.arange(first, last + 1), tasks_seen=seen, history_u=np.stack(u), history_A=np.stack(A))

@@ -1,0 +1,58 @@
+"""Pretrain with one kind of attention, on enumerated or on sampled prompts."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.context_engine import agent_material
+from ictd.pipeline.runner import logger
+from ictd.pipeline.storage import save_arrays
+from ictd.pretraining import pretrain_in_blocks
+from ictd.streams import generator
+from ictd.weights import initial_weights
+from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns
+
+
+def main(
+    attention: dict,
+    prompts: str,
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    seeds: str,
+    tasks: int,
+    lengths: list[int],
+    clip: float,
+    batch_size: int,
+    rollout_steps: int,
+    learning_rate: float,
+    initial_gain: float,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write the last weights of some seeds' runs, NaN where they diverged.
+
+    ``prompts`` are "contexts", with ``lengths`` as of ``agent_material``, or "enumerated"; tasks and batches are the
+    same for both.
+    """
+    kind, (first, last) = Attention(**attention), map(int, seeds.split("-"))
+    u, A = [], []
+    for seed in range(first, last + 1):
+        material = agent_material(algo, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
+        engine = AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind)
+
+        def draw(size, material=material):
+            block, batches, context = material(size)
+            reward = kind.shown(block.reward, discount)
+            if prompts == "enumerated":
+                return block, batches, enumerated_columns(block, discount, reward)
+            return block, batches, columns_of(context, block, discount, reward)
+
+        weights = pretrain_in_blocks(engine, draw, np.array([tasks]))
+        u.append(weights.u[-1])
+        A.append(weights.A[-1])
+        logger.info("seed %d pretrained", seed)
+    save_arrays(output, seeds=np.arange(first, last + 1), u=np.stack(u), A=np.stack(A))

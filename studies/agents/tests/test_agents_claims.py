@@ -1,0 +1,204 @@
+"""Claims on pretraining on sampled contexts, and the study's page."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from html_page import Page
+
+from conftest import ROOT
+from studies.agents.claims import (
+    at_home,
+    check_agents,
+    gap_closed,
+    last_values,
+    last_within,
+    with_sampled_updates,
+    with_yardsticks,
+)
+
+MAIN = ("boyan", 5, 30, 0.9)
+SETTINGS = [MAIN, ("boyan", 5, 3, 0.9), ("loop", 5, 30, 0.9)]
+COLUMNS = ["env", "states", "depth", "discount"]
+LENGTHS = [5, 100, 1000]
+# Claims on pairs of runs, which fail where all runs are alike.
+PAIRED = {"deeper_is_better", "more_tasks_help", "mc_teaches_better", "mc_targets_are_better", "noise_costs"}
+
+
+@pytest.fixture
+def tables():
+    """Tables on which all claims hold: 4 trials, snapshots at 10, 100 and, in the main setting, 1,000 tasks.
+
+    Errors fall with layers, tasks and context length; those of expected updates are half as large.
+    """
+    rows = []
+    places = [("boyan", 0.9), ("loop", 0.9)]
+    for algo, setting, seed, length in itertools.product(["td", "mc"], SETTINGS, range(4), LENGTHS):
+        named = dict(zip(COLUMNS, setting, strict=True)) | {"algo": algo, "seed": seed, "context_length": length}
+        error = (1 + 0.01 * seed) * (5 if algo == "td" else 4) / length * (1 + 1 / setting[2])
+        for (env, discount), seen in itertools.product(places, [10, 100, *([1000] if setting == MAIN else [])]):
+            where = {"on_env": env, "on_discount": discount, "tasks_seen": seen, "prompts": "contexts"}
+            rows.append({**named, **where, "mean": error * 100 / seen, "median": error})
+        if setting == MAIN:
+            where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 100, "prompts": "contexts"}
+            rows.append({**named, **where, "algo": f"expected_{algo}", "mean": error / 2, "median": error / 2})
+            where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 20, "prompts": "enumerated"}
+            rows.append({**named, **where, "mean": 30.0, "median": 30.0})
+    yardsticks = [
+        {
+            "env": env,
+            "states": 5,
+            "discount": 0.9,
+            "method": method,
+            "context_length": length,
+            "mean": value / length,
+            "median": value / length,
+        }
+        for env, length, (method, value) in itertools.product(
+            ["boyan", "loop"], LENGTHS, [("zero", 9000), ("lstd", 20), ("batch_td", 15), ("bayes", 2)]
+        )
+        if (env, method) != ("loop", "bayes")
+    ]
+    shapes = [
+        {**dict(zip(COLUMNS, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
+         "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
+        for setting, s, seen in itertools.product(SETTINGS, range(4), [10, 100])
+    ]  # fmt: skip
+    chosen = [
+        {"env": "boyan", "states": 5, "discount": 0.9, "context_length": length, "theta_td_step": 1.0}
+        for length in LENGTHS
+    ]
+    attention = [
+        {"attention": kind, "prompts": prompts, "algo": "td", "seed": seed, "context_length": length,
+         "mean": (1 + 0.01 * seed) * factor / (length + 1), "of_one": of_one, "least_of_one": 8.0, "most_of_one": 8.0}
+        for (kind, factor, of_one), prompts, seed, length in itertools.product(
+            [("linear", 6, np.nan), ("softmax", 5, 8.0)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
+    ]  # fmt: skip
+    over_tasks = [
+        {**dict(zip(COLUMNS, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
+         "tasks_seen": 100, "context_length": length, "excess_high": -0.1}
+        for algo, setting, length in itertools.product(["td", "mc", "expected_td"], SETTINGS, LENGTHS)
+    ]  # fmt: skip
+    made = {
+        "over_tasks": over_tasks,
+        "values": rows,
+        "yardsticks": yardsticks,
+        "shapes": shapes,
+        "chosen": chosen,
+        "attention": attention,
+    }
+    return {name: pd.DataFrame(table) for name, table in made.items()}
+
+
+def failing(tables):
+    return {
+        claim.id.split("/")[0] for claim in check_agents(tables, MAIN, 100, 100) if claim.verdict == "fails"
+    }  # fmt: skip
+
+
+def test_claims_that_hold(tables):
+    assert failing(tables) == set()
+    claims = check_agents(tables, MAIN, 100, 100)
+    counts = pd.Series([claim.id.split("/")[0] for claim in claims]).value_counts().to_dict()
+    assert counts == {
+        "beats_lstd, mean": 12, "beats_lstd, median": 12, "beats_lstd_over_tasks": 12,
+        "beats_batch_td": 12, "above_the_floor": 8, "closes_half": 8, "beats_enumerated": 4,
+        "deeper_is_better": 4, "more_tasks_help": 4, "mc_teaches_better": 4, "mc_targets_are_better": 2,
+        "noise_costs": 4, "still_falls": 2, "transfers, mean": 6,
+        "transfers, median": 6, "structure": 3, "traces": 3, "step_is_near": 2,
+        "emerges": 6, "attention_beats_lstd": 4, "beats_linear": 3, "constant_rewards": 1,
+    }  # fmt: skip
+    half = next(claim for claim in claims if claim.id == "closes_half/td-boyan-5-30-0.9-5 steps")
+    # Errors of trials lie between 5 and 5.15, times 31 / 30.
+    assert (20 - 5.15 * 31 / 30) / 18 < half.value < (20 - 5 * 31 / 30) / 18
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "expected"),
+    [
+        ("values", lambda t: t.assign(mean=17 / t["context_length"]), {
+            "beats_batch_td", "closes_half", *PAIRED, "beats_enumerated"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["context_length"] == 1000, 1.0)), {"still_falls"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["prompts"] == "enumerated", 0.01)), {"beats_enumerated"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["on_env"] != t["env"], 5.0)), {"transfers, mean"}),
+        ("values", lambda t: t.assign(mean=1 / t["context_length"]), {
+            "above_the_floor", *PAIRED, "beats_enumerated"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["algo"] == "expected_mc", 9 / t["context_length"])), {
+            "mc_targets_are_better", "noise_costs"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["tasks_seen"] == 1000, 5.0)), {
+            "more_tasks_help", "mc_teaches_better"}),
+        ("values", lambda t: t.assign(mean=t["mean"].mask(t["depth"] == 3, 1e-3)), {
+            "above_the_floor", "deeper_is_better"}),
+        ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd", 3 / t["context_length"])), {
+            "beats_lstd, mean", "closes_half", "transfers, mean", "attention_beats_lstd"}),
+        ("yardsticks", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd", 1e-3)), {
+            "beats_lstd, median", "transfers, median"}),
+        ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
+        ("over_tasks", lambda t: t.assign(excess_high=0.1), {"beats_lstd_over_tasks"}),
+        ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
+        ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
+        ("shapes", lambda t: t.assign(predecessors=-0.1), {"traces"}),
+        ("shapes", lambda t: t.assign(successors=0.9), {"traces"}),
+        ("shapes", lambda t: t.assign(alpha=-0.2), {"step_is_near"}),
+        ("shapes", lambda t: t.assign(alpha=0.5), {"step_is_near"}),
+        ("shapes", lambda t: t.assign(alpha=0.05), {"step_is_near"}),
+        ("attention", lambda t: t.assign(mean=1 / (t["context_length"] + 1)), {"beats_linear"}),
+        ("attention", lambda t: t.assign(most_of_one=8.001), {"constant_rewards"}),
+    ],
+)  # fmt: skip
+def test_claims_that_fail(tables, table, change, expected):
+    assert failing({**tables, table: change(tables[table])}) == expected
+
+
+def test_what_is_compared(tables):
+    values = with_sampled_updates(last_values(tables["values"], 100))
+    assert set(values["tasks_seen"]) == {100} and set(values["prompts"]) == {"contexts"}
+    home = with_yardsticks(at_home(values), tables["yardsticks"])
+    assert (home["env"] == home["on_env"]).all() and len(home) == 2 * 3 * 4 * 3
+    one = home[(home["algo"] == "td") & (home["env"] == "boyan") & (home["depth"] == 3) & (home["seed"] == 0)].iloc[0]
+    np.testing.assert_allclose([one["lstd"], one["bayes"], one["mean"]], [4, 0.4, 4 / 3])
+    np.testing.assert_allclose(gap_closed(home)[home.index[0]], (4 - 31 / 30) / 3.6)
+    assert (
+        home.loc[home["env"] == "loop", "bayes"].isna().all() and gap_closed(home[home["env"] == "loop"]).isna().all()
+    )
+    # Yardsticks are those of the place of evaluation.
+    others = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
+    away = with_yardsticks(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
+    assert set(away["lstd"]) == {7.0}
+    level = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 2.1 / t["context_length"]))
+    assert gap_closed(with_yardsticks(at_home(values), level)).isna().all()
+
+
+def test_the_study_is_made_as_a_page(under_conda):
+    results = under_conda / "results-smoke/beyond"
+    page = Page(results / "agents.html")
+    assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
+    shown = ("beside_yardsticks", "gaps", "teachers", "transfer", "preconditioner", "attentions")
+    for name in (*shown, "agent_claims", "agent_values", "agent_gaps", "agent_shapes", "agent_attentions"):
+        assert (ROOT / f"report/captions/{name}.rst").read_text().strip() in page.text
+    claims = json.loads((results / "claims.json").read_text())
+    assert {"beats_lstd, mean", "above_the_floor", "beats_enumerated", "transfers, median", "structure"} <= {
+        claim["id"].split("/")[0] for claim in claims
+    }
+    values = pd.read_csv(results / "values.csv")
+    assert set(values["context_length"]) == {5, 20} and np.isfinite(values["mean"]).all()
+    assert values.loc[values["prompts"] == "enumerated", "tasks_seen"].max() == 300
+    yardsticks = pd.read_csv(results / "yardsticks.csv")
+    assert np.isfinite(yardsticks.loc[(yardsticks["method"] == "bayes") & (yardsticks["env"] == "boyan"), "mean"]).all()
+    # Those in the main setting have seen more, and are compared after as many tasks as the others.
+    assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
+    over_tasks = pd.read_csv(results / "over_tasks.csv")
+    ends = at_home(last_within(values[values["prompts"] == "contexts"])).groupby(
+        ["algo", "env", "discount", "context_length"]
+    )
+    for row in at_home(over_tasks).itertuples():
+        own = ends.get_group((row.algo, row.env, row.discount, row.context_length))["mean"].mean()
+        place = yardsticks[(yardsticks["env"] == row.env) & (yardsticks["discount"] == row.discount)]
+        lstd = place[(place["method"] == "lstd") & (place["context_length"] == row.context_length)]["mean"].item()
+        assert row.excess_low < own - lstd < row.excess_high
+    attention = pd.read_csv(results / "attention.csv")
+    softmax = attention[attention["attention"] == "softmax"]
+    for end in ("least_of_one", "most_of_one"):
+        np.testing.assert_allclose(softmax[end], softmax["of_one"], rtol=1e-9)

@@ -1,0 +1,47 @@
+"""Measure the weights on the way of long pretraining."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.decomposition import decomposition_measures
+from ictd.gram import enumerated_gram, estimates
+from ictd.pipeline.storage import load_arrays
+from ictd.pipeline.table_files import save_table
+from ictd.unseen_tasks import ENUMERATED, validation_set
+from ictd.weights import Weights
+from studies.emergence.variants import errors
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    attention_scale: str,
+    evaluation_env: str,
+    env_options: dict,
+    tasks: int,
+    context_lengths: list[int],
+    runs: list[Path],
+    output: Path,
+) -> None:
+    """Write a row a run and snapshot: its shares, its MSVE and its Bellman error on unseen tasks."""
+    scaled = attention_scale == "context_length"
+    data = validation_set(0, states, tasks, max(context_lengths), discount, evaluation_env, "ablation", **env_options)
+    gram, frames = enumerated_gram(data.tasks, discount), []
+    for path in runs:
+        seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
+        weights = Weights(u, A)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = errors(weights, data, context_lengths, depth, scaled).mean
+            TF = estimates(weights, gram, depth, scaled)
+            bellman = data.tasks.reward + discount * np.matvec(data.tasks.transition, TF) - TF
+        columns = {"tasks_seen": seen, **decomposition_measures(weights, discount, scaled)}
+        columns["bellman"] = np.sqrt((data.tasks.stationary * bellman**2).sum(axis=-1).mean(axis=-1))
+        columns[f"msve_{ENUMERATED}"] = data.error(TF).mean(axis=-1)
+        columns |= {f"msve_{length}": found[:, i] for i, length in enumerate(context_lengths)}
+        frames.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))
+    save_table(output, pd.concat(frames, ignore_index=True))

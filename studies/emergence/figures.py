@@ -1,0 +1,158 @@
+"""Figures of what emerges: decompositions, ablations, long pretraining, and the phase diagram."""
+
+import itertools
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.colors import LogNorm, SymLogNorm
+from matplotlib.figure import Figure
+
+from ictd.pipeline.grid import CELL
+from ictd.pipeline.storage import replacing
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries
+from ictd.statistics import bootstrap_interval
+
+SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
+VARIANTS = {
+    "whole": "whole", "no_u": "without $u$", "structure": "$[G; H][-I, I]$", "G": "$[G; 0][-I, I]$",
+    "theta": r"$\theta^{\mathrm{TD}}$ part", "no_A11": "without $A_{11}$", "no_A12": "without $A_{12}$",
+    "no_A21": "without $A_{21}$", "no_A22": "without $A_{22}$",
+}  # fmt: skip
+COURSE = (
+    ("alpha", r"step size $\alpha$"), ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"), ("outside", "share outside"),
+    ("bellman", "Bellman error"), ("msve_0", "MSVE, enumerated"),
+)  # fmt: skip
+PHASE = (
+    ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"),
+    ("outside", "share outside"),
+    ("gain", "MSVE / that of $\\theta^{\\mathrm{TD}}$"),
+)
+
+
+def decompositions(measures: pd.DataFrame) -> Figure:
+    """Shares of the parts in the sum of squares of what prompts see of A: a bar a cell, means over trials."""
+    means = measures.groupby(CELL, sort=False)[list(SHARES)].mean()
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.26 * len(means) + 1))
+    left = np.zeros(len(means))
+    names = [f"{NAMES[algo]}, {environment_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
+    for (name, label), colour in zip(SHARES.items(), LINES[3:], strict=False):
+        shares = means[name].to_numpy(dtype=float)
+        axes.barh(names, shares, left=left, color=colour, label=label)
+        left += shares
+    axes.set(xlabel="share in the sum of squares", xlim=(0, 1))
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", labelsize=7)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def ablations(table: pd.DataFrame, yardsticks: pd.DataFrame, setting: tuple[str, int, int]) -> Figure:
+    """MSVE with parts removed, a panel a prompt: means over trials with 95% intervals.
+
+    Parameters
+    ----------
+    table, yardsticks : the study's tables
+    setting : env, states and depth
+    """
+    at = lambda frame: (frame[CELL[1:]] == list(setting)).all(axis=1)  # noqa: E731
+    here, beside = table[at(table)], yardsticks[at(yardsticks)]
+    lengths = sorted(beside["context_length"].unique())
+    figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3.4))
+    places = np.arange(len(VARIANTS))
+    for axes, length in zip(grid[0], lengths, strict=True):
+        for shift, (algo, rows) in zip((-0.15, 0.15), here.groupby("algo", sort=False), strict=False):
+            trials = rows[rows["context_length"] == length].pivot(index="seed", columns="variant", values="mean")
+            means = trials[list(VARIANTS)].mean().to_numpy()
+            intervals = np.array([bootstrap_interval(trials[name].to_numpy()) for name in VARIANTS])
+            spread = np.abs(intervals.T - means)
+            axes.errorbar(
+                means, places + shift, xerr=spread, fmt="o", ms=3, lw=1, color=COLOURS[algo], label=NAMES[algo]
+            )
+        best = beside.loc[beside["context_length"] == length, "best_mean"].iloc[0]
+        axes.axvline(best, color=COLOURS["theta_td"], lw=1, ls="--", label=NAMES["theta_td"])
+        axes.set(xscale="log", xlabel="MSVE", title=f"{length} steps" if length else "enumerated")
+    grid[0, 0].set_yticks(places, list(VARIANTS.values()), fontsize=7)
+    grid[0, 0].invert_yaxis()
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def course(table: pd.DataFrame) -> Figure:
+    """Measures against tasks seen, medians over trials with quartiles; a line an algorithm and environment."""
+    longest = max(int(name.removeprefix("msve_")) for name in table if name.startswith("msve_"))
+    panels = [*COURSE, (f"msve_{longest}", f"MSVE, {longest} steps")]
+    measures = [name for name, _ in panels]
+    table = table.assign(**table[measures].where(table[measures].abs() < LARGEST))
+    figure, grid = plt.subplots(2, 3, sharex=True, figsize=(WIDTH, 4))
+    for axes, (name, title) in zip(grid.flat, panels, strict=True):
+        for algo, env in table[["algo", "env"]].drop_duplicates().itertuples(index=False):
+            rows = table[(table["algo"] == algo) & (table["env"] == env)].groupby("tasks_seen")[name]
+            low, middle, high = (rows.quantile(q) for q in (0.25, 0.5, 0.75))
+            look = {"color": COLOURS[algo], "ls": "-" if env == table["env"].iloc[0] else "--"}
+            axes.plot(middle.index, middle, label=f"{NAMES[algo]}, {environment_name(env)}", lw=1.2, **look)
+            axes.fill_between(middle.index, low, high, color=COLOURS[algo], alpha=0.12, lw=0)
+        axes.set(xscale="log", title=title)
+        if name != "cosine" and (table[name] > 0).any():
+            axes.set_yscale("log")
+        if name == "alpha" and axes.get_ylim()[1] > 1e-2:
+            axes.set_ylim(bottom=1e-3)  # It starts around zero.
+    for axes in grid[1]:
+        axes.set_xlabel("tasks seen")
+    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
+    return figure
+
+
+def phase(table: pd.DataFrame) -> Figure:
+    """Medians over trials on the plane of states and depth, a row an algorithm; a dot where trials diverged."""
+    table = table.assign(gain=table["msve"] / table["theta_msve"])
+    algos = sorted(set(table["algo"]), key=list(NAMES).index)
+    figure, grid = plt.subplots(
+        len(algos), len(PHASE), squeeze=False, sharex=True, sharey=True, figsize=(WIDTH, 2 * len(algos) + 0.4)
+    )
+    norms = {"cosine": plt.Normalize(0, 1), "outside": plt.Normalize(0, 1), "gain": LogNorm(1e-2, 1e2)}
+    for row, algo in zip(grid, algos, strict=True):
+        here = table[table["algo"] == algo]
+        lost = here.pivot_table(
+            index="states", columns="depth", values="diverged_at", aggfunc=lambda at: (at > 0).sum()
+        )
+        for axes, (name, title) in zip(row, PHASE, strict=True):
+            values = here.pivot_table(index="states", columns="depth", values=name, aggfunc="median", dropna=False)
+            colours = "PuOr" if name == "gain" else "viridis"
+            image = axes.imshow(values, origin="lower", aspect="auto", norm=norms[name], cmap=colours)
+            down, across = np.nonzero(lost.to_numpy())
+            axes.plot(across, down, "k.", ms=3)
+            axes.set_xticks(range(values.shape[1]), values.columns, fontsize=6, rotation=90)
+            axes.set_yticks(range(values.shape[0]), values.index, fontsize=6)
+            if algo == algos[0]:
+                axes.set_title(title)
+            if algo == algos[-1]:
+                axes.set_xlabel("$L$")
+                figure.colorbar(image, ax=grid[:, PHASE.index((name, title))], orientation="horizontal", shrink=0.9)
+        row[0].set_ylabel(f"{NAMES[algo]}\n$n$")
+    return figure
+
+
+def save_animation(seen: np.ndarray, A: np.ndarray, path: Path) -> None:
+    """A GIF of A (K, 2n, 2n) at task counts (K,), on the scale of the last that is finite, with zero in the middle."""
+    seen, A = (part[np.isfinite(A).all(axis=(1, 2))] for part in (seen, A))
+    figure, axes = plt.subplots(figsize=(3, 3.2))
+    greatest = np.abs(A[-1]).max()
+    image = axes.imshow(A[0], cmap="RdBu_r", norm=SymLogNorm(greatest / 30, vmin=-greatest, vmax=greatest))
+    half = A.shape[-1] / 2 - 0.5
+    for line in (axes.axhline, axes.axvline):
+        line(half, color="black", lw=0.6)
+    axes.set_axis_off()
+
+    def draw(frame: int):
+        image.set_data(A[frame])
+        axes.set_title(f"$A$ after {seen[frame]:,} tasks")
+        return [image]
+
+    with replacing(path) as temporary:
+        FuncAnimation(figure, draw, frames=list(itertools.chain(range(len(A)), [len(A) - 1] * 8))).save(
+            temporary, writer=PillowWriter(fps=6)
+        )
+    plt.close(figure)

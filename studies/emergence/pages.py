@@ -1,0 +1,51 @@
+"""Write the tables of the page on what emerges, as HTML."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ictd import html
+from ictd.pipeline.grid import CELL
+from ictd.pipeline.storage import load_json
+from ictd.pipeline.table_files import load_table
+from ictd.report.summaries import claims_overview
+
+
+def main(claims: Path, measures: Path, correlations: Path, readings: Path, reading_runs: Path, output: Path) -> None:
+    """Write the pages emergence, measures, correlations, other_readings and reading_runs into the folder ``output``."""
+    of_cells = load_table(measures).groupby(CELL, sort=False).mean().drop(columns="seed").reset_index()
+    pairs = (
+        load_table(correlations)
+        .groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
+        .mean()
+        .reset_index()
+    )
+    frames = {
+        "emergence": claims_overview(load_json(claims)), "measures": of_cells, "correlations": pairs,
+        "other_readings": verdicts_by_reading(load_table(readings)), "reading_runs": medians(load_table(reading_runs)),
+    }  # fmt: skip
+    for name, frame in frames.items():
+        html.save(output / f"{name}.html", name, html.table(frame))
+
+
+def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
+    """A row a reading and a column a kind of claim: "holds", or that it fails, and with which algorithm."""
+    cells = {}
+    for place, rows in readings.groupby(["reading", "claim"], sort=False):
+        failing = rows[rows["verdict"] == "fails"]
+        algos = [algo.upper() for algo in failing["algo"] if algo != "both"]
+        # A statistic that is not a number comes from trials that diverged.
+        said = " ".join(["fails", ", ".join([*algos, *(["diverged"] if failing["value"].isna().any() else [])])])
+        cells[place] = said.strip() if len(failing) else "holds"
+    table = pd.Series(cells).unstack()[readings["claim"].unique()].loc[readings["reading"].unique()]
+    return table.rename_axis("reading").reset_index().assign(reading=[name.replace("_", " ") for name in table.index])
+
+
+def medians(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a reading and algorithm: trials that diverged, and medians over the others."""
+    grouped = runs.groupby(["reading", "algo"], sort=False)
+    lengths = [name for name in runs if name.startswith("msve_")]
+    shown = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", *dict.fromkeys([*lengths[:2], lengths[-1]])]
+    table = grouped[shown].median().reset_index()
+    table.insert(2, "diverged", grouped["diverged_at"].agg(lambda at: f"{(at > 0).sum()} of {len(at)}").to_numpy())
+    return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())

@@ -1,0 +1,68 @@
+"""Pretrain one seed's runs of all depths, by both algorithms, on one number of states, and measure their weights."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.decomposition import decomposition_measures
+from ictd.environments import sample_tasks
+from ictd.pipeline.table_files import save_table
+from ictd.pretraining import Divergence, pretrain_history
+from ictd.streams import generator
+from ictd.trajectories import unroll
+from ictd.unseen_tasks import ENUMERATED, batch_td_msve, log_spaced, tune_step_size, validation_set
+from ictd.weights import initial_weights
+from studies.emergence.variants import errors
+
+MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
+COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
+
+
+def main(
+    algos: list[str],
+    env: str,
+    states: int,
+    seed: int,
+    depths: list[int],
+    tasks: int,
+    test_tasks: int,
+    tuning_tasks: int,
+    discount: float,
+    batch_size: int,
+    rollout_steps: int,
+    learning_rate: float,
+    initial_gain: float,
+    attention_scale: str,
+    step_sizes: dict,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write a row a run: cosine to theta^TD, shares, and MSVE on enumerated prompts beside theta^TD's best."""
+    scaled = attention_scale == "context_length"
+    task_set = sample_tasks(env, states, tasks, generator(seed, env, states, "phase tasks"), **env_options)
+    rng = generator(seed, env, states, "phase unrolls")
+    unrolls = unroll(task_set, batch_size, discount, rollout_steps, rng)
+    start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
+    data, tuning = (
+        validation_set(seed, states, size, 1, discount, env, purpose, **env_options)
+        for purpose, size in (("phase", test_tasks), ("phase tuning", tuning_tasks))
+    )
+    sizes, rows = log_spaced(**step_sizes) * (states if scaled else 1), []
+    for depth in depths:
+        best = sizes[[tune_step_size(tuning, depth, [ENUMERATED], sizes, scaled).argmin()]]
+        theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], best, scaled).mean()
+        for algo in algos:
+            row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed}
+            try:
+                weights = pretrain_history(
+                    task_set, unrolls, algo, depth, discount, learning_rate, start.u, start.A, scaled=scaled
+                ).weights
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found = errors(weights, data, [ENUMERATED], depth, scaled)
+                measures = decomposition_measures(weights, discount, scaled)
+                row |= {"diverged_at": 0, "msve": found.mean[0, 0], **{name: measures[name][0] for name in MEASURES}}
+            except Divergence as divergence:
+                row |= {"diverged_at": divergence.task}
+            rows.append({**row, "theta_msve": theta_msve})
+    save_table(output, pd.DataFrame(rows, columns=COLUMNS))

@@ -1,0 +1,61 @@
+"""Decide the paper's claims on the main setting under each reading."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.decomposition import decomposition_measures, energy
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_named
+from ictd.pipeline.table_files import load_table, save_table
+from ictd.report.paper_claims import check_cells
+from ictd.report.result_tables import agreement_table, mean_weights_table, msve_table, weights_table
+from ictd.weights import Weights
+from studies.emergence.batched_engine import theta_masks
+
+OF_RUNS = ("u", "A", "P", "Q", "diverged_at", "msve", "enumerated_msve")
+SHARES = ("alpha", "theta", "preconditioner", "outside")
+
+
+def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, discount: float, output: Path) -> None:
+    """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV into ``output``."""
+    beside, verdicts, measures = load_table(baselines), [], []
+    for path in runs:
+        arrays = load_named(path, "algos", "seeds", "context_lengths", "scaled", *OF_RUNS)
+        shared = {name: arrays[name] for name in ("seeds", "context_lengths")}
+        of = {
+            Cell(str(algo), env, states, depth): {**shared, **{name: arrays[name][i] for name in OF_RUNS}}
+            for i, algo in enumerate(arrays["algos"])
+        }
+        tables = {
+            "msve": msve_table(of), "baselines": beside, "weights": weights_table(of, of),
+            "mean_weights": mean_weights_table(of), "agreement": agreement_table(of),
+        }  # fmt: skip
+        for claim in check_cells(tables, (env, states, depth)):
+            name, _, setting = claim.id.partition("/")
+            algo = next((algo for algo in arrays["algos"] if setting.startswith(f"{algo}-")), "both")
+            judged = {"value": claim.value, "relation": claim.relation, "threshold": claim.threshold}
+            verdicts.append({"reading": path.stem, "claim": name, "algo": algo, **judged, "verdict": claim.verdict})
+        for cell, result in of.items():
+            measures.append(
+                pd.DataFrame(
+                    {"reading": path.stem, "algo": cell.algo, **run_measures(result, discount, bool(arrays["scaled"]))}
+                )
+            )
+    save_table(output / "readings.csv", pd.DataFrame(verdicts))
+    save_table(output / "reading_runs.csv", pd.concat(measures, ignore_index=True))
+
+
+def run_measures(result: dict[str, np.ndarray], discount: float, scaled: bool) -> dict[str, np.ndarray]:
+    """Of each run: shares of the parts of A, the share of what is beyond Theta in P and in Q, and MSVE."""
+    weights = Weights(result["u"], result["A"])
+    shares = decomposition_measures(weights, discount, scaled)
+    inside = theta_masks(weights.states)
+    inside[0, -1, -1] = 1
+    columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"]} | {name: shares[name] for name in SHARES}
+    for name, mask in zip("PQ", inside, strict=True):
+        columns[f"beyond_{name}"] = 1 - energy(result[name] * mask) / energy(result[name])
+    columns["msve_0"] = result["enumerated_msve"].mean(axis=-1)
+    by_length = zip(result["context_lengths"], result["msve"].mean(axis=-1).T, strict=True)
+    return columns | {f"msve_{length}": errors for length, errors in by_length}

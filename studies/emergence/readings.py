@@ -1,0 +1,89 @@
+"""Readings of what the paper leaves open, beside those of the main study, and pretraining under each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ictd.mrp import Tasks
+from ictd.pretraining import Divergence, pretrain_history
+from ictd.trajectories import Unrolls
+from ictd.weights import Weights
+from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read what the paper leaves open.
+
+    Parameters
+    ----------
+    attention_scale : "context_length" or "none"
+    parameters : "theta" for u and A, or "all" for all of P and Q
+    layers : "looped", or "separate" for parameters of their own
+    initial_gain : float, of the Xavier normal initial values
+    learning_rate : float, Adam's alpha
+    clip : float, largest norm of a gradient, 0 for any
+    precision : "float64" or "float32"
+    """
+
+    attention_scale: str
+    parameters: str
+    layers: str
+    initial_gain: float
+    learning_rate: float
+    clip: float
+    precision: str
+
+    @property
+    def collapses(self) -> bool:
+        """Whether the fused engine can carry it out."""
+        return (self.parameters, self.layers, self.clip, self.precision) == ("theta", "looped", 0, "float64")
+
+    def pretrain(
+        self,
+        algos: Sequence[str],
+        depth: int,
+        discount: float,
+        tasks: Sequence[Tasks],
+        unrolls: Sequence[Unrolls],
+        generators: Sequence[np.random.Generator],
+    ) -> tuple[Transformers, np.ndarray]:
+        """Pretrain S runs by each of some algorithms.
+
+        Parameters
+        ----------
+        algos : "td", "mc" or both
+        depth : int, L
+        discount : float, gamma
+        tasks, unrolls, generators : of each of S seeds; initial values come from the generators
+
+        Returns
+        -------
+        Transformers
+            Of len(algos) S runs, those of the first algorithm first; NaN where they diverged.
+        (len(algos) S,) int array
+            The number of the task on which a run diverged, 0 if it did not.
+        """
+        states, scaled = tasks[0].states, self.attention_scale == "context_length"
+        layers, whole = depth if self.layers == "separate" else 1, self.parameters == "all"
+        start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in generators]
+        P, Q = np.stack(start * len(algos), axis=1)
+        model = Transformers(P, Q, depth, scaled, getattr(torch, self.precision))
+        names, tasks, unrolls = np.repeat(algos, len(tasks)), list(tasks) * len(algos), list(unrolls) * len(algos)
+        if not self.collapses:
+            masks = None if whole else theta_masks(states)
+            return model, pretrain_runs(model, names, tasks, unrolls, discount, self.learning_rate, masks, self.clip)
+        found, diverged_at = [], []
+        for i, algo in enumerate(names):
+            start = model.weights()[i]
+            arguments = (algo, depth, discount, self.learning_rate, start.u, start.A)
+            try:
+                found.append(pretrain_history(tasks[i], unrolls[i], *arguments, scaled=scaled).weights[-1])
+                diverged_at.append(0)
+            except Divergence as divergence:
+                found.append(divergence.history.weights[-1])
+                diverged_at.append(divergence.task)
+        trained = Weights(np.stack([one.u for one in found]), np.stack([one.A for one in found]))
+        return Transformers(trained.P()[:, None], trained.Q()[:, None], depth, scaled), np.array(diverged_at)

@@ -1,0 +1,177 @@
+"""The batched autograd engine beside single runs, and pretraining under other readings."""
+
+import numpy as np
+import pytest
+import torch
+from tolerances import DIFFERENCES, ENGINES, ROUNDING
+
+import ictd
+from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
+from studies.emergence.readings import Reading
+
+OURS = {
+    "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
+    "learning_rate": 1e-3, "clip": 0, "precision": "float64",
+}  # fmt: skip
+
+
+def material(env, states, size, seeds):
+    tasks = [ictd.sample_tasks(env, states, size, ictd.generator(seed, env, states, "tasks")) for seed in range(seeds)]
+    unrolls = [
+        ictd.unroll(one, 16, 0.9, 30, ictd.generator(seed, env, states, "unrolls")) for seed, one in enumerate(tasks)
+    ]
+    return tasks, unrolls
+
+
+def generators(states, seeds):
+    return [ictd.generator(seed, "boyan", states, "weights") for seed in range(seeds)]
+
+
+def pretrain(algos, depth, tasks, unrolls, discount=0.9, **changes):
+    rngs = generators(tasks[0].states, len(tasks))
+    return Reading(**{**OURS, **changes}).pretrain(algos, depth, discount, tasks, unrolls, rngs)
+
+
+@pytest.mark.parametrize(
+    ("env", "states", "depth", "scale"),
+    [("boyan", 5, 6, "context_length"), ("loop", 3, 4, "none"), ("boyan", 2, 1, "none")],
+)
+def test_runs_side_by_side_are_single_runs(env, states, depth, scale):
+    tasks, unrolls = material(env, states, 30, 3)
+    fused, none = pretrain(["td", "mc"], depth, tasks, unrolls, attention_scale=scale)
+    # A bound that is never reached takes the batched engine.
+    batched, diverged = pretrain(["td", "mc"], depth, tasks, unrolls, attention_scale=scale, clip=1e9)
+    assert not none.any() and not diverged.any()
+    for name in ("u", "A"):
+        np.testing.assert_allclose(getattr(batched.weights(), name), getattr(fused.weights(), name), atol=ENGINES)
+    start = ictd.initial_weights(states, 0.1, generators(states, 3)[1])
+    for run, algo in ((1, "td"), (4, "mc")):
+        alone = ictd.pretraining.pretrain_history(
+            tasks[1], unrolls[1], algo, depth, 0.9, 1e-3, start.u, start.A, "autograd", scaled=scale != "none"
+        ).weights[-1]
+        np.testing.assert_allclose(batched.weights().A[run], alone.A, atol=ENGINES)
+
+
+def test_outputs_are_those_of_linear_transformers():
+    rng = np.random.default_rng(0)
+    weights = [ictd.Weights(0.3 * rng.normal(size=6), 0.3 * rng.normal(size=(6, 6))) for _ in range(2)]
+    prompts = torch.from_numpy(rng.normal(size=(2, 7, 9)))
+    P, Q = (np.stack([getattr(one, name)() for one in weights])[:, None] for name in "PQ")
+    model = Transformers(3 * P, Q / 3, 4, True)
+    found = model(prompts, 2)
+    for run, one in enumerate(weights):
+        expected = ictd.LinearTransformer(one, 4)(prompts[run], queries=2).detach().numpy()
+        np.testing.assert_allclose(found[run].detach(), expected, atol=ROUNDING * np.abs(expected).max())
+        np.testing.assert_allclose(model[run](prompts[run], 2).detach(), expected, atol=1e-12)
+        np.testing.assert_allclose(model.weights().A[run], one.A, atol=1e-14)
+        np.testing.assert_allclose(model.weights().u[run], one.u, atol=1e-14)
+
+
+def literal_gradient(P, Q, depth, tasks, unrolls, algo):
+    """Of the loss of the first task by finite differences, layers and prompts written out; P, Q (K, 2n+1, 2n+1)."""
+    n = tasks.states
+    context = ictd.enumerated_context(tasks.transition[0], tasks.reward[0], 0.9)
+
+    def values(P, Q):
+        out = []
+        for query in range(n):
+            Z = np.column_stack([context, np.eye(2 * n + 1)[query]])
+            M = np.diag([1.0] * n + [0.0])
+            for layer in range(depth):
+                p, q = P[layer % len(P)], Q[layer % len(Q)]
+                Z = Z + p @ Z @ M @ (Z.T @ q @ Z) / n
+            out.append(-Z[-1, -1])
+        return np.array(out)
+
+    fixed, loss_of = values(P, Q), []
+    visits, transitions = unrolls.visits[0], unrolls.transitions[0]
+    target = visits * tasks.reward[0] + 0.9 * transitions @ fixed if algo == "td" else unrolls.returns[0]
+
+    def loss(P, Q):
+        v = values(P, Q)
+        return (0.5 * visits * v**2 - target * v).sum() / visits.sum()
+
+    step = 1e-6
+    for part in range(2):
+        gradient = np.zeros_like(P)
+        for index in np.ndindex(P.shape):
+            moved = [[P.copy(), Q.copy()] for _ in range(2)]
+            moved[0][part][index] += step
+            moved[1][part][index] -= step
+            gradient[index] = (loss(*moved[0]) - loss(*moved[1])) / (2 * step)
+        loss_of.append(gradient)
+    return loss_of
+
+
+@pytest.mark.parametrize(("algo", "layers", "clip"), [("td", 1, 0), ("mc", 3, 0), ("td", 3, 0.01)])
+def test_first_gradient_is_that_of_the_loss_written_out(algo, layers, clip, monkeypatch):
+    """With all of P and Q, shared or not; what Adam is given is caught, as its first step hides the gradient's size."""
+    tasks, unrolls = material("boyan", 2, 1, 2)
+    start = [initial_matrices(2, 0.7, layers, True, rng) for rng in generators(2, 2)]
+    model = Transformers(*np.stack(start, axis=1), 3, True)
+    caught = []
+    monkeypatch.setattr(
+        torch.optim.Adam, "step", lambda self: caught.extend(p.grad.clone() for p in model.parameters())
+    )
+    pretrain_runs(model, [algo] * 2, tasks, unrolls, 0.9, 1e-3, clip=clip)
+    for run in range(2):
+        expected = np.array(literal_gradient(*start[run], 3, tasks[run], unrolls[run], algo))
+        norm = np.sqrt((expected**2).sum())
+        expected *= min(1, clip / norm) if clip else 1
+        assert not clip or norm > clip
+        np.testing.assert_allclose([part[run].numpy() for part in caught], expected, atol=DIFFERENCES)
+
+
+def test_what_is_not_trained_stays():
+    tasks, unrolls = material("boyan", 3, 5, 2)
+    inside = torch.tensor(theta_masks(3), dtype=torch.bool)
+    for changes, layers in (({"clip": 1}, 1), ({"layers": "separate"}, 3), ({"parameters": "all"}, 1)):
+        after = [pretrain(["td"], 3, [t[:k] for t in tasks], [u[:k] for u in unrolls], **changes)[0] for k in (1, 5)]
+        for one, other, mask in zip(*(model.parameters() for model in after), inside, strict=True):
+            moved = (one != other).all(dim=0)
+            expected = torch.ones_like(mask) if "parameters" in changes else mask
+            # In a last layer of its own the query's column alone counts, and it has no lower half.
+            assert moved.shape == (layers, 7, 7) and (moved[: layers - 1 or 1] == expected).all()
+            assert not moved[-1][~expected].any() and moved[-1].any()
+
+
+def test_layers_of_their_own_have_the_first_gradient_of_a_looped_one_in_parts():
+    tasks, unrolls = material("loop", 3, 1, 2)
+    P, Q = np.stack([initial_matrices(3, 0.5, 1, False, rng) for rng in generators(3, 2)], axis=1)
+    gradients = []
+    for layers in (1, 4):
+        model = Transformers(np.repeat(P, layers, axis=1), np.repeat(Q, layers, axis=1), 4, True)
+        pretrain_runs(model, ["mc", "td"], tasks, unrolls, 0.9, 1e-9, theta_masks(3))
+        gradients.append([part.grad.sum(dim=1) for part in model.parameters()])
+    for looped, separate in zip(*gradients, strict=True):
+        torch.testing.assert_close(looped, separate, rtol=0, atol=ROUNDING)
+
+
+def test_weights_are_scaled_and_signed_as_in_theta():
+    rng = np.random.default_rng(0)
+    P, Q = rng.normal(size=(2, 2, 3, 5, 5))
+    P[..., -1, -1] = [[2.0, 4.0, 6.0], [2.0, 4.0, 6.0]]
+    flipped = Transformers(P * np.array([1, -1, 1])[:, None, None], Q * np.array([1, -1, 1])[:, None, None], 3, True)
+    weights = flipped.weights()
+    np.testing.assert_allclose(weights.u, P.mean(axis=1)[:, -1, :-1] / 4)
+    np.testing.assert_allclose(weights.A, Q.mean(axis=1)[:, :-1, :-1] * 4)
+    prompt = torch.from_numpy(rng.normal(size=(2, 5, 6)))
+    torch.testing.assert_close(flipped(prompt, 2), Transformers(P, Q, 3, True)(prompt, 2))
+
+
+def test_single_precision_is_near():
+    tasks, unrolls = material("boyan", 4, 20, 2)
+    single, double = (pretrain(["mc"], 5, tasks, unrolls, precision=one, clip=1e9)[0] for one in ("float32", "float64"))
+    difference = np.abs(single.weights().A - double.weights().A).max()
+    assert single.P.dtype == torch.float32 and 0 < difference < 1e-4
+
+
+@pytest.mark.parametrize("clip", [0, 1e9])
+def test_a_run_that_diverges_leaves_the_others_alone(clip):
+    tasks, unrolls = material("boyan", 3, 6, 3)
+    calm, _ = pretrain(["td"], 40, tasks, unrolls, clip=clip, attention_scale="none")
+    tasks[1] = ictd.Tasks(tasks[1].transition, 1e300 * tasks[1].reward, tasks[1].stationary)
+    model, diverged = pretrain(["td"], 40, tasks, unrolls, clip=clip, attention_scale="none")
+    assert (diverged > 0).tolist() == [False, True, False]
+    A = model.weights().A
+    assert np.isnan(A[1]).all() and np.array_equal(A[[0, 2]], calm.weights().A[[0, 2]])
