@@ -15,7 +15,8 @@ COPY profiles /opt/ictd/profiles
 COPY report /opt/ictd/report
 COPY envs /opt/ictd/envs
 COPY src /opt/ictd/src
-RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report envs src
+COPY studies /opt/ictd/studies
+RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report envs src studies
 
 # Whoever runs it can write to the results only, and to /tmp.
 ENV PATH=/opt/ictd/.venv/bin:$PATH HOME=/tmp XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib \

@@ -1,6 +1,5 @@
 # make reproduce   the whole paper: results, figures, claims and both reports
-# make anatomy     a study beyond it: what emerges
-# make beyond      a study beyond it: prompts as an agent sees them
+# make NAME        a study beyond it, by the name of its folder in studies/
 # make verify      a finished run against the reference numbers; make reference writes those anew
 # make test        the tests
 # make test-interruptions KILLS=60   a smoke run that is stopped that many times
@@ -23,21 +22,19 @@ BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null
 # For the reason see workflow/rules/common.smk.
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# A study is a folder with rules.
+STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce anatomy beyond report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
 	@$(MAKE) --no-print-directory report
 
-anatomy: $(READY)
-	snakemake anatomy --cores $(CORES)
-	@echo "Open $(RESULTS)/anatomy/emergence.html in a browser."
-
-beyond: $(READY)
-	snakemake beyond --cores $(CORES)
-	@echo "Open $(RESULTS)/beyond/agents.html in a browser."
+$(STUDIES): $(READY)
+	snakemake $@ --cores $(CORES)
+	@echo "Open $(RESULTS)/$@/$@.html in a browser."
 
 report: $(READY)
 	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \
@@ -47,25 +44,25 @@ report: $(READY)
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 verify: $(READY)
-	@python -m ictd.steps.verify --results $(RESULTS) --reference reference
+	@python -m ictd.steps verify --results $(RESULTS) --reference reference
 
 reference: $(READY)
-	python -m ictd.steps.reference --results $(RESULTS) --output reference
+	python -m ictd.steps report.reference --results $(RESULTS) --output reference
 
 test: $(READY)
-	ruff check src tests envs
-	ruff format --check src tests envs
-	snakefmt --check Snakefile workflow
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile workflow studies
 	snakemake --lint
 	python -m pytest
 
 format: $(READY)
-	ruff check --fix src tests envs
-	ruff format src tests envs
-	snakefmt Snakefile workflow
+	ruff check --fix .
+	ruff format .
+	snakefmt Snakefile workflow studies
 
 benchmark: $(READY)
-	python tests/benchmark.py
+	for file in tests/benchmark.py $(wildcard studies/*/tests/benchmark.py); do PYTHONPATH=. python $$file; done
 
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -m pytest tests/test_interruptions.py -k same_bytes

@@ -1,62 +1,12 @@
 """Finished smoke runs of the whole workflow, shared by the tests that look at their results."""
 
-import os
-import shutil
-import subprocess
-import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from projects import finished_run, finished_run_under_conda
 
-ROOT = Path(__file__).parents[1]
 RUNS = {"smoke", "under_conda"}
-# Values for a smoke run of fewer cells and seeds.
-FEW = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
-PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "tests/smoke.yaml")
-
-
-def copy_project(folder: Path, compiled: Path | None = None) -> Path:
-    """Copy what the workflow needs to an empty folder; with the code and the kernels of a finished one, if named."""
-    for part in PARTS:
-        target = folder / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if part == "src" and compiled:
-            target.symlink_to(compiled / part)
-            shutil.copytree(compiled / "results-smoke/kernels", folder / "results-smoke/kernels")
-        elif (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, target)
-        else:
-            shutil.copy2(ROOT / part, target)
-    return folder
-
-
-def snakemake(folder: Path, *arguments: str, configfile="tests/smoke.yaml", **env: str) -> subprocess.CompletedProcess:
-    """Run the workflow of a folder, at smoke size unless told otherwise."""
-    command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", str(configfile)]
-    return subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True)
-
-
-def finished_run(folder: Path) -> Path:
-    """Run the workflow on two cores in a copy of the project."""
-    copy_project(folder)
-    done = snakemake(folder, "--cores", "2")
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-def finished_run_under_conda(folder: Path, compiled: Future) -> Path:
-    """Run the workflow and its studies under ``--sdm conda``, where conda is a stand-in."""
-    project, prefix = copy_project(folder / "project", compiled.result()), folder / "prefix"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
-    (prefix / "bin/conda").chmod(0o755)
-    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
-    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
-    targets = ("all", "anatomy", "beyond")
-    done = snakemake(project, *targets, "--cores", "2", "--sdm", "conda", "--config", *FEW, **env)
-    assert done.returncode == 0, done.stderr
-    return project
 
 
 def pytest_collection_modifyitems(items):

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 import ictd
-from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
-from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
 from ictd.context_engine import GramEngine, agent_material
 from ictd.gram import sampled_gram
+from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
+from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200
 RUNS, FEW = 40, 50

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 
-from ictd import sampling
+import ictd
+from ictd import trajectories
 
 
 def stationary(transition):
@@ -40,7 +41,7 @@ def tables(tasks, i):
     n = tasks.states
     accept, successor = np.empty((n + 1, n), np.uint64), np.empty((n + 1, n, 2), np.uint8)
     work = np.empty(n, np.int64), np.empty(n, np.int64)
-    sampling.fill_alias_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *work)
+    trajectories.fill_alias_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *work)
     return accept, successor
 
 
@@ -55,7 +56,7 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
     """Algorithm 2's trajectories one step at a time, from the same random bits as the kernel."""
     n = tasks.states
     visits, transitions, returns = np.zeros((len(tasks), n)), np.zeros((len(tasks), n, n)), np.zeros((len(tasks), n))
-    bits = sampling.random_bits(rng, len(tasks), batch_size + 1 + (rollout_steps - 1) * batch_size)
+    bits = trajectories.random_bits(rng, len(tasks), batch_size + 1 + (rollout_steps - 1) * batch_size)
     for i in range(len(tasks)):
         table = tables(tasks, i)
         path = [n]
@@ -134,3 +135,11 @@ def rank_correlation(first, second):
     place = {value: i for i, value in enumerate(sorted(first))}
     other = {value: i for i, value in enumerate(sorted(second))}
     return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]
+
+
+def larger_weights(states, seed=5):
+    """Weights whose layers matter, unlike freshly drawn ones."""
+    rng = np.random.default_rng(seed)
+    theta = ictd.theta_td(states)
+    noise = 0.2 * rng.normal(size=theta.A.shape)
+    return ictd.Weights(0.2 * rng.normal(size=theta.u.shape), theta.A + noise)

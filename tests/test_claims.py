@@ -7,12 +7,14 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd import tables
-from ictd.report.paper_claims import as_records, check_claims
-from ictd.pipeline.grid import Cell
 from ictd.pattern import agreement_measures, pattern_measures, remainder
+from ictd.pipeline.grid import Cell
+from ictd.report import result_tables as tables
+from ictd.report.claim import as_records
+from ictd.report.compute import compute_table
+from ictd.report.paper_claims import check_claims
+from ictd.report.summaries import claims_listing, claims_overview, msve_summary
 from ictd.statistics import bootstrap_interval, rank_correlation, ranks, standard_error
-from ictd.report.summaries import claims_listing, claims_overview, compute_table, msve_summary
 
 MAIN = ("boyan", 3, 4)
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ictd.pipeline.config import check_config, numbers_from_text
-from ictd.pipeline.grid import Cell, cells, seed_groups
+from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -60,6 +60,27 @@ def test_seed_groups_cover_all_seeds_and_keep_finished_runs(seeds, size, finishe
 
 
 @pytest.mark.parametrize(
+    ("cores", "runs", "size"),
+    [
+        (None, 14, 20),
+        (1, 14, 20),
+        (2, 14, 20),
+        (14, 14, 20),
+        (15, 14, 10),
+        (28, 14, 10),
+        (150, 14, 1),
+        (9999, 14, 1),
+        (4, 0, 5),
+    ],
+)
+def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
+    assert seeds_in_a_job("auto", 20, runs, cores) == size
+    assert seeds_in_a_job(7, 20, runs, cores) == 7
+    jobs = runs * len(seed_groups(20, size, []))
+    assert jobs >= min(cores or 1, 20 * runs)
+
+
+@pytest.mark.parametrize(
     ("key", "value", "message"),
     [
         ("sedes", 3, "unknown key 'sedes'"),
@@ -84,33 +105,8 @@ def test_seed_groups_cover_all_seeds_and_keep_finished_runs(seeds, size, finishe
         ("learning_rate", 0, "learning_rate is 0; give more than 0"),
         ("evaluation.context_lengths", [0], "value 1 of evaluation.context_lengths is 0; give at least 1"),
         ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
-        ("anatomy.step_sizes.smallest", 99, "anatomy.step_sizes.smallest is 99; give at most the largest, 4"),
-        ("anatomy.phase.states", [300], "value 1 of anatomy.phase.states is 300; give at most 256"),
-        (
-            "anatomy.readings",
-            [{"name": "a", "clip": 1}],
-            "anatomy.readings begins with 'a'; begin with one that changes",
-        ),
-        ("anatomy.readings", [{"name": "a"}, {"name": "a", "clip": 1}], "anatomy.readings has 'a' twice; give each"),
-        (
-            "anatomy.readings",
-            [{"name": "a b"}],
-            "value 1 of anatomy.readings.name is 'a b'; give letters, digits and _",
-        ),
-        ("beyond.lengths", [100, 5], "beyond.lengths is [100, 5]; give the lengths in ascending order"),
-        ("beyond.context_lengths", [9, 5], "beyond.context_lengths is [9, 5]; give the lengths in ascending order"),
-        ("beyond.main_tasks", 9, "beyond.main_tasks is 9; give at least beyond.tasks, 100000"),
-        ("beyond.step_sizes.smallest", 2, "beyond.step_sizes.smallest is 2; give at most 1, for TD(lambda)"),
-        ("beyond.discounts", [1e-5], "there is a discount of 1e-05; give 0, or at least 0.0001"),
-        ("beyond.ridges.smallest", 99, "beyond.ridges.smallest is 99; give at most the largest, 30"),
-        (
-            "beyond.attentions",
-            [{"name": "a", "kind": "relu"}],
-            "beyond.attentions begins with 'a'; begin with one that",
-        ),
-        ("beyond.attentions", [{"name": "a"}, {"name": "a"}], "beyond.attentions has 'a' twice; give each a name"),
-        ("beyond.attentions", [{"name": "a/b"}], "value 1 of beyond.attentions.name is 'a/b'; give letters, digits"),
-        ("beyond.attentions", [{"name": "a", "kind": "cosine"}], "is 'cosine'; choose from linear, relu, softmax"),
+        ("seeds_per_job", 0, "seeds_per_job is 0; give at least 1"),
+        ("seeds_per_job", "all", "seeds_per_job is 'all'; choose from auto"),
         ("engine", "jax", "engine is 'jax'; choose from fused, autograd"),
         ("results", "my results", "results is 'my results'; give a folder whose path"),
         ("results", "/", "results is '/'; give a folder"),

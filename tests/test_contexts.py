@@ -11,12 +11,12 @@ from tolerances import ENGINES, ROUNDING
 import ictd
 from ictd import estimators, yardsticks
 from ictd.autograd_engine import batch_of
-from studies.agents.bayes import boyan_posterior, posterior_values
 from ictd.context_engine import GramEngine, agent_material, expected_batches, sample_contexts
 from ictd.gram import Gram, enumerated_gram, sampled_gram
-from ictd.trajectories import sample_paths
 from ictd.streams import generator
+from ictd.trajectories import sample_paths
 from ictd.unseen_tasks import validation_set
+from studies.agents.bayes import boyan_posterior, posterior_values
 
 GAMMA = 0.9
 

@@ -51,18 +51,10 @@ def test_engines_agree_without_the_attention_scale():
     np.testing.assert_allclose(fused.weights.A, autograd.weights.A, atol=ENGINES)
 
 
-def larger_weights(states, seed=5):
-    """Weights whose layers matter, unlike freshly drawn ones."""
-    rng = np.random.default_rng(seed)
-    theta = ictd.theta_td(states)
-    noise = 0.2 * rng.normal(size=theta.A.shape)
-    return ictd.Weights(0.2 * rng.normal(size=theta.u.shape), theta.A + noise)
-
-
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)
 def test_collapsed_forward_pass_equals_naive_transformer(env, states, depth, discount):
     tasks, unrolls, _ = material(env, states, discount, tasks=3)
-    weights = larger_weights(states)
+    weights = naive.larger_weights(states)
     engine = FusedEngine(weights, "td", depth, discount, 0.0, True)
     estimates, _ = engine.train(tasks, unrolls)
     for i in range(len(tasks)):
@@ -92,7 +84,7 @@ def naive_loss(weights, tasks, unrolls, algo, depth, discount, targets):
 def test_first_update_follows_the_finite_difference_gradient(algo, depth):
     states, discount, learning_rate = 3, 0.9, 1e-3
     tasks, unrolls, _ = material("boyan", states, discount, tasks=1)
-    weights = larger_weights(states)
+    weights = naive.larger_weights(states)
     _, value = naive_loss(weights, tasks, unrolls, "mc", depth, discount, np.zeros(states))
     if algo == "td":
         targets = tasks.reward[0][:, None] + discount * value[None, :]

@@ -3,59 +3,43 @@
 import ast
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import yaml
+from projects import ROOT, SMOKE_OF_ALL, rules_of
 
-from ictd.pipeline.provenance import code_digests
+from ictd.pipeline.steps import ROOTS
 
-ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src"
 GROUPS = yaml.safe_load((ROOT / "envs/groups.yaml").read_text())["groups"]
 PACKAGE_OF = {"yaml": "pyyaml"}
 
 
-def rules() -> dict[str, tuple[str, str]]:
-    """For each rule its environment and its shell command; rules made from others take theirs."""
-    found = {}
-    for path in sorted((ROOT / "workflow/rules").glob("*.smk")):
-        for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", path.read_text(), re.DOTALL | re.MULTILINE):
-            if "shell:" not in body:
-                continue
-            environment = re.search(r"conda:\s+\"../../envs/(\w+)\.yaml\"", body)[1]
-            found[name] = environment, re.search(r"shell:\n(.*)", body, re.DOTALL)[1]
-    return found
-
-
-def third_party(step: str) -> set[str]:
-    """Packages that a step imports, by itself or through modules of ours, anywhere in its code."""
+def third_party(module: str) -> set[str]:
+    """Packages that a module of ours imports itself, anywhere in its code."""
+    path = ROOTS[module.split(".")[0]].joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     names = set()
-    for module in (line.split()[0] for line in code_digests(step, SOURCE)):
-        path = SOURCE / module.replace(".", "/")
-        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                names.add(node.module)
-    tops = {name.split(".")[0] for name in names} - {"ictd", *sys.stdlib_module_names}
-    return {PACKAGE_OF.get(top, top) for top in tops}
-
-
-def needed(command: str) -> set[str]:
-    """Packages that a rule's command needs."""
-    packages = {"ipykernel"} if "ictd.steps.notebook" in command else set()
-    for step in re.findall(r"python -m (ictd\.steps\.\w+)", command):
-        packages |= third_party(step)
-    return packages
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+    tops = {name.split(".")[0] for name in names} - {*ROOTS, *sys.stdlib_module_names}
+    # The page's cells run where IPython is, which comes with ipykernel.
+    return {PACKAGE_OF.get(top, top) for top in tops} - {"IPython"}
 
 
 def test_every_environment_holds_just_what_its_rules_import():
+    """That of the studies serves whatever study there is, and may hold more."""
     by_group = {}
-    for environment, command in rules().values():
-        by_group.setdefault(environment, set()).update(needed(command))
-    assert by_group == {name: set(packages) for name, packages in GROUPS.items()}
+    for rule in rules_of(ROOT, SMOKE_OF_ALL).values():
+        if rule["step"]:
+            packages = {"ipykernel"} if rule["step"] == "report.notebook" else set()
+            packages |= set().union(*map(third_party, rule["modules"]))
+            by_group.setdefault(rule["environment"], set()).update(packages)
+    groups = {name: set(packages) for name, packages in GROUPS.items()}
+    assert by_group.pop("studies", set()) <= groups.pop("studies")
+    assert by_group == groups
 
 
 def test_every_environment_pins_the_locks_versions():

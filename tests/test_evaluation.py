@@ -8,16 +8,17 @@ from test_engines import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd import estimators
+from ictd.baselines import batch_td, lstd
 from ictd.evaluation import baseline_msve, enumerated_msve, transformer_msve
-from ictd.unseen_tasks import batch_td_msve, tune_step_size, validation_set
+from ictd.prompts import Context
+from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, tune_step_size
 
 STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
 
 
 @pytest.fixture(scope="module")
 def data():
-    return validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+    return draw_unseen_tasks(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
 
 
 def test_prompts_equal_those_written_column_by_column(data):
@@ -68,7 +69,7 @@ def test_theta_td_is_batch_td(data, depth):
     for i in range(5):
         expected = naive.batch_td(data.paths[i], data.tasks.reward[i], DISCOUNT, step_size, depth)
         np.testing.assert_allclose(estimates[i], expected, atol=ROUNDING)
-        fast = estimators.batch_td(data.context(max(LENGTHS)), DISCOUNT, step_size, depth)
+        fast = batch_td(data.context(max(LENGTHS)), DISCOUNT, step_size, depth)
         np.testing.assert_allclose(fast[i], expected, atol=ROUNDING)
 
 
@@ -87,7 +88,7 @@ def test_theta_td_on_enumerated_states_sums_the_series():
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 def test_lstd_equals_naive(data, ridge):
     for length in LENGTHS:
-        fast = estimators.lstd(data.context(length), DISCOUNT, ridge)
+        fast = lstd(data.context(length), DISCOUNT, ridge)
         for i in range(5):
             expected = naive.lstd(data.paths[i, : length + 1], data.tasks.reward[i], DISCOUNT, ridge)
             np.testing.assert_allclose(fast[i], expected, atol=ROUNDING * 1000)
@@ -141,11 +142,11 @@ def test_step_size_is_the_best_of_those_offered(data):
 
 
 def test_all_models_of_a_seed_see_the_same_tasks(data):
-    again = validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+    again = draw_unseen_tasks(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
     assert again.paths.tobytes() == data.paths.tobytes()
-    other = validation_set(8, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
+    other = draw_unseen_tasks(8, STATES, 5, max(LENGTHS), DISCOUNT, "boyan")
     assert (other.tasks.reward != data.tasks.reward).all()
-    tuning = validation_set(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan", "tuning")
+    tuning = draw_unseen_tasks(7, STATES, 5, max(LENGTHS), DISCOUNT, "boyan", "tuning")
     assert (tuning.tasks.reward != data.tasks.reward).all()
 
 
@@ -158,4 +159,4 @@ def test_bad_prompts_are_refused():
     with pytest.raises(ValueError, match="depth is 0"):
         ictd.LinearTransformer(ictd.theta_td(3), 0)
     with pytest.raises(ValueError, match="ridge is 0"):
-        estimators.lstd(estimators.summarise(np.array([0, 1]), np.zeros(2)), 0.9, 0)
+        lstd(Context.of_paths(np.array([0, 1]), np.zeros(2)), 0.9, 0)

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import ictd
-from ictd.report.figures.msve_curves import learning_curves, msve_curves
-from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
-from ictd.report.figures.weight_maps import weight_maps
-from ictd.report.figures.style import COLOURS
 from ictd.pipeline.grid import Cell
+from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
+from ictd.report.figures.learning_curves import learning_curves
+from ictd.report.figures.msve_curves import msve_curves
+from ictd.report.figures.style import COLOURS
+from ictd.report.figures.weight_maps import weight_maps
 
 RNG = np.random.default_rng(4)
 

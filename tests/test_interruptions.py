@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import FEW, copy_project, snakemake
+from projects import FEW, copy_project, snakemake
 
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.storage import load_arrays, replacing
@@ -122,7 +122,7 @@ def test_a_failing_job_is_the_last_thing_said(smoke, tmp_path):
 
 
 def test_failures_name_rule_words_and_log(tmp_path):
-    header = "2026-01-01 00:00:00 python -m ictd.steps.tasks\n"
+    header = "2026-01-01 00:00:00 python -m ictd.steps tasks\n"
     logs = {
         "tasks/boyan-3/0-1.log": header + "error: no task.\n",
         "tasks/boyan-4/0-1.log": header,
@@ -146,9 +146,10 @@ def test_failures_name_rule_words_and_log(tmp_path):
 
 def test_a_full_disk_is_named_with_the_file(tmp_path):
     """/dev/full takes nothing, as a full disk does."""
-    code = "from pathlib import Path\nfrom ictd.steps import run\nfrom ictd.storage import replacing\n"
+    code = "import sys\nfrom pathlib import Path\nfrom ictd.pipeline.runner import run\n"
+    code += "from ictd.pipeline.storage import replacing\n"
     code += "def main(output: Path):\n    with replacing(output), open('/dev/full', 'w') as file:\n"
-    code += "        file.write('x')\nrun(main)\n"
+    code += "        file.write('x')\nrun(main, 'x', sys.argv[1:], {})\n"
     target = tmp_path / "table.csv"
     done = subprocess.run([sys.executable, "-c", code, "--output", target], capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]
@@ -166,7 +167,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
 
 
 def test_a_stopped_writer_leaves_nothing_that_the_next_one_keeps(tmp_path):
-    code = "import sys, time\nfrom ictd.storage import replacing\nwith replacing(sys.argv[1]) as temporary:\n"
+    code = "import sys, time\nfrom ictd.pipeline.storage import replacing\nwith replacing(sys.argv[1]) as temporary:\n"
     code += "    temporary.write_text('half')\n    print('now', flush=True)\n    time.sleep(60)\n"
     target = tmp_path / "table.csv"
     process = subprocess.Popen([sys.executable, "-c", code, target], stdout=subprocess.PIPE)

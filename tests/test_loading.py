@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ictd.pipeline.config import check_config, numbers_from_text
-from ictd.pipeline.table_files import load_table
 from ictd.pipeline.storage import load_arrays, load_json, save_arrays
+from ictd.pipeline.table_files import load_table
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import ROOT, copy_project, snakemake
+from projects import ROOT, copy_project, snakemake
 from tolerances import ENGINES
 
 import ictd
-from ictd.pretraining import Divergence
-from ictd.pipeline.runner import audit
 from ictd.pipeline.storage import file_digest, load_arrays, load_json, save_arrays
+from ictd.pretraining import Divergence
 from ictd.report.reference import TOLERANCE, differences
+from ictd.steps import audit
 
 
 def material(states=4, seed=0, tasks=60):
@@ -85,7 +85,7 @@ def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
             save_arrays(run, **arrays)
         audit.main(
             discount=0.9, learning_rate=0.001, initial_gain=0.1, attention_scale="context_length", engine=engine,
-            audit_tasks=20, tolerance=1e-10, tasks=[results / f"tasks/{env}-4/0-2.npz" for env in ("boyan", "loop")],
+            tasks=20, tolerance=1e-10, task_sets=[results / f"tasks/{env}-4/0-2.npz" for env in ("boyan", "loop")],
             unrolls=[results / f"unrolls/{env}-4/0-2.npz" for env in ("boyan", "loop")], trained=runs,
             output=tmp_path / "audit.json",
         )  # fmt: skip
@@ -117,14 +117,23 @@ def test_manifest_has_the_digest_of_each_result(smoke):
 
 
 def verify(results, reference):
-    command = [sys.executable, "-m", "ictd.steps.verify", "--results", results, "--reference", reference]
+    command = [sys.executable, "-m", "ictd.steps", "verify", "--results", results, "--reference", reference]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_verify_accepts_the_run_that_made_the_reference_and_lists_what_differs(smoke, tmp_path):
     results = tmp_path / "results"
     shutil.copytree(smoke / "results-smoke", results)
-    command = [sys.executable, "-m", "ictd.steps.reference", "--results", results, "--output", tmp_path / "reference"]
+    command = [
+        sys.executable,
+        "-m",
+        "ictd.steps",
+        "report.reference",
+        "--results",
+        results,
+        "--output",
+        tmp_path / "reference",
+    ]
     assert subprocess.run(command).returncode == 0
     done = verify(results, tmp_path / "reference")
     assert done.returncode == 0 and "agrees with the reference" in done.stdout
@@ -163,6 +172,4 @@ def test_differences_name_rows_that_are_missing_or_new():
 def test_the_reference_is_that_of_the_configuration():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     settings = json.loads((ROOT / "reference/settings.json").read_text())
-    assert settings == {
-        key: value for key, value in config.items() if key not in ("seeds_per_job", "results", "anatomy", "beyond")
-    }
+    assert settings == {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}

@@ -1,6 +1,5 @@
 """An edit reruns the rules that it touches and what stands downstream of them, and nothing else."""
 
-import json
 import os
 import re
 import shutil
@@ -10,141 +9,24 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import copy_project, snakemake
+from projects import ROOT, SMOKE, SMOKE_OF_ALL, copy_project, plans, rules_of, snakemake
 
 from ictd.pipeline.provenance import code_digests
-
-ROOT = Path(__file__).parents[1]
-SMOKE = "tests/smoke.yaml"
-
-# Their rules are no part of what `all` makes, and a module that only they use has no rule here.
-STUDIES = {ROOT / f"workflow/rules/{name}.smk" for name in ("anatomy", "beyond", "attention")}
+from ictd.pipeline.steps import ROOTS
 
 CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
 MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
-DIAGRAMS = {"figure_3", "figure_8"}
-FIGURES = {*CURVES, *MAPS, *DIAGRAMS, "figure_learning"}
 UNSEEN = {"evaluate", "tune", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
-# The theory's checks: those that sample tasks, and all.
+# The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {"theory_values", "theory_descent", "theory_pretrained", "theory_agreement", "theory_precision"}
 OF_GRID = {"theory_agreement", "theory_tables"}
-THEORY = {*SAMPLED, "theory_tables", "theory_figures"}
-EVERY = {
-    "tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", "claims", "manifest", "summaries", "compute", "notebook",
-    "page", *FIGURES, *THEORY,
-}  # fmt: skip
 
-# The rules whose steps import a module, by themselves or through others; kernels where it is part of compiled code.
-MODULES = {
-    "__init__": EVERY | {"kernels"},
-    "ablation": set(),
-    "agents": set(),
-    "attention": set(),
-    "autograd": PRETRAINING,
-    "batched": set(),
-    "bayes": set(),
-    "blocks": set(),
-    "claims": {"claims", "summaries"},
-    "config": set(),
-    "contexts": set(),
-    "decomposition": set(),
-    "emergence": set(),
-    "environments": {"tasks", "metrics", *UNSEEN, *DIAGRAMS, *SAMPLED},
-    "estimators": UNSEEN,
-    "evaluation": {"evaluate", "baselines"},
-    "failures": set(),
-    "figures/__init__": FIGURES | {"theory_figures"},
-    "figures/agents": set(),
-    "figures/curves": CURVES | {"figure_learning"},
-    "figures/diagrams": DIAGRAMS,
-    "figures/emergence": set(),
-    "figures/heatmaps": MAPS,
-    "figures/style": FIGURES | {"theory_figures"},
-    "figures/theory": {"theory_figures"},
-    "frames": {"metrics", "claims", "summaries", "compute", "theory_tables", "theory_figures"},
-    "fused": PRETRAINING | {"theory_agreement", "kernels"},
-    "gram": set(),
-    "grid": {"metrics", *PRETRAINING, *FIGURES, "theory_tables", "theory_figures"} | {"claims", "summaries", "compute"},
-    "html": {"summaries", "compute", "page"},
-    "measures": {"metrics", "figure_learning", "theory_pretrained"},
-    "mrp": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED, "kernels"},
-    "pretraining": PRETRAINING,
-    "prompts": {*PRETRAINING, "evaluate", "baselines", *SAMPLED},
-    "provenance": set(),
-    "readings": set(),
-    "runs": PRETRAINING,
-    "sampling": {"unrolls", *PRETRAINING, *UNSEEN, "theory_agreement", "kernels"},
-    "statistics": {"claims", "summaries", *CURVES, "figure_learning"},
-    "steps/__init__": EVERY,
-    "steps/ablate": set(),
-    "steps/ablation_tables": set(),
-    "steps/agent": set(),
-    "steps/agent_claims": set(),
-    "steps/agent_pages": set(),
-    "steps/agent_values": set(),
-    "steps/attention": set(),
-    "steps/attention_values": set(),
-    "steps/audit": {"audit"},
-    "steps/baselines": {"baselines"},
-    "steps/beyond_tables": set(),
-    "steps/claims": {"claims"},
-    "steps/compute": {"compute"},
-    "steps/course": set(),
-    "steps/emergence_claims": set(),
-    "steps/emergence_pages": set(),
-    "steps/evaluate": {"evaluate"},
-    "steps/join_tables": set(),
-    "steps/kernels": set(),
-    "steps/manifest": {"manifest"},
-    "steps/metrics": {"metrics"},
-    "steps/notebook": {"notebook"},
-    "steps/page": {"page"},
-    "steps/phase": set(),
-    "steps/plot_agents": set(),
-    "steps/plot_curves": CURVES,
-    "steps/plot_emergence": set(),
-    "steps/plot_environment": DIAGRAMS,
-    "steps/plot_learning": {"figure_learning"},
-    "steps/plot_theory": {"theory_figures"},
-    "steps/plot_weights": MAPS,
-    "steps/pretrain": {"pretrain"},
-    "steps/reading": set(),
-    "steps/reading_tables": set(),
-    "steps/reference": set(),
-    "steps/summaries": {"summaries"},
-    "steps/tasks": {"tasks"},
-    "steps/theory_agreement": {"theory_agreement"},
-    "steps/theory_descent": {"theory_descent"},
-    "steps/theory_precision": {"theory_precision"},
-    "steps/theory_pretrained": {"theory_pretrained"},
-    "steps/theory_tables": {"theory_tables"},
-    "steps/theory_values": {"theory_values"},
-    "steps/trace": set(),
-    "steps/tune": {"tune"},
-    "steps/unrolls": {"unrolls"},
-    "steps/verify": set(),
-    "steps/yardsticks": set(),
-    "storage": EVERY,
-    "streams": {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *DIAGRAMS, *SAMPLED},
-    "summaries": {"summaries", "compute"},
-    "tables": {"metrics"},
-    "theory/__init__": SAMPLED | {"claims", "summaries"},
-    "theory/agreement": {"theory_agreement"},
-    "theory/claims": {"claims", "summaries"},
-    "theory/embeddings": SAMPLED,
-    "theory/neu": {"theory_descent", "theory_pretrained"},
-    "theory/precision": {"theory_precision"},
-    "theory/statements": {"theory_values", "theory_descent", "theory_precision"},
-    "transformer": {*PRETRAINING, "evaluate", "baselines", "theory_agreement"},
-    "validation": UNSEEN,
-    "verification": set(),
-    "yardsticks": set(),
-    "weights": {*PRETRAINING, "evaluate", "baselines", "metrics", *MAPS, "figure_learning", *SAMPLED, "kernels"},
-}
-
-# Those that are edited in a finished run; the others' params are read.
-EDITED = ["fused", "claims", "figures/style", "provenance", "mrp", "steps/tune"]
+# Modules that are edited in a finished run.
+EDITED = [
+    "fused_engine", "statistics", "report/figures/style", "pipeline/provenance", "mrp", "steps/tune", "pipeline/runner",
+    "pipeline/help",
+]  # fmt: skip
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
@@ -158,7 +40,7 @@ KEYS = {
     "depths": ([6], {"audit", "metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
     "seeds": (4, {"tasks", "evaluate", "baselines", "compute"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
-    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "claims"} | SHOWN),
+    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
     "learning_rate": (0.002, PRETRAINING | SHOWN),
@@ -183,19 +65,6 @@ KEYS = {
     "readings.evaluation_env": ("loop", UNSEEN | SHOWN),
     "seeds_per_job": (1, set()),
 }
-# Keys of the studies, which nothing of `all` depends on.
-STUDY_KEYS = {
-    "anatomy": {
-        "tasks": 21, "tuning_tasks": 21, "context_lengths": [5], "step_sizes": {"smallest": 0.4},
-        "course": {"seeds": 3}, "phase": {"seeds": 3}, "readings": [{"name": "as_is"}],
-    },
-    "beyond": {
-        "seeds": 3, "main_tasks": 301, "tasks": 101, "snapshots": 4, "lengths": [4, 50], "clip": 2, "depths": [2],
-        "states": [3], "discounts": [0.4], "test_tasks": 21, "tuning_tasks": 31, "context_lengths": [5],
-        "step_sizes": {"smallest": 0.2}, "updates": [6], "ridges": {"smallest": 0.1}, "bayes_samples": 401,
-        "attention_tasks": 101, "attentions": [{"name": "linear"}],
-    },
-}  # fmt: skip
 # Rules downstream of a key's whose jobs concern other cells or seeds.
 UNTOUCHED = {
     "seeds": {"audit"},
@@ -216,19 +85,6 @@ def finished(smoke, tmp_path_factory) -> Path:
     return folder
 
 
-DRY = ["--cores", "1", "--dry-run", "--nolock"]
-
-
-def plans(runs: list[tuple[Path, list[str]]]) -> list[str]:
-    """What dry runs say, each given by its folder and arguments."""
-    jobs = json.dumps([(str(folder), [*DRY, *arguments]) for folder, arguments in runs])
-    command = [sys.executable, ROOT / "tests/plans.py"]
-    done = subprocess.run(command, input=jobs, stdout=subprocess.PIPE, check=True, text=True, timeout=900)
-    ended = json.loads(done.stdout)
-    assert all(code == 0 for code, _ in ended), ended
-    return [said for _, said in ended]
-
-
 def rules_in(said: str) -> set[str]:
     """Rules that a dry run lists with the number of their jobs."""
     return set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) - {"total"}
@@ -237,7 +93,8 @@ def rules_in(said: str) -> set[str]:
 def planned(*runs: tuple[Path, str]) -> list[set[str]]:
     """Rules that dry runs list, each given by its folder and file of values."""
     found = []
-    for said in plans([(folder, ["--quiet", "rules", "--configfile", str(values)]) for folder, values in runs]):
+    for code, said in plans([(folder, ["--quiet", "rules", "--configfile", str(values)]) for folder, values in runs]):
+        assert code == 0, said
         found.append(rules_in(said))
         assert bool(found[-1]) == ("Nothing to be done" not in said), said
     return found
@@ -267,21 +124,18 @@ def with_downstream(rules: set[str], edges: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def test_every_module_and_key_has_an_entry():
-    modules = {str(path.relative_to(ROOT / "src/ictd").with_suffix("")) for path in (ROOT / "src/ictd").rglob("*.py")}
-    assert modules == set(MODULES)
+def test_every_key_has_an_entry():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     names = set()
     for key, value in config.items():
-        nested = key in ("evaluation", "audit", "theory", "readings", "anatomy", "beyond")
-        names |= {f"{key}.{inner}" for inner in value} if nested else {key}
-    assert names == set(KEYS) | FIXED | {f"{study}.{key}" for study, keys in STUDY_KEYS.items() for key in keys}
+        names |= {f"{key}.{inner}" for inner in value} if isinstance(value, dict) else {key}
+    assert names == set(KEYS) | FIXED
 
 
 def test_the_order_of_values_after_the_first_is_no_matter(finished):
     changes = ["--configfile", SMOKE, "--config", "algos=[mc, td]", "seeds_per_job=2"]
-    (said,) = plans([(finished, ["results-smoke/manifest.json", *changes])])
-    assert rules_in(said) == {"manifest"}
+    ((code, said),) = plans([(finished, ["results-smoke/manifest.json", *changes])])
+    assert code == 0 and rules_in(said) == {"manifest"}
 
 
 def differing(found, expected):
@@ -290,37 +144,27 @@ def differing(found, expected):
     return {key: pair for key, pair in pairs.items() if any(pair)}
 
 
-def steps_of_rules() -> dict[str, str]:
-    """For each rule the step whose digests are its params, as the rules files have it."""
-    found = {}
-    for path in sorted(set((ROOT / "workflow/rules").glob("*.smk")) - STUDIES):
-        blocks = re.split(r"^(?:rule|use rule \w+ as) (\w+)(?: with)?:$", path.read_text(), flags=re.MULTILINE)[1:]
-        for name, body in zip(blocks[::2], blocks[1::2], strict=True):
-            if step := re.search(r"\*code\(\"(\w+)\"\)", body):
-                found[name] = step[1]
-    return found
+def loaded_modules(log: Path) -> set[str]:
+    """Our modules that a job imported, as Python itself said in its log."""
+    names = re.findall(r"^import time:.*\| +(\S+)$", log.read_text(), re.MULTILINE)
+    return {name for name in names if name.split(".")[0] in ROOTS} - {"studies"}
 
 
-def test_each_rule_has_the_digests_of_the_step_that_it_calls():
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", path.read_text(), re.DOTALL | re.MULTILINE):
-            called = re.findall(r"python -m ictd\.steps\.(\w+)", body)
-            assert called in ([], re.findall(r'\*code\("(\w+)"\)', body)) or name == "kernels", name
-
-
-def test_each_module_is_in_the_params_of_the_rules_that_import_it():
-    imported = {step: code_digests(f"ictd.steps.{step}", ROOT / "src") for step in set(steps_of_rules().values())}
-    compiled = {
-        line.split()[0] for name in ("sampling", "fused") for line in code_digests(f"ictd.{name}", ROOT / "src")
-    }
-    found = {module: set() for module in MODULES}
-    for rule, step in steps_of_rules().items():
-        for line in imported[step]:
-            name = line.split()[0].removeprefix("ictd").removeprefix(".").replace(".", "/")
-            found[name if name in MODULES else f"{name}/__init__".removeprefix("/")].add(rule)
-    for name in compiled:
-        found[name.removeprefix("ictd").removeprefix(".").replace(".", "/") or "__init__"].add("kernels")
-    assert differing(found, MODULES) == {}
+def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
+    """Both engines count as imported by what may choose either; packages without code of their own are no modules."""
+    either = {line.split()[0] for name in ("fused", "autograd") for line in code_digests(f"ictd.{name}_engine", ROOTS)}
+    logs, rules = under_conda / "results-smoke/logs", rules_of(under_conda, SMOKE_OF_ALL)
+    seen = set()
+    for log in logs.rglob("*.log"):
+        rule = log.relative_to(logs).parts[0].removesuffix(".log")
+        if rule == "kernels" or rule not in rules:
+            continue
+        seen.add(rule)
+        loaded, digested = loaded_modules(log), set(rules[rule]["modules"]) - {"ictd.steps.__main__"}
+        assert len(loaded) > 5 and loaded <= digested, (rule, loaded - digested)
+        assert digested - loaded <= either, (rule, digested - loaded)
+    with_steps = {name for name, rule in rules.items() if rule["step"]} - {"kernels"}
+    assert with_steps - seen <= {"figure_4", "figure_5", "figure_6", "figure_7", "figure_9", "figure_10"}
 
 
 def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path):
@@ -331,8 +175,18 @@ def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path)
         path.write_text(path.read_text() + "\nADDED = 1\n")
         return folder, SMOKE
 
-    found = dict(zip(EDITED, planned(*map(edited, EDITED)), strict=True))
-    assert differing(found, {module: with_downstream(MODULES[module], downstream) for module in EDITED}) == {}
+    rules, kernels = rules_of(finished), {"trajectories", "fused_engine"}
+    compiled = {line.split()[0] for name in kernels for line in code_digests(f"ictd.{name}", ROOTS)}
+    found, expected = dict(zip(EDITED, planned(*map(edited, EDITED)), strict=True)), {}
+    for module in EDITED:
+        name = f"ictd.{module.replace('/', '.')}"
+        users = {rule for rule in downstream if name in rules[rule]["modules"]} | (
+            {"kernels"} if name in compiled else set()
+        )
+        expected[module] = with_downstream(users, downstream)
+    assert differing(found, expected) == {}
+    assert found["pipeline/provenance"] == found["pipeline/help"] == set()
+    assert found["pipeline/runner"] >= {"tasks", "page", "theory_values"}
 
 
 def test_changing_a_value_reruns_what_uses_it(finished, downstream, tmp_path):
@@ -352,15 +206,12 @@ def test_changing_a_value_reruns_what_uses_it(finished, downstream, tmp_path):
 
 
 def test_what_touches_no_result_reruns_nothing(finished, tmp_path):
-    path = tmp_path / "studies.yaml"
-    config = yaml.safe_load((ROOT / SMOKE).read_text())
-    path.write_text(yaml.safe_dump({**config, **{study: config[study] | keys for study, keys in STUDY_KEYS.items()}}))
     folder = tmp_path / "edited"
     shutil.copytree(finished, folder)
     for module in folder.glob("src/ictd/**/*.py"):
         text = re.sub(r'^"""', '"""Another docstring. ', module.read_text()) + "\n# A comment.\n"
         module.write_text(text.replace(":\n", ":  # Here.\n\n"))
-    cases = {"carried over": (finished, SMOKE), "values of studies": (finished, path), "comments": (folder, SMOKE)}
+    cases = {"carried over": (finished, SMOKE), "comments": (folder, SMOKE)}
     found = dict(zip(cases, planned(*cases.values()), strict=True))
     assert found == {name: set() for name in cases}
 
@@ -368,7 +219,7 @@ def test_what_touches_no_result_reruns_nothing(finished, tmp_path):
 def test_adding_to_the_grid_keeps_finished_runs(finished):
     added = [["seeds=5"], ["depths=[6, 3, 2]"], ["states=[4, 3, 5]"], ["seeds=4", "envs=[loop, boyan]"]]
     runs = [(finished, ["--quiet", "host", "--configfile", SMOKE, "--config", *values]) for values in added]
-    for said in plans(runs):
+    for _, said in plans(runs):
         outputs = re.findall(r"^    output: (results-smoke/runs/\S+)$", said, re.MULTILINE)
         assert outputs
         assert not [path for path in outputs if (finished / path).exists()]
@@ -388,11 +239,12 @@ def test_digests_follow_all_kinds_of_imports(tmp_path):
     }
     for name, text in files.items():
         (package / f"{name}.py").write_text(text)
-    names = [line.split()[0] for line in code_digests("p.a", tmp_path)]
+    names = [line.split()[0] for line in code_digests("p.a", {"p": tmp_path})]
     assert names == ["p", "p.a", "p.b", "p.d", "p.q", "p.q.c"]
-    with pytest.raises(ValueError, match=r"has no module p\.gone"):
-        code_digests("p.gone", tmp_path)
+    with pytest.raises(ValueError, match=r"no module p\.gone"):
+        code_digests("p.gone", {"p": tmp_path})
     (package / "d.py").write_text("x = (\n")
-    fresh = "from pathlib import Path; import ictd.provenance as p; p.code_digests('p.a', Path('.').resolve())"
+    fresh = "from pathlib import Path; from ictd.pipeline.provenance import code_digests; "
+    fresh += "code_digests('p.a', {'p': Path('.').resolve()})"
     done = subprocess.run([sys.executable, "-c", fresh], cwd=tmp_path, capture_output=True, text=True)
     assert "ValueError" in done.stderr and "d.py, line 1" in done.stderr

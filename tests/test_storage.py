@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.report.html import table
 from ictd.pipeline.storage import join_arrays, load_arrays, load_named, replacing, save_arrays
+from ictd.report.html import table
 
 
 def test_arrays_come_back_and_have_the_same_bytes(tmp_path):
@@ -50,13 +50,13 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path):
 
 
 def test_a_step_answers_bad_input_in_one_sentence(tmp_path):
-    command = [sys.executable, "-m", "ictd.steps.unrolls", "--env", "boyan", "--states", "3", "--batch-size", "4"]
+    command = [sys.executable, "-m", "ictd.steps", "unrolls", "--env", "boyan", "--states", "3", "--batch-size", "4"]
     command += ["--discount", "0.9", "--rollout-steps", "5", "--tasks", str(tmp_path / "gone.npz")]
     done = subprocess.run([*command, "--output", str(tmp_path / "out.npz")], capture_output=True, text=True)
     assert done.returncode == 1
     *log, last = done.stderr.splitlines()
     assert last == f"error: {tmp_path}/gone.npz is missing; run snakemake to make it."
-    assert "python -m ictd.steps.unrolls --env boyan" in log[0] and "numpy" in log[1]
+    assert "python -m ictd.steps unrolls --env boyan" in log[0] and "numpy" in log[1]
     assert not (tmp_path / "out.npz").exists()
 
 

@@ -9,9 +9,9 @@ from test_engines import SETTINGS, larger_weights
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd import html
-from ictd.pipeline.table_files import load_table
 from ictd.fused_engine import value_gradients
+from ictd.pipeline.table_files import load_table
+from ictd.report import html
 from ictd.theory import statements
 from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.theory.claims import check_theory

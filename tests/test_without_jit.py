@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def test_kernels_pass_their_tests_without_compilation():
-    chosen = ["test_sampling.py", "test_engines.py"]
+    chosen = ["test_trajectories.py", "test_engines.py"]
     slow = "engines_agree or right_means or independent or learns or blocks or snapshots"
     command = [sys.executable, "-m", "pytest", "-k", f"not ({slow})", "-p", "no:cacheprovider", *chosen]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}

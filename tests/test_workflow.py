@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-from pathlib import Path
 
 import matplotlib.image
 import naive
@@ -11,14 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import copy_project, snakemake
 from html_page import Page
+from projects import ROOT, copy_project, plans, snakemake
 
 import ictd
 from ictd.pipeline.grid import cells
-from ictd.unseen_tasks import tune_step_size, validation_set
+from ictd.unseen_tasks import draw_unseen_tasks, tune_step_size
 
-ROOT = Path(__file__).parents[1]
 SMOKE = {
     **yaml.safe_load((ROOT / "config.yaml").read_text()),
     **yaml.safe_load((ROOT / "tests/smoke.yaml").read_text()),
@@ -123,7 +121,7 @@ def test_an_evaluation_equals_the_naive_one(smoke):
 
 def test_the_step_size_was_tuned_on_other_tasks(smoke):
     tuned = json.loads((smoke / "results-smoke/baselines/4-6.json").read_text())
-    data = validation_set(0, 4, 20, 20, 0.9, "boyan", "tuning")
+    data = draw_unseen_tasks(0, 4, 20, 20, 0.9, "boyan", "tuning")
     sizes = np.geomspace(0.5, 4, 4)
     scores = tune_step_size(data, 6, [5, 10, 20], sizes)
     assert tuned["step_size"] == sizes[np.argmin(scores)]
@@ -204,3 +202,11 @@ def test_a_single_seed_algo_and_setting_is_enough(smoke, tmp_path):
     assert done.returncode == 0, done.stderr
     page = Page(folder / "results-smoke/report.html")
     assert len(page.images) == 10
+
+
+def test_as_many_jobs_as_keep_all_cores_busy(tmp_path):
+    """In a fresh clone a job for each (algo, env, states, depth, seed) on 150 cores, and for each cell on two."""
+    folder = copy_project(tmp_path)
+    for cores, jobs in (("150", 280), ("2", 14)):
+        ((code, said),) = plans([(folder, ["--quiet", "rules", "--cores", cores])])
+        assert code == 0 and re.search(rf"^pretrain +{jobs}$", said, re.MULTILINE), said

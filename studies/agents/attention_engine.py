@@ -14,7 +14,7 @@ Columns of a context that are alike stay alike, so each pair (S_t, S_{t+1}) is o
 its share of the context.  That is attention divided by the context length; softmax is a mean already.
 
 For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
-engine give the gradient, as in ``ictd.contexts``.
+engine give the gradient, as in ``ictd.context_engine``.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.baselines import Context
 from ictd.context_engine import GramEngine, clip_gradient
-from ictd.fused_engine import adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.fused_engine import adam, batch_errors, examples, sweep_adjoint, sweep_forward
 from ictd.mrp import Tasks
-from ictd.prompts import enumerated_context
-from ictd.weights import Weights
+from ictd.prompts import Context, enumerated_context
+from ictd.weights import Weights, theta_td
 
 KINDS = ("linear", "relu", "softmax")
 
@@ -206,7 +205,7 @@ def train_columns_block(
     kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """As ``contexts.train_gram_block``, on contexts given by their columns."""
+    """As ``context_engine.train_gram_block``, on contexts given by their columns."""
     tasks, states = reward.shape
     wide, columns = X.shape[1:]
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
@@ -278,3 +277,10 @@ class AttentionEngine(GramEngine):
     def kernel(self, columns: Columns):
         """The block of updates for these columns, and its first arguments."""
         return train_columns_block, (self.kind, self.corner, columns.X, columns.y, columns.shares)
+
+
+def compile_kernels() -> None:
+    """Call each kernel of this module once, for numba's cache."""
+    tasks, unrolls = examples(np.uint8)
+    columns = enumerated_columns(tasks, 0.9, tasks.reward)
+    AttentionEngine(theta_td(3), "td", 2, 0.9, 0.001, 1, Attention()).train(tasks, unrolls, columns)

@@ -8,119 +8,76 @@ those of others.  Ratios are compared as logarithms.
 import itertools
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ictd.report.paper_claims import HALF, ROUNDING, TENTH, Claim, claim_of_trials, named_claim
+from ictd.pipeline.table_files import load_tables
+from ictd.report.claim import HALF, ROUNDING, TENTH, Claim, claim_of_trials, named_claim, save_claims
 from ictd.unseen_tasks import ENUMERATED
+from studies.agents.grid import Setting
+from studies.agents.selection import (
+    SETTING,
+    at_home,
+    at_place,
+    gap_closed,
+    has_gap,
+    last_values,
+    last_within,
+    of_setting,
+    paper_values,
+    with_baselines,
+    with_sampled_updates,
+)
 
 SECTION = "Prompts as an agent sees them"
-SETTING = ["env", "states", "depth", "discount"]
-PLACE = ["on_env", "on_discount"]
 # LSTD's columns, by what is taken over tasks.
 LSTD = {"mean": "lstd", "median": "lstd_median"}
 _of_trials = partial(claim_of_trials, SECTION)
 
 
-def of_setting(table: pd.DataFrame, main: tuple) -> pd.DataFrame:
-    """Rows of one setting."""
-    return table[(table[SETTING] == list(main)).all(axis=1)]
+def main(
+    tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, lengths: list[int], output: Path
+) -> None:
+    """Write the claims with their verdicts; ``env`` to ``discount`` are the main setting."""
+    main_setting = Setting(env, states, depth, discount)
+    save_claims(output, check_agents(load_tables(tables), main_setting, tasks, max(lengths)))
 
 
-def at_place(table: pd.DataFrame, main: tuple) -> pd.DataFrame:
-    """Rows with a setting's environment, states and discount, whatever the depth; yardsticks have none."""
-    env, states, _, discount = main
-    return table[(table[["env", "states", "discount"]] == [env, states, discount]).all(axis=1)]
-
-
-def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
-    """Rows at each cell's last snapshot within a number of tasks."""
-    within = table[table["tasks_seen"] <= tasks]
-    return within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
-
-
-def last_values(values: pd.DataFrame, tasks: int) -> pd.DataFrame:
-    """Of runs on sampled contexts the rows at the last snapshot within a number of tasks."""
-    return last_within(values[values["prompts"] == "contexts"], tasks)
-
-
-def with_sampled_updates(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of runs by the paper's algorithms; the other teachers make expected updates."""
-    return table[~table["algo"].str.startswith("expected_")]
-
-
-def paper_values(values: pd.DataFrame) -> pd.DataFrame:
-    """Of the paper's runs, on enumerated prompts, the rows at the end of pretraining."""
-    return last_within(values[values["prompts"] == "enumerated"])
-
-
-def at_home(values: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluated on the environment and discount of pretraining."""
-    return values[(values["env"] == values["on_env"]) & (values["discount"] == values["on_discount"])]
-
-
-def with_yardsticks(values: pd.DataFrame, yardsticks: pd.DataFrame) -> pd.DataFrame:
-    """Values with a column for the mean MSVE of each yardstick at the same place and length, and LSTD's median.
-
-    Bayes is NaN where the environment has no floor.
-    """
-    keys = ["env", "states", "discount", "context_length"]
-    wide, medians = (yardsticks.pivot(index=keys, columns="method", values=over) for over in ("mean", "median"))
-    wide = (
-        wide.assign(bayes=wide.get("bayes", np.nan), lstd_median=medians["lstd"])
-        .reset_index()
-        .rename(columns={"env": "on_env", "discount": "on_discount"})
-    )
-    return values.merge(wide, on=["on_env", "states", "on_discount", "context_length"], how="left")
-
-
-def has_gap(rows: pd.DataFrame) -> pd.Series:
-    """Whether LSTD is above the floor, where there is one, by more than a tenth of it."""
-    return rows["lstd"] > (1 + TENTH) * rows["bayes"]
-
-
-def gap_closed(rows: pd.DataFrame) -> pd.Series:
-    """Share of the gap between LSTD and the Bayesian floor that is closed: 0 at LSTD's MSVE, 1 at the floor.
-
-    NaN where there is no gap.
-    """
-    return ((rows["lstd"] - rows["mean"]) / (rows["lstd"] - rows["bayes"])).where(has_gap(rows))
-
-
-def check_agents(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int) -> list[Claim]:
+def check_agents(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> list[Claim]:
     """All claims on pretraining on sampled contexts.
 
     Parameters
     ----------
-    tables : values, over_tasks, yardsticks, chosen, shapes and attention
-    main : env, states, depth and discount of the main setting
+    tables : values, over_tasks, baselines, chosen, shapes and attention
+    main : the main setting
     tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
     longest : int, the greatest length of a context in pretraining
     """
     values = with_sampled_updates(last_values(tables["values"], tasks))
-    home = with_yardsticks(at_home(values), tables["yardsticks"])
+    home = with_baselines(at_home(values), tables["baselines"])
     of_main = of_setting(at_home(tables["values"]), main)
     within = of_main[of_main["context_length"] <= longest]
-    every_teacher, in_the_end = last_values(within, tasks), with_sampled_updates(last_values(within, np.inf))
+    every_teacher, in_the_end = last_values(within, tasks), with_sampled_updates(last_values(within))
     shapes = with_sampled_updates(tables["shapes"])
     in_main = last_within(of_setting(shapes, main))
     return [
-        *_yardstick_claims(home, longest),
+        *_baseline_claims(home, longest),
         *_claims_over_tasks(with_sampled_updates(at_home(tables["over_tasks"])), longest),
         *_paper_claims(within),
         *_depth_claims(at_place(home, main), longest),
         *_task_claims(with_sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(every_teacher, in_the_end),
         *_length_claims(of_setting(home, main), longest),
-        *_transfer_claims(with_yardsticks(values, tables["yardsticks"])),
+        *_transfer_claims(with_baselines(values, tables["baselines"])),
         *_shape_claims(last_within(shapes, tasks)),
         *_step_claims(in_main, at_place(tables["chosen"], main), longest),
-        *_attention_claims(tables["attention"], at_place(tables["yardsticks"], main), longest),
+        *_attention_claims(tables["attention"], at_place(tables["baselines"], main), longest),
     ]
 
 
-def _yardstick_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
+def _baseline_claims(home: pd.DataFrame, longest: int) -> Iterator[Claim]:
     for (algo, *setting, length), rows in home.groupby(["algo", *SETTING, "context_length"], sort=False):
         if length > longest:
             continue
@@ -242,7 +199,7 @@ def _length_claims(of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
 
 def _transfer_claims(values: pd.DataFrame) -> Iterator[Claim]:
     away = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
-    for (algo, *names), rows in away.groupby(["algo", *SETTING, *PLACE], sort=False):
+    for (algo, *names), rows in away.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
         *setting, on_env, on_discount = names
         shortest = rows[rows["context_length"] == rows["context_length"].min()]
         for over, lstd in LSTD.items():

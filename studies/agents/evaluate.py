@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from ictd.pipeline.storage import join_arrays, save_arrays
-from ictd.unseen_tasks import validation_set
+from ictd.unseen_tasks import draw_unseen_tasks, errors
 from ictd.weights import Weights
-from studies.emergence.variants import errors
 
 
 def main(
-    env: str,
+    on_env: str,
     states: int,
     depth: int,
-    discount: float,
+    on_discount: float,
     attention_scale: str,
     test_tasks: int,
     context_lengths: list[int],
@@ -27,7 +26,7 @@ def main(
     ``of_tasks`` (lengths, tasks) is the MSVE of each task at the last snapshot, mean over seeds.
     """
     seeds, tasks_seen, u, A = join_arrays(runs, "seeds", "tasks_seen", "history_u", "history_A")
-    data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
+    data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), on_discount, on_env, "beyond", **env_options)
     flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
     with np.errstate(over="ignore", invalid="ignore"):
         found = errors(flat, data, context_lengths, depth, scaled=attention_scale == "context_length")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
-from ictd.unseen_tasks import ENUMERATED, validation_set
+from ictd.unseen_tasks import ENUMERATED, UnseenTasks, draw_unseen_tasks
 from ictd.weights import Weights
 from studies.agents.attention_engine import Attention, Columns, columns_of, enumerated_columns, estimates
 
@@ -31,7 +31,7 @@ def main(
     what they have to be with softmax, NaN with other kinds.
     """
     kind = Attention(**attention)
-    data = validation_set(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
+    data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     reward, rows = kind.shown(data.tasks.reward, discount), []
     of_one = kind.of_constant(discount, depth) if kind.kind == "softmax" else np.nan
     loaded = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
@@ -50,7 +50,7 @@ def main(
     save_table(output, pd.DataFrame(rows))
 
 
-def columns(data, length: int, reward: np.ndarray) -> Columns:
+def columns(data: UnseenTasks, length: int, reward: np.ndarray) -> Columns:
     """Of the unseen tasks' prompts of one length, with these rewards."""
     if length == ENUMERATED:
         return enumerated_columns(data.tasks, data.discount, reward)

@@ -1,6 +1,7 @@
-"""Figures of pretraining on sampled contexts: beside yardsticks, by setting, teacher and attention, and the weights."""
+"""Draw pretraining on sampled contexts: beside baselines, by setting, teacher and attention, and the weights."""
 
 import itertools
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,10 +9,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries
+from ictd.pipeline.table_files import load_tables
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries, save
 from ictd.statistics import bootstrap_interval
 from ictd.unseen_tasks import ENUMERATED
-from studies.agents.claims import (
+from studies.agents.grid import Setting
+from studies.agents.selection import (
     SETTING,
     at_home,
     at_place,
@@ -21,8 +24,8 @@ from studies.agents.claims import (
     last_within,
     of_setting,
     paper_values,
+    with_baselines,
     with_sampled_updates,
-    with_yardsticks,
 )
 
 METHODS = {
@@ -42,6 +45,24 @@ PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
 LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 
 
+def main(
+    tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, lengths: list[int], output: Path
+) -> None:
+    """Write ``beside_baselines``, ``gaps``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions`` as PNG and
+    SVG; ``env`` to ``discount`` are the main setting."""
+    of, main_setting = load_tables(tables), Setting(env, states, depth, discount)
+    figures = {
+        "beside_baselines": beside_baselines(of, main_setting, tasks, lengths),
+        "gaps": gaps(of, main_setting, tasks, max(lengths)),
+        "transfer": transfer(of, main_setting, tasks),
+        "teachers": teachers(of, main_setting, max(lengths)),
+        "preconditioner": weights(of, main_setting),
+        "attentions": attentions(of, main_setting),
+    }
+    for name, figure in figures.items():
+        save(figure, output / f"{name}.png")
+
+
 def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
     """A line of means over trials against a column, with 95% bootstrap intervals; broken where a trial diverged."""
     grouped = rows.groupby(x)[y]
@@ -59,10 +80,10 @@ def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
     return [within[i] for i in np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)]
 
 
-def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, lengths: list[int]) -> Figure:
+def beside_baselines(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lengths: list[int]) -> Figure:
     """MSVE against context length in the main setting; the lengths of pretraining are shaded."""
     figure, axes = plt.subplots(figsize=(WIDTH, 3.6))
-    place = at_place(tables["yardsticks"], main)
+    place = at_place(tables["baselines"], main)
     for method, (label, colour, style) in METHODS.items():
         line = place[place["method"] == method].set_index("context_length")["mean"]
         axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
@@ -80,9 +101,9 @@ def beside_yardsticks(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, 
     return figure
 
 
-def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int) -> Figure:
+def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> Figure:
     """Share of the gap between LSTD and the Bayesian floor that is closed, against layers, tasks and states."""
-    everything = with_yardsticks(at_home(with_sampled_updates(tables["values"])), tables["yardsticks"])
+    everything = with_baselines(at_home(with_sampled_updates(tables["values"])), tables["baselines"])
     everything = everything[everything["prompts"] == "contexts"].assign(closed=gap_closed)
     picked = picked_lengths(everything, longest)
     panels = (("depth", "layers $L$"), ("tasks_seen", "tasks seen"), ("states", "states $n$"))
@@ -112,10 +133,10 @@ def gaps(tables: dict[str, pd.DataFrame], main: tuple, tasks: int, longest: int)
     return figure
 
 
-def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure:
+def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figure:
     """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
-    values = with_yardsticks(last_values(with_sampled_updates(tables["values"]), tasks), tables["yardsticks"])
-    values = values[(values["states"] == main[1]) & (values["depth"] == main[2])]
+    values = with_baselines(last_values(with_sampled_updates(tables["values"]), tasks), tables["baselines"])
+    values = values[(values["states"] == main.states) & (values["depth"] == main.depth)]
     values = values[values["context_length"] == values["context_length"].min()]
     values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
     algos = [algo for algo in ("td", "mc") if algo in set(values["algo"])]
@@ -136,11 +157,11 @@ def transfer(tables: dict[str, pd.DataFrame], main: tuple, tasks: int) -> Figure
     return figure
 
 
-def teachers(tables: dict[str, pd.DataFrame], main: tuple, longest: int) -> Figure:
+def teachers(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Figure:
     """MSVE against tasks by the four teachers in the main setting, a panel a context length."""
     values = of_setting(at_home(tables["values"]), main)
     values = values[values["prompts"] == "contexts"]
-    place = at_place(tables["yardsticks"], main)
+    place = at_place(tables["baselines"], main)
     picked = picked_lengths(values, longest)
     figure, grid = plt.subplots(1, len(picked), squeeze=False, figsize=(WIDTH, 2.8))
     for axes, length in zip(grid[0], picked, strict=True):
@@ -162,15 +183,15 @@ def teachers(tables: dict[str, pd.DataFrame], main: tuple, longest: int) -> Figu
     return figure
 
 
-def weights(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+def weights(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     """G at the end of pretraining in the main setting, and the step size beside theta^TD's best for each length."""
     entries = of_setting(with_sampled_updates(tables["preconditioners"]), main)
     algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
     figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.4))
-    largest = entries.loc[entries["row"] <= main[1], "mean"].abs().max()
+    largest = entries.loc[entries["row"] <= main.states, "mean"].abs().max()
     for panel, algo in zip(maps, algos, strict=True):
         K = entries[entries["algo"] == algo].pivot(index="row", columns="column", values="mean").to_numpy()
-        image = panel.imshow(K[: main[1]], cmap="PuOr_r", vmin=-largest, vmax=largest, extent=frame(main[1]))
+        image = panel.imshow(K[: main.states], cmap="PuOr_r", vmin=-largest, vmax=largest, extent=frame(main.states))
         panel.set(title=f"$G$, {NAMES[algo]}", xlabel="state of the estimate")
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_locator(MaxNLocator(integer=True))
@@ -180,7 +201,7 @@ def weights(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
     axes.plot(place["context_length"], place["theta_td_step"], color=COLOURS["theta_td"], lw=1.2, marker="o", ms=3)
     shapes = of_setting(last_within(tables["shapes"]), main)
     for algo in algos:
-        step = main[1] * shapes.loc[shapes["algo"] == algo, "alpha"].mean()
+        step = main.states * shapes.loc[shapes["algo"] == algo, "alpha"].mean()
         axes.axhline(step, color=COLOURS[algo], lw=1.2)
     axes.set(xscale="log", ylim=(0, None), xlabel="context length $m$", title="step sizes")
     return figure
@@ -191,12 +212,12 @@ def frame(states: int) -> tuple[float, float, float, float]:
     return 0.5, states + 0.5, states + 0.5, 0.5
 
 
-def attentions(tables: dict[str, pd.DataFrame], main: tuple) -> Figure:
+def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     """MSVE of each kind of attention on enumerated prompts and against context length, a panel a kind of prompts seen.
 
-    Medians over trials, some of which fail, by the first of the algorithms; yardsticks as in ``beside_yardsticks``.
+    Medians over trials, some of which fail, by the first of the algorithms; baselines as in ``beside_baselines``.
     """
-    table, place = tables["attention"], at_place(tables["yardsticks"], main)
+    table, place = tables["attention"], at_place(tables["baselines"], main)
     table = table[table["algo"] == table["algo"].iloc[0]]
     shown = sorted(table["context_length"].unique())
     figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 3.4))

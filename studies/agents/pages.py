@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from ictd import html
 from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_table
+from ictd.pipeline.table_files import load_tables
+from ictd.report import html
 from ictd.report.summaries import claims_overview
 from ictd.statistics import bootstrap_interval
 from ictd.unseen_tasks import ENUMERATED
-from studies.agents.claims import (
+from studies.agents.grid import Setting
+from studies.agents.selection import (
     SETTING,
     at_home,
     at_place,
@@ -20,8 +21,8 @@ from studies.agents.claims import (
     last_within,
     of_setting,
     paper_values,
+    with_baselines,
     with_sampled_updates,
-    with_yardsticks,
 )
 
 FAILED = 5
@@ -38,24 +39,24 @@ def main(
     lengths: list[int],
     output: Path,
 ) -> None:
-    """Write agent_claims, agent_values, agent_gaps, agent_shapes and agent_attentions into the folder ``output``."""
-    of = {path.stem: load_table(path) for path in tables}
+    """Write the pages ``claims``, ``values``, ``gaps_by_setting``, ``shapes`` and ``attention_runs`` as HTML, a table each;
+    ``env`` to ``discount`` are the main setting."""
+    of = load_tables(tables)
     frames = {
-        "agent_claims": claims_overview(load_json(claims)),
-        "agent_values": values_page(of, (env, states, depth, discount), tasks),
-        "agent_gaps": gaps_page(of, max(lengths)),
-        "agent_shapes": shapes_page(of["shapes"], tasks),
-        "agent_attentions": attentions_page(of["attention"]),
+        "claims": claims_overview(load_json(claims)),
+        "values": values_page(of, Setting(env, states, depth, discount), tasks),
+        "gaps_by_setting": gaps_page(of, max(lengths)),
+        "shapes": shapes_page(of["shapes"], tasks),
+        "attention_runs": attentions_page(of["attention"]),
     }
-    for name, frame in frames.items():
-        html.save(output / f"{name}.html", name.replace("_", " "), html.table(frame))
+    html.save_frames(output, frames)
 
 
-def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) -> pd.DataFrame:
+def values_page(of: dict[str, pd.DataFrame], main: Setting, tasks: int) -> pd.DataFrame:
     """A row a method and a column a context length: mean MSVE in the main setting."""
-    place = at_place(of["yardsticks"], main_setting)
+    place = at_place(of["baselines"], main)
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
-    home = of_setting(at_home(with_sampled_updates(of["values"])), main_setting)
+    home = of_setting(at_home(with_sampled_updates(of["values"])), main)
     found = [rows]
     for label, frame in {"on enumerated prompts": paper_values(home), "on contexts": last_values(home, tasks)}.items():
         table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean(skipna=False).unstack()
@@ -65,8 +66,8 @@ def values_page(of: dict[str, pd.DataFrame], main_setting: tuple, tasks: int) ->
 
 def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
     """A row a setting and a column a context length: the share of the gap closed at the end, with its intervals."""
-    values = last_within(of["values"][of["values"]["prompts"] == "contexts"])
-    values = with_yardsticks(at_home(values), of["yardsticks"]).assign(gap=gap_closed)
+    values = last_values(of["values"])
+    values = with_baselines(at_home(values), of["baselines"]).assign(gap=gap_closed)
     values = values[has_gap(values) & (values["context_length"] <= longest)]
     keys = ["algo", *SETTING, "tasks_seen", "context_length"]
     gaps = values.groupby(keys, sort=False)["gap"].apply(with_interval)

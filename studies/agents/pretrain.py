@@ -1,16 +1,19 @@
 """Pretrain on sampled contexts of random length, and keep the weights on the way."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
-from ictd.context_engine import GramEngine, agent_material
+from ictd.context_engine import GramEngine
 from ictd.gram import sampled_gram
-from ictd.pipeline.runner import logger
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks, snapshot_counts
 from ictd.streams import generator
 from ictd.weights import initial_weights
+from studies.agents.teachers import agent_material
+
+logger = logging.getLogger(__name__)
 
 
 def main(
@@ -32,10 +35,7 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the weights of some seeds' runs at log-spaced task counts and at ``compared``; NaN from a divergence on.
-
-    ``teacher`` and ``lengths`` are as of ``agent_material``.
-    """
+    """Write the weights of some seeds' runs at log-spaced task counts and at ``compared``; NaN from a divergence on."""
     first, last = map(int, seeds.split("-"))
     seen = np.union1d(snapshot_counts(tasks, snapshots), min(compared, tasks))
     u, A = [], []

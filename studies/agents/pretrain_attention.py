@@ -1,16 +1,18 @@
 """Pretrain with one kind of attention, on enumerated or on sampled prompts."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
-from ictd.context_engine import agent_material
-from ictd.pipeline.runner import logger
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks
 from ictd.streams import generator
 from ictd.weights import initial_weights
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns
+from studies.agents.teachers import agent_material
+
+logger = logging.getLogger(__name__)
 
 
 def main(
@@ -22,7 +24,7 @@ def main(
     depth: int,
     discount: float,
     seeds: str,
-    tasks: int,
+    attention_tasks: int,
     lengths: list[int],
     clip: float,
     batch_size: int,
@@ -32,11 +34,8 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the last weights of some seeds' runs, NaN where they diverged.
-
-    ``prompts`` are "contexts", with ``lengths`` as of ``agent_material``, or "enumerated"; tasks and batches are the
-    same for both.
-    """
+    """Write the last weights of some seeds' runs, NaN where they diverged; both kinds of prompts have the same tasks and
+    batches."""
     kind, (first, last) = Attention(**attention), map(int, seeds.split("-"))
     u, A = [], []
     for seed in range(first, last + 1):
@@ -51,7 +50,7 @@ def main(
                 return block, batches, enumerated_columns(block, discount, reward)
             return block, batches, columns_of(context, block, discount, reward)
 
-        weights = pretrain_in_blocks(engine, draw, np.array([tasks]))
+        weights = pretrain_in_blocks(engine, draw, np.array([attention_tasks]))
         u.append(weights.u[-1])
         A.append(weights.A[-1])
         logger.info("seed %d pretrained", seed)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.decomposition import decomposition_measures
+from ictd.decomposition import decomposition_measures, preconditioner, seen, structured
+from ictd.pattern import BLOCKS, theta_coefficient
 from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.unseen_tasks import ENUMERATED, batch_td_msve, log_spaced, tune_step_size, validation_set
-from ictd.weights import Weights
-from studies.emergence.variants import VARIANTS, errors
+from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, log_spaced, tune_step_size
+from ictd.weights import Weights, theta_td
 
 # All models are evaluated on the same tasks.
 SEED = 0
@@ -28,28 +28,59 @@ def main(
     weights: Path,
     output: Path,
 ) -> None:
-    """Write each run's measures, and its MSVE and that of each variant, on enumerated prompts and sampled contexts."""
-    seeds, u, A, diverged_at = load_arrays(weights, "seeds", "u", "A", "diverged_at")
-    kept = diverged_at == 0
-    runs, lengths = Weights(u[kept], A[kept]), [ENUMERATED, *context_lengths]
-    scaled = attention_scale == "context_length"
+    """Write each run's measures, and its MSVE and that of each variant, on enumerated prompts and sampled contexts.
+
+    Beside these is the MSVE of theta^TD with the step size that is best on other tasks.
+    """
+    seeds, runs = finite_runs(weights)
+    lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"
     place = {"longest": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
-    data = validation_set(SEED, states, tasks, purpose="ablation", **place)
-    tuning = validation_set(SEED, states, tuning_tasks, purpose="ablation tuning", **place)
-    sizes = log_spaced(**step_sizes) * (states if scaled else 1)
-    scores = [tune_step_size(tuning, depth, [length], sizes, scaled) for length in lengths]
-    best = sizes[np.argmin(scores, axis=1)]
+    data = draw_unseen_tasks(SEED, states, tasks, purpose="ablation", **place)
+    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, purpose="ablation tuning", **place)
+    coefficients = log_spaced(**step_sizes) * (states if scaled else 1)
+    best, theta_msve, variants = [], [], without_parts(runs, discount)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = [errors(variant(runs, discount), data, lengths, depth, scaled) for variant in VARIANTS.values()]
-        theta = np.concatenate(
-            [
-                batch_td_msve(data, depth, [data.context(length)], one, scaled)[0]
-                for one, length in zip(best[:, None], lengths, strict=True)
-            ]
-        )
+        for length in lengths:
+            best.append(coefficients[tune_step_size(tuning, depth, [length], coefficients, scaled).argmin()])
+            theta_msve.append(batch_td_msve(data, depth, [data.context(length)], np.array(best[-1:]), scaled)[0, 0])
+        found = [errors(one, data, lengths, depth, scaled) for one in variants.values()]
     save_arrays(
-        output, seeds=seeds[kept], variants=np.array(list(VARIANTS)), lengths=np.array(lengths),
-        mean=np.stack([part.mean for part in found]), median=np.stack([part.median for part in found]),
-        best_coefficient=best, best_mean=theta.mean(axis=1), best_median=np.median(theta, axis=1),
-        **decomposition_measures(runs, discount, scaled),
+        output, seeds=seeds, variants=np.array(list(variants)), lengths=np.array(lengths),
+        mean=np.stack([one.mean for one in found]), median=np.stack([one.median for one in found]),
+        best_coefficient=np.array(best), best_mean=np.mean(theta_msve, axis=1),
+        best_median=np.median(theta_msve, axis=1), **decomposition_measures(runs, discount, scaled),
     )  # fmt: skip
+
+
+def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
+    """Seeds (S,) and weights of the runs of a cell that did not diverge."""
+    seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
+    kept = diverged_at == 0
+    return seeds[kept], Weights(u[kept], A[kept])
+
+
+def without_parts(weights: Weights, discount: float) -> dict[str, Weights]:
+    """Weights with parts removed, by names of what is left or of what is gone.
+
+    Parameters
+    ----------
+    weights : Weights with any leading axes
+    discount : float, gamma
+    """
+    A, n, none = seen(weights, discount).A, weights.states, 0 * weights.u
+    K = preconditioner(A)
+    G = K.copy()
+    G[..., n:, :] = 0
+    variants = {
+        "whole": weights,
+        "no_u": Weights(none, weights.A),
+        "structure": Weights(none, structured(K)),
+        "G": Weights(none, structured(G)),
+        "theta": Weights(none, theta_coefficient(A)[..., None, None] * theta_td(n).A),
+    }
+    for block in BLOCKS:
+        rows, columns = (slice(None, n) if place == "1" else slice(n, None) for place in block[1:])
+        left = A.copy()
+        left[..., rows, columns] = 0
+        variants[f"no_{block}"] = Weights(weights.u, left)
+    return variants

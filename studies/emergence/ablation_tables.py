@@ -5,50 +5,41 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import relabelled, residuals
-from ictd.pattern import cosine
+from ictd.decomposition import seen
+from ictd.pattern import cosine, remainder
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.storage import load_arrays, load_named
-from ictd.pipeline.table_files import save_table
-from ictd.weights import Weights
+from ictd.pipeline.storage import load_named
+from ictd.pipeline.table_files import long_table, save_tables
+from studies.emergence.ablate import finite_runs
 
 MEASURES = (
     "unseen", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
 )  # fmt: skip
+OF_THETA = ("best_coefficient", "best_mean", "best_median")
 CORRELATIONS = ["kind", *CELL, "seed", "cosine", "null_entries", "null_states"]
 # Random orders that a null distribution is made of.
 ORDERS = 200
 
 
 def main(ablations: list[Path], weights: list[Path], discount: float, output: Path) -> None:
-    """Write measures, ablations, yardsticks and correlations as CSV into the folder ``output``."""
-    measured, removed, yardsticks, of_cell = [], [], [], {}
+    """Write as CSV ``measures``, a row a run, ``ablations``, a row a variant, run and context length, ``baselines``, a
+    row a cell and context length for theta^TD with its best step size, and ``correlations``, a row a pair of runs."""
+    tables, residuals = {"measures": [], "ablations": [], "baselines": []}, {}
     for path in ablations:
-        cell = Cell.parse(path.stem)
-        part = load_named(path, "seeds", "variants", "lengths", "mean", "median", *MEASURES)
-        names = cell._asdict()
-        measured.append(pd.DataFrame({**names, "seed": part["seeds"], **{name: part[name] for name in MEASURES}}))
-        axes = np.meshgrid(part["variants"], part["seeds"], part["lengths"], indexing="ij")
-        columns = {name: axis.ravel() for name, axis in zip(("variant", "seed", "context_length"), axes, strict=True)}
-        columns |= {name: part[name].ravel() for name in ("mean", "median")}
-        removed.append(pd.DataFrame({**names, **columns}))
-        names_of = ("lengths", "best_coefficient", "best_mean", "best_median")
-        columns = dict(zip(("context_length", *names_of[1:]), load_arrays(path, *names_of), strict=True))
-        yardsticks.append(pd.DataFrame({**names, **columns}))
-    for path in weights:
-        seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-        kept = diverged_at == 0
-        of_cell[Cell.parse(path.stem)] = dict(
-            zip(seeds[kept], residuals(Weights(u[kept], A[kept]), discount), strict=True)
+        names = Cell.parse(path.stem)._asdict()
+        part = load_named(path, "seeds", "variants", "lengths", "mean", "median", *OF_THETA, *MEASURES)
+        of_runs, of_variants, of_theta = (
+            {name: part[name] for name in group} for group in (MEASURES, ("mean", "median"), OF_THETA)
         )
-    made = {
-        "measures": pd.concat(measured, ignore_index=True),
-        "ablations": pd.concat(removed, ignore_index=True),
-        "yardsticks": pd.concat(yardsticks, ignore_index=True),
-        "correlations": pd.DataFrame(correlations(of_cell), columns=CORRELATIONS),
-    }
-    for name, table in made.items():
-        save_table(output / f"{name}.csv", table)
+        axes = {"variant": part["variants"], "seed": part["seeds"], "context_length": part["lengths"]}
+        tables["measures"].append(long_table({"seed": part["seeds"]}, of_runs, **names))
+        tables["ablations"].append(long_table(axes, of_variants, **names))
+        tables["baselines"].append(long_table({"context_length": part["lengths"]}, of_theta, **names))
+    for path in weights:
+        seeds, runs = finite_runs(path)
+        residuals[Cell.parse(path.stem)] = dict(zip(seeds, remainder(seen(runs, discount).A), strict=True))
+    correlated = pd.DataFrame(correlations(residuals), columns=CORRELATIONS)
+    save_tables(output, {**tables, "correlations": correlated})
 
 
 def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
@@ -58,6 +49,10 @@ def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
     one side's entries: what noise would give.  ``null_states`` is that over random orders of its states, other than
     rotations, for which chains and loops may be alike: what a pattern would give that is the same for all states.  With
     fewer than 5 states there are too few of these.
+
+    Parameters
+    ----------
+    of_cell : for each cell by seeds the residual (2n, 2n): A, as prompts see it, without its part along theta^TD
     """
     rows = []
     for cell, runs in of_cell.items():
@@ -89,3 +84,9 @@ def random_orders(states: int) -> tuple[np.ndarray, list[np.ndarray]]:
     entries = np.array([rng.permutation(4 * states**2) for _ in range(ORDERS)])
     drawn = (rng.permutation(states) for _ in range(ORDERS))
     return entries, [order for order in drawn if (np.diff(order) % states != 1).any()]
+
+
+def relabelled(A: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """A (..., 2n, 2n) with the states in another order, in rows and columns and in both halves of each."""
+    both = np.concatenate([order, order + len(order)])
+    return A[..., both[:, None], both]

@@ -7,15 +7,17 @@ errors many times those of others.
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.paper_claims import TENTH, Claim, claim_of_trials, named_claim
+from ictd.pipeline.table_files import load_tables
+from ictd.report.claim import TENTH, Claim, claim_of_trials, named_claim, save_claims
 from ictd.unseen_tasks import ENUMERATED
 
-SECTION = "What emerges"
+TITLE = "What emerges"
 KINDS = {
     "algos": "multi-task TD and MC of one seed",
     "algos, seeds": "multi-task TD and MC of two seeds",
@@ -23,16 +25,22 @@ KINDS = {
 }
 
 
+def main(tables: list[Path], output: Path) -> None:
+    """Write one entry a claim, with id, section, setting, statement, statistic, value, relation, threshold and
+    verdict, from the tables that ``check_emergence`` names."""
+    save_claims(output, check_emergence(load_tables(tables)))
+
+
 def check_emergence(tables: dict[str, pd.DataFrame]) -> list[Claim]:
     """All claims on what emerges.
 
     Parameters
     ----------
-    tables : measures, ablations, yardsticks, correlations, course, phase and readings
+    tables : measures, ablations, baselines, correlations, course, phase and readings
     """
     return [
         *_decomposition_claims(tables["measures"]),
-        *_ablation_claims(tables["ablations"], tables["yardsticks"]),
+        *_ablation_claims(tables["ablations"], tables["baselines"]),
         *_correlation_claims(tables["correlations"]),
         *_course_claims(tables["course"]),
         *_phase_claims(tables["phase"]),
@@ -40,7 +48,7 @@ def check_emergence(tables: dict[str, pd.DataFrame]) -> list[Claim]:
     ]
 
 
-_claim, _of_trials = partial(named_claim, SECTION), partial(claim_of_trials, SECTION)
+_claim, _of_trials = partial(named_claim, TITLE), partial(claim_of_trials, TITLE)
 
 
 def _decomposition_claims(measures: pd.DataFrame) -> Iterator[Claim]:
@@ -52,7 +60,7 @@ def _decomposition_claims(measures: pd.DataFrame) -> Iterator[Claim]:
         yield from _of_trials("step_size", cell, "The step size is below one.", "alpha", rows["alpha"], "<", 1.0)
 
 
-def _ablation_claims(ablations: pd.DataFrame, yardsticks: pd.DataFrame) -> Iterator[Claim]:
+def _ablation_claims(ablations: pd.DataFrame, baselines: pd.DataFrame) -> Iterator[Claim]:
     shortest = ablations.loc[ablations["context_length"] != ENUMERATED, "context_length"].min()
     short, whole = f"on sampled contexts of {shortest} steps", "on enumerated prompts"
     cases = (
@@ -72,7 +80,7 @@ def _ablation_claims(ablations: pd.DataFrame, yardsticks: pd.DataFrame) -> Itera
          " a tenth."),
     )  # fmt: skip
     for cell, rows in ablations.groupby(CELL, sort=False):
-        beside = yardsticks[(yardsticks[CELL] == list(cell)).all(axis=1)].set_index("context_length")
+        beside = baselines[(baselines[CELL] == list(cell)).all(axis=1)].set_index("context_length")
         for over in ("mean", "median"):
             table = np.log10(rows.pivot(index=["variant", "context_length"], columns="seed", values=over))
             tail = f"MSVE ({over} over tasks)"

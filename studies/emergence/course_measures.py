@@ -9,9 +9,8 @@ from ictd.decomposition import decomposition_measures
 from ictd.gram import enumerated_gram, estimates
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
-from ictd.unseen_tasks import ENUMERATED, validation_set
+from ictd.unseen_tasks import ENUMERATED, draw_unseen_tasks, errors
 from ictd.weights import Weights
-from studies.emergence.variants import errors
 
 
 def main(
@@ -29,8 +28,8 @@ def main(
     output: Path,
 ) -> None:
     """Write a row a run and snapshot: its shares, its MSVE and its Bellman error on unseen tasks."""
-    scaled = attention_scale == "context_length"
-    data = validation_set(0, states, tasks, max(context_lengths), discount, evaluation_env, "ablation", **env_options)
+    longest, scaled = max(context_lengths), attention_scale == "context_length"
+    data = draw_unseen_tasks(0, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
     gram, frames = enumerated_gram(data.tasks, discount), []
     for path in runs:
         seen, u, A = load_arrays(path, "tasks_seen", "u", "A")

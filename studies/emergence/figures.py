@@ -11,8 +11,9 @@ from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import replacing
-from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries
+from ictd.pipeline.storage import load_arrays, replacing
+from ictd.pipeline.table_files import load_tables
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries, save
 from ictd.statistics import bootstrap_interval
 
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
@@ -32,6 +33,18 @@ PHASE = (
 )
 
 
+def main(tables: list[Path], run_shown: Path, env: str, states: int, depth: int, output: Path) -> None:
+    """Write ``decompositions``, ``ablations``, ``course`` and ``phase`` as PNG and SVG, and as GIF
+    ``emergence_animation``, A of one run in the course of pretraining."""
+    of = load_tables(tables)
+    save(decompositions(of["measures"]), output / "decompositions.png")
+    save(ablations(of["ablations"], of["baselines"], (env, states, depth)), output / "ablations.png")
+    save(course(of["course"]), output / "course.png")
+    save(phase(of["phase"]), output / "phase.png")
+    seen, A = load_arrays(run_shown, "tasks_seen", "A")
+    save_animation(seen, A, output / "emergence_animation.gif")
+
+
 def decompositions(measures: pd.DataFrame) -> Figure:
     """Shares of the parts in the sum of squares of what prompts see of A: a bar a cell, means over trials."""
     means = measures.groupby(CELL, sort=False)[list(SHARES)].mean()
@@ -49,16 +62,16 @@ def decompositions(measures: pd.DataFrame) -> Figure:
     return figure
 
 
-def ablations(table: pd.DataFrame, yardsticks: pd.DataFrame, setting: tuple[str, int, int]) -> Figure:
+def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, int, int]) -> Figure:
     """MSVE with parts removed, a panel a prompt: means over trials with 95% intervals.
 
     Parameters
     ----------
-    table, yardsticks : the study's tables
+    table, baselines : the study's tables
     setting : env, states and depth
     """
     at = lambda frame: (frame[CELL[1:]] == list(setting)).all(axis=1)  # noqa: E731
-    here, beside = table[at(table)], yardsticks[at(yardsticks)]
+    here, beside = table[at(table)], baselines[at(baselines)]
     lengths = sorted(beside["context_length"].unique())
     figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3.4))
     places = np.arange(len(VARIANTS))

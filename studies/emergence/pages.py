@@ -4,28 +4,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from ictd import html
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_table
+from ictd.pipeline.table_files import load_tables
+from ictd.report.html import save_frames
 from ictd.report.summaries import claims_overview
 
 
-def main(claims: Path, measures: Path, correlations: Path, readings: Path, reading_runs: Path, output: Path) -> None:
-    """Write the pages emergence, measures, correlations, other_readings and reading_runs into the folder ``output``."""
-    of_cells = load_table(measures).groupby(CELL, sort=False).mean().drop(columns="seed").reset_index()
-    pairs = (
-        load_table(correlations)
-        .groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
-        .mean()
-        .reset_index()
-    )
+def main(claims: Path, tables: list[Path], output: Path) -> None:
+    """Write the pages ``claims``, ``measures``, ``correlations``, ``other_readings`` and ``reading_runs`` as HTML."""
+    of = load_tables(tables)
+    pairs = of["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
     frames = {
-        "emergence": claims_overview(load_json(claims)), "measures": of_cells, "correlations": pairs,
-        "other_readings": verdicts_by_reading(load_table(readings)), "reading_runs": medians(load_table(reading_runs)),
-    }  # fmt: skip
-    for name, frame in frames.items():
-        html.save(output / f"{name}.html", name, html.table(frame))
+        "claims": claims_overview(load_json(claims)),
+        "measures": of["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
+        "correlations": pairs.mean().reset_index(),
+        "other_readings": verdicts_by_reading(of["readings"]),
+        "reading_runs": medians(of["reading_runs"]),
+    }
+    save_frames(output, frames)
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:

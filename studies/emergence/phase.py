@@ -11,10 +11,11 @@ from ictd.pipeline.table_files import save_table
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.streams import generator
 from ictd.trajectories import unroll
-from ictd.unseen_tasks import ENUMERATED, batch_td_msve, log_spaced, tune_step_size, validation_set
+from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, log_spaced, tune_step_size
 from ictd.weights import initial_weights
-from studies.emergence.variants import errors
 
+# Part of the study's settings that this step takes its own from first.
+SECTION = "phase"
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
 
@@ -45,12 +46,12 @@ def main(
     unrolls = unroll(task_set, batch_size, discount, rollout_steps, rng)
     start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
     data, tuning = (
-        validation_set(seed, states, size, 1, discount, env, purpose, **env_options)
+        draw_unseen_tasks(seed, states, size, 1, discount, env, purpose, **env_options)
         for purpose, size in (("phase", test_tasks), ("phase tuning", tuning_tasks))
     )
-    sizes, rows = log_spaced(**step_sizes) * (states if scaled else 1), []
+    coefficients, rows = log_spaced(**step_sizes) * (states if scaled else 1), []
     for depth in depths:
-        best = sizes[[tune_step_size(tuning, depth, [ENUMERATED], sizes, scaled).argmin()]]
+        best = coefficients[[tune_step_size(tuning, depth, [ENUMERATED], coefficients, scaled).argmin()]]
         theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], best, scaled).mean()
         for algo in algos:
             row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed}

@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.decomposition import decomposition_measures, energy
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
-from ictd.pipeline.table_files import load_table, save_table
+from ictd.pipeline.table_files import load_table, long_table, save_tables
 from ictd.report.paper_claims import check_cells
 from ictd.report.result_tables import agreement_table, mean_weights_table, msve_table, weights_table
 from ictd.weights import Weights
@@ -19,13 +19,12 @@ SHARES = ("alpha", "theta", "preconditioner", "outside")
 
 
 def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, discount: float, output: Path) -> None:
-    """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV into ``output``."""
+    """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV."""
     beside, verdicts, measures = load_table(baselines), [], []
     for path in runs:
         arrays = load_named(path, "algos", "seeds", "context_lengths", "scaled", *OF_RUNS)
-        shared = {name: arrays[name] for name in ("seeds", "context_lengths")}
         of = {
-            Cell(str(algo), env, states, depth): {**shared, **{name: arrays[name][i] for name in OF_RUNS}}
+            Cell(str(algo), env, states, depth): arrays | {name: arrays[name][i] for name in OF_RUNS}
             for i, algo in enumerate(arrays["algos"])
         }
         tables = {
@@ -38,22 +37,25 @@ def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, d
             judged = {"value": claim.value, "relation": claim.relation, "threshold": claim.threshold}
             verdicts.append({"reading": path.stem, "claim": name, "algo": algo, **judged, "verdict": claim.verdict})
         for cell, result in of.items():
-            measures.append(
-                pd.DataFrame(
-                    {"reading": path.stem, "algo": cell.algo, **run_measures(result, discount, bool(arrays["scaled"]))}
-                )
-            )
-    save_table(output / "readings.csv", pd.DataFrame(verdicts))
-    save_table(output / "reading_runs.csv", pd.concat(measures, ignore_index=True))
+            columns = run_measures(result, discount)
+            measures.append(long_table({"seed": result["seeds"]}, columns, reading=path.stem, algo=cell.algo))
+    save_tables(output, {"readings": pd.DataFrame(verdicts), "reading_runs": measures})
 
 
-def run_measures(result: dict[str, np.ndarray], discount: float, scaled: bool) -> dict[str, np.ndarray]:
-    """Of each run: shares of the parts of A, the share of what is beyond Theta in P and in Q, and MSVE."""
+def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np.ndarray]:
+    """Of each run: the task at which it diverged, shares of the parts of A, the share of what is beyond Theta in P and
+    in Q, and MSVE.
+
+    Parameters
+    ----------
+    result : arrays of S runs by one algorithm, as the step ``emergence.readings`` writes them
+    discount : float, gamma
+    """
     weights = Weights(result["u"], result["A"])
-    shares = decomposition_measures(weights, discount, scaled)
+    shares = decomposition_measures(weights, discount, bool(result["scaled"]))
     inside = theta_masks(weights.states)
     inside[0, -1, -1] = 1
-    columns = {"seed": result["seeds"], "diverged_at": result["diverged_at"]} | {name: shares[name] for name in SHARES}
+    columns = {"diverged_at": result["diverged_at"], **{name: shares[name] for name in SHARES}}
     for name, mask in zip("PQ", inside, strict=True):
         columns[f"beyond_{name}"] = 1 - energy(result[name] * mask) / energy(result[name])
     columns["msve_0"] = result["enumerated_msve"].mean(axis=-1)

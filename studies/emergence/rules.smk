@@ -1,408 +1,247 @@
-# A study beyond the paper: what emerges. `snakemake anatomy` runs it.
-ANATOMY = RESULTS / "anatomy"
-STUDY = config["anatomy"]
-READING = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64"}
-READING |= {name: config["readings"][name] for name in ("attention_scale", "initial_gain")}
-READING |= {"learning_rate": config["learning_rate"]}
-READINGS = {
-    one["name"]: READING | {key: one[key] for key in one if key != "name"} for one in STUDY["readings"]
-}
-MAIN = {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
-COURSES = [f"{algo}-{env}" for algo in config["algos"] for env in config["envs"]]
-# What a run starts from and is trained with.
-PRETRAINING_OPTIONS = [
-    "discount",
-    "batch_size",
-    "rollout_steps",
-    "learning_rate",
-    "readings.initial_gain",
-    "readings.attention_scale",
+# What pretraining makes emerge: parts of the weights, long runs, a plane of states and layers, and other readings.
+from studies.emergence.grid import courses, readings
+
+EMERGENCE = config["emergence"]
+EMERGENCE_MAIN = main_setting(config)
+EMERGENCE_SIZE = {key: EMERGENCE_MAIN[key] for key in ("states", "depth")}
+EMERGENCE_COURSES = courses(config)
+EMERGENCE_READINGS = readings(config)
+EMERGENCE_ABLATION_TABLES = "measures ablations baselines correlations".split()
+EMERGENCE_TABLES = [
+    f"<results>/emergence/{name}.csv" for name in [*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
 ]
+EMERGENCE_FIGURES = "decompositions ablations course phase".split()
+EMERGENCE_PAGES = "claims measures correlations other_readings reading_runs".split()
+EMERGENCE_NOTEBOOK = ROOT / "studies/emergence/notebook.ipynb"
+EMERGENCE_CAPTIONS = [
+    ROOT / f"studies/emergence/captions/{name}.rst"
+    for name in [*EMERGENCE_FIGURES, "emergence_animation", *EMERGENCE_PAGES]
+]
+EMERGENCE_SHOWN = {
+    "results": str(RESULTS / "emergence"),
+    "captions": str(ROOT / "studies/emergence/captions"),
+}
 
 
-rule ablate:
-    input:
-        weights=RESULTS / f"weights/{CELL}.npz",
-        kernels=kernels("sampling"),
-    output:
-        ANATOMY / f"ablations/{CELL}.npz",
-    log:
-        LOGS / f"ablate/{CELL}.log",
-    benchmark:
-        BENCHMARKS / f"ablate/{CELL}.tsv"
+use rule step as emergence_step with:
     conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=30,
+        f"{ENVS}/studies.yaml"
+
+
+use rule emergence_step as emergence_ablate with:
+    input:
+        weights=f"<results>/weights/{CELL}.npz",
+        kernels=kernels("ictd.trajectories"),
+    output:
+        f"<results>/emergence/ablations/{CELL}.npz",
+    pathvars:
+        job=f"emergence_ablate/{CELL}",
     params:
-        *code("ablate"),
-        options=options(
-            "discount",
-            "readings.attention_scale",
-            "readings.evaluation_env",
-            "anatomy.tasks",
-            "anatomy.tuning_tasks",
-            "anatomy.context_lengths",
-            "anatomy.step_sizes",
-            env_options=UNSEEN_OPTIONS,
-        ),
-    shell:
-        "python -m ictd.steps.ablate --states {wildcards.states} --depth {wildcards.depth} {params.options}"
-        " --weights {input.weights} --output {output} > {log} 2>&1"
+        **step("emergence.ablate", env_options=UNSEEN_OPTIONS),
 
 
-ABLATION_TABLES = "measures ablations yardsticks correlations".split()
-
-
-rule ablation_tables:
+use rule emergence_step as emergence_ablation_tables with:
     input:
-        ablations=expand(ANATOMY / "ablations/{cell}.npz", cell=CELLS),
-        weights=expand(RESULTS / "weights/{cell}.npz", cell=CELLS),
+        ablations=expand("<results>/emergence/ablations/{cell}.npz", cell=CELLS),
+        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
-        expand(ANATOMY / "{table}.csv", table=ABLATION_TABLES),
-    log:
-        LOGS / "ablation_tables.log",
-    benchmark:
-        BENCHMARKS / "ablation_tables.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=30,
+        expand("<results>/emergence/{table}.csv", table=EMERGENCE_ABLATION_TABLES),
+    pathvars:
+        job="emergence_ablation_tables",
+    localrule: True
     params:
-        *code("ablation_tables"),
-        options=options("discount"),
-        folder=ANATOMY,
-    shell:
-        "python -m ictd.steps.ablation_tables --ablations {input.ablations} --weights {input.weights}"
-        " {params.options} --output {params.folder} > {log} 2>&1"
+        **step("emergence.ablation_tables"),
 
 
-rule course:
+use rule emergence_step as emergence_course with:
     input:
-        [kernels("sampling"), kernels("fused")],
+        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
-        ANATOMY / "runs/{algo}-{env}/{seed}.npz",
-    log:
-        LOGS / "course/{algo}-{env}/{seed}.log",
-    benchmark:
-        BENCHMARKS / "course/{algo}-{env}/{seed}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/emergence/runs/{algo}-{env}/{seed}.npz",
+    pathvars:
+        job="emergence_course/{algo}-{env}/{seed}",
     resources:
         mem_mb=1000,
         runtime=120,
     params:
-        *code("course"),
-        options=lambda wildcards: options(
-            *PRETRAINING_OPTIONS,
-            states=MAIN["states"],
-            depth=MAIN["depth"],
-            tasks=STUDY["course"][f"{wildcards.algo}_tasks"],
-            snapshots=STUDY["course"]["snapshots"],
-            env_options=env_options(wildcards.env),
+        **step(
+            "emergence.course",
+            **EMERGENCE_SIZE,
+            tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
+            env_options=own_options,
         ),
-    shell:
-        "python -m ictd.steps.course --algo {wildcards.algo} --env {wildcards.env} --seed {wildcards.seed}"
-        " {params.options} --output {output} > {log} 2>&1"
 
 
-rule trace:
+use rule emergence_step as emergence_course_measures with:
     input:
-        runs=[ANATOMY / f"runs/{{algo}}-{{env}}/{seed}.npz" for seed in range(STUDY["course"]["seeds"])],
-        kernels=kernels("sampling"),
+        runs=expand(
+            "<results>/emergence/runs/{{algo}}-{{env}}/{seed}.npz", seed=range(EMERGENCE["course"]["seeds"])
+        ),
+        kernels=kernels("ictd.trajectories"),
     output:
-        ANATOMY / "course/{algo}-{env}.csv",
-    log:
-        LOGS / "trace/{algo}-{env}.log",
-    benchmark:
-        BENCHMARKS / "trace/{algo}-{env}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/emergence/course/{algo}-{env}.csv",
+    pathvars:
+        job="emergence_course_measures/{algo}-{env}",
     resources:
         mem_mb=2000,
         runtime=60,
     params:
-        *code("trace"),
-        options=options(
-            "discount",
-            "readings.attention_scale",
-            "readings.evaluation_env",
-            "anatomy.tasks",
-            "anatomy.context_lengths",
-            states=MAIN["states"],
-            depth=MAIN["depth"],
-            env_options=UNSEEN_OPTIONS,
-        ),
-    shell:
-        "python -m ictd.steps.trace --algo {wildcards.algo} --env {wildcards.env} {params.options}"
-        " --runs {input.runs} --output {output} > {log} 2>&1"
+        **step("emergence.course_measures", **EMERGENCE_SIZE, env_options=UNSEEN_OPTIONS),
 
 
-rule phase:
+use rule emergence_step as emergence_phase with:
     input:
-        [kernels("sampling"), kernels("fused")],
+        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
-        ANATOMY / "phase/{states}/{seed}.csv",
-    log:
-        LOGS / "phase/{states}/{seed}.log",
-    benchmark:
-        BENCHMARKS / "phase/{states}/{seed}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/emergence/phase/{states}/{seed}.csv",
+    pathvars:
+        job="emergence_phase/{states}/{seed}",
     resources:
         mem_mb=2000,
         runtime=240,
     params:
-        *code("phase"),
-        options=options(
-            *PRETRAINING_OPTIONS,
-            "algos",
-            "anatomy.step_sizes",
-            env=MAIN["env"],
-            depths=STUDY["phase"]["depths"],
-            tasks=STUDY["phase"]["tasks"],
-            test_tasks=STUDY["tasks"],
-            tuning_tasks=STUDY["phase"]["tuning_tasks"],
-            env_options=env_options(MAIN["env"]),
+        **step(
+            "emergence.phase",
+            env=EMERGENCE_MAIN["env"],
+            test_tasks=EMERGENCE["tasks"],
+            env_options=env_options(config, EMERGENCE_MAIN["env"]),
         ),
-    shell:
-        "python -m ictd.steps.phase --states {wildcards.states} --seed {wildcards.seed} {params.options}"
-        " --output {output} > {log} 2>&1"
 
 
-rule reading:
+use rule emergence_step as emergence_readings with:
     input:
-        tasks=[RESULTS / f"tasks/{MAIN['env']}-{MAIN['states']}/{seeds}.npz" for seeds in GROUPS],
-        unrolls=[RESULTS / f"unrolls/{MAIN['env']}-{MAIN['states']}/{seeds}.npz" for seeds in GROUPS],
-        kernels=[kernels("sampling"), kernels("fused")],
+        tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
+        unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
+        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
-        ANATOMY / "readings/{reading}.npz",
-    log:
-        LOGS / "reading/{reading}.log",
-    benchmark:
-        BENCHMARKS / "reading/{reading}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/emergence/readings/{reading}.npz",
+    pathvars:
+        job="emergence_readings/{reading}",
     resources:
         mem_mb=4000,
         runtime=240,
     params:
-        *code("reading"),
-        options=lambda wildcards: options(
-            "algos",
-            "discount",
-            "readings.evaluation_env",
-            "evaluation.context_lengths",
-            **MAIN,
-            reading=READINGS[wildcards.reading],
+        **step(
+            "emergence.readings",
+            **EMERGENCE_MAIN,
+            reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
             test_tasks=config["evaluation"]["tasks"],
+            context_lengths=config["evaluation"]["context_lengths"],
             env_options=UNSEEN_OPTIONS,
         ),
-    shell:
-        "python -m ictd.steps.reading {params.options} --tasks {input.tasks} --unrolls {input.unrolls}"
-        " --output {output} > {log} 2>&1"
 
 
-rule reading_tables:
+use rule emergence_step as emergence_reading_tables with:
     input:
-        runs=[ANATOMY / f"readings/{reading}.npz" for reading in READINGS],
-        baselines=RESULTS / "metrics/baselines.csv",
+        runs=expand("<results>/emergence/readings/{reading}.npz", reading=EMERGENCE_READINGS),
+        baselines="<results>/metrics/baselines.csv",
     output:
-        [ANATOMY / "readings.csv", ANATOMY / "reading_runs.csv"],
-    log:
-        LOGS / "reading_tables.log",
-    benchmark:
-        BENCHMARKS / "reading_tables.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        expand("<results>/emergence/{table}.csv", table=["readings", "reading_runs"]),
+    pathvars:
+        job="emergence_reading_tables",
     params:
-        *code("reading_tables"),
-        options=options("discount", **MAIN),
-        folder=ANATOMY,
-    shell:
-        "python -m ictd.steps.reading_tables --runs {input.runs} --baselines {input.baselines}"
-        " {params.options} --output {params.folder} > {log} 2>&1"
+        **step("emergence.reading_tables", **EMERGENCE_MAIN),
 
 
-rule join_courses:
+use rule emergence_step as emergence_join_course with:
     input:
-        expand(ANATOMY / "course/{course}.csv", course=COURSES),
+        tables=expand("<results>/emergence/course/{course}.csv", course=EMERGENCE_COURSES),
     output:
-        ANATOMY / "course.csv",
-    log:
-        LOGS / "join_courses.log",
-    benchmark:
-        BENCHMARKS / "join_courses.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        "<results>/emergence/course.csv",
+    pathvars:
+        job="emergence_join_course",
+    localrule: True
     params:
-        *code("join_tables"),
-    shell:
-        "python -m ictd.steps.join_tables --tables {input} --output {output} > {log} 2>&1"
+        **step("emergence.join_tables"),
 
 
-use rule join_courses as join_phases with:
+use rule emergence_join_course as emergence_join_phase with:
     input:
-        expand(
-            ANATOMY / "phase/{states}/{seed}.csv",
-            states=STUDY["phase"]["states"],
-            seed=range(STUDY["phase"]["seeds"]),
+        tables=expand(
+            "<results>/emergence/phase/{states}/{seed}.csv",
+            states=EMERGENCE["phase"]["states"],
+            seed=range(EMERGENCE["phase"]["seeds"]),
         ),
     output:
-        ANATOMY / "phase.csv",
-    log:
-        LOGS / "join_phases.log",
-    benchmark:
-        BENCHMARKS / "join_phases.tsv"
+        "<results>/emergence/phase.csv",
+    pathvars:
+        job="emergence_join_phase",
+    localrule: True
 
 
-ANATOMY_TABLES = [ANATOMY / f"{name}.csv" for name in (*ABLATION_TABLES, "course", "phase", "readings")]
-
-
-rule emergence_claims:
+use rule emergence_step as emergence_claims with:
     input:
-        ANATOMY_TABLES,
+        tables=EMERGENCE_TABLES,
     output:
-        ANATOMY / "claims.json",
-    log:
-        LOGS / "emergence_claims.log",
-    benchmark:
-        BENCHMARKS / "emergence_claims.tsv"
+        "<results>/emergence/claims.json",
+    pathvars:
+        job="emergence_claims",
+    localrule: True
+    params:
+        **step("emergence.claims"),
+
+
+use rule emergence_step as emergence_figures with:
+    input:
+        tables=EMERGENCE_TABLES,
+        run_shown=f"<results>/emergence/runs/{EMERGENCE_COURSES[0]}/0.npz",
+    output:
+        expand("<results>/emergence/figures/{name}.{ending}", name=EMERGENCE_FIGURES, ending=["png", "svg"]),
+        "<results>/emergence/figures/emergence_animation.gif",
+    pathvars:
+        job="emergence_figures",
+    localrule: True
+    params:
+        **step("emergence.figures", **EMERGENCE_MAIN),
+
+
+use rule step as emergence_pages with:
+    input:
+        claims="<results>/emergence/claims.json",
+        tables=expand(
+            "<results>/emergence/{name}.csv", name="measures correlations readings reading_runs".split()
+        ),
+    output:
+        expand("<results>/emergence/tables/{name}.html", name=EMERGENCE_PAGES),
+    pathvars:
+        job="emergence_pages",
+    localrule: True
+    params:
+        **step("emergence.pages"),
+
+
+use rule step as emergence_notebook with:
+    input:
+        shown=[rules.emergence_pages.output, rules.emergence_figures.output],
+        captions=ancient(EMERGENCE_CAPTIONS),
+        notebook=ancient(EMERGENCE_NOTEBOOK),
+    output:
+        "<results>/emergence/emergence.ipynb",
+    pathvars:
+        job="emergence_notebook",
+    localrule: True
     conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        f"{ENVS}/report.yaml"
     params:
-        *code("emergence_claims"),
-    shell:
-        "python -m ictd.steps.emergence_claims --tables {input} --output {output} > {log} 2>&1"
+        *map(text_digest, [EMERGENCE_NOTEBOOK, *EMERGENCE_CAPTIONS]),
+        **step("report.notebook", parameters=EMERGENCE_SHOWN),
 
 
-ANATOMY_SHOWN = "decompositions ablations course phase".split()
-
-
-rule emergence_figures:
+use rule step as emergence_page with:
     input:
-        tables=ANATOMY_TABLES,
-        shown=ANATOMY / f"runs/{COURSES[0]}/0.npz",
+        notebook="<results>/emergence/emergence.ipynb",
     output:
-        expand(ANATOMY / "figures/{name}.{ending}", name=ANATOMY_SHOWN, ending=["png", "svg"]),
-        ANATOMY / "figures/emergence_animation.gif",
-    log:
-        LOGS / "emergence_figures.log",
-    benchmark:
-        BENCHMARKS / "emergence_figures.tsv"
+        "<results>/emergence/emergence.html",
+    pathvars:
+        job="emergence_page",
+    localrule: True
     conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        f"{ENVS}/report.yaml"
     params:
-        *code("plot_emergence"),
-        options=options(**MAIN),
-        folder=ANATOMY / "figures",
-    shell:
-        "python -m ictd.steps.plot_emergence --tables {input.tables} --run-shown {input.shown}"
-        " {params.options} --output {params.folder} > {log} 2>&1"
+        **step("page", title="In-context TD: what emerges"),
 
 
-ANATOMY_PAGES = "emergence measures correlations other_readings reading_runs".split()
-
-
-rule emergence_pages:
+rule emergence:
     input:
-        claims=ANATOMY / "claims.json",
-        measures=ANATOMY / "measures.csv",
-        correlations=ANATOMY / "correlations.csv",
-        readings=ANATOMY / "readings.csv",
-        reading_runs=ANATOMY / "reading_runs.csv",
-    output:
-        expand(ANATOMY / "tables/{name}.html", name=ANATOMY_PAGES),
-    log:
-        LOGS / "emergence_pages.log",
-    benchmark:
-        BENCHMARKS / "emergence_pages.tsv"
-    conda:
-        "../../envs/figures.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        *code("emergence_pages"),
-        folder=ANATOMY / "tables",
-    shell:
-        "python -m ictd.steps.emergence_pages --claims {input.claims} --measures {input.measures}"
-        " --correlations {input.correlations} --readings {input.readings}"
-        " --reading-runs {input.reading_runs} --output {params.folder} > {log} 2>&1"
-
-
-STUDY_NOTEBOOK = ROOT / "report/emergence.ipynb"
-STUDY_CAPTIONS = [
-    ROOT / f"report/captions/{name}.rst" for name in (*ANATOMY_SHOWN, "emergence_animation", *ANATOMY_PAGES)
-]
-
-
-rule emergence_notebook:
-    input:
-        rules.emergence_pages.output,
-        rules.emergence_figures.output,
-        ancient(STUDY_CAPTIONS),
-        notebook=ancient(STUDY_NOTEBOOK),
-    output:
-        ANATOMY / "emergence.ipynb",
-    log:
-        LOGS / "emergence_notebook.log",
-    benchmark:
-        BENCHMARKS / "emergence_notebook.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        *code("notebook"),
-        *map(text_digest, [STUDY_NOTEBOOK, *STUDY_CAPTIONS]),
-        options=options(parameters={"results": str(ANATOMY), "captions": str(ROOT / "report/captions")}),
-    shell:
-        "python -m ictd.steps.notebook --notebook {input.notebook} {params.options} --output {output}"
-        " > {log} 2>&1"
-
-
-use rule page as emergence_page with:
-    input:
-        ANATOMY / "emergence.ipynb",
-    output:
-        ANATOMY / "emergence.html",
-    log:
-        LOGS / "emergence_page.log",
-    benchmark:
-        BENCHMARKS / "emergence_page.tsv"
-    params:
-        *code("page"),
-        title="In-context TD: what emerges",
-
-
-rule anatomy:
-    input:
-        ANATOMY / "emergence.html",
+        "<results>/emergence/emergence.html",
+    localrule: True

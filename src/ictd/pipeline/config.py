@@ -94,7 +94,7 @@ def _at_most(validator, pairs, values, schema):
     for one, other in pairs.items():
         numbers = [values.get(name) for name in (one, other)]
         if all(isinstance(number, int | float) for number in numbers) and numbers[0] > numbers[1]:
-            yield jsonschema.ValidationError(f"give at most {other}, {numbers[1]}", path=[one], instance=numbers[0])
+            yield jsonschema.ValidationError(f"give at most the {other}, {numbers[1]}", path=[one], instance=numbers[0])
 
 
 def _variants(validator, wanted, values, schema):

@@ -105,10 +105,12 @@ def _explained(error: BaseException, linemaps: dict) -> str:
     if isinstance(error, ValueError) or not what:
         return f"{what or type(error).__name__}."
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    # Python that Snakemake makes of a rules file has other lines; what its parser refuses has the file's.
+    own = any(Path(file).parts[-2:] == ("snakemake", "parser.py") for file, _ in frames)
     if isinstance(error, SyntaxError):
         frames.append((error.filename, error.lineno))
     for file, line in reversed(frames):
         if str(file).endswith("rules.smk"):
-            # What Snakemake makes of a rules file has other lines.
-            return f"{os.path.relpath(file)}, line {linemaps.get(file, {}).get(line, line)}: {what}."
+            line = line if own else linemaps.get(file, {}).get(line, line)
+            return f"{os.path.relpath(file)}, line {line}: {what}."
     return f"{what}."

@@ -6,7 +6,7 @@ import pytest
 from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
-from ictd import sampling
+from ictd import trajectories
 
 
 def generator(purpose="tests"):
@@ -37,7 +37,7 @@ def test_unroll_equals_naive_loop(batch, tau, discount):
 def test_unroll_does_not_depend_on_blocks(monkeypatch):
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
     whole = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
-    monkeypatch.setattr(sampling, "BLOCK", 7)
+    monkeypatch.setattr(trajectories, "BLOCK", 7)
     blocks = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
     assert whole.returns.tobytes() == blocks.returns.tobytes()
     assert whole.transitions.tobytes() == blocks.transitions.tobytes()

@@ -1,0 +1,88 @@
+"""The runs that a configuration spans, and what they are compared with, by the names of their files."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ictd.pipeline.grid import Cell, main_setting, seed_groups, seeds_in_a_job
+
+# Files are named after discounts; smaller ones would be written with an exponent.
+SMALLEST_DISCOUNT = 0.0001
+# What runs with a kind of attention are pretrained on.
+PROMPTS = ("contexts", "enumerated")
+
+
+class Setting(NamedTuple):
+    """What a run is pretrained on, besides its teacher."""
+
+    env: str
+    states: int
+    depth: int
+    discount: float
+
+
+class Grid:
+    """The study's runs, and where they and the baselines are evaluated.
+
+    Parameters
+    ----------
+    config : the whole configuration, checked
+    folder : the study's results, whose finished runs keep their ranges of seeds
+    cores : int, or None where it is not known
+
+    Attributes
+    ----------
+    main : the main Setting
+    tasks : numbers of tasks of all runs, by their names TEACHER-ENV-STATES-DEPTH-DISCOUNT
+    values : names of runs and of what they are evaluated on, RUN/ENV-DISCOUNT
+    paper : the same for cells of the paper
+    baselines : names of what baselines are evaluated on, ENV-STATES-DISCOUNT
+    attentions : by name, the parameters of each kind of attention
+    seeds, attention_seeds : ranges of seeds, one a job
+
+    Raises
+    ------
+    ValueError
+        For a discount that files cannot be named after.
+    """
+
+    def __init__(self, config: dict, folder: Path, cores: int | None):
+        own, algos, envs = config["agents"], config["algos"], config["envs"]
+        self.main = main = Setting(**main_setting(config), discount=config["discount"])
+        discounts = [main.discount, *own["discounts"]]
+        for discount in discounts:
+            if 0 < discount < SMALLEST_DISCOUNT:
+                raise ValueError(f"Config: there is a discount of {discount}; give 0, or at least {SMALLEST_DISCOUNT}.")
+        others = {"depth": own["depths"], "states": own["states"], "env": envs[1:], "discount": own["discounts"]}
+        settings = [main, *(main._replace(**{key: one}) for key, values in others.items() for one in values)]
+        self.tasks = {_name(algo, *setting): own["tasks"] for algo in algos for setting in settings}
+        self.tasks |= {_name(algo, *main): own["main_tasks"] for algo in algos}
+        self.tasks |= {_name(f"expected_{algo}", *main): own["tasks"] for algo in algos}
+        # Environments and discounts that every run with the main numbers of states and layers is evaluated on.
+        places, home = [(env, discount) for env in envs for discount in discounts], _name(main.env, main.discount)
+        values = [
+            f"{_name(algo, *setting)}/{_name(*place)}"
+            for algo in algos
+            for setting in settings
+            for place in places
+            if place == (setting.env, setting.discount) or setting[1:3] == main[1:3]
+        ]
+        values += [f"{_name(f'expected_{algo}', *main)}/{home}" for algo in algos]
+        self.values = list(dict.fromkeys(values))
+        self.paper = [f"{Cell(algo, *main[:3])}/{home}" for algo in algos]
+        beside = {(env, main.states, discount) for env, discount in places}
+        beside |= {(env, states, discount) for env, states, _, discount in settings}
+        self.baselines = [_name(*one) for one in sorted(beside)]
+        self.attentions = {
+            one["name"]: {key: value for key, value in one.items() if key != "name"} for one in own["attentions"]
+        }
+
+        def ranges(runs: int, finished: str) -> list[str]:
+            size = seeds_in_a_job(config["seeds_per_job"], own["seeds"], runs, cores)
+            return seed_groups(own["seeds"], size, [path.stem for path in folder.glob(finished)])
+
+        self.seeds = ranges(len(self.tasks), "runs/*/*.npz")
+        self.attention_seeds = ranges(len(self.attentions) * len(PROMPTS) * len(algos), "attention/*/*/*.npz")
+
+
+def _name(*parts) -> str:
+    return "-".join(map(str, parts))

@@ -1,0 +1,85 @@
+"""Copies of the project that tests run the workflow in."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+
+from ictd.pipeline.studies import study_names
+
+ROOT = Path(__file__).parents[1]
+STUDIES = study_names(ROOT / "studies")
+SMOKE = "tests/smoke.yaml"
+# Small values for the studies too.
+SMOKE_OF_ALL = [SMOKE, *(f"studies/{name}/smoke.yaml" for name in STUDIES)]
+# Values for a smoke run of fewer cells and seeds.
+FEW = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
+PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "studies", "tests/smoke.yaml")
+
+
+def copy_project(folder: Path, compiled: Path | None = None) -> Path:
+    """Copy what the workflow needs to an empty folder; with the code and the kernels of a finished one, if named."""
+    for part in PARTS:
+        target = folder / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if part in ("src", "studies") and compiled:
+            target.symlink_to(compiled / part)
+        elif (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, target)
+        else:
+            shutil.copy2(ROOT / part, target)
+    if compiled:
+        shutil.copytree(compiled / "results-smoke/kernels", folder / "results-smoke/kernels")
+    return folder
+
+
+def snakemake(folder: Path, *arguments: str, configfiles=(SMOKE,), **env: str) -> subprocess.CompletedProcess:
+    """Run the workflow of a folder, at smoke size unless told otherwise."""
+    command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", *map(str, configfiles)]
+    return subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True)
+
+
+def finished_run(folder: Path) -> Path:
+    """Run the workflow on two cores in a copy of the project."""
+    copy_project(folder)
+    done = snakemake(folder, "--cores", "2")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def finished_run_under_conda(folder: Path, compiled: Future) -> Path:
+    """Run the workflow and its studies under ``--sdm conda``, where conda is a stand-in.
+
+    Each log says which modules its job imported.
+    """
+    project, prefix = copy_project(folder / "project", compiled.result()), folder / "prefix"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
+    (prefix / "bin/conda").chmod(0o755)
+    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
+    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PYTHONPROFILEIMPORTTIME": "1"}
+    options = ["--cores", "2", "--sdm", "conda", "--config", *FEW]
+    done = snakemake(project, "all", *STUDIES, *options, configfiles=SMOKE_OF_ALL, **env)
+    assert done.returncode == 0, done.stderr[-5000:]
+    return project
+
+
+DRY = ["--cores", "1", "--dry-run", "--nolock"]
+
+
+def plans(runs: list[tuple[Path, list[str]]]) -> list[tuple[int, str]]:
+    """What dry runs return and say, each given by its folder and arguments."""
+    jobs = json.dumps([(str(folder), [*DRY, *arguments]) for folder, arguments in runs])
+    command = [sys.executable, ROOT / "tests/plans.py"]
+    done = subprocess.run(command, input=jobs, stdout=subprocess.PIPE, check=True, text=True, timeout=900)
+    return json.loads(done.stdout)
+
+
+def rules_of(folder: Path, configfiles=(SMOKE,)) -> dict[str, dict]:
+    """Every rule of a project with its step, the modules whose digests are its params, and its environment."""
+    command = [sys.executable, ROOT / "tests/rules.py", *configfiles]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout)

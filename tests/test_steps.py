@@ -1,0 +1,94 @@
+"""Steps: found by name, explained by help, and given to rules by the names of their parameters."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from projects import ROOT
+from snakemake.iocontainers import Namedlist
+
+from ictd.pipeline.help import listing, sentences
+from ictd.pipeline.rules import step_params
+from ictd.pipeline.steps import all_steps, find_step
+
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def named(**items):
+    """What Snakemake gives params functions as wildcards, input or output."""
+    return Namedlist(fromdict=items)
+
+
+def command(*words):
+    return subprocess.run([sys.executable, "-m", "ictd.steps", *words], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("step", all_steps(), ids=lambda step: step.name)
+def test_help_explains_every_option_and_what_is_written(step):
+    says = sentences(step)
+    assert set(says) == {"", *step.parameters}
+    for name, sentence in says.items():
+        assert sentence.strip().endswith((".", ")")), name
+    assert find_step(step.name).path == step.path
+
+
+def test_steps_are_listed_with_their_first_lines():
+    lines = listing().splitlines()
+    assert any(line.startswith("tasks ") and "Algorithms 3 and 4" in line for line in lines)
+    assert any(line.startswith("theory.values ") and "Theorem 1" in line for line in lines)
+    assert command().stdout.splitlines() == lines
+    said = command("evaluate", "--help").stdout
+    assert "Unseen tasks a trial is evaluated on." in said and "--context-lengths" in said and "Write" in said
+
+
+@pytest.mark.parametrize("name", ["nothing", "../tasks", "", "mrp", "tasks.main", "report"])
+def test_what_is_no_step_is_answered_in_one_sentence(name):
+    done = command(name)
+    assert done.returncode == 1
+    assert done.stderr == f"error: there is no step {name!r}; `python -m ictd.steps` lists all.\n"
+
+
+def test_parameters_are_wildcards_or_of_the_configuration():
+    params = step_params(CONFIG, "evaluate", env_options={})
+    wildcards = named(algo="td", env="boyan", states="7", depth="9")
+    assert params["values"](wildcards).split()[:4] == ["--states", "7", "--depth", "9"]
+    assert "--tasks 10 --context-lengths 5 10 15" in params["values"](wildcards)
+    files = params["files"](
+        wildcards, named(runs=["a b.npz", "c.npz"], kernels="k"), named(weights="w", evaluation="e")
+    )
+    assert files == "--runs 'a b.npz' c.npz --weights w --evaluation e"
+    assert params["step"] == "evaluate" and params["ictd.steps.evaluate"].startswith("ictd.steps.evaluate ")
+    assert {"ictd.steps.__main__", "ictd.pipeline.runner", "ictd.unseen_tasks"} <= set(params)
+
+
+def test_output_is_the_file_or_the_folder_of_several():
+    files = step_params(CONFIG, "theory.figures", env="boyan", states=5)["files"]
+    tables = named(tables=["t.csv"])
+    assert files(None, tables, Namedlist(["r/figures/a.png", "r/figures/a.svg"])) == "--tables t.csv --output r/figures"
+    assert files(None, tables, Namedlist(["r/a.png"])) == "--tables t.csv --output r/a.png"
+    with pytest.raises(ValueError, match=r"step theory\.figures needs an input or output 'tables'"):
+        files(None, named(), Namedlist(["r/a.png"]))
+
+
+def test_a_name_that_stands_in_several_sections_is_refused():
+    assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
+    with pytest.raises(ValueError, match="'tasks' of step tasks stands in several sections; give it in the rule"):
+        step_params(CONFIG, "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
+    with pytest.raises(ValueError, match=r"'vary' of step report\.figures\.weight_maps is given by nothing"):
+        step_params(CONFIG, "report.figures.weight_maps")["values"](named())
+    with pytest.raises(ValueError, match="step tasks has no parameter 'task'; it has env, states"):
+        step_params(CONFIG, "tasks", task=3)
+
+
+def test_given_values_may_be_functions_of_wildcards():
+    params = step_params(CONFIG, "tasks", tasks=3, env_options=lambda wildcards: {"a": wildcards.env})
+    said = params["values"](named(env="loop", states="5", seeds="0-1"))
+    assert "--tasks 3" in said and """--env-options '{"a": "loop"}'""" in said
+
+
+def test_sections_come_from_the_module_its_folder_or_its_study():
+    assert find_step("audit").sections == ["audit"] and find_step("theory.values").sections == ["theory"]
+    assert find_step("pretrain").sections == []
+    assert SimpleNamespace(**find_step("tasks").parameters).output == "Path"

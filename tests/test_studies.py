@@ -1,0 +1,229 @@
+"""Studies live in folders of their own: each can be removed, added or broken, and nothing else notices."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from projects import ROOT, SMOKE, STUDIES, copy_project, plans, snakemake
+
+from ictd.pipeline.provenance import code_digests
+from ictd.pipeline.steps import ROOTS, all_steps
+from ictd.pipeline.studies import study_names, study_settings
+
+# A study as small as one can be; a new one needs no more than its folder.
+MINE = {
+    "README.md": "# A study\n",
+    "config.yaml": "numbers: [3, 1]\ninner: {a: 1}\n",
+    "schema.yaml": """
+type: object
+additionalProperties: false
+required: [numbers, inner]
+properties:
+  numbers: {description: What is added., type: array, items: {type: integer}}
+  inner: {description: More., type: object, properties: {a: {type: integer}}, additionalProperties: false}
+""",
+    "total.py": '''"""Add numbers."""
+from pathlib import Path
+
+
+def main(numbers: list[int], discount: float, output: Path) -> None:
+    """Write their sum."""
+    output.write_text(f"{sum(numbers)} {discount}")
+''',
+    "rules.smk": """
+use rule step as mine_total with:
+    output:
+        "<results>/mine/total.txt",
+    pathvars:
+        job="mine_total",
+    params:
+        **step("mine.total"),
+
+
+rule mine:
+    input:
+        rules.mine_total.output,
+    localrule: True
+""",
+}
+
+
+def with_study(folder: Path, **changes: str | None) -> Path:
+    """A copy of the project with that study beside the others; files may be changed or left out."""
+    copy_project(folder)
+    (folder / "studies/mine").mkdir()
+    for name, text in (MINE | changes).items():
+        if text is not None:
+            (folder / "studies/mine" / name).write_text(text)
+    return folder
+
+
+def test_a_new_study_needs_no_edit_outside_its_folder(tmp_path):
+    folder = with_study(tmp_path)
+    done = snakemake(folder, "mine", "--cores", "1", "--config", "mine={numbers: [4, 5]}")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "results-smoke/mine/total.txt").read_text() == "9 0.9"
+    log = (folder / "results-smoke/logs/mine_total.log").read_text()
+    assert "python -m ictd.steps mine.total --numbers 4 5 --discount 0.9 --output" in log.splitlines()[0]
+    (code, said), (again, nothing) = plans(
+        [
+            (folder, ["mine", "--configfile", SMOKE]),
+            (folder, ["mine", "--configfile", SMOKE, "--config", "mine={numbers: [4, 5]}"]),
+        ]
+    )
+    assert code == 0 and "mine_total" in said and again == 0 and "Nothing to be done" in nothing
+
+
+BROKEN = {
+    "no schema": ({"schema.yaml": None}, "studies/mine lacks schema.yaml."),
+    "no rules": ({"rules.smk": None}, "studies/mine lacks rules.smk."),
+    "settings that are no YAML": (
+        {"config.yaml": "numbers: [3, 1]\ninner: {a: 1\n"},
+        "studies/mine/config.yaml, line 3: expected ',' or '}', but got '<stream end>'.",
+    ),
+    "settings that are empty": ({"config.yaml": ""}, "studies/mine/config.yaml holds no keys with values."),
+    "settings that do not fit": (
+        {"config.yaml": "numbers: [3, x]\ninner: {a: 1}\n"},
+        "Config: value 2 of mine.numbers is 'x'; give an integer.",
+    ),
+    "an unknown setting": (
+        {"config.yaml": "numbers: [3]\ninner: {b: 1}\n"},
+        "Config: mine.inner has an unknown key 'b'; the keys are a.",
+    ),
+    "a rule that is not closed": (
+        {"rules.smk": MINE["rules.smk"].replace('**step("mine.total"),', '**step("mine.total"')},
+        "studies/mine/rules.smk, line",
+    ),
+    "a colon that lacks": (
+        {"rules.smk": MINE["rules.smk"].replace("rule mine:", "rule mine")},
+        "studies/mine/rules.smk, line 11: ",
+    ),
+    "a name that is not there": (
+        {"rules.smk": MINE["rules.smk"].replace("rules.mine_total.output", "TOTAL")},
+        "studies/mine/rules.smk, line 13: name 'TOTAL' is not defined.",
+    ),
+    "a step that is not there": (
+        {"rules.smk": MINE["rules.smk"].replace("mine.total", "mine.totals")},
+        "there is no step 'mine.totals'; `python -m ictd.steps` lists all.",
+    ),
+    "a step that is not Python": ({"total.py": "x = (\n"}, "studies/mine/total.py, line 1: '(' was never closed."),
+    "a rule of the paper's name": (
+        {"rules.smk": MINE["rules.smk"].replace("as mine_total", "as tasks")},
+        ": The name tasks is already used by another rule.",
+    ),
+}
+
+
+def test_a_broken_study_stops_only_what_asks_for_it(tmp_path):
+    folders = {name: with_study(tmp_path / name.replace(" ", "-"), **changes) for name, (changes, _) in BROKEN.items()}
+    targets = (["all"], ["mine"], ["results-smoke/mine/total.txt"])
+    runs = [(folder, [*target, "--configfile", SMOKE]) for folder in folders.values() for target in targets]
+    said = iter(plans(runs))
+    for name, (_, expected) in BROKEN.items():
+        (code, paper), *asked = next(said), next(said), next(said)
+        sentence = next(line for line in paper.splitlines() if line.startswith("Study mine is left out: "))
+        assert code == 0 and "Traceback" not in paper and re.search(r"^pretrain +\d+$", paper, re.MULTILINE), name
+        assert sentence.endswith(".") and expected in sentence, (name, sentence)
+        for ended, text in asked:
+            assert ended == sentence and "Traceback" not in text, (name, ended)
+
+
+def test_settings_that_a_user_gives_stop_only_their_study(tmp_path):
+    folder = with_study(tmp_path)
+    cases = {
+        "mine={numbers: 3}": "mine.numbers is 3; give a list",
+        "mine=3": "Config: mine is 3; give keys with values.",
+    }
+    runs = [(folder, [target, "--configfile", SMOKE, "--config", case]) for case in cases for target in ("all", "mine")]
+    said = iter(plans(runs))
+    for expected in cases.values():
+        (code, paper), (ended, _) = next(said), next(said)
+        assert code == 0 and expected in paper and expected in ended
+
+
+@pytest.mark.parametrize("gone", [[name] for name in STUDIES] + [STUDIES] * (len(STUDIES) > 1), ids="-".join)
+def test_without_a_study_all_is_as_before(gone, smoke, tmp_path):
+    """Nothing is to be done anew; linters and those tests that speak of the whole repository pass, and both reports."""
+    folder = tmp_path / "project"
+    ignored = shutil.ignore_patterns(".venv", ".git", ".snakemake", "results*", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, folder, ignore=ignored)
+    for part in (".snakemake", "results-smoke"):
+        shutil.copytree(smoke / part, folder / part)
+    for name in gone:
+        shutil.rmtree(folder / "studies" / name)
+    done = snakemake(folder, "--cores", "1", "--dry-run")
+    assert done.returncode == 0 and "Nothing to be done" in done.stdout + done.stderr, done.stderr
+    assert "left out" not in done.stderr
+    assert snakemake(folder, "--report", "results-smoke/report-of-all.html").returncode == 0
+    bin = Path(sys.executable).parent
+    linters = [
+        "ruff check .",
+        "ruff format --check .",
+        "snakefmt --check Snakefile workflow studies",
+        "snakemake --lint",
+    ]
+    structure = [f"tests/test_{name}.py" for name in ("config", "steps", "envs", "studies")]
+    tests = (
+        f"python -m pytest -p no:cacheprovider {' '.join(structure)} -k 'not all_is_as_before and not gives_the_same'"
+    )
+    environment = os.environ | {"PYTHONPATH": str(folder / "src"), "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
+    for command in (*linters, tests):
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout[-3000:], done.stderr[-3000:])
+
+
+def test_nothing_else_names_a_study():
+    """README and Makefile may; everything else knows studies only as the folders that are there."""
+    words = "|".join(rf"studies[./]{name}|\b{name}[_.]\w+\.(?:csv|npz|json)|results/{name}" for name in STUDIES)
+    free = ("README.md", "Makefile", "CHANGELOG.md")
+    for path in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines():
+        file = ROOT / path
+        if path.startswith("studies/") or path in free or file.suffix in (".png", ".txt") or not file.is_file():
+            continue
+        assert not re.search(words or "$^", file.read_text()), path
+
+
+def test_studies_use_the_core_and_not_one_another():
+    for path in (ROOT / "src").rglob("*.py"):
+        assert not re.search(r"^\s*(?:from|import) studies\b", path.read_text(), re.MULTILINE), path
+    for step in all_steps():
+        modules = {line.split()[0] for line in code_digests(step.module, ROOTS)}
+        assert {name.split(".")[1] for name in modules if name.startswith("studies.")} <= {step.study}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_is_complete(name):
+    """Besides what the workflow needs: small values for tests, notebook, captions, tests, and rules that bear its name."""
+    folder = ROOT / "studies" / name
+    for part in ("smoke.yaml", "notebook.ipynb", "captions", "tests"):
+        assert (folder / part).exists(), part
+    rules = re.findall(r"^(?:use rule \w+ as|rule) (\w+)(?: with)?:$", (folder / "rules.smk").read_text(), re.MULTILINE)
+    assert name in rules and all(rule == name or rule.startswith(f"{name}_") for rule in rules)
+
+
+def test_settings_are_merged_and_checked(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, text in MINE.items():
+        (folder / name).write_text(text)
+    assert study_settings(folder, {"inner": {"a": "7"}}, {}) == {"numbers": [3, 1], "inner": {"a": 7}}
+    with pytest.raises(ValueError, match=r"Config: there is an unknown key|mine has an unknown key 'b'"):
+        study_settings(folder, {"b": 1}, {})
+    (tmp_path / "old/__pycache__").mkdir(parents=True)
+    assert study_names(tmp_path) == ["mine"] and study_names(tmp_path / "nothing") == []
+
+
+def test_rules_are_short():
+    """What every job shares stands in the base rule."""
+    lines, total = [], 0
+    for path in [*(ROOT / "workflow/rules").glob("*.smk"), *(ROOT / "studies").glob("*/rules.smk")]:
+        text = path.read_text()
+        assert len(text.splitlines()) <= 250, path
+        total += len(text.splitlines())
+        for block in re.findall(r"^(?:use )?rule .*\n(?:(?:[ \t].*)?\n)*", text, re.MULTILINE):
+            lines.append(len([line for line in block.splitlines() if line.strip()]))
+    assert total < 1000 and max(lines) <= 20 and sum(lines) / len(lines) <= 13
