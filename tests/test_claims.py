@@ -4,17 +4,20 @@ import naive
 import numpy as np
 import pandas as pd
 import pytest
+from projects import ROOT
 from tolerances import ROUNDING
 
 import ictd
 from ictd.pattern import agreement_measures, pattern_measures, remainder
 from ictd.pipeline.grid import Cell
 from ictd.report import result_tables as tables
-from ictd.report.claim import as_records
+from ictd.report.claim import Statements, as_records
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
 from ictd.report.summaries import claims_listing, claims_overview, msve_summary
 from ictd.statistics import bootstrap_interval, rank_correlation, ranks, standard_error
+
+STATEMENTS = Statements(ROOT / "report/claims.toml")
 
 MAIN = ("boyan", 3, 4)
 
@@ -121,7 +124,7 @@ def test_tables_hold_means_over_tasks_and_seeds():
 
 
 def verdicts(made):
-    return {claim.id: claim.verdict for claim in check_claims(made, MAIN)}
+    return {claim.id: claim.verdict for claim in check_claims(STATEMENTS, made, MAIN)}
 
 
 # A little noise, as the similarity of no noise at all is not defined.
@@ -204,11 +207,11 @@ def test_no_trend_is_claimed_without_trials_or_lengths():
 
 def test_overview_counts_and_names_what_fails():
     made = result_tables(PATTERN, np.array([[1, 4, np.nan]] * 3), zero=9.0)
-    overview = claims_overview(as_records(check_claims(made, MAIN))).set_index("claim")
+    overview = claims_overview(as_records(check_claims(STATEMENTS, made, MAIN))).set_index("claim")
     falls = overview.loc["The MSVE falls as the context gets longer."]
     assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
     assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
-    listing = claims_listing(as_records(check_claims(made, MAIN)))
+    listing = claims_listing(as_records(check_claims(STATEMENTS, made, MAIN)))
     assert "not finite" in listing.query("id == 'beats_zero/td-boyan-3-4'")["value"].tolist()
 
 
@@ -229,7 +232,35 @@ def test_msve_summary_takes_the_ends_and_drops_what_repeats():
 
 def test_records_are_plain_json():
     made = result_tables(PATTERN + np.nan, FALLING, zero=9.0)
-    records = as_records(check_claims(made, MAIN))
+    records = as_records(check_claims(STATEMENTS, made, MAIN))
     wanted = {"id", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "verdict"}
     assert all(set(record) == wanted for record in records)
     assert all(record["verdict"] == "fails" for record in records if record["value"] is None)
+
+
+def test_every_statement_is_decided_and_its_words_are_filled_in():
+    env, states, depth = MAIN
+    settings = (MAIN, (env, states, depth + 1), (env, states + 1, depth), ("loop", states, depth))
+    made = check_claims(STATEMENTS, result_tables(PATTERN, FALLING, zero=9.0, settings=settings), MAIN)
+    assert {claim.id.split("/")[0] for claim in made} == set(STATEMENTS.tables)
+    assert not [claim for claim in made if "{" in claim.section + claim.statement + claim.statistic]
+
+
+def test_of_trials_is_decided_by_an_end_of_the_interval(tmp_path):
+    text = """
+[more]
+id = "more of {what}"
+section = "S"
+statement = "There is more of {what}, $x_{i}$."
+statistic = "the number of {what}"
+relation = ">"
+threshold = 1
+"""
+    (tmp_path / "claims.toml").write_text(text)
+    of = Statements(tmp_path / "claims.toml")
+    samples = np.arange(2.0, 9.0)
+    (claim,) = of.of_trials("more", ("td", 5), samples, what="it")
+    assert claim.value == bootstrap_interval(samples)[0] and claim.verdict == "holds"
+    assert claim.id == "more of it/td-5" and claim.statement == "There is more of it, $x_{i}$."
+    assert claim.statistic == "lower end of the 95% bootstrap interval, over trials, of the number of it"
+    assert of.of_trials("more", ("td",), samples[:1], what="it") == []

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 import torch
-from test_engines import larger_weights
+from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd

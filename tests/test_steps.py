@@ -25,10 +25,10 @@ def command(*words):
     return subprocess.run([sys.executable, "-m", "ictd.steps", *words], cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("step", all_steps(), ids=lambda step: step.name)
+@pytest.mark.parametrize("step", all_steps().values(), ids=lambda step: step.name)
 def test_help_explains_every_option_and_what_is_written(step):
     says = sentences(step)
-    assert set(says) == {"", *step.parameters}
+    assert set(says) == {"", *step.parameters()}
     for name, sentence in says.items():
         assert sentence.strip().endswith((".", ")")), name
     assert find_step(step.name).path == step.path
@@ -74,9 +74,9 @@ def test_output_is_the_file_or_the_folder_of_several():
 
 def test_a_name_that_stands_in_several_sections_is_refused():
     assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
-    with pytest.raises(ValueError, match="'tasks' of step tasks stands in several sections; give it in the rule"):
+    with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, or one of several sections; give it"):
         step_params(CONFIG, "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
-    with pytest.raises(ValueError, match=r"'vary' of step report\.figures\.weight_maps is given by nothing"):
+    with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'vary' is no setting"):
         step_params(CONFIG, "report.figures.weight_maps")["values"](named())
     with pytest.raises(ValueError, match="step tasks has no parameter 'task'; it has env, states"):
         step_params(CONFIG, "tasks", task=3)
@@ -89,6 +89,6 @@ def test_given_values_may_be_functions_of_wildcards():
 
 
 def test_sections_come_from_the_module_its_folder_or_its_study():
-    assert find_step("audit").sections == ["audit"] and find_step("theory.values").sections == ["theory"]
-    assert find_step("pretrain").sections == []
-    assert SimpleNamespace(**find_step("tasks").parameters).output == "Path"
+    assert find_step("audit").sections() == ["audit"] and find_step("theory.values").sections() == ["theory"]
+    assert find_step("pretrain").sections() == []
+    assert SimpleNamespace(**find_step("tasks").parameters()).output == "Path"

@@ -190,14 +190,14 @@ def test_nothing_else_names_a_study():
 def test_studies_use_the_core_and_not_one_another():
     for path in (ROOT / "src").rglob("*.py"):
         assert not re.search(r"^\s*(?:from|import) studies\b", path.read_text(), re.MULTILINE), path
-    for step in all_steps():
+    for step in all_steps().values():
         modules = {line.split()[0] for line in code_digests(step.module, ROOTS)}
         assert {name.split(".")[1] for name in modules if name.startswith("studies.")} <= {step.study}
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_is_complete(name):
-    """Besides what the workflow needs: small values for tests, notebook, captions, tests, and rules that bear its name."""
+    """Besides what the workflow needs: small values for tests, notebook, captions, tests, and rules of its name."""
     folder = ROOT / "studies" / name
     for part in ("smoke.yaml", "notebook.ipynb", "captions", "tests"):
         assert (folder / part).exists(), part

@@ -5,19 +5,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_engines import SETTINGS, larger_weights
+from naive import larger_weights
+from projects import ROOT
+from test_engines import SETTINGS
 from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.fused_engine import value_gradients
 from ictd.pipeline.table_files import load_table
 from ictd.report import html
+from ictd.report.claim import Statements
 from ictd.theory import statements
 from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.theory.claims import check_theory
 from ictd.theory.embeddings import embeddings, gradients
 from ictd.theory.neu import GROUPS, expected_updates, neu
 from ictd.theory.precision import exact_tails, exact_update
+
+STATEMENTS = Statements(ROOT / "report/theory_claims.toml")
 
 
 def tasks_of(env, states, size=2):
@@ -198,11 +203,11 @@ def checks(smoke) -> dict[str, pd.DataFrame]:
 
 
 def failing(tables, discount=0.9):
-    return {claim.id for claim in check_theory(tables, discount) if claim.verdict == "fails"}
+    return {claim.id for claim in check_theory(STATEMENTS, tables, discount) if claim.verdict == "fails"}
 
 
 def test_claims_follow_the_tables(checks):
-    claims = check_theory(checks, 0.9)
+    claims = check_theory(STATEMENTS, checks, 0.9)
     assert len({claim.id for claim in claims}) == len(claims)
     before = failing(checks)
     kinds = {claim.id.split("/")[0] for claim in claims}

@@ -5,28 +5,17 @@ Names are loaded on first use, so that importing one module does not import torc
 
 from importlib import import_module
 
-_HOME = {
-    "Tasks": "mrp",
-    "stationary_distribution": "mrp",
-    "value_function": "mrp",
-    "msve": "mrp",
-    "ENVIRONMENTS": "environments",
-    "sample_tasks": "environments",
-    "Unrolls": "trajectories",
-    "unroll": "trajectories",
-    "sample_paths": "trajectories",
-    "Weights": "weights",
-    "theta_td": "weights",
-    "initial_weights": "weights",
-    "enumerated_context": "prompts",
-    "sampled_context": "prompts",
-    "prompts_of": "prompts",
-    "joint_prompt": "prompts",
-    "LinearTransformer": "transformer",
-    "pretrain": "pretraining",
-    "pretrain_history": "pretraining",
-    "generator": "streams",
+_MODULES = {
+    "mrp": ["Tasks", "stationary_distribution", "value_function", "msve"],
+    "environments": ["ENVIRONMENTS", "sample_tasks"],
+    "trajectories": ["Unrolls", "unroll", "sample_paths"],
+    "weights": ["Weights", "theta_td", "initial_weights"],
+    "prompts": ["enumerated_context", "sampled_context", "prompts_of", "joint_prompt"],
+    "transformer": ["LinearTransformer"],
+    "pretraining": ["pretrain", "pretrain_history"],
+    "streams": ["generator"],
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"

@@ -20,29 +20,24 @@ from studies.agents.grid import Setting
 from studies.agents.selection import (
     SETTING,
     at_home,
-    at_place,
     gap_closed,
     has_gap,
     last_values,
     last_within,
     of_setting,
-    paper_values,
     with_baselines,
     with_sampled_updates,
 )
 
-SECTION = "Prompts as an agent sees them"
+HEADING = "Prompts as an agent sees them"
 # LSTD's columns, by what is taken over tasks.
 LSTD = {"mean": "lstd", "median": "lstd_median"}
-_of_trials = partial(claim_of_trials, SECTION)
+_of_trials = partial(claim_of_trials, HEADING)
 
 
-def main(
-    tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, lengths: list[int], output: Path
-) -> None:
-    """Write the claims with their verdicts; ``env`` to ``discount`` are the main setting."""
-    main_setting = Setting(env, states, depth, discount)
-    save_claims(output, check_agents(load_tables(tables), main_setting, tasks, max(lengths)))
+def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
+    """Write the claims with their verdicts."""
+    save_claims(output, check_agents(load_tables(tables), Setting(**setting), tasks, max(lengths)))
 
 
 def check_agents(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> list[Claim]:
@@ -55,8 +50,8 @@ def check_agents(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lon
     tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
     longest : int, the greatest length of a context in pretraining
     """
-    values = with_sampled_updates(last_values(tables["values"], tasks))
-    home = with_baselines(at_home(values), tables["baselines"])
+    values = with_baselines(with_sampled_updates(last_values(tables["values"], tasks)), tables["baselines"])
+    home, place = at_home(values), of_setting(tables["baselines"], main, "depth")
     of_main = of_setting(at_home(tables["values"]), main)
     within = of_main[of_main["context_length"] <= longest]
     every_teacher, in_the_end = last_values(within, tasks), with_sampled_updates(last_values(within))
@@ -66,14 +61,14 @@ def check_agents(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lon
         *_baseline_claims(home, longest),
         *_claims_over_tasks(with_sampled_updates(at_home(tables["over_tasks"])), longest),
         *_paper_claims(within),
-        *_depth_claims(at_place(home, main), longest),
+        *_depth_claims(of_setting(home, main, "depth"), longest),
         *_task_claims(with_sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(every_teacher, in_the_end),
         *_length_claims(of_setting(home, main), longest),
-        *_transfer_claims(with_baselines(values, tables["baselines"])),
+        *_transfer_claims(values),
         *_shape_claims(last_within(shapes, tasks)),
-        *_step_claims(in_main, at_place(tables["chosen"], main), longest),
-        *_attention_claims(tables["attention"], at_place(tables["baselines"], main), longest),
+        *_step_claims(in_main, of_setting(tables["chosen"], main, "depth"), longest),
+        *_attention_claims(tables["attention"], place, longest),
     ]
 
 
@@ -109,7 +104,7 @@ def _claims_over_tasks(rows: pd.DataFrame, longest: int) -> Iterator[Claim]:
     for row in rows[rows["context_length"] <= longest].itertuples():
         setting = (row.algo, row.env, row.states, row.depth, row.discount, f"{row.context_length} steps")
         yield named_claim(
-            SECTION, "beats_lstd_over_tasks", setting, "In the end the Transformer beats LSTD whatever tasks might have"
+            HEADING, "beats_lstd_over_tasks", setting, "In the end the Transformer beats LSTD whatever tasks might have"
             " been drawn for the comparison.", "upper end of the 95% bootstrap interval, over tasks, of its MSVE less"
             " LSTD's, means over trials", row.excess_high, "<", 0.0,
         )  # fmt: skip
@@ -123,7 +118,7 @@ def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
 
 def _paper_claims(within: pd.DataFrame) -> Iterator[Claim]:
     """Beside the paper's runs, after no more tasks than these have seen."""
-    paper = paper_values(within)
+    paper = last_values(within, prompts="enumerated")
     values = last_values(within, paper["tasks_seen"].max())
     for (algo, length), beside in paper.groupby(["algo", "context_length"], sort=False):
         rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
@@ -267,7 +262,7 @@ def _attention_claims(attention: pd.DataFrame, of_place: pd.DataFrame, longest: 
     for kind, rows in softmax.groupby("attention", sort=False):
         ends = rows[["least_of_one", "most_of_one"]].to_numpy() / rows[["of_one"]].to_numpy()
         yield named_claim(
-            SECTION, "constant_rewards", (kind,), "Whatever softmax learns, it gives rewards that are all one the same"
+            HEADING, "constant_rewards", (kind,), "Whatever softmax learns, it gives rewards that are all one the same"
             " value: $1 - (1 + c)^L$, times $1 / (1 - gamma)$ where prompts show them so.",
             "largest relative deviation, over runs, tasks, prompts and states", np.abs(ends - 1).max(), "<", ROUNDING,
         )  # fmt: skip

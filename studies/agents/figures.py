@@ -15,15 +15,12 @@ from ictd.statistics import bootstrap_interval
 from ictd.unseen_tasks import ENUMERATED
 from studies.agents.grid import Setting
 from studies.agents.selection import (
-    SETTING,
     at_home,
-    at_place,
     gap_closed,
     has_gap,
     last_values,
     last_within,
     of_setting,
-    paper_values,
     with_baselines,
     with_sampled_updates,
 )
@@ -45,18 +42,16 @@ PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
 LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 
 
-def main(
-    tables: list[Path], env: str, states: int, depth: int, discount: float, tasks: int, lengths: list[int], output: Path
-) -> None:
-    """Write ``beside_baselines``, ``gaps``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions`` as PNG and
-    SVG; ``env`` to ``discount`` are the main setting."""
-    of, main_setting = load_tables(tables), Setting(env, states, depth, discount)
+def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
+    """Write ``beside_baselines``, ``gaps``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions``, as PNG
+    and SVG."""
+    of, main_setting = load_tables(tables), Setting(**setting)
     figures = {
         "beside_baselines": beside_baselines(of, main_setting, tasks, lengths),
         "gaps": gaps(of, main_setting, tasks, max(lengths)),
         "transfer": transfer(of, main_setting, tasks),
         "teachers": teachers(of, main_setting, max(lengths)),
-        "preconditioner": weights(of, main_setting),
+        "preconditioner": preconditioners(of, main_setting),
         "attentions": attentions(of, main_setting),
     }
     for name, figure in figures.items():
@@ -83,12 +78,12 @@ def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
 def beside_baselines(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lengths: list[int]) -> Figure:
     """MSVE against context length in the main setting; the lengths of pretraining are shaded."""
     figure, axes = plt.subplots(figsize=(WIDTH, 3.6))
-    place = at_place(tables["baselines"], main)
+    place = of_setting(tables["baselines"], main, "depth")
     for method, (label, colour, style) in METHODS.items():
         line = place[place["method"] == method].set_index("context_length")["mean"]
         axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
     home = of_setting(at_home(with_sampled_updates(tables["values"])), main)
-    paper = paper_values(home)
+    paper = last_values(home, prompts="enumerated")
     for algo in dict.fromkeys(home["algo"]):
         own = last_values(home, tasks)
         look = {"color": COLOURS[algo], "marker": "o", "ms": 3, "lw": 1.2}
@@ -110,8 +105,7 @@ def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: in
     figure, grid = plt.subplots(1, 3, sharey=True, figsize=(WIDTH, 2.8))
     for axes, (name, label) in zip(grid, panels, strict=True):
         rows = everything if name == "tasks_seen" else last_values(everything, tasks)
-        fixed = {key: value for key, value in zip(SETTING, main, strict=True) if key != name}
-        rows = rows[(rows[list(fixed)] == list(fixed.values())).all(axis=1) & has_gap(rows)]
+        rows = of_setting(rows[has_gap(rows)], main, name)
         axes.set(xlabel=label)
         if rows.empty:
             axes.text(0.5, 0.5, "no gap", ha="center", transform=axes.transAxes)
@@ -136,7 +130,7 @@ def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: in
 def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figure:
     """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
     values = with_baselines(last_values(with_sampled_updates(tables["values"]), tasks), tables["baselines"])
-    values = values[(values["states"] == main.states) & (values["depth"] == main.depth)]
+    values = of_setting(values, main, "env", "discount")
     values = values[values["context_length"] == values["context_length"].min()]
     values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
     algos = [algo for algo in ("td", "mc") if algo in set(values["algo"])]
@@ -161,7 +155,7 @@ def teachers(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Fi
     """MSVE against tasks by the four teachers in the main setting, a panel a context length."""
     values = of_setting(at_home(tables["values"]), main)
     values = values[values["prompts"] == "contexts"]
-    place = at_place(tables["baselines"], main)
+    place = of_setting(tables["baselines"], main, "depth")
     picked = picked_lengths(values, longest)
     figure, grid = plt.subplots(1, len(picked), squeeze=False, figsize=(WIDTH, 2.8))
     for axes, length in zip(grid[0], picked, strict=True):
@@ -183,7 +177,7 @@ def teachers(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Fi
     return figure
 
 
-def weights(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
+def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     """G at the end of pretraining in the main setting, and the step size beside theta^TD's best for each length."""
     entries = of_setting(with_sampled_updates(tables["preconditioners"]), main)
     algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
@@ -197,7 +191,7 @@ def weights(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             axis.set_major_locator(MaxNLocator(integer=True))
     maps[0].set_ylabel("state of the error")
     figure.colorbar(image, ax=maps[-1], shrink=0.7)
-    place = at_place(tables["chosen"], main)
+    place = of_setting(tables["chosen"], main, "depth")
     axes.plot(place["context_length"], place["theta_td_step"], color=COLOURS["theta_td"], lw=1.2, marker="o", ms=3)
     shapes = of_setting(last_within(tables["shapes"]), main)
     for algo in algos:
@@ -217,7 +211,7 @@ def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
 
     Medians over trials, some of which fail, by the first of the algorithms; baselines as in ``beside_baselines``.
     """
-    table, place = tables["attention"], at_place(tables["baselines"], main)
+    table, place = tables["attention"], of_setting(tables["baselines"], main, "depth")
     table = table[table["algo"] == table["algo"].iloc[0]]
     shown = sorted(table["context_length"].unique())
     figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 3.4))

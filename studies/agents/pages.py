@@ -14,13 +14,11 @@ from studies.agents.grid import Setting
 from studies.agents.selection import (
     SETTING,
     at_home,
-    at_place,
     gap_closed,
     has_gap,
     last_values,
     last_within,
     of_setting,
-    paper_values,
     with_baselines,
     with_sampled_updates,
 )
@@ -28,23 +26,13 @@ from studies.agents.selection import (
 FAILED = 5
 
 
-def main(
-    claims: Path,
-    tables: list[Path],
-    env: str,
-    states: int,
-    depth: int,
-    discount: float,
-    tasks: int,
-    lengths: list[int],
-    output: Path,
-) -> None:
-    """Write the pages ``claims``, ``values``, ``gaps_by_setting``, ``shapes`` and ``attention_runs`` as HTML, a table each;
-    ``env`` to ``discount`` are the main setting."""
+def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
+    """Write the pages ``claims``, ``values``, ``gaps_by_setting``, ``shapes`` and ``attention_runs`` as HTML, a table
+    each."""
     of = load_tables(tables)
     frames = {
         "claims": claims_overview(load_json(claims)),
-        "values": values_page(of, Setting(env, states, depth, discount), tasks),
+        "values": values_page(of, Setting(**setting), tasks),
         "gaps_by_setting": gaps_page(of, max(lengths)),
         "shapes": shapes_page(of["shapes"], tasks),
         "attention_runs": attentions_page(of["attention"]),
@@ -54,11 +42,15 @@ def main(
 
 def values_page(of: dict[str, pd.DataFrame], main: Setting, tasks: int) -> pd.DataFrame:
     """A row a method and a column a context length: mean MSVE in the main setting."""
-    place = at_place(of["baselines"], main)
+    place = of_setting(of["baselines"], main, "depth")
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
     home = of_setting(at_home(with_sampled_updates(of["values"])), main)
+    trained = {
+        "on enumerated prompts": last_values(home, prompts="enumerated"),
+        "on contexts": last_values(home, tasks),
+    }
     found = [rows]
-    for label, frame in {"on enumerated prompts": paper_values(home), "on contexts": last_values(home, tasks)}.items():
+    for label, frame in trained.items():
         table = frame.groupby(["algo", "context_length"], sort=False)["mean"].mean(skipna=False).unstack()
         found.append(table.set_axis([f"{algo.upper()} {label}" for algo in table.index]))
     return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)

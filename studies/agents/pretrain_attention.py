@@ -34,8 +34,10 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the last weights of some seeds' runs, NaN where they diverged; both kinds of prompts have the same tasks and
-    batches."""
+    """Write the last weights of some seeds' runs, NaN where they diverged.
+
+    Runs on both kinds of prompts have the same tasks and batches.
+    """
     kind, (first, last) = Attention(**attention), map(int, seeds.split("-"))
     u, A = [], []
     for seed in range(first, last + 1):

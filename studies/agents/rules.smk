@@ -1,39 +1,19 @@
-# A study beyond the paper: prompts as an agent sees them. `snakemake beyond` runs it.
-BEYOND = RESULTS / "beyond"
-AGENTS = config["beyond"]
-AGENT = "{teacher}-{env}-{states}-{depth}-{discount}"
-ON_PLACE = "{on_env}-{on_discount}"
-FIRST = (MAIN["env"], MAIN["states"], MAIN["depth"], config["discount"])
-# The main setting, and those that change one of its values.
-AGENT_SETTINGS = [FIRST]
-AGENT_SETTINGS += [(*FIRST[:2], depth, FIRST[3]) for depth in AGENTS["depths"]]
-AGENT_SETTINGS += [(FIRST[0], states, *FIRST[2:]) for states in AGENTS["states"]]
-AGENT_SETTINGS += [(env, *FIRST[1:]) for env in config["envs"][1:]]
-AGENT_SETTINGS += [(*FIRST[:3], discount) for discount in AGENTS["discounts"]]
-SETTING_OPTIONS = dict(zip(("env", "states", "depth", "discount"), FIRST))
-# A run is named after its teacher, an algorithm with sampled or with expected updates, and its setting.
-RUN = "{}-{}-{}-{}-{}".format
-AGENT_TASKS = {RUN(algo, *setting): AGENTS["tasks"] for algo in config["algos"] for setting in AGENT_SETTINGS}
-AGENT_TASKS |= {RUN(algo, *FIRST): AGENTS["main_tasks"] for algo in config["algos"]}
-AGENT_TASKS |= {RUN(f"expected_{algo}", *FIRST): AGENTS["tasks"] for algo in config["algos"]}
-AGENT_GROUPS = seed_groups(
-    AGENTS["seeds"], config["seeds_per_job"], [file.stem for file in BEYOND.glob("runs/*/*.npz")]
+# A study beyond the paper: prompts as an agent sees them. `snakemake agents` runs it.
+import studies.agents.grid as AGENTS_GRID
+
+AGENTS = AGENTS_GRID.Grid(config, RESULTS / "agents", CORES)
+AGENTS_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
+AGENTS_PLACE = "{on_env}-{on_discount}"
+AGENTS_TASKS = lambda wildcards: AGENTS.tasks["-".join(wildcards[:5])]
+AGENTS_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
+AGENTS_TABLES = expand(
+    "<results>/agents/{table}.csv",
+    table="values over_tasks baselines chosen shapes preconditioners attention".split(),
 )
-# Environments and discounts that every run with the main numbers of states and layers is evaluated on.
-PLACES = [(env, discount) for env in config["envs"] for discount in (FIRST[3], *AGENTS["discounts"])]
-VALUES = [
-    f"{RUN(algo, *setting)}/{on_env}-{on_discount}"
-    for algo in config["algos"]
-    for setting in AGENT_SETTINGS
-    for on_env, on_discount in PLACES
-    if (on_env, on_discount) == (setting[0], setting[3]) or setting[1:3] == FIRST[1:3]
-]
-VALUES += [f"{RUN(f'expected_{algo}', *FIRST)}/{FIRST[0]}-{FIRST[3]}" for algo in config["algos"]]
-VALUES = list(dict.fromkeys(VALUES))
-YARDSTICK_SETTINGS = sorted(
-    {(env, FIRST[1], discount) for env, discount in PLACES}
-    | {(env, states, discount) for env, states, _, discount in AGENT_SETTINGS}
-)
+AGENTS_FIGURES = "beside_baselines gaps teachers transfer preconditioner attentions".split()
+AGENTS_PAGES = "claims values gaps_by_setting shapes attention_runs".split()
+AGENTS_CAPTIONS = [ROOT / f"studies/agents/captions/{name}.rst" for name in AGENTS_FIGURES + AGENTS_PAGES]
+AGENTS_NOTEBOOK = ROOT / "studies/agents/notebook.ipynb"
 
 
 wildcard_constraints:
@@ -41,286 +21,214 @@ wildcard_constraints:
     discount=r"[\d.]+",
     on_env=r"\w+",
     on_discount=r"[\d.]+",
+    attention=r"\w+",
+    prompts="|".join(AGENTS_GRID.PROMPTS),
 
 
-rule agent:
-    input:
-        [kernels("sampling"), kernels("contexts")],
-    output:
-        BEYOND / f"runs/{AGENT}/{{seeds}}.npz",
-    log:
-        LOGS / f"agent/{AGENT}/{{seeds}}.log",
-    benchmark:
-        BENCHMARKS / f"agent/{AGENT}/{{seeds}}.tsv"
-    # Long runs first, roughly: one that comes last keeps the other cores waiting.
-    priority: lambda wildcards: AGENT_TASKS[RUN(*wildcards[:5])] * int(wildcards.states)
+use rule step as agents_step with:
     conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        f"{ENVS}/studies.yaml"
+
+
+use rule agents_step as agents_pretrain with:
+    input:
+        kernels=[kernels("ictd.trajectories"), kernels("ictd.context_engine")],
+    output:
+        f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz",
+    pathvars:
+        job=f"agents_pretrain/{AGENTS_RUN}/{{seeds}}",
+    # Long runs first, roughly: one that comes last keeps the other cores waiting.
+    priority: lambda wildcards: AGENTS_TASKS(wildcards) * int(wildcards.states)
     resources:
         mem_mb=2000,
         runtime=480,
     params:
-        *code("agent"),
-        options=lambda wildcards: options(
-            "batch_size",
-            "rollout_steps",
-            "learning_rate",
-            "readings.initial_gain",
-            "beyond.lengths",
-            "beyond.clip",
-            "beyond.snapshots",
-            tasks=AGENT_TASKS[RUN(*wildcards[:5])],
-            compared=AGENTS["tasks"],
-            env_options=env_options(wildcards.env),
+        **step(
+            "agents.pretrain",
+            tasks=AGENTS_TASKS,
+            compared=config["agents"]["tasks"],
+            env_options=own_options,
         ),
-    shell:
-        "python -m ictd.steps.agent --teacher {wildcards.teacher} --env {wildcards.env}"
-        " --states {wildcards.states} --depth {wildcards.depth} --discount {wildcards.discount}"
-        " --seeds {wildcards.seeds} {params.options} --output {output} > {log} 2>&1"
 
 
-rule agent_values:
+use rule agents_step as agents_evaluate with:
     input:
-        runs=[BEYOND / f"runs/{AGENT}/{seeds}.npz" for seeds in AGENT_GROUPS],
-        kernels=kernels("sampling"),
+        runs=expand(
+            f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz", seeds=AGENTS.seeds, allow_missing=True
+        ),
+        kernels=kernels("ictd.trajectories"),
     output:
-        BEYOND / f"values/{AGENT}/{ON_PLACE}.npz",
-    log:
-        LOGS / f"agent_values/{AGENT}/{ON_PLACE}.log",
-    benchmark:
-        BENCHMARKS / f"agent_values/{AGENT}/{ON_PLACE}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        f"<results>/agents/values/{AGENTS_RUN}/{AGENTS_PLACE}.npz",
+    pathvars:
+        job=f"agents_evaluate/{AGENTS_RUN}/{AGENTS_PLACE}",
     resources:
         mem_mb=2000,
         runtime=60,
     params:
-        *code("agent_values"),
-        options=lambda wildcards: options(
-            "beyond.test_tasks",
-            "beyond.context_lengths",
-            attention_scale="context_length",
-            env_options=env_options(wildcards.on_env),
-        ),
-    shell:
-        "python -m ictd.steps.agent_values --env {wildcards.on_env} --states {wildcards.states}"
-        " --depth {wildcards.depth} --discount {wildcards.on_discount} {params.options}"
-        " --runs {input.runs} --output {output} > {log} 2>&1"
+        **step("agents.evaluate", attention_scale="context_length", env_options=AGENTS_ON_OPTIONS),
 
 
 # The paper's own pretrained weights on the same contexts.
-use rule agent_values as paper_values with:
+use rule agents_evaluate as agents_evaluate_paper with:
     input:
-        runs=RESULTS / f"weights/{CELL}.npz",
-        kernels=kernels("sampling"),
+        runs=f"<results>/weights/{CELL}.npz",
+        kernels=kernels("ictd.trajectories"),
     output:
-        BEYOND / f"paper/{CELL}/{ON_PLACE}.npz",
-    log:
-        LOGS / f"paper_values/{CELL}/{ON_PLACE}.log",
-    benchmark:
-        BENCHMARKS / f"paper_values/{CELL}/{ON_PLACE}.tsv"
+        f"<results>/agents/paper/{CELL}/{AGENTS_PLACE}.npz",
+    pathvars:
+        job=f"agents_evaluate_paper/{CELL}/{AGENTS_PLACE}",
     params:
-        *code("agent_values"),
-        options=lambda wildcards: options(
-            "beyond.test_tasks",
-            "beyond.context_lengths",
-            "readings.attention_scale",
-            env_options=env_options(wildcards.on_env),
-        ),
+        **step("agents.evaluate", env_options=AGENTS_ON_OPTIONS),
 
 
-rule yardsticks:
+use rule agents_step as agents_baselines with:
     input:
-        kernels("sampling"),
+        kernels=kernels("ictd.trajectories"),
     output:
-        BEYOND / "yardsticks/{env}-{states}-{discount}.npz",
-    log:
-        LOGS / "yardsticks/{env}-{states}-{discount}.log",
-    benchmark:
-        BENCHMARKS / "yardsticks/{env}-{states}-{discount}.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/agents/baselines/{env}-{states}-{discount}.npz",
+    pathvars:
+        job="agents_baselines/{env}-{states}-{discount}",
     resources:
         mem_mb=3000,
         runtime=60,
     params:
-        *code("yardsticks"),
-        options=lambda wildcards: options(
-            "beyond.test_tasks",
-            "beyond.tuning_tasks",
-            "beyond.context_lengths",
-            "beyond.step_sizes",
-            "beyond.updates",
-            "beyond.ridges",
-            "beyond.bayes_samples",
-            depth=FIRST[2],
-            env_options=env_options(wildcards.env),
-        ),
-    shell:
-        "python -m ictd.steps.yardsticks --env {wildcards.env} --states {wildcards.states}"
-        " --discount {wildcards.discount} {params.options} --output {output} > {log} 2>&1"
+        **step("agents.baselines", depth=AGENTS.main.depth, env_options=own_options),
 
 
-PAPER_VALUES = [
-    f"{algo}-{env}-{states}-{depth}/{env}-{discount}"
-    for algo in config["algos"]
-    for env, states, depth, discount in [FIRST]
-]
-BEYOND_TABLES = "values over_tasks yardsticks chosen shapes preconditioners attention".split()
+# Attention that is not linear, in the main setting.
+AGENTS_OF_ATTENTION = {
+    "attention": lambda wildcards: AGENTS.attentions[wildcards.attention],
+    "env_options": env_options(config, AGENTS.main.env),
+    **main_setting(config),
+}
+AGENTS_ATTENTION_RUN = "attention/{attention}/{prompts}-{algo}/{seeds}"
 
 
-rule beyond_tables:
+use rule agents_step as agents_pretrain_attention with:
     input:
-        runs=[BEYOND / f"runs/{name}/{seeds}.npz" for name in AGENT_TASKS for seeds in AGENT_GROUPS],
-        values=expand(BEYOND / "values/{name}.npz", name=VALUES),
-        paper=expand(BEYOND / "paper/{name}.npz", name=PAPER_VALUES),
-        yardsticks=[BEYOND / f"yardsticks/{'-'.join(map(str, one))}.npz" for one in YARDSTICK_SETTINGS],
-        attention=[BEYOND / f"attention/{one['name']}.csv" for one in AGENTS["attentions"]],
+        kernels=[kernels("ictd.trajectories"), kernels("studies.agents.attention_engine")],
     output:
-        expand(BEYOND / "{table}.csv", table=BEYOND_TABLES),
-    log:
-        LOGS / "beyond_tables.log",
-    benchmark:
-        BENCHMARKS / "beyond_tables.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        f"<results>/agents/{AGENTS_ATTENTION_RUN}.npz",
+    pathvars:
+        job=f"agents_pretrain_attention/{AGENTS_ATTENTION_RUN}",
     resources:
         mem_mb=2000,
-        runtime=30,
+        runtime=120,
     params:
-        *code("beyond_tables"),
-        options=options("readings.env_options"),
-        folder=BEYOND,
-    shell:
-        "python -m ictd.steps.beyond_tables --runs {input.runs} --values {input.values} --paper {input.paper}"
-        " --yardsticks {input.yardsticks} --attention {input.attention} {params.options} --output {params.folder} > {log} 2>&1"
+        **step("agents.pretrain_attention", **AGENTS_OF_ATTENTION),
 
 
-rule agent_claims:
+use rule agents_step as agents_evaluate_attention with:
     input:
-        expand(BEYOND / "{table}.csv", table=BEYOND_TABLES),
+        runs=expand(
+            f"<results>/agents/{AGENTS_ATTENTION_RUN}.npz",
+            prompts=AGENTS_GRID.PROMPTS,
+            algo=config["algos"],
+            seeds=AGENTS.attention_seeds,
+            allow_missing=True,
+        ),
+        kernels=kernels("ictd.trajectories"),
     output:
-        BEYOND / "claims.json",
-    log:
-        LOGS / "agent_claims.log",
-    benchmark:
-        BENCHMARKS / "agent_claims.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
+        "<results>/agents/attention/{attention}.csv",
+    pathvars:
+        job="agents_evaluate_attention/{attention}",
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=2000,
+        runtime=60,
     params:
-        *code("agent_claims"),
-        options=options("beyond.tasks", "beyond.lengths", **SETTING_OPTIONS),
-    shell:
-        "python -m ictd.steps.agent_claims --tables {input} {params.options} --output {output} > {log} 2>&1"
+        **step("agents.evaluate_attention", **AGENTS_OF_ATTENTION),
 
 
-AGENTS_SHOWN = "beside_yardsticks gaps teachers transfer preconditioner attentions".split()
-
-
-rule agent_figures:
+use rule agents_step as agents_tables with:
     input:
-        expand(BEYOND / "{table}.csv", table=BEYOND_TABLES),
+        runs=expand("<results>/agents/runs/{run}/{seeds}.npz", run=AGENTS.tasks, seeds=AGENTS.seeds),
+        values=expand("<results>/agents/values/{name}.npz", name=AGENTS.values),
+        paper=expand("<results>/agents/paper/{name}.npz", name=AGENTS.paper),
+        baselines=expand("<results>/agents/baselines/{name}.npz", name=AGENTS.baselines),
+        attention=expand("<results>/agents/attention/{name}.csv", name=AGENTS.attentions),
     output:
-        expand(BEYOND / "figures/{name}.{ending}", name=AGENTS_SHOWN, ending=["png", "svg"]),
-    log:
-        LOGS / "agent_figures.log",
-    benchmark:
-        BENCHMARKS / "agent_figures.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        AGENTS_TABLES,
+    pathvars:
+        job="agents_tables",
+    localrule: True
     params:
-        *code("plot_agents"),
-        options=options("beyond.tasks", "beyond.lengths", **SETTING_OPTIONS),
-        folder=BEYOND / "figures",
-    shell:
-        "python -m ictd.steps.plot_agents --tables {input} {params.options} --output {params.folder} > {log} 2>&1"
+        **step("agents.tables"),
 
 
-AGENT_PAGES = "agent_claims agent_values agent_gaps agent_shapes agent_attentions".split()
-
-
-rule agent_pages:
+use rule agents_step as agents_claims with:
     input:
-        claims=BEYOND / "claims.json",
-        tables=expand(BEYOND / "{table}.csv", table=BEYOND_TABLES),
+        tables=AGENTS_TABLES,
     output:
-        expand(BEYOND / "tables/{name}.html", name=AGENT_PAGES),
-    log:
-        LOGS / "agent_pages.log",
-    benchmark:
-        BENCHMARKS / "agent_pages.tsv"
-    conda:
-        "../../envs/studies.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        "<results>/agents/claims.json",
+    pathvars:
+        job="agents_claims",
+    localrule: True
     params:
-        *code("agent_pages"),
-        options=options("beyond.tasks", "beyond.lengths", **SETTING_OPTIONS),
-        folder=BEYOND / "tables",
-    shell:
-        "python -m ictd.steps.agent_pages --claims {input.claims} --tables {input.tables}"
-        " {params.options} --output {params.folder} > {log} 2>&1"
+        **step("agents.claims", setting=AGENTS.main._asdict()),
 
 
-AGENTS_NOTEBOOK = ROOT / "report/agents.ipynb"
-AGENTS_CAPTIONS = [ROOT / f"report/captions/{name}.rst" for name in (*AGENTS_SHOWN, *AGENT_PAGES)]
-
-
-rule agents_notebook:
+use rule agents_step as agents_figures with:
     input:
-        rules.agent_pages.output,
-        rules.agent_figures.output,
-        ancient(AGENTS_CAPTIONS),
+        tables=AGENTS_TABLES,
+    output:
+        expand("<results>/agents/figures/{name}.{ending}", name=AGENTS_FIGURES, ending=["png", "svg"]),
+    pathvars:
+        job="agents_figures",
+    localrule: True
+    params:
+        **step("agents.figures", setting=AGENTS.main._asdict()),
+
+
+use rule agents_step as agents_pages with:
+    input:
+        claims="<results>/agents/claims.json",
+        tables=AGENTS_TABLES,
+    output:
+        expand("<results>/agents/tables/{name}.html", name=AGENTS_PAGES),
+    pathvars:
+        job="agents_pages",
+    localrule: True
+    params:
+        **step("agents.pages", setting=AGENTS.main._asdict()),
+
+
+use rule step as agents_notebook with:
+    input:
+        pages=expand("<results>/agents/tables/{name}.html", name=AGENTS_PAGES),
+        figures=expand("<results>/agents/figures/{name}.png", name=AGENTS_FIGURES),
+        captions=ancient(AGENTS_CAPTIONS),
         notebook=ancient(AGENTS_NOTEBOOK),
     output:
-        BEYOND / "agents.ipynb",
-    log:
-        LOGS / "agents_notebook.log",
-    benchmark:
-        BENCHMARKS / "agents_notebook.tsv"
+        "<results>/agents/agents.ipynb",
+    pathvars:
+        job="agents_notebook",
+    localrule: True
     conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
+        f"{ENVS}/report.yaml"
     params:
-        *code("notebook"),
         *map(text_digest, [AGENTS_NOTEBOOK, *AGENTS_CAPTIONS]),
-        options=options(parameters={"results": str(BEYOND), "captions": str(ROOT / "report/captions")}),
-    shell:
-        "python -m ictd.steps.notebook --notebook {input.notebook} {params.options} --output {output}"
-        " > {log} 2>&1"
+        **step(
+            "report.notebook",
+            parameters={
+                "results": str(RESULTS / "agents"),
+                "captions": str(ROOT / "studies/agents/captions"),
+            },
+        ),
 
 
 use rule page as agents_page with:
     input:
-        BEYOND / "agents.ipynb",
+        notebook="<results>/agents/agents.ipynb",
     output:
-        BEYOND / "agents.html",
-    log:
-        LOGS / "agents_page.log",
-    benchmark:
-        BENCHMARKS / "agents_page.tsv"
+        "<results>/agents/agents.html",
+    pathvars:
+        job="agents_page",
+    localrule: True
     params:
-        *code("page"),
-        title="In-context TD: prompts as an agent sees them",
+        **step("page", title="In-context TD: prompts as an agent sees them"),
 
 
-rule beyond:
+rule agents:
     input:
-        BEYOND / "agents.html",
+        "<results>/agents/agents.html",
+    localrule: True

@@ -9,15 +9,10 @@ from studies.agents.grid import Setting
 SETTING = list(Setting._fields)  # The columns that name one.
 
 
-def of_setting(table: pd.DataFrame, main: Setting) -> pd.DataFrame:
-    """Rows of one setting."""
-    return table[(table[SETTING] == list(main)).all(axis=1)]
-
-
-def at_place(table: pd.DataFrame, main: Setting) -> pd.DataFrame:
-    """Rows with a setting's environment, states and discount, whatever the depth; baselines have none."""
-    env, states, _, discount = main
-    return table[(table[["env", "states", "discount"]] == [env, states, discount]).all(axis=1)]
+def of_setting(table: pd.DataFrame, setting: Setting, *free: str) -> pd.DataFrame:
+    """Rows of one setting, whatever they have in the ``free`` columns; those of baselines have no depth."""
+    fixed = {name: value for name, value in setting._asdict().items() if name not in free}
+    return table[(table[list(fixed)] == list(fixed.values())).all(axis=1)]
 
 
 def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
@@ -26,14 +21,9 @@ def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
     return within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
 
 
-def last_values(values: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
-    """Of runs on sampled contexts the rows at the last snapshot within a number of tasks."""
-    return last_within(values[values["prompts"] == "contexts"], tasks)
-
-
-def paper_values(values: pd.DataFrame) -> pd.DataFrame:
-    """Of the paper's runs, on enumerated prompts, the rows at the end of pretraining."""
-    return last_within(values[values["prompts"] == "enumerated"])
+def last_values(values: pd.DataFrame, tasks: float = np.inf, prompts: str = "contexts") -> pd.DataFrame:
+    """The same of runs on sampled contexts, or of the paper's, on "enumerated" prompts."""
+    return last_within(values[values["prompts"] == prompts], tasks)
 
 
 def with_sampled_updates(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from ictd.decomposition import decomposition_measures, energy
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
 from ictd.pipeline.table_files import load_table, long_table, save_tables
+from ictd.report.claim import Statements
 from ictd.report.paper_claims import check_cells
 from ictd.report.result_tables import agreement_table, mean_weights_table, msve_table, weights_table
 from ictd.weights import Weights
@@ -18,9 +19,18 @@ OF_RUNS = ("u", "A", "P", "Q", "diverged_at", "msve", "enumerated_msve")
 SHARES = ("alpha", "theta", "preconditioner", "outside")
 
 
-def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, discount: float, output: Path) -> None:
+def main(
+    statements: Path,
+    runs: list[Path],
+    baselines: Path,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    output: Path,
+) -> None:
     """Write ``readings``, a row a reading and claim, and ``reading_runs``, a row a run, as CSV."""
-    beside, verdicts, measures = load_table(baselines), [], []
+    of_paper, beside, verdicts, measures = Statements(statements), load_table(baselines), [], []
     for path in runs:
         arrays = load_named(path, "algos", "seeds", "context_lengths", "scaled", *OF_RUNS)
         of = {
@@ -31,7 +41,7 @@ def main(runs: list[Path], baselines: Path, env: str, states: int, depth: int, d
             "msve": msve_table(of), "baselines": beside, "weights": weights_table(of, of),
             "mean_weights": mean_weights_table(of), "agreement": agreement_table(of),
         }  # fmt: skip
-        for claim in check_cells(tables, (env, states, depth)):
+        for claim in check_cells(of_paper, tables, (env, states, depth)):
             name, _, setting = claim.id.partition("/")
             algo = next((algo for algo in arrays["algos"] if setting.startswith(f"{algo}-")), "both")
             judged = {"value": claim.value, "relation": claim.relation, "threshold": claim.threshold}

@@ -1,26 +1,26 @@
 # What pretraining makes emerge: parts of the weights, long runs, a plane of states and layers, and other readings.
-from studies.emergence.grid import courses, readings
+import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]
 EMERGENCE_MAIN = main_setting(config)
 EMERGENCE_SIZE = {key: EMERGENCE_MAIN[key] for key in ("states", "depth")}
-EMERGENCE_COURSES = courses(config)
-EMERGENCE_READINGS = readings(config)
+EMERGENCE_EVALUATION = {
+    "test_tasks": config["evaluation"]["tasks"],
+    "context_lengths": config["evaluation"]["context_lengths"],
+}
+EMERGENCE_PARTS = EMERGENCE_GRID.parts(config)
+EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
 EMERGENCE_ABLATION_TABLES = "measures ablations baselines correlations".split()
-EMERGENCE_TABLES = [
-    f"<results>/emergence/{name}.csv" for name in [*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
-]
+EMERGENCE_TABLES = expand(
+    "<results>/emergence/{name}.csv", name=[*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
+)
 EMERGENCE_FIGURES = "decompositions ablations course phase".split()
 EMERGENCE_PAGES = "claims measures correlations other_readings reading_runs".split()
-EMERGENCE_NOTEBOOK = ROOT / "studies/emergence/notebook.ipynb"
-EMERGENCE_CAPTIONS = [
-    ROOT / f"studies/emergence/captions/{name}.rst"
-    for name in [*EMERGENCE_FIGURES, "emergence_animation", *EMERGENCE_PAGES]
-]
-EMERGENCE_SHOWN = {
-    "results": str(RESULTS / "emergence"),
-    "captions": str(ROOT / "studies/emergence/captions"),
-}
+EMERGENCE_FOLDER = ROOT / "studies/emergence"
+EMERGENCE_NOTEBOOK = EMERGENCE_FOLDER / "notebook.ipynb"
+EMERGENCE_SHOWN = [*EMERGENCE_FIGURES, "emergence_animation", *EMERGENCE_PAGES]
+EMERGENCE_CAPTIONS = [EMERGENCE_FOLDER / f"captions/{name}.rst" for name in EMERGENCE_SHOWN]
+EMERGENCE_PARAMETERS = dict(results=str(RESULTS / "emergence"), captions=str(EMERGENCE_FOLDER / "captions"))
 
 
 use rule step as emergence_step with:
@@ -125,14 +125,14 @@ use rule emergence_step as emergence_readings with:
             "emergence.readings",
             **EMERGENCE_MAIN,
             reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
-            test_tasks=config["evaluation"]["tasks"],
-            context_lengths=config["evaluation"]["context_lengths"],
+            **EMERGENCE_EVALUATION,
             env_options=UNSEEN_OPTIONS,
         ),
 
 
 use rule emergence_step as emergence_reading_tables with:
     input:
+        statements=ancient(ROOT / "report/claims.toml"),
         runs=expand("<results>/emergence/readings/{reading}.npz", reading=EMERGENCE_READINGS),
         baselines="<results>/metrics/baselines.csv",
     output:
@@ -140,37 +140,27 @@ use rule emergence_step as emergence_reading_tables with:
     pathvars:
         job="emergence_reading_tables",
     params:
+        text_digest(ROOT / "report/claims.toml"),
         **step("emergence.reading_tables", **EMERGENCE_MAIN),
 
 
-use rule emergence_step as emergence_join_course with:
+use rule emergence_step as emergence_join_tables with:
     input:
-        tables=expand("<results>/emergence/course/{course}.csv", course=EMERGENCE_COURSES),
+        tables=lambda wildcards: expand(
+            "<results>/emergence/{part}.csv", part=EMERGENCE_PARTS[wildcards.table]
+        ),
     output:
-        "<results>/emergence/course.csv",
+        "<results>/emergence/{table,course|phase}.csv",
     pathvars:
-        job="emergence_join_course",
+        job="emergence_join_tables/{table}",
     localrule: True
     params:
         **step("emergence.join_tables"),
 
 
-use rule emergence_join_course as emergence_join_phase with:
-    input:
-        tables=expand(
-            "<results>/emergence/phase/{states}/{seed}.csv",
-            states=EMERGENCE["phase"]["states"],
-            seed=range(EMERGENCE["phase"]["seeds"]),
-        ),
-    output:
-        "<results>/emergence/phase.csv",
-    pathvars:
-        job="emergence_join_phase",
-    localrule: True
-
-
 use rule emergence_step as emergence_claims with:
     input:
+        statements=ancient(EMERGENCE_FOLDER / "claims.toml"),
         tables=EMERGENCE_TABLES,
     output:
         "<results>/emergence/claims.json",
@@ -178,13 +168,14 @@ use rule emergence_step as emergence_claims with:
         job="emergence_claims",
     localrule: True
     params:
+        text_digest(EMERGENCE_FOLDER / "claims.toml"),
         **step("emergence.claims"),
 
 
 use rule emergence_step as emergence_figures with:
     input:
         tables=EMERGENCE_TABLES,
-        run_shown=f"<results>/emergence/runs/{EMERGENCE_COURSES[0]}/0.npz",
+        run_shown=f"<results>/emergence/runs/{EMERGENCE_GRID.courses(config)[0]}/0.npz",
     output:
         expand("<results>/emergence/figures/{name}.{ending}", name=EMERGENCE_FIGURES, ending=["png", "svg"]),
         "<results>/emergence/figures/emergence_animation.gif",
@@ -199,7 +190,7 @@ use rule step as emergence_pages with:
     input:
         claims="<results>/emergence/claims.json",
         tables=expand(
-            "<results>/emergence/{name}.csv", name="measures correlations readings reading_runs".split()
+            "<results>/emergence/{name}.csv", name=["measures", "correlations", "readings", "reading_runs"]
         ),
     output:
         expand("<results>/emergence/tables/{name}.html", name=EMERGENCE_PAGES),
@@ -224,7 +215,7 @@ use rule step as emergence_notebook with:
         f"{ENVS}/report.yaml"
     params:
         *map(text_digest, [EMERGENCE_NOTEBOOK, *EMERGENCE_CAPTIONS]),
-        **step("report.notebook", parameters=EMERGENCE_SHOWN),
+        **step("report.notebook", parameters=EMERGENCE_PARAMETERS),
 
 
 use rule step as emergence_page with:

@@ -10,6 +10,7 @@ THEORY_SHOWN = {
     "corollary_1": "Corollary 1",
     "pretrained": "J at pretrained weights",
 }
+THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
 THEORY_FIGURES = expand("<results>/figures/{name}.png", name=THEORY_SHOWN)
 
 
@@ -87,6 +88,7 @@ use rule step as theory_tables with:
 
 use rule step as theory_claims with:
     input:
+        statements=ancient(THEORY_STATEMENTS),
         tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     output:
         claims="<results>/theory/claims.json",
@@ -95,6 +97,7 @@ use rule step as theory_claims with:
         job="theory_claims",
     localrule: True
     params:
+        text_digest(THEORY_STATEMENTS),
         **step("theory.claims"),
 
 

@@ -86,25 +86,29 @@ def check_values(values: dict, schema: dict, section: str = "") -> None:
 
 
 def _ascending(validator, wanted, values, schema):
-    if wanted and values != sorted(values):
+    if isinstance(values, list) and all(map(_is_number, values)) and values != sorted(values):
         yield jsonschema.ValidationError("give the lengths in ascending order")
 
 
 def _at_most(validator, pairs, values, schema):
-    for one, other in pairs.items():
-        numbers = [values.get(name) for name in (one, other)]
-        if all(isinstance(number, int | float) for number in numbers) and numbers[0] > numbers[1]:
-            yield jsonschema.ValidationError(f"give at most the {other}, {numbers[1]}", path=[one], instance=numbers[0])
+    for one, other in pairs.items() if isinstance(values, dict) else ():
+        least, most = values.get(one), values.get(other)
+        if _is_number(least) and _is_number(most) and least > most:
+            yield jsonschema.ValidationError(f"give at most the {other}, {most}", path=[one], instance=least)
 
 
 def _variants(validator, wanted, values, schema):
-    names = [one.get("name") for one in values if isinstance(one, dict)]
-    if wanted and values and isinstance(values[0], dict) and len(values[0]) > 1:
+    values = [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
+    if values and len(values[0]) > 1:
         yield jsonschema.ValidationError("begin with one that has a name only and changes nothing", path=[0])
+    names = [one.get("name") for one in values]
     for i, name in enumerate(names):
         if name in names[:i]:
-            words = f"give each a name of its own, as {name!r} is there before"
-            yield jsonschema.ValidationError(words, path=[i, "name"], instance=name)
+            yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, int | float)
 
 
 VALIDATOR = jsonschema.validators.extend(

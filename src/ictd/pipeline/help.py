@@ -5,7 +5,6 @@ The sentences on settings are the schema's.  Those on files and on what names a 
 """
 
 import ast
-import textwrap
 from pathlib import Path
 
 import yaml
@@ -17,14 +16,14 @@ SCHEMA = PROJECT / "workflow/schemas/config.schema.yaml"
 
 def listing() -> str:
     """Every step with the first line of its module."""
-    steps = all_steps()
+    steps = all_steps().values()
     width = max(len(step.name) for step in steps)
     lines = [f"{step.name:{width}}  {_first_line(step)}" for step in steps]
     return "\n".join(["python -m ictd.steps NAME --help explains one of these:", "", *lines])
 
 
 def _first_line(step: Step) -> str:
-    return (ast.get_docstring(step.tree) or "").partition("\n\n")[0].replace("\n", " ")
+    return (ast.get_docstring(step.tree()) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def sentences(step: Step) -> dict[str, str]:
@@ -34,9 +33,9 @@ def sentences(step: Step) -> dict[str, str]:
     options = {**schema["$defs"]["options"], **of_study.get("$defs", {}).get("options", {})}
     whole = {**schema["properties"], **({step.study: of_study} if step.study else {})}
     own = step.name.removeprefix(f"{step.study}.")
-    says = {"": "\n\n".join([_first_line(step), textwrap.dedent(ast.get_docstring(step.main) or "")])}
-    for name, kind in step.parameters.items():
-        described = None if "Path" in kind else _described(whole, [*step.sections], name)
+    says = {"": "\n\n".join([_first_line(step), ast.get_docstring(step.main) or ""])}
+    for name, kind in step.parameters().items():
+        described = None if "Path" in kind else _described(whole, step.sections(), name)
         sentence = options.get(f"{own}.{name}") or described or options.get(name)
         if sentence is None and "Path" not in kind:
             sentence = _described(whole, ["readings", ""], name)

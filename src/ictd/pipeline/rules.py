@@ -3,7 +3,6 @@
 import json
 import shlex
 from os.path import commonpath
-from pathlib import Path
 
 from ictd.pipeline.provenance import code_digests, digest
 from ictd.pipeline.steps import ROOTS, Step, find_step
@@ -40,70 +39,66 @@ def step_params(config: dict, name: str, **given) -> dict:
         For a step that is not there, or a parameter that it does not have.
     """
     step = find_step(name)
-    parameters = step.parameters
+    parameters = step.parameters()
     unknown = sorted(set(given) - set(parameters))
     if unknown:
         raise ValueError(f"step {name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
     files = [one for one, kind in parameters.items() if "Path" in kind and one not in given]
+    settings = _settings(config, step)
 
     def values(wildcards) -> str:
         words = []
         for one in (one for one in parameters if one not in files):
-            value = given[one] if one in given else _value(config, step, one, wildcards)
-            words += _words(one, value(wildcards) if callable(value) else value)
+            if one in wildcards.keys() and one not in given:
+                words += _words(one, wildcards.get(one))
+            elif one in given:
+                words += _words(one, given[one](wildcards) if callable(given[one]) else given[one])
+            elif one in settings:
+                words += _words(one, settings[one])
+            else:
+                raise ValueError(
+                    f"step {name}: {one!r} is no setting, or one of several sections; give it in the rule, or name its"
+                    " section as SECTION in the step."
+                )
         return shlex.join(words)
 
     def paths(wildcards, input, output) -> str:
-        return shlex.join([word for one in files for word in _words(one, _files(step, one, input, output))])
+        named = dict(output.items()) | dict(input.items())
+        if len(output):
+            named.setdefault("output", output[0] if len(output) == 1 else commonpath(output))
+        missing = [one for one in files if one not in named]
+        if missing:
+            raise ValueError(f"step {name} needs an input or output {missing[0]!r} of its rule.")
+        return shlex.join([word for one in files for word in _words(one, named[one])])
 
-    code = {line.split()[0]: line for line in step_digests(step)}
-    return {"step": name, **code, "values": values, "files": paths}
+    code = sorted({*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)})
+    return {"step": name, **{line.split()[0]: line for line in code}, "values": values, "files": paths}
 
 
-def step_digests(step: Step) -> list[str]:
-    """Digests of the modules that a step's job imports."""
-    return sorted({*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)})
+def _settings(config: dict, step: Step) -> dict:
+    """What a step may take from the configuration by name.
+
+    Of the sections, other than the step's own and the readings, nothing is taken, nor what has the name of one of their
+    keys.
+    """
+    studies = study_names(ROOTS["studies"] / "studies")
+    paper = {key: value for key, value in config.items() if key not in studies}
+    inner = [key for key, value in paper.items() if isinstance(value, dict) and key != "readings" for key in value]
+    found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner}
+    for name in reversed(step.sections()):
+        section = config
+        for part in name.split("."):
+            section = section[part]
+        found |= section
+    return found
 
 
 def _words(name: str, value) -> list[str]:
     """An option as words of a command line."""
     if isinstance(value, dict):
         value = json.dumps(value, sort_keys=True)
-    return [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, list) else [value])]
-
-
-def _files(step: Step, name: str, input, output) -> list[str]:
-    for files in (input, output):
-        if name in files.keys():
-            found = files.get(name)
-            return [found] if isinstance(found, str) else list(found)
-    if name == "output":
-        return [output[0] if len(output) == 1 else commonpath(map(str, map(Path, output)))]
-    raise ValueError(f"step {step.name} needs an input or output {name!r} of its rule.")
-
-
-def _value(config: dict, step: Step, name: str, wildcards):
-    """A wildcard, or a value of the configuration."""
-    if name in wildcards.keys():
-        return wildcards.get(name)
-    for section in step.sections:
-        found = _section(config, section)
-        if name in found:
-            return found[name]
-    paper = {key: value for key, value in config.items() if key not in study_names(ROOTS["studies"] / "studies")}
-    sections = [key for key, value in paper.items() if isinstance(value, dict) and name in value]
-    if sections == ["readings"]:
-        return paper["readings"][name]
-    if name in paper and not sections:
-        return paper[name]
-    why = "stands in several sections" if sections else "is given by nothing"
-    raise ValueError(f"{name!r} of step {step.name} {why}; give it in the rule, or its section as SECTION in the step.")
-
-
-def _section(config: dict, name: str) -> dict:
-    for part in name.split(".") if name else []:
-        config = config[part]
-    return config
+    listed = isinstance(value, list | tuple) and not isinstance(value, str)
+    return [f"--{name.replace('_', '-')}", *map(str, value if listed else [value])]
 
 
 def kernels_marker(module: str) -> str:

@@ -5,9 +5,10 @@ A step is named by its module, without ``ictd.steps.``, ``ictd.`` or ``studies.`
 """
 
 import ast
-from dataclasses import dataclass
-from functools import cached_property
+import re
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 # The project's folder, and where its packages are.
 PROJECT = Path(__file__).parents[3]
@@ -15,36 +16,40 @@ ROOTS = {"ictd": PROJECT / "src", "studies": PROJECT}
 PREFIXES = ("ictd.steps.", "ictd.", "studies.")
 
 
-@dataclass(frozen=True)
-class Step:
-    """A module with a ``main``.
-
-    Parameters
-    ----------
-    name : str, as in commands and rules
-    path : Path of the module
-    """
+class Step(NamedTuple):
+    """A module with a ``main``: its name in commands and rules, its full name, and its file."""
 
     name: str
+    module: str
     path: Path
 
     @property
-    def module(self) -> str:
-        """Full name of the module."""
-        root = ROOTS[self.top]
-        return ".".join(self.path.relative_to(root).with_suffix("").parts)
-
-    @property
-    def top(self) -> str:
-        """Package that the module is in, a key of ROOTS."""
-        return "ictd" if self.path.is_relative_to(ROOTS["ictd"]) else "studies"
-
-    @property
     def study(self) -> str | None:
-        """Name of the study that the step belongs to, if it does."""
-        return self.module.split(".")[1] if self.top == "studies" else None
+        """Name of the study that it belongs to, if it does."""
+        top, inner, *_ = self.module.split(".")
+        return inner if top == "studies" else None
 
-    @cached_property
+    @property
+    def main(self) -> ast.FunctionDef:
+        """Syntax tree of its ``main``."""
+        return next(node for node in self.tree().body if getattr(node, "name", "") == "main")
+
+    def parameters(self) -> dict[str, str]:
+        """Names and annotations of what ``main`` takes."""
+        return {one.arg: ast.unparse(one.annotation) for one in self.main.args.args}
+
+    def sections(self) -> list[str]:
+        """Sections of the configuration that its values are looked for in first, with dots where they are nested.
+
+        That is the one that the module's SECTION names, or the theory's for a module of it.  A study has the section of
+        its own name, and SECTION is a part of that.
+        """
+        found = re.search(r'^SECTION = "(.+)"$', self.path.read_text(encoding="utf-8"), re.MULTILINE)
+        own = found[1] if found else "theory" if self.module.startswith("ictd.theory.") else None
+        if self.study:
+            return [*([f"{self.study}.{own}"] if own else []), self.study]
+        return [own] if own else []
+
     def tree(self) -> ast.Module:
         """Its syntax tree; ValueError with file and line if it has none."""
         try:
@@ -52,71 +57,23 @@ class Step:
         except SyntaxError as error:
             raise ValueError(f"{self.path}, line {error.lineno}: {error.msg}.") from None
 
-    @property
-    def main(self) -> ast.FunctionDef | None:
-        """Its function ``main``."""
-        functions = (node for node in self.tree.body if isinstance(node, ast.FunctionDef))
-        return next((node for node in functions if node.name == "main"), None)
 
-    @property
-    def parameters(self) -> dict[str, str]:
-        """Names and annotations of what ``main`` takes."""
-        return {one.arg: ast.unparse(one.annotation) for one in self.main.args.args}
-
-    @property
-    def sections(self) -> list[str]:
-        """Sections of the configuration that its values are looked for in first, with dots where they are nested.
-
-        That is the one that the module's SECTION names, or the theory's for a module of it.  A study has the section of
-        its own name, and SECTION is a part of that.
-        """
-        assigned = {
-            target.id: node.value
-            for node in self.tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        own = [ast.literal_eval(assigned["SECTION"])] if "SECTION" in assigned else []
-        if self.study:
-            return [*(f"{self.study}.{section}" for section in own), self.study]
-        return own or (["theory"] if self.module.startswith("ictd.theory.") else [])
-
-
-def find_step(name: str) -> Step:
-    """The step of a name.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or its module is not valid Python.
-    """
-    for prefix in PREFIXES:
-        top, *parts = f"{prefix}{name}".split(".")
-        path = ROOTS[top].joinpath(top, *parts).with_suffix(".py")
-        if all(part.isidentifier() for part in parts) and path.is_file():
-            step = Step(name, path)
-            if step.main:
-                return step
-    raise ValueError(f"there is no step {name!r}; `python -m ictd.steps` lists all.")
-
-
-def all_steps() -> list[Step]:
-    """Every step, those of the paper first; a study whose modules are not valid Python keeps its own to itself."""
-    found = []
-    for prefix in PREFIXES:
-        top, *parts = prefix.rstrip(".").split(".")
-        folder = ROOTS[top].joinpath(top, *parts)
-        for path in sorted(folder.rglob("*.py")):
-            step = Step(".".join(path.relative_to(folder).with_suffix("").parts), path)
-            known = path.name.startswith("__") or "tests" in path.parts or any(path == other.path for other in found)
-            if not known and _has_main(step):
-                found.append(step)
+@cache
+def all_steps() -> dict[str, Step]:
+    """Every step by its name, those of the paper first."""
+    found = {}
+    for top in ROOTS:
+        for path in sorted((ROOTS[top] / top).rglob("*.py")):
+            module = ".".join(path.relative_to(ROOTS[top]).with_suffix("").parts)
+            if ".tests." not in module and re.search(r"^def main\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+                name = module.removeprefix(next(prefix for prefix in PREFIXES if module.startswith(prefix)))
+                found[name] = Step(name, module, path)
     return found
 
 
-def _has_main(step: Step) -> bool:
-    try:
-        return step.main is not None
-    except ValueError:
-        return False
+def find_step(name: str) -> Step:
+    """The step of a name; ValueError if there is none."""
+    steps = all_steps()
+    if name not in steps:
+        raise ValueError(f"there is no step {name!r}; `python -m ictd.steps` lists all.")
+    return steps[name]

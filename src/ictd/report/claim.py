@@ -1,12 +1,15 @@
 """A claim: a statistic with a threshold, and the verdict that follows.
 
-Thresholds are ours where the paper's words give no number.  A pattern "emerges", or two are "similar", when it holds
-more than half of the sum of squares (a squared cosine or correlation above one half); noise is "mild" when its sum of
-squares is less than half of the pattern's; two are "at the same place" when their distance is below half their norm.
+What is claimed, by which statistic and with which threshold, stands in a file ``claims.toml``; the values
+are computed.  Thresholds are ours where the paper's words give no number.  A pattern "emerges", or two are "similar",
+when it holds more than half of the sum of squares (a squared cosine or correlation above one half); noise is "mild"
+when its sum of squares is less than half of the pattern's; two are "at the same place" when their distance is below
+half their norm.
 """
 
 import math
-from dataclasses import asdict, dataclass
+import tomllib
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +17,10 @@ import numpy as np
 from ictd.pipeline.storage import save_json
 from ictd.statistics import bootstrap_interval
 
-HALF = 0.5
 # A structure is close when less than this share of the sum of squares is outside; in random weights half of it is.
 TENTH = 0.1
 # About the resolution of single precision, in which networks are usually trained.
 NEGLIGIBLE = 1e-6
-# What rounding may do to two ways of computing the same MSVE.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,40 @@ class Claim:
         return "holds" if met else "fails"
 
 
-def named_claim(
-    section: str, name: str, setting, statement: str, statistic: str, value: float, relation: str, threshold: float
-) -> Claim:
-    """A claim whose setting is a sequence of words and numbers."""
-    setting = "-".join(map(str, setting))
-    return Claim(f"{name}/{setting}", section, setting, statement, statistic, float(value), relation, threshold)
+class Statements:
+    """What is claimed, by name, with the statistic and the threshold that decide it.
 
+    Parameters
+    ----------
+    path : TOML file with a table a name: section, statement, statistic, relation and threshold, and ``id`` where the
+        claim's is not the name; {words} in them are filled in
+    """
 
-def claim_of_trials(
-    section: str, name: str, setting, statement: str, words: str, samples, relation: str, threshold: float
-) -> list[Claim]:
-    """The claim that a mean over trials is on one side of a threshold; none for fewer than two trials."""
-    if len(samples) < 2:
-        return []
-    low, high = bootstrap_interval(np.asarray(samples))
-    end, value = ("lower", low) if relation == ">" else ("upper", high)
-    statistic = f"{end} end of the 95% bootstrap interval, over trials, of {words}"
-    return [named_claim(section, name, setting, statement, statistic, value, relation, threshold)]
+    def __init__(self, path: Path):
+        self.tables = tomllib.loads(path.read_text(encoding="utf-8"))
+
+    def claim(self, name: str, setting, value: float, /, **words) -> Claim:
+        """A claim about a setting, a sequence of words and numbers."""
+        text = {"id": name} | self.tables[name]
+        for word, meaning in words.items():
+            texts = {key: part.replace(f"{{{word}}}", str(meaning)) for key, part in text.items() if key != "threshold"}
+            text |= texts
+        setting = "-".join(map(str, setting))
+        value = value if isinstance(value, int) else float(value)
+        return Claim(setting=setting, value=value, **text | {"id": f"{text['id']}/{setting}"})
+
+    def of_trials(self, name: str, setting, samples, /, **words) -> list[Claim]:
+        """The claim that a mean over trials is on one side of the threshold; none for fewer than two trials.
+
+        Decided is by an end of the 95% bootstrap interval, over trials, of what the statistic says.
+        """
+        if len(samples) < 2:
+            return []
+        low, high = bootstrap_interval(np.asarray(samples))
+        end, value = ("lower", low) if self.tables[name]["relation"] == ">" else ("upper", high)
+        made = self.claim(name, setting, value, **words)
+        statistic = f"{end} end of the 95% bootstrap interval, over trials, of {made.statistic}"
+        return [replace(made, statistic=statistic)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

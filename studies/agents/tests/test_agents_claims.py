@@ -2,26 +2,28 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from html_page import Page
 
-from conftest import ROOT
-from studies.agents.claims import (
+from studies.agents.claims import check_agents
+from studies.agents.grid import Setting
+from studies.agents.selection import (
+    SETTING,
     at_home,
-    check_agents,
     gap_closed,
     last_values,
     last_within,
+    with_baselines,
     with_sampled_updates,
-    with_yardsticks,
 )
 
-MAIN = ("boyan", 5, 30, 0.9)
-SETTINGS = [MAIN, ("boyan", 5, 3, 0.9), ("loop", 5, 30, 0.9)]
-COLUMNS = ["env", "states", "depth", "discount"]
+CAPTIONS = Path(__file__).parents[1] / "captions"
+MAIN = Setting("boyan", 5, 30, 0.9)
+SETTINGS = [MAIN, MAIN._replace(depth=3), MAIN._replace(env="loop")]
 LENGTHS = [5, 100, 1000]
 # Claims on pairs of runs, which fail where all runs are alike.
 PAIRED = {"deeper_is_better", "more_tasks_help", "mc_teaches_better", "mc_targets_are_better", "noise_costs"}
@@ -36,7 +38,7 @@ def tables():
     rows = []
     places = [("boyan", 0.9), ("loop", 0.9)]
     for algo, setting, seed, length in itertools.product(["td", "mc"], SETTINGS, range(4), LENGTHS):
-        named = dict(zip(COLUMNS, setting, strict=True)) | {"algo": algo, "seed": seed, "context_length": length}
+        named = dict(zip(SETTING, setting, strict=True)) | {"algo": algo, "seed": seed, "context_length": length}
         error = (1 + 0.01 * seed) * (5 if algo == "td" else 4) / length * (1 + 1 / setting[2])
         for (env, discount), seen in itertools.product(places, [10, 100, *([1000] if setting == MAIN else [])]):
             where = {"on_env": env, "on_discount": discount, "tasks_seen": seen, "prompts": "contexts"}
@@ -46,7 +48,7 @@ def tables():
             rows.append({**named, **where, "algo": f"expected_{algo}", "mean": error / 2, "median": error / 2})
             where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 20, "prompts": "enumerated"}
             rows.append({**named, **where, "mean": 30.0, "median": 30.0})
-    yardsticks = [
+    baselines = [
         {
             "env": env,
             "states": 5,
@@ -62,7 +64,7 @@ def tables():
         if (env, method) != ("loop", "bayes")
     ]
     shapes = [
-        {**dict(zip(COLUMNS, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
+        {**dict(zip(SETTING, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
          "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
         for setting, s, seen in itertools.product(SETTINGS, range(4), [10, 100])
     ]  # fmt: skip
@@ -77,14 +79,14 @@ def tables():
             [("linear", 6, np.nan), ("softmax", 5, 8.0)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
     ]  # fmt: skip
     over_tasks = [
-        {**dict(zip(COLUMNS, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
+        {**dict(zip(SETTING, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
          "tasks_seen": 100, "context_length": length, "excess_high": -0.1}
         for algo, setting, length in itertools.product(["td", "mc", "expected_td"], SETTINGS, LENGTHS)
     ]  # fmt: skip
     made = {
         "over_tasks": over_tasks,
         "values": rows,
-        "yardsticks": yardsticks,
+        "baselines": baselines,
         "shapes": shapes,
         "chosen": chosen,
         "attention": attention,
@@ -131,11 +133,11 @@ def test_claims_that_hold(tables):
             "more_tasks_help", "mc_teaches_better"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["depth"] == 3, 1e-3)), {
             "above_the_floor", "deeper_is_better"}),
-        ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd", 3 / t["context_length"])), {
+        ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd", 3 / t["context_length"])), {
             "beats_lstd, mean", "closes_half", "transfers, mean", "attention_beats_lstd"}),
-        ("yardsticks", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd", 1e-3)), {
+        ("baselines", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd", 1e-3)), {
             "beats_lstd, median", "transfers, median"}),
-        ("yardsticks", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
+        ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
         ("over_tasks", lambda t: t.assign(excess_high=0.1), {"beats_lstd_over_tasks"}),
         ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
         ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
@@ -155,7 +157,7 @@ def test_claims_that_fail(tables, table, change, expected):
 def test_what_is_compared(tables):
     values = with_sampled_updates(last_values(tables["values"], 100))
     assert set(values["tasks_seen"]) == {100} and set(values["prompts"]) == {"contexts"}
-    home = with_yardsticks(at_home(values), tables["yardsticks"])
+    home = with_baselines(at_home(values), tables["baselines"])
     assert (home["env"] == home["on_env"]).all() and len(home) == 2 * 3 * 4 * 3
     one = home[(home["algo"] == "td") & (home["env"] == "boyan") & (home["depth"] == 3) & (home["seed"] == 0)].iloc[0]
     np.testing.assert_allclose([one["lstd"], one["bayes"], one["mean"]], [4, 0.4, 4 / 3])
@@ -163,21 +165,21 @@ def test_what_is_compared(tables):
     assert (
         home.loc[home["env"] == "loop", "bayes"].isna().all() and gap_closed(home[home["env"] == "loop"]).isna().all()
     )
-    # Yardsticks are those of the place of evaluation.
-    others = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
-    away = with_yardsticks(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
+    # Baselines are those of the place of evaluation.
+    others = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
+    away = with_baselines(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
     assert set(away["lstd"]) == {7.0}
-    level = tables["yardsticks"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 2.1 / t["context_length"]))
-    assert gap_closed(with_yardsticks(at_home(values), level)).isna().all()
+    level = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 2.1 / t["context_length"]))
+    assert gap_closed(with_baselines(at_home(values), level)).isna().all()
 
 
 def test_the_study_is_made_as_a_page(under_conda):
-    results = under_conda / "results-smoke/beyond"
+    results = under_conda / "results-smoke/agents"
     page = Page(results / "agents.html")
     assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
-    shown = ("beside_yardsticks", "gaps", "teachers", "transfer", "preconditioner", "attentions")
-    for name in (*shown, "agent_claims", "agent_values", "agent_gaps", "agent_shapes", "agent_attentions"):
-        assert (ROOT / f"report/captions/{name}.rst").read_text().strip() in page.text
+    shown = ("beside_baselines", "gaps", "teachers", "transfer", "preconditioner", "attentions")
+    for name in (*shown, "claims", "values", "gaps_by_setting", "shapes", "attention_runs"):
+        assert (CAPTIONS / f"{name}.rst").read_text().strip() in page.text
     claims = json.loads((results / "claims.json").read_text())
     assert {"beats_lstd, mean", "above_the_floor", "beats_enumerated", "transfers, median", "structure"} <= {
         claim["id"].split("/")[0] for claim in claims
@@ -185,8 +187,8 @@ def test_the_study_is_made_as_a_page(under_conda):
     values = pd.read_csv(results / "values.csv")
     assert set(values["context_length"]) == {5, 20} and np.isfinite(values["mean"]).all()
     assert values.loc[values["prompts"] == "enumerated", "tasks_seen"].max() == 300
-    yardsticks = pd.read_csv(results / "yardsticks.csv")
-    assert np.isfinite(yardsticks.loc[(yardsticks["method"] == "bayes") & (yardsticks["env"] == "boyan"), "mean"]).all()
+    baselines = pd.read_csv(results / "baselines.csv")
+    assert np.isfinite(baselines.loc[(baselines["method"] == "bayes") & (baselines["env"] == "boyan"), "mean"]).all()
     # Those in the main setting have seen more, and are compared after as many tasks as the others.
     assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
     over_tasks = pd.read_csv(results / "over_tasks.csv")
@@ -195,7 +197,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     )
     for row in at_home(over_tasks).itertuples():
         own = ends.get_group((row.algo, row.env, row.discount, row.context_length))["mean"].mean()
-        place = yardsticks[(yardsticks["env"] == row.env) & (yardsticks["discount"] == row.discount)]
+        place = baselines[(baselines["env"] == row.env) & (baselines["discount"] == row.discount)]
         lstd = place[(place["method"] == "lstd") & (place["context_length"] == row.context_length)]["mean"].item()
         assert row.excess_low < own - lstd < row.excess_high
     attention = pd.read_csv(results / "attention.csv")

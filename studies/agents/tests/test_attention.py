@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from test_contexts import GAMMA, material
-from test_engines import larger_weights
+from naive import larger_weights, sampled_material
 from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.autograd_engine import batch_of
-from ictd.baselines import Context
 from ictd.context_engine import GramEngine, sample_contexts
+from ictd.prompts import Context
 from ictd.streams import generator
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns, estimates
 
+GAMMA = 0.9
 KINDS = [
     Attention(),
     Attention("relu", -0.7),
@@ -77,7 +77,7 @@ def columns(tasks, lengths, prompts, attention, env):
 )  # fmt: skip
 def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states, depth, clip):
     lengths = generator(0, env, states, "lengths").integers(1, 30, 30)
-    tasks, unrolls, _, paths = material(env, states, 30, lengths)
+    tasks, unrolls, _, paths = sampled_material(env, states, 30, lengths, GAMMA)
     start = larger_weights(states)
     engine = AttentionEngine(start, algo, depth, GAMMA, 1e-3, clip, attention)
     found, done = engine.train(tasks, unrolls, columns(tasks, lengths, prompts, attention, env))
@@ -105,7 +105,7 @@ def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states
 @pytest.mark.parametrize("prompts", ["contexts", "enumerated"])
 def test_estimates_are_those_of_whole_prompts(attention, prompts):
     lengths = np.array([1, 2, 7, 40])
-    tasks, _, _, paths = material("boyan", 4, 4, lengths)
+    tasks, _, _, paths = sampled_material("boyan", 4, 4, lengths, GAMMA)
     weights = larger_weights(4)
     found = estimates(weights, columns(tasks, lengths, prompts, attention, "boyan"), attention, 6)
     model = WholePrompts(weights, attention, 6)
@@ -115,7 +115,7 @@ def test_estimates_are_those_of_whole_prompts(attention, prompts):
 
 def test_linear_attention_is_that_of_gram_matrices():
     lengths = np.full(200, 12)
-    tasks, unrolls, gram, _ = material("boyan", 5, 200, lengths)
+    tasks, unrolls, gram, _ = sampled_material("boyan", 5, 200, lengths, GAMMA)
     start = larger_weights(5)
     by_gram = GramEngine(start, "mc", 20, GAMMA, 1e-3, 1)
     by_columns = AttentionEngine(start, "mc", 20, GAMMA, 1e-3, 1, Attention())
@@ -128,7 +128,7 @@ def test_linear_attention_is_that_of_gram_matrices():
 def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
     """Proposition in ``Attention.of_constant``; v is 10, and without scaled rewards an even depth stays below one."""
     lengths = np.array([3, 30])
-    paths = material("boyan", 4, 2, lengths)[3]
+    paths = sampled_material("boyan", 4, 2, lengths, GAMMA)[3]
     for corner, scaled in ((-0.4, False), (-1.7, True)):
         attention = Attention("softmax", corner, scaled)
         model = WholePrompts(larger_weights(4), attention, depth)
@@ -143,7 +143,7 @@ def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
 @pytest.mark.parametrize("attention", KINDS, ids=str)
 def test_columns_that_a_context_does_not_have_change_nothing(attention):
     lengths = np.array([2, 50, 50])
-    tasks = material("boyan", 5, 3, lengths)[0]
+    tasks = sampled_material("boyan", 5, 3, lengths, GAMMA)[0]
     contexts = sample_contexts(tasks, lengths, generator(0, "boyan", 5, "contexts"))
     alone = Context(**{name: array[:1] for name, array in vars(contexts).items()})
     many, few = (columns_of(*of, GAMMA, of[1].reward) for of in ((contexts, tasks), (alone, tasks[:1])))
@@ -159,7 +159,7 @@ def test_what_is_no_attention_is_refused():
 
 def test_training_stops_where_estimates_are_not_finite():
     lengths = np.full(9, 4)
-    tasks, unrolls, _, _ = material("boyan", 3, 9, lengths)
+    tasks, unrolls, _, _ = sampled_material("boyan", 3, 9, lengths, GAMMA)
     given = columns(tasks, lengths, "contexts", Attention("relu", -1), "boyan")
     given.y[5] = np.inf
     engine = AttentionEngine(larger_weights(3), "td", 5, GAMMA, 1e-3, 1, Attention("relu", -1))

@@ -1,0 +1,50 @@
+"""Teachers with batches of finite and infinite size."""
+
+import numpy as np
+import pytest
+import torch
+from naive import larger_weights, sampled_material
+from tolerances import ENGINES
+
+import ictd
+from ictd.context_engine import GramEngine
+from studies.agents.teachers import agent_material, expected_batches
+
+GAMMA = 0.9
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
+    lengths = np.arange(1, 41)
+    tasks, _, gram, paths = sampled_material("boyan", 4, 40, lengths, GAMMA)
+    start = larger_weights(4)
+    model = ictd.LinearTransformer(start, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for i, length in enumerate(lengths):
+        context = ictd.sampled_context(paths[i, : length + 1], tasks.reward[i], GAMMA)
+        estimate = model(torch.from_numpy(ictd.prompts_of(context)))
+        target = tasks.reward[i] + GAMMA * tasks.transition[i] @ estimate.detach().numpy()
+        if algo == "mc":
+            target = tasks.reward[i] + GAMMA * tasks.transition[i] @ tasks.reward[i]
+        optimizer.zero_grad()
+        (0.5 * torch.from_numpy(tasks.stationary[i]) * (torch.from_numpy(target) - estimate) ** 2).sum().backward()
+        optimizer.step()
+    engine = GramEngine(start, algo, 3, GAMMA, 1e-3, 0)
+    engine.train(tasks, expected_batches(tasks, GAMMA, 2), gram)
+    np.testing.assert_allclose(engine.weights()[1], model.A.detach().numpy(), atol=ENGINES)
+
+
+def test_teachers_of_a_seed_have_the_same_tasks_and_contexts():
+    teachers = ("td", "mc", "expected_td", "expected_mc")
+    drawn = [agent_material(one, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for one in teachers]
+    for tasks, _, context in drawn:
+        np.testing.assert_array_equal(tasks.transition, drawn[0][0].transition)
+        np.testing.assert_array_equal(context.successors, drawn[0][2].successors)
+    assert set(drawn[0][2].length) == set(range(3, 10))
+    tasks, batches, _ = drawn[1]
+    value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
+    # Means over the visits to a state scatter around v, far less than single rewards are from it.
+    visited = batches.visits > 0
+    away = (batches.returns[visited] / batches.visits[visited] - value[visited]).mean()
+    assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
+    np.testing.assert_allclose(drawn[3][1].returns / tasks.stationary, value, atol=GAMMA**40 * 10)

@@ -1,0 +1,123 @@
+"""What prompts see of weights, what the weights consist of, and their errors on unseen tasks."""
+
+import numpy as np
+import pytest
+import torch
+from naive import larger_weights
+from tolerances import ROUNDING
+
+import ictd
+from ictd.decomposition import decomposition_measures, preconditioner, seen, structured, unseen_direction
+from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.pattern import remainder
+from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, tune_step_size
+
+
+def some_weights(states, runs=3):
+    parts = [larger_weights(states, seed) for seed in range(runs)]
+    return ictd.Weights(np.stack([part.u for part in parts]), np.stack([part.A for part in parts]))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    ("env", "states", "length", "depth"), [("boyan", 5, 17, 4), ("loop", 2, 1, 1), ("loop", 7, 60, 6)]
+)
+def test_gram_estimates_are_those_of_whole_prompts(env, states, length, depth, scaled):
+    data = draw_unseen_tasks(0, states, 4, length, 0.9, env)
+    weights, reward = some_weights(states), data.tasks.reward
+    cases = (
+        (enumerated_gram(data.tasks, 0.9), ictd.enumerated_context(data.tasks.transition, reward, 0.9)),
+        (sampled_gram(data.context(length), reward, 0.9), ictd.sampled_context(data.paths, reward, 0.9)),
+    )
+    for gram, context in cases:
+        found = estimates(weights, gram, depth, scaled)
+        prompts = torch.from_numpy(ictd.joint_prompt(context))
+        for run in range(3):
+            model = ictd.LinearTransformer(weights[run], depth, scaled)
+            expected = model(prompts, queries=states).detach().numpy()
+            np.testing.assert_allclose(found[run], expected, atol=ROUNDING * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("env", "states", "discount"), [("boyan", 5, 0.9), ("loop", 4, 0.5), ("boyan", 3, 0.99)])
+def test_what_no_prompt_sees_changes_no_output(env, states, discount):
+    data = draw_unseen_tasks(1, states, 5, 12, discount, env)
+    weights = some_weights(states)
+    rng, a = np.random.default_rng(0), unseen_direction(states, discount)
+    added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
+    other = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
+    for gram in (
+        enumerated_gram(data.tasks, discount), sampled_gram(data.context(12), data.tasks.reward, discount)
+    ):  # fmt: skip
+        found = estimates(weights, gram, 5)
+        for same in (added, seen(weights, discount), seen(added, discount)):
+            np.testing.assert_allclose(estimates(same, gram, 5), found, atol=1e-10 * np.abs(found).max())
+        assert np.abs(estimates(other, gram, 5) - found).max() > 0.01 * np.abs(found).max()
+    np.testing.assert_allclose(seen(added, discount).A, seen(weights, discount).A, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize(
+    ("env", "states", "free"), [("boyan", 2, 4), ("boyan", 3, 6), ("boyan", 5, 10), ("loop", 3, 6), ("loop", 5, 10)]
+)
+def test_there_are_no_other_directions_that_no_prompt_sees(env, states, free):
+    tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
+    basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
+    rows, contexts = [], ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)[:, :-1]
+    for X in contexts:
+        XA = X.T @ basis
+        rows.append(
+            np.concatenate([(XA @ X).reshape(len(basis), -1), XA[:, :, :states].reshape(len(basis), -1)], axis=1)
+        )
+    sizes = np.linalg.svd(np.concatenate(rows, axis=1), compute_uv=False)
+    assert (sizes < 1e-10 * sizes[0]).sum() == free
+    of_u = np.linalg.svd(np.concatenate(contexts, axis=1), compute_uv=False)
+    assert (of_u < 1e-10 * of_u[0]).sum() == 1
+
+
+def test_decomposition_of_known_weights():
+    theta, zero = ictd.theta_td(4), np.zeros(8)
+    a = unseen_direction(4, 0.9)
+    rng = np.random.default_rng(0)
+    expected = {"alpha": 0.2, "cosine": 1, "theta": 1, "preconditioner": 0, "outside": 0, "H": 0, "diagonal": 1, "u": 0}
+    for hidden in (0, rng.normal(size=8)):
+        found = decomposition_measures(ictd.Weights(zero, 0.8 * theta.A + a[:, None] * hidden), 0.9)
+        for name, value in expected.items():
+            assert found[name] == pytest.approx(value, abs=ROUNDING), name
+    assert decomposition_measures(theta, 0.9, scaled=False)["alpha"] == 1
+    assert decomposition_measures(ictd.Weights(zero, -theta.A), 0.9)["cosine"] == -1
+    K = rng.normal(size=(8, 4))
+    K[4:] -= K[4:].mean(axis=0)
+    found = decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)
+    assert found["outside"] == pytest.approx(0, abs=ROUNDING) and 0.3 < found["preconditioner"] < 1
+    assert found["H"] == pytest.approx((K[4:] ** 2).sum() / (K**2).sum())
+    np.testing.assert_allclose(preconditioner(structured(K)), K)
+    same = np.concatenate([K, K], axis=1)
+    with np.errstate(invalid="ignore"):
+        assert decomposition_measures(ictd.Weights(zero, same), 0.9)["outside"] == pytest.approx(1)
+    unseen = a[:, None] * rng.normal(size=8)
+    found = decomposition_measures(ictd.Weights(np.array([0, 0, 0, 0, 3.0, -3, 0, 0]), unseen + 1e-9 * theta.A), 0.9)
+    assert found["unseen"] == pytest.approx(1) and found["theta"] == pytest.approx(1) and found["u"] > 0.9
+    weights = some_weights(4)
+    left = remainder(seen(weights, 0.9).A)
+    assert np.abs((left * theta.A).sum(axis=(1, 2))).max() < 1e-10
+
+
+def test_errors_are_those_of_the_estimates():
+    data, weights = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan"), some_weights(3)
+    found = errors(weights, data, [ENUMERATED, 10], 4)
+    estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
+    np.testing.assert_allclose(found.mean[:, 1], data.error(estimate).mean(axis=1))
+    np.testing.assert_allclose(found.median[:, 1], np.median(data.error(estimate), axis=1))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
+    data, sizes = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan"), np.array([0.25, 0.5, 1.0])
+    steps = sizes * (3 if scaled else 1)
+    theta = ictd.Weights(np.zeros((3, 6)), steps[:, None, None] * ictd.theta_td(3).A)
+    by_td = batch_td_msve(data, 40, [data.context(ENUMERATED)], steps, scaled)[0]
+    np.testing.assert_allclose(by_td.mean(axis=1), errors(theta, data, [ENUMERATED], 40, scaled).mean[:, 0], rtol=1e-9)
+    value = np.zeros((30, 3))
+    for _ in range(40):
+        value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
+    np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
+    assert tune_step_size(data, 40, [ENUMERATED], steps, scaled).argmin() == 2
