@@ -62,7 +62,7 @@ format: $(READY)
 	snakefmt Snakefile workflow studies
 
 benchmark: $(READY)
-	for file in tests/benchmark.py $(wildcard studies/*/tests/benchmark.py); do PYTHONPATH=. python $$file; done
+	for file in $(wildcard tests/benchmark.py studies/*/tests/benchmark.py); do PYTHONPATH=.:tests python -P $$file; done
 
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -m pytest tests/test_interruptions.py -k same_bytes

@@ -70,3 +70,7 @@ for study in STUDIES:
             output:
                 f"{RESULTS}/{study}/{{file}}",
             localrule: True
+
+
+# `localrule` is not inherited.
+workflow.localrules(*(rule.name for rule in workflow.rules if rule.resources.get("runtime") == GATHERING))

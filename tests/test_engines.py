@@ -7,8 +7,9 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
+from ictd import pretraining
 from ictd.fused_engine import FusedEngine
-from ictd.pretraining import snapshot_counts
+from ictd.pretraining import pretrain_history, pretrain_in_blocks, snapshot_counts
 
 # Settings outside the paper's grid, and its main one.
 SETTINGS = [
@@ -171,3 +172,30 @@ def test_bad_settings_are_refused(changes, message):
     if "algo" in changes:
         with pytest.raises(ValueError, match="unrolls are of"):
             ictd.pretrain_history(tasks, unrolls[:2], **settings)
+
+
+def test_blocks_are_one_run_and_stop_at_a_divergence(monkeypatch):
+    monkeypatch.setattr(pretraining, "BLOCK", 7)
+    tasks = ictd.sample_tasks("loop", 3, 20, ictd.generator(0, "loop", 3, "tasks"))
+    unrolls = ictd.unroll(tasks, 16, 0.9, 30, ictd.generator(0, "loop", 3, "unrolls"))
+    start, seen = ictd.initial_weights(3, 0.1, ictd.generator(0, "loop", 3, "weights")), np.array([1, 7, 10, 20])
+
+    def run(tasks):
+        at = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
+        engine = FusedEngine(start, "mc", 4, 0.9, 1e-3, scaled=True)
+
+        def draw(size):
+            part = next(at)
+            assert part.stop - part.start == size
+            return tasks[part], unrolls[part]
+
+        return pretrain_in_blocks(engine, draw, seen)
+
+    whole = pretrain_history(tasks, unrolls, "mc", 4, 0.9, 1e-3, start.u, start.A, tasks_seen=seen).weights
+    np.testing.assert_array_equal(run(tasks).A, whole.A)
+    np.testing.assert_array_equal(run(tasks).u, whole.u)
+    reward = tasks.reward.copy()
+    reward[8] = 1e308
+    broken = run(ictd.Tasks(tasks.transition, reward, tasks.stationary))
+    np.testing.assert_array_equal(broken.A[:2], whole.A[:2])
+    assert np.isnan(broken.A[2:]).all() and np.isnan(broken.u[2:]).all()

@@ -12,8 +12,11 @@ AGENTS_TABLES = expand(
 )
 AGENTS_FIGURES = "beside_baselines gaps teachers transfer preconditioner attentions".split()
 AGENTS_PAGES = "claims values gaps_by_setting shapes attention_runs".split()
-AGENTS_CAPTIONS = [ROOT / f"studies/agents/captions/{name}.rst" for name in AGENTS_FIGURES + AGENTS_PAGES]
-AGENTS_NOTEBOOK = ROOT / "studies/agents/notebook.ipynb"
+AGENTS_FOLDER = ROOT / "studies/agents"
+AGENTS_STATEMENTS = AGENTS_FOLDER / "claims.toml"
+AGENTS_NOTEBOOK = AGENTS_FOLDER / "notebook.ipynb"
+AGENTS_CAPTIONS = [AGENTS_FOLDER / f"captions/{name}.rst" for name in AGENTS_FIGURES + AGENTS_PAGES]
+AGENTS_PARAMETERS = {"results": str(RESULTS / "agents"), "captions": str(AGENTS_FOLDER / "captions")}
 
 
 wildcard_constraints:
@@ -157,6 +160,7 @@ use rule agents_step as agents_tables with:
 
 use rule agents_step as agents_claims with:
     input:
+        statements=ancient(AGENTS_STATEMENTS),
         tables=AGENTS_TABLES,
     output:
         "<results>/agents/claims.json",
@@ -164,6 +168,7 @@ use rule agents_step as agents_claims with:
         job="agents_claims",
     localrule: True
     params:
+        text_digest(AGENTS_STATEMENTS),
         **step("agents.claims", setting=AGENTS.main._asdict()),
 
 
@@ -179,7 +184,7 @@ use rule agents_step as agents_figures with:
         **step("agents.figures", setting=AGENTS.main._asdict()),
 
 
-use rule agents_step as agents_pages with:
+use rule step as agents_pages with:
     input:
         claims="<results>/agents/claims.json",
         tables=AGENTS_TABLES,
@@ -207,13 +212,7 @@ use rule step as agents_notebook with:
         f"{ENVS}/report.yaml"
     params:
         *map(text_digest, [AGENTS_NOTEBOOK, *AGENTS_CAPTIONS]),
-        **step(
-            "report.notebook",
-            parameters={
-                "results": str(RESULTS / "agents"),
-                "captions": str(ROOT / "studies/agents/captions"),
-            },
-        ),
+        **step("report.notebook", parameters=AGENTS_PARAMETERS),
 
 
 use rule page as agents_page with:

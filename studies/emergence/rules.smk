@@ -132,7 +132,7 @@ use rule emergence_step as emergence_readings with:
 
 use rule emergence_step as emergence_reading_tables with:
     input:
-        statements=ancient(ROOT / "report/claims.toml"),
+        statements=ancient(STATEMENTS),
         runs=expand("<results>/emergence/readings/{reading}.npz", reading=EMERGENCE_READINGS),
         baselines="<results>/metrics/baselines.csv",
     output:
@@ -140,7 +140,7 @@ use rule emergence_step as emergence_reading_tables with:
     pathvars:
         job="emergence_reading_tables",
     params:
-        text_digest(ROOT / "report/claims.toml"),
+        text_digest(STATEMENTS),
         **step("emergence.reading_tables", **EMERGENCE_MAIN),
 
 

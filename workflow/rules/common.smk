@@ -51,6 +51,8 @@ exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variable
 exports = exports.replace("{", "{{").replace("}", "}}")
 shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NUM_THREADS:-1}}}}; ")
 
+# Minutes, by which rules that run where Snakemake does are known.
+GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
@@ -72,6 +74,7 @@ png = lambda name, label: report(
     category="Figures",
     labels={"figure": label},
 )
+figure = lambda name, label: [png(name, label), f"<results>/figures/{name}.svg"]
 html = lambda name: report(
     f"<results>/tables/{name}.html",
     caption=f"{CAPTIONS}/{name}.rst",
@@ -111,3 +114,11 @@ rule step:
         runtime=30,
     shell:
         "python -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"
+
+
+# What takes a second or two and makes tables, figures and pages of what others computed; where jobs go elsewhere, it runs
+# where Snakemake does.
+use rule step as gather with:
+    resources:
+        mem_mb=1000,
+        runtime=GATHERING,

@@ -45,7 +45,7 @@ use rule step as baselines with:
         **step("baselines", env_options=UNSEEN_OPTIONS),
 
 
-use rule step as metrics with:
+use rule gather as metrics with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
@@ -55,6 +55,5 @@ use rule step as metrics with:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:
         job="metrics",
-    localrule: True
     params:
         **step("report.result_tables"),

@@ -12,145 +12,123 @@ example = lambda env, layout: step(
 )
 
 
-use rule step as figure_1 with:
+use rule gather as figure_1 with:
     input:
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "main")),
         baselines=baselines_of("main"),
     output:
-        output=png("figure_01", "01: MSVE"),
-        svg="<results>/figures/figure_01.svg",
+        figure("figure_01", "01: MSVE"),
     pathvars:
         job="figure_1",
-    localrule: True
     params:
         **step("report.figures.msve_curves", vary="main"),
 
 
-use rule step as figure_2 with:
+use rule gather as figure_2 with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "main")),
     output:
-        output=png("figure_02", "02: mean P and Q"),
-        svg="<results>/figures/figure_02.svg",
+        figure("figure_02", "02: mean P and Q"),
     pathvars:
         job="figure_2",
-    localrule: True
     params:
         **step("report.figures.weight_maps", vary="main"),
 
 
-use rule step as figure_3 with:
+use rule gather as figure_3 with:
     output:
-        output=png("figure_03", "03: Boyan's chain"),
-        svg="<results>/figures/figure_03.svg",
+        figure("figure_03", "03: Boyan's chain"),
     pathvars:
         job="figure_3",
-    localrule: True
     params:
         **example("boyan", layout="line"),
 
 
-use rule step as figure_4 with:
+use rule gather as figure_4 with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "depths")),
     output:
-        output=png("figure_04", "04: mean P and Q by depth"),
-        svg="<results>/figures/figure_04.svg",
+        figure("figure_04", "04: mean P and Q by depth"),
     pathvars:
         job="figure_4",
-    localrule: True
     params:
         **step("report.figures.weight_maps", vary="depths"),
 
 
-use rule step as figure_5 with:
+use rule gather as figure_5 with:
     input:
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "depths")),
         baselines=baselines_of("depths"),
     output:
-        output=png("figure_05", "05: MSVE by depth"),
-        svg="<results>/figures/figure_05.svg",
+        figure("figure_05", "05: MSVE by depth"),
     pathvars:
         job="figure_5",
-    localrule: True
     params:
         **step("report.figures.msve_curves", vary="depths"),
 
 
-use rule step as figure_6 with:
+use rule gather as figure_6 with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "states")),
     output:
-        output=png("figure_06", "06: mean P and Q by number of states"),
-        svg="<results>/figures/figure_06.svg",
+        figure("figure_06", "06: mean P and Q by number of states"),
     pathvars:
         job="figure_6",
-    localrule: True
     params:
         **step("report.figures.weight_maps", vary="states"),
 
 
-use rule step as figure_7 with:
+use rule gather as figure_7 with:
     input:
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "states")),
         baselines=baselines_of("states"),
     output:
-        output=png("figure_07", "07: MSVE by number of states"),
-        svg="<results>/figures/figure_07.svg",
+        figure("figure_07", "07: MSVE by number of states"),
     pathvars:
         job="figure_7",
-    localrule: True
     params:
         **step("report.figures.msve_curves", vary="states"),
 
 
-use rule step as figure_8 with:
+use rule gather as figure_8 with:
     output:
-        output=png("figure_08", "08: Loop"),
-        svg="<results>/figures/figure_08.svg",
+        figure("figure_08", "08: Loop"),
     pathvars:
         job="figure_8",
-    localrule: True
     params:
         **example("loop", layout="circle"),
 
 
-use rule step as figure_9 with:
+use rule gather as figure_9 with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "envs")),
     output:
-        output=png("figure_09", "09: mean P and Q by environment"),
-        svg="<results>/figures/figure_09.svg",
+        figure("figure_09", "09: mean P and Q by environment"),
     pathvars:
         job="figure_9",
-    localrule: True
     params:
         **step("report.figures.weight_maps", vary="envs"),
 
 
-use rule step as figure_10 with:
+use rule gather as figure_10 with:
     input:
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "envs")),
         baselines=baselines_of("envs"),
     output:
-        output=png("figure_10", "10: MSVE by environment"),
-        svg="<results>/figures/figure_10.svg",
+        figure("figure_10", "10: MSVE by environment"),
     pathvars:
         job="figure_10",
-    localrule: True
     params:
         **step("report.figures.msve_curves", vary="envs"),
 
 
-use rule step as figure_learning with:
+use rule gather as figure_learning with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
-        output=png("learning", "learning curves"),
-        svg="<results>/figures/learning.svg",
+        figure("learning", "learning curves"),
     pathvars:
         job="figure_learning",
-    localrule: True
     params:
         **step("report.figures.learning_curves"),
 

@@ -24,7 +24,7 @@ TIMED += expand("theory_pretrained/{cell}", cell=CELLS)
 TIMED += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
 
 
-use rule step as claims with:
+use rule gather as claims with:
     input:
         statements=ancient(STATEMENTS),
         tables=expand("<results>/metrics/{name}.csv", name=CLAIMED),
@@ -33,27 +33,25 @@ use rule step as claims with:
         "<results>/claims.json",
     pathvars:
         job="claims",
-    localrule: True
     params:
         text_digest(STATEMENTS),
-        **step("report.paper_claims", **main_setting(config)),
+        **step("report.paper_claims"),
 
 
-use rule step as manifest with:
+use rule gather as manifest with:
     input:
         files=MANIFESTED,
     output:
         "<results>/manifest.json",
     pathvars:
         job="manifest",
-    localrule: True
     conda:
         f"{ENVS}/evaluate.yaml"
     params:
         **step("manifest", settings=SETTINGS, folder=RESULTS),
 
 
-use rule step as summaries with:
+use rule gather as summaries with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
@@ -63,13 +61,12 @@ use rule step as summaries with:
         [html(name) for name in PAGES],
     pathvars:
         job="summaries",
-    localrule: True
     params:
         text_digest(SCHEMA_FILE),
         **step("report.summaries", settings=SETTINGS),
 
 
-use rule step as compute with:
+use rule gather as compute with:
     input:
         benchmarks=expand("<benchmarks>/{job}.tsv", job=TIMED),
     output:
@@ -77,12 +74,11 @@ use rule step as compute with:
         page=html("compute"),
     pathvars:
         job="compute",
-    localrule: True
     params:
         **step("report.compute", folder=RESULTS / "benchmarks"),
 
 
-use rule step as notebook with:
+use rule gather as notebook with:
     input:
         pages=expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"]),
         figures=[*FIGURES, *THEORY_FIGURES],
@@ -92,7 +88,6 @@ use rule step as notebook with:
         "<results>/report.ipynb",
     pathvars:
         job="notebook",
-    localrule: True
     conda:
         f"{ENVS}/report.yaml"
     params:
@@ -100,7 +95,7 @@ use rule step as notebook with:
         **step("report.notebook", parameters=NOTEBOOK_PARAMETERS),
 
 
-use rule step as page with:
+use rule gather as page with:
     input:
         notebook="<results>/report.ipynb",
     output:
@@ -112,7 +107,6 @@ use rule step as page with:
         ),
     pathvars:
         job="page",
-    localrule: True
     conda:
         f"{ENVS}/report.yaml"
     params:

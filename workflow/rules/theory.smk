@@ -70,7 +70,7 @@ use rule step as theory_precision with:
         ),
 
 
-use rule step as theory_tables with:
+use rule gather as theory_tables with:
     input:
         values=expand("<results>/theory/values/{env}.npz", env=sorted(config["envs"])),
         descents=expand("<results>/theory/descent/{setting}.npz", setting=CHECKED),
@@ -81,12 +81,11 @@ use rule step as theory_tables with:
         expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     pathvars:
         job="theory_tables",
-    localrule: True
     params:
         **step("theory.tables"),
 
 
-use rule step as theory_claims with:
+use rule gather as theory_claims with:
     input:
         statements=ancient(THEORY_STATEMENTS),
         tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
@@ -95,13 +94,12 @@ use rule step as theory_claims with:
         page=html("theory"),
     pathvars:
         job="theory_claims",
-    localrule: True
     params:
         text_digest(THEORY_STATEMENTS),
         **step("theory.claims"),
 
 
-use rule step as theory_figures with:
+use rule gather as theory_figures with:
     input:
         tables=expand(
             "<results>/theory/{table}.csv", table=[name for name in THEORY_TABLES if name != "agreement"]
@@ -111,6 +109,5 @@ use rule step as theory_figures with:
         expand("<results>/figures/{name}.svg", name=THEORY_SHOWN),
     pathvars:
         job="theory_figures",
-    localrule: True
     params:
-        **step("theory.figures", env=config["envs"][0], states=config["states"][0]),
+        **step("theory.figures", states=config["states"][0]),

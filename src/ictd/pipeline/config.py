@@ -100,7 +100,8 @@ def _at_most(validator, pairs, values, schema):
 def _variants(validator, wanted, values, schema):
     values = [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
     if values and len(values[0]) > 1:
-        yield jsonschema.ValidationError("begin with one that has a name only and changes nothing", path=[0])
+        words = "begin with one that has a name only and changes nothing"
+        yield jsonschema.ValidationError(words, path=[0], instance=values[0])
     names = [one.get("name") for one in values]
     for i, name in enumerate(names):
         if name in names[:i]:
@@ -136,10 +137,10 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     if rule == "additionalProperties":
         known = error.schema["properties"]
         unknown = sorted(set(found) - set(known))
-        return f"{key + ' has' if key else 'there is'} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
+        return f"{f'{place}{key} has' if key else 'there is'} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in found]
-        return f"{key + ' lacks' if key else 'there is no'} key {missing[0]!r}"
+        return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
     wanted = {
         "type": f"give {KINDS.get(str(allowed), allowed)}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",

@@ -4,6 +4,7 @@ import json
 import shlex
 from os.path import commonpath
 
+from ictd.pipeline.grid import main_setting
 from ictd.pipeline.provenance import code_digests, digest
 from ictd.pipeline.steps import ROOTS, Step, find_step
 from ictd.pipeline.studies import study_names
@@ -16,8 +17,9 @@ def step_params(config: dict, name: str, **given) -> dict:
     """Params of a rule that carries out a step, from the signature of its ``main``.
 
     A parameter that is a ``Path``, or a list of them, is the rule's input or output of that name; ``output`` without a
-    name is the rule's output, or the folder of its outputs.  Any other is given, a wildcard of the rule, or the
-    configuration's: of the step's sections, else of the readings, else of the top level.
+    name is the rule's output, the first if they are one in two formats, or the folder of its outputs.  Any other is
+    given, a wildcard of the rule, or the configuration's: of the step's sections, else env, states or depth of the main
+    setting, else of the readings or the top level.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def step_params(config: dict, name: str, **given) -> dict:
     def paths(wildcards, input, output) -> str:
         named = dict(output.items()) | dict(input.items())
         if len(output):
-            named.setdefault("output", output[0] if len(output) == 1 else commonpath(output))
+            one = len({path.rpartition(".")[0] for path in output}) == 1
+            named.setdefault("output", output[0] if one else commonpath(output))
         missing = [one for one in files if one not in named]
         if missing:
             raise ValueError(f"step {name} needs an input or output {missing[0]!r} of its rule.")
@@ -84,7 +87,9 @@ def _settings(config: dict, step: Step) -> dict:
     studies = study_names(ROOTS["studies"] / "studies")
     paper = {key: value for key, value in config.items() if key not in studies}
     inner = [key for key, value in paper.items() if isinstance(value, dict) and key != "readings" for key in value]
-    found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner}
+    found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner} | main_setting(
+        config
+    )
     for name in reversed(step.sections()):
         section = config
         for part in name.split("."):

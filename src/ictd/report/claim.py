@@ -49,15 +49,17 @@ class Statements:
     Parameters
     ----------
     path : TOML file with a table a name: section, statement, statistic, relation and threshold, and ``id`` where the
-        claim's is not the name; {words} in them are filled in
+        claim's is not the name; what stands before the tables is of all, and {words} are filled in
     """
 
     def __init__(self, path: Path):
-        self.tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        shared = {key: value for key, value in found.items() if not isinstance(value, dict)}
+        self.tables = {name: {"id": name} | shared | found[name] for name in found if name not in shared}
 
     def claim(self, name: str, setting, value: float, /, **words) -> Claim:
         """A claim about a setting, a sequence of words and numbers."""
-        text = {"id": name} | self.tables[name]
+        text = dict(self.tables[name])
         for word, meaning in words.items():
             texts = {key: part.replace(f"{{{word}}}", str(meaning)) for key, part in text.items() if key != "threshold"}
             text |= texts

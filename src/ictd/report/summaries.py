@@ -11,22 +11,6 @@ from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 
-# The paper's table of hyperparameters and its hyperparameter study.
-PAPER_SETTINGS = {
-    "algos": '["td", "mc"]',
-    "envs": '["boyan", "loop"]',
-    "states": "[5, 3, 10]",
-    "depths": "[30, 5, 10, 60]",
-    "seeds": "20",
-    "tasks": "20000",
-    "discount": "0.9",
-    "batch_size": "64",
-    "rollout_steps": "200",
-    "learning_rate": "0.001",
-    "evaluation.tasks": "10",
-    "evaluation.context_lengths": json.dumps(list(range(5, 101, 5))),
-}
-
 
 def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
     """Write the pages ``claims``, ``claims_all``, ``msve``, ``mean_weights``, ``agreement``, ``audit``, ``settings``
@@ -128,8 +112,8 @@ def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFr
         else:
             name = section + key
             shown = value if isinstance(value, str) else json.dumps(value)
-            row = {"key": name, "value": shown, "paper": PAPER_SETTINGS.get(name, ""), "meaning": about["description"]}
-            rows.append(row)
+            paper = json.dumps(about["paper"]) if "paper" in about else ""
+            rows.append({"key": name, "value": shown, "paper": paper, "meaning": about["description"]})
     return pd.DataFrame(rows)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from html_page import Page
 
+from ictd.report.claim import Statements
 from studies.agents.claims import check_agents
 from studies.agents.grid import Setting
 from studies.agents.selection import (
@@ -21,7 +22,8 @@ from studies.agents.selection import (
     with_sampled_updates,
 )
 
-CAPTIONS = Path(__file__).parents[1] / "captions"
+STUDY = Path(__file__).parents[1]
+STATEMENTS = Statements(STUDY / "claims.toml")
 MAIN = Setting("boyan", 5, 30, 0.9)
 SETTINGS = [MAIN, MAIN._replace(depth=3), MAIN._replace(env="loop")]
 LENGTHS = [5, 100, 1000]
@@ -96,13 +98,13 @@ def tables():
 
 def failing(tables):
     return {
-        claim.id.split("/")[0] for claim in check_agents(tables, MAIN, 100, 100) if claim.verdict == "fails"
+        claim.id.split("/")[0] for claim in check_agents(STATEMENTS, tables, MAIN, 100, 100) if claim.verdict == "fails"
     }  # fmt: skip
 
 
 def test_claims_that_hold(tables):
     assert failing(tables) == set()
-    claims = check_agents(tables, MAIN, 100, 100)
+    claims = check_agents(STATEMENTS, tables, MAIN, 100, 100)
     counts = pd.Series([claim.id.split("/")[0] for claim in claims]).value_counts().to_dict()
     assert counts == {
         "beats_lstd, mean": 12, "beats_lstd, median": 12, "beats_lstd_over_tasks": 12,
@@ -179,7 +181,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
     shown = ("beside_baselines", "gaps", "teachers", "transfer", "preconditioner", "attentions")
     for name in (*shown, "claims", "values", "gaps_by_setting", "shapes", "attention_runs"):
-        assert (CAPTIONS / f"{name}.rst").read_text().strip() in page.text
+        assert (STUDY / f"captions/{name}.rst").read_text().strip() in page.text
     claims = json.loads((results / "claims.json").read_text())
     assert {"beats_lstd, mean", "above_the_floor", "beats_enumerated", "transfers, median", "structure"} <= {
         claim["id"].split("/")[0] for claim in claims

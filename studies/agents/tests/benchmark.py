@@ -1,0 +1,32 @@
+"""Speed of pretraining on sampled contexts, by Gram matrices and by each kind of attention (``make benchmark``)."""
+
+from benchmark import BATCH, DEPTH, DISCOUNT, STATES, STEPS, material, seconds
+
+from ictd.gram import sampled_gram
+from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
+from studies.agents.context_engine import GramEngine
+from studies.agents.teachers import agent_material
+
+
+def main():
+    """Print times per task."""
+    *_, start = material(1)
+    for algo in ("mc", "td"):
+        drawn = agent_material(algo, "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
+        seen, batches, context = drawn(10_000)
+        drawing = seconds(lambda draw=drawn: draw(10_000)) / len(seen)
+        print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
+    gram = sampled_gram(context, seen.reward, DISCOUNT)
+    columns = columns_of(context, seen, DISCOUNT, seen.reward)
+    engines = {"by Gram matrices": (GramEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
+    for kind in KINDS:
+        attention = Attention(kind, 1 if kind == "linear" else -0.3)
+        engines[f"{kind} attention"] = AttentionEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1, attention), columns
+    for name, (engine, given) in engines.items():
+        engine.train(seen[:9], batches[:9], given[:9])
+        one = seconds(lambda engine=engine, given=given: engine.train(seen, batches, given)) / len(seen)
+        print(f"td, sampled contexts, {name:18}{one * 1e6:8.2f} microseconds a task")
+
+
+if __name__ == "__main__":
+    main()
