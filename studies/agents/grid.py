@@ -37,7 +37,8 @@ class Grid:
     paper : the same for cells of the paper
     baselines : names of what baselines are evaluated on, ENV-STATES-DISCOUNT
     attentions : by name, the parameters of each kind of attention
-    seeds, attention_seeds : ranges of seeds, one a job
+    seeds : ranges of the runs' seeds, one a job
+    attention_runs : names of each of these kinds' runs, PROMPTS-ALGO/SEEDS
 
     Raises
     ------
@@ -81,7 +82,9 @@ class Grid:
             return seed_groups(own["seeds"], size, [path.stem for path in folder.glob(finished)])
 
         self.seeds = ranges(len(self.tasks), "runs/*/*.npz")
-        self.attention_seeds = ranges(len(self.attentions) * len(PROMPTS) * len(algos), "attention/*/*/*.npz")
+        of_attention = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
+        attention_seeds = ranges(len(self.attentions) * len(of_attention), "attention/*/*/*.npz")
+        self.attention_runs = [f"{run}/{seeds}" for run in of_attention for seeds in attention_seeds]
 
 
 def _name(*parts) -> str:

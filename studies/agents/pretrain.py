@@ -23,9 +23,9 @@ def main(
     depth: int,
     discount: float,
     seeds: str,
-    tasks: int,
+    run_tasks: int,
     snapshots: int,
-    compared: int,
+    tasks: int,
     lengths: list[int],
     clip: float,
     batch_size: int,
@@ -35,9 +35,10 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the weights of some seeds' runs at log-spaced task counts and at ``compared``; NaN from a divergence on."""
+    """Write the weights of some seeds' runs at log-spaced task counts and at that of other settings' runs, ``tasks``;
+    NaN from a divergence on."""
     first, last = map(int, seeds.split("-"))
-    seen = np.union1d(snapshot_counts(tasks, snapshots), min(compared, tasks))
+    seen = np.union1d(snapshot_counts(run_tasks, snapshots), min(tasks, run_tasks))
     u, A = [], []
     for seed in range(first, last + 1):
         material = agent_material(

@@ -4,12 +4,11 @@ import studies.agents.grid as AGENTS_GRID
 AGENTS = AGENTS_GRID.Grid(config, RESULTS / "agents", CORES)
 AGENTS_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
 AGENTS_PLACE = "{on_env}-{on_discount}"
+AGENTS_RUNS = f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz"
 AGENTS_TASKS = lambda wildcards: AGENTS.tasks["-".join(wildcards[:5])]
 AGENTS_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
-AGENTS_TABLES = expand(
-    "<results>/agents/{table}.csv",
-    table="values over_tasks baselines chosen shapes preconditioners attention".split(),
-)
+AGENTS_TABLE_NAMES = "values over_tasks baselines chosen shapes preconditioners attention".split()
+AGENTS_TABLES = expand("<results>/agents/{name}.csv", name=AGENTS_TABLE_NAMES)
 AGENTS_FIGURES = "beside_baselines gaps teachers transfer preconditioner attentions".split()
 AGENTS_PAGES = "claims values gaps_by_setting shapes attention_runs".split()
 AGENTS_FOLDER = ROOT / "studies/agents"
@@ -31,13 +30,16 @@ wildcard_constraints:
 use rule step as agents_step with:
     conda:
         f"{ENVS}/studies.yaml"
+    resources:
+        mem_mb=3000,
+        runtime=60,
 
 
 use rule agents_step as agents_pretrain with:
     input:
         kernels=[kernels("ictd.trajectories"), kernels("ictd.context_engine")],
     output:
-        f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz",
+        AGENTS_RUNS,
     pathvars:
         job=f"agents_pretrain/{AGENTS_RUN}/{{seeds}}",
     # Long runs first, roughly: one that comes last keeps the other cores waiting.
@@ -46,33 +48,23 @@ use rule agents_step as agents_pretrain with:
         mem_mb=2000,
         runtime=480,
     params:
-        **step(
-            "agents.pretrain",
-            tasks=AGENTS_TASKS,
-            compared=config["agents"]["tasks"],
-            env_options=own_options,
-        ),
+        **step("agents.pretrain", run_tasks=AGENTS_TASKS, env_options=own_options),
 
 
 use rule agents_step as agents_evaluate with:
     input:
-        runs=expand(
-            f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz", seeds=AGENTS.seeds, allow_missing=True
-        ),
+        runs=expand(AGENTS_RUNS, seeds=AGENTS.seeds, allow_missing=True),
         kernels=kernels("ictd.trajectories"),
     output:
         f"<results>/agents/values/{AGENTS_RUN}/{AGENTS_PLACE}.npz",
     pathvars:
         job=f"agents_evaluate/{AGENTS_RUN}/{AGENTS_PLACE}",
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
         **step("agents.evaluate", attention_scale="context_length", env_options=AGENTS_ON_OPTIONS),
 
 
 # The paper's own pretrained weights on the same contexts.
-use rule agents_evaluate as agents_evaluate_paper with:
+use rule agents_step as agents_evaluate_paper with:
     input:
         runs=f"<results>/weights/{CELL}.npz",
         kernels=kernels("ictd.trajectories"),
@@ -91,58 +83,42 @@ use rule agents_step as agents_baselines with:
         "<results>/agents/baselines/{env}-{states}-{discount}.npz",
     pathvars:
         job="agents_baselines/{env}-{states}-{discount}",
-    resources:
-        mem_mb=3000,
-        runtime=60,
     params:
         **step("agents.baselines", depth=AGENTS.main.depth, env_options=own_options),
 
 
 # Attention that is not linear, in the main setting.
-AGENTS_OF_ATTENTION = {
-    "attention": lambda wildcards: AGENTS.attentions[wildcards.attention],
-    "env_options": env_options(config, AGENTS.main.env),
-    **main_setting(config),
-}
-AGENTS_ATTENTION_RUN = "attention/{attention}/{prompts}-{algo}/{seeds}"
+AGENTS_ATTENTION = main_setting(config) | {"env_options": env_options(config, AGENTS.main.env)}
+AGENTS_ATTENTION["attention"] = lambda wildcards: AGENTS.attentions[wildcards.attention]
 
 
 use rule agents_step as agents_pretrain_attention with:
     input:
         kernels=[kernels("ictd.trajectories"), kernels("studies.agents.attention_engine")],
     output:
-        f"<results>/agents/{AGENTS_ATTENTION_RUN}.npz",
+        "<results>/agents/attention/{attention}/{prompts}-{algo}/{seeds}.npz",
     pathvars:
-        job=f"agents_pretrain_attention/{AGENTS_ATTENTION_RUN}",
+        job="agents_pretrain_attention/{attention}/{prompts}-{algo}/{seeds}",
     resources:
         mem_mb=2000,
         runtime=120,
     params:
-        **step("agents.pretrain_attention", **AGENTS_OF_ATTENTION),
+        **step("agents.pretrain_attention", **AGENTS_ATTENTION),
 
 
 use rule agents_step as agents_evaluate_attention with:
     input:
-        runs=expand(
-            f"<results>/agents/{AGENTS_ATTENTION_RUN}.npz",
-            prompts=AGENTS_GRID.PROMPTS,
-            algo=config["algos"],
-            seeds=AGENTS.attention_seeds,
-            allow_missing=True,
-        ),
+        runs=expand("<results>/agents/attention/{{attention}}/{run}.npz", run=AGENTS.attention_runs),
         kernels=kernels("ictd.trajectories"),
     output:
         "<results>/agents/attention/{attention}.csv",
     pathvars:
         job="agents_evaluate_attention/{attention}",
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
-        **step("agents.evaluate_attention", **AGENTS_OF_ATTENTION),
+        **step("agents.evaluate_attention", **AGENTS_ATTENTION),
 
 
-use rule agents_step as agents_tables with:
+use rule gather as agents_tables with:
     input:
         runs=expand("<results>/agents/runs/{run}/{seeds}.npz", run=AGENTS.tasks, seeds=AGENTS.seeds),
         values=expand("<results>/agents/values/{name}.npz", name=AGENTS.values),
@@ -153,12 +129,11 @@ use rule agents_step as agents_tables with:
         AGENTS_TABLES,
     pathvars:
         job="agents_tables",
-    localrule: True
     params:
         **step("agents.tables"),
 
 
-use rule agents_step as agents_claims with:
+use rule gather as agents_claims with:
     input:
         statements=ancient(AGENTS_STATEMENTS),
         tables=AGENTS_TABLES,
@@ -166,25 +141,27 @@ use rule agents_step as agents_claims with:
         "<results>/agents/claims.json",
     pathvars:
         job="agents_claims",
-    localrule: True
+    conda:
+        f"{ENVS}/studies.yaml"
     params:
         text_digest(AGENTS_STATEMENTS),
         **step("agents.claims", setting=AGENTS.main._asdict()),
 
 
-use rule agents_step as agents_figures with:
+use rule gather as agents_figures with:
     input:
         tables=AGENTS_TABLES,
     output:
         expand("<results>/agents/figures/{name}.{ending}", name=AGENTS_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="agents_figures",
-    localrule: True
+    conda:
+        f"{ENVS}/studies.yaml"
     params:
         **step("agents.figures", setting=AGENTS.main._asdict()),
 
 
-use rule step as agents_pages with:
+use rule gather as agents_pages with:
     input:
         claims="<results>/agents/claims.json",
         tables=AGENTS_TABLES,
@@ -192,24 +169,19 @@ use rule step as agents_pages with:
         expand("<results>/agents/tables/{name}.html", name=AGENTS_PAGES),
     pathvars:
         job="agents_pages",
-    localrule: True
     params:
         **step("agents.pages", setting=AGENTS.main._asdict()),
 
 
-use rule step as agents_notebook with:
+use rule notebook as agents_notebook with:
     input:
-        pages=expand("<results>/agents/tables/{name}.html", name=AGENTS_PAGES),
-        figures=expand("<results>/agents/figures/{name}.png", name=AGENTS_FIGURES),
+        shown=[rules.agents_pages.output, rules.agents_figures.output],
         captions=ancient(AGENTS_CAPTIONS),
         notebook=ancient(AGENTS_NOTEBOOK),
     output:
         "<results>/agents/agents.ipynb",
     pathvars:
         job="agents_notebook",
-    localrule: True
-    conda:
-        f"{ENVS}/report.yaml"
     params:
         *map(text_digest, [AGENTS_NOTEBOOK, *AGENTS_CAPTIONS]),
         **step("report.notebook", parameters=AGENTS_PARAMETERS),
@@ -222,7 +194,6 @@ use rule page as agents_page with:
         "<results>/agents/agents.html",
     pathvars:
         job="agents_page",
-    localrule: True
     params:
         **step("page", title="In-context TD: prompts as an agent sees them"),
 

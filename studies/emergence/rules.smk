@@ -3,7 +3,6 @@ import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]
 EMERGENCE_MAIN = main_setting(config)
-EMERGENCE_SIZE = {key: EMERGENCE_MAIN[key] for key in ("states", "depth")}
 EMERGENCE_EVALUATION = {
     "test_tasks": config["evaluation"]["tasks"],
     "context_lengths": config["evaluation"]["context_lengths"],
@@ -40,7 +39,7 @@ use rule emergence_step as emergence_ablate with:
         **step("emergence.ablate", env_options=UNSEEN_OPTIONS),
 
 
-use rule emergence_step as emergence_ablation_tables with:
+use rule gather as emergence_ablation_tables with:
     input:
         ablations=expand("<results>/emergence/ablations/{cell}.npz", cell=CELLS),
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
@@ -48,7 +47,6 @@ use rule emergence_step as emergence_ablation_tables with:
         expand("<results>/emergence/{table}.csv", table=EMERGENCE_ABLATION_TABLES),
     pathvars:
         job="emergence_ablation_tables",
-    localrule: True
     params:
         **step("emergence.ablation_tables"),
 
@@ -66,7 +64,6 @@ use rule emergence_step as emergence_course with:
     params:
         **step(
             "emergence.course",
-            **EMERGENCE_SIZE,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
             env_options=own_options,
         ),
@@ -82,11 +79,8 @@ use rule emergence_step as emergence_course_measures with:
         "<results>/emergence/course/{algo}-{env}.csv",
     pathvars:
         job="emergence_course_measures/{algo}-{env}",
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
-        **step("emergence.course_measures", **EMERGENCE_SIZE, env_options=UNSEEN_OPTIONS),
+        **step("emergence.course_measures", env_options=UNSEEN_OPTIONS),
 
 
 use rule emergence_step as emergence_phase with:
@@ -102,7 +96,6 @@ use rule emergence_step as emergence_phase with:
     params:
         **step(
             "emergence.phase",
-            env=EMERGENCE_MAIN["env"],
             test_tasks=EMERGENCE["tasks"],
             env_options=env_options(config, EMERGENCE_MAIN["env"]),
         ),
@@ -123,7 +116,6 @@ use rule emergence_step as emergence_readings with:
     params:
         **step(
             "emergence.readings",
-            **EMERGENCE_MAIN,
             reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
             **EMERGENCE_EVALUATION,
             env_options=UNSEEN_OPTIONS,
@@ -141,10 +133,10 @@ use rule emergence_step as emergence_reading_tables with:
         job="emergence_reading_tables",
     params:
         text_digest(STATEMENTS),
-        **step("emergence.reading_tables", **EMERGENCE_MAIN),
+        **step("emergence.reading_tables"),
 
 
-use rule emergence_step as emergence_join_tables with:
+use rule gather as emergence_join_tables with:
     input:
         tables=lambda wildcards: expand(
             "<results>/emergence/{part}.csv", part=EMERGENCE_PARTS[wildcards.table]
@@ -153,12 +145,11 @@ use rule emergence_step as emergence_join_tables with:
         "<results>/emergence/{table,course|phase}.csv",
     pathvars:
         job="emergence_join_tables/{table}",
-    localrule: True
     params:
         **step("emergence.join_tables"),
 
 
-use rule emergence_step as emergence_claims with:
+use rule gather as emergence_claims with:
     input:
         statements=ancient(EMERGENCE_FOLDER / "claims.toml"),
         tables=EMERGENCE_TABLES,
@@ -166,13 +157,12 @@ use rule emergence_step as emergence_claims with:
         "<results>/emergence/claims.json",
     pathvars:
         job="emergence_claims",
-    localrule: True
     params:
         text_digest(EMERGENCE_FOLDER / "claims.toml"),
         **step("emergence.claims"),
 
 
-use rule emergence_step as emergence_figures with:
+use rule gather as emergence_figures with:
     input:
         tables=EMERGENCE_TABLES,
         run_shown=f"<results>/emergence/runs/{EMERGENCE_GRID.courses(config)[0]}/0.npz",
@@ -181,12 +171,11 @@ use rule emergence_step as emergence_figures with:
         "<results>/emergence/figures/emergence_animation.gif",
     pathvars:
         job="emergence_figures",
-    localrule: True
     params:
-        **step("emergence.figures", **EMERGENCE_MAIN),
+        **step("emergence.figures"),
 
 
-use rule step as emergence_pages with:
+use rule gather as emergence_pages with:
     input:
         claims="<results>/emergence/claims.json",
         tables=expand(
@@ -196,12 +185,11 @@ use rule step as emergence_pages with:
         expand("<results>/emergence/tables/{name}.html", name=EMERGENCE_PAGES),
     pathvars:
         job="emergence_pages",
-    localrule: True
     params:
         **step("emergence.pages"),
 
 
-use rule step as emergence_notebook with:
+use rule gather as emergence_notebook with:
     input:
         shown=[rules.emergence_pages.output, rules.emergence_figures.output],
         captions=ancient(EMERGENCE_CAPTIONS),
@@ -210,7 +198,6 @@ use rule step as emergence_notebook with:
         "<results>/emergence/emergence.ipynb",
     pathvars:
         job="emergence_notebook",
-    localrule: True
     conda:
         f"{ENVS}/report.yaml"
     params:
@@ -218,14 +205,13 @@ use rule step as emergence_notebook with:
         **step("report.notebook", parameters=EMERGENCE_PARAMETERS),
 
 
-use rule step as emergence_page with:
+use rule gather as emergence_page with:
     input:
         notebook="<results>/emergence/emergence.ipynb",
     output:
         "<results>/emergence/emergence.html",
     pathvars:
         job="emergence_page",
-    localrule: True
     conda:
         f"{ENVS}/report.yaml"
     params:

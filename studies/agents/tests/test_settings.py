@@ -110,7 +110,9 @@ def test_seeds_are_cut_into_jobs_that_keep_finished_runs(tmp_path):
     (tmp_path / "runs/td-boyan-5-30-0.9").mkdir(parents=True)
     (tmp_path / "runs/td-boyan-5-30-0.9/0-4.npz").touch()
     found = grid({"seeds": 20}, tmp_path, seeds_per_job=8)
-    assert found.seeds == ["0-4", "5-12", "13-19"] and found.attention_seeds == ["0-7", "8-15", "16-19"]
+    assert found.seeds == ["0-4", "5-12", "13-19"]
+    kinds = ["contexts-td", "contexts-mc", "enumerated-td", "enumerated-mc"]
+    assert found.attention_runs == [f"{kind}/{seeds}" for kind in kinds for seeds in ("0-7", "8-15", "16-19")]
     # 24 runs and 28 of seven kinds of attention, two kinds of prompts and two algorithms.
     busy = grid({"seeds": 20}, cores=26)
-    assert len(busy.seeds) == 2 and len(busy.attention_seeds) == 1
+    assert len(busy.seeds) == 2 and len(busy.attention_runs) == 4
