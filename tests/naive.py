@@ -6,8 +6,8 @@ import numpy as np
 
 import ictd
 from ictd import trajectories
-from ictd.context_engine import sample_contexts
 from ictd.gram import sampled_gram
+from studies.agents.context_engine import sample_contexts
 
 
 def stationary(transition):

@@ -10,7 +10,8 @@ import ictd
 from ictd.decomposition import decomposition_measures, preconditioner, seen, structured, unseen_direction
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.pattern import remainder
-from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, tune_step_size
+from ictd.prompts import ENUMERATED
+from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
 
 
 def some_weights(states, runs=3):
@@ -103,10 +104,10 @@ def test_decomposition_of_known_weights():
 
 def test_errors_are_those_of_the_estimates():
     data, weights = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan"), some_weights(3)
-    found = errors(weights, data, [ENUMERATED, 10], 4)
+    found = weights_msve(weights, data, [ENUMERATED, 10], 4)
     estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
-    np.testing.assert_allclose(found.mean[:, 1], data.error(estimate).mean(axis=1))
-    np.testing.assert_allclose(found.median[:, 1], np.median(data.error(estimate), axis=1))
+    np.testing.assert_allclose(found.mean(axis=-1)[:, 1], data.error(estimate).mean(axis=1))
+    np.testing.assert_allclose(np.median(found, axis=-1)[:, 1], np.median(data.error(estimate), axis=1))
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -115,7 +116,9 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
     steps = sizes * (3 if scaled else 1)
     theta = ictd.Weights(np.zeros((3, 6)), steps[:, None, None] * ictd.theta_td(3).A)
     by_td = batch_td_msve(data, 40, [data.context(ENUMERATED)], steps, scaled)[0]
-    np.testing.assert_allclose(by_td.mean(axis=1), errors(theta, data, [ENUMERATED], 40, scaled).mean[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(
+        by_td.mean(axis=1), weights_msve(theta, data, [ENUMERATED], 40, scaled).mean(axis=-1)[:, 0], rtol=1e-9
+    )
     value = np.zeros((30, 3))
     for _ in range(40):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)

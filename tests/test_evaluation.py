@@ -1,4 +1,4 @@
-"""The Transformer on prompts, the yardsticks beside it, and the evaluation."""
+"""The Transformer on prompts, the baselines beside it, and the evaluation."""
 
 import naive
 import numpy as np

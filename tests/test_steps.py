@@ -66,7 +66,8 @@ def test_parameters_are_wildcards_or_of_the_configuration():
 def test_output_is_the_file_or_the_folder_of_several():
     files = step_params(CONFIG, "theory.figures", env="boyan", states=5)["files"]
     tables = named(tables=["t.csv"])
-    assert files(None, tables, Namedlist(["r/figures/a.png", "r/figures/a.svg"])) == "--tables t.csv --output r/figures"
+    assert files(None, tables, Namedlist(["r/f/a.png", "r/f/b.png"])) == "--tables t.csv --output r/f"
+    assert files(None, tables, Namedlist(["r/a.png", "r/a.svg"])) == "--tables t.csv --output r/a.png"
     assert files(None, tables, Namedlist(["r/a.png"])) == "--tables t.csv --output r/a.png"
     with pytest.raises(ValueError, match=r"step theory\.figures needs an input or output 'tables'"):
         files(None, named(), Namedlist(["r/a.png"]))
@@ -74,7 +75,7 @@ def test_output_is_the_file_or_the_folder_of_several():
 
 def test_a_name_that_stands_in_several_sections_is_refused():
     assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
-    with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, or one of several sections; give it"):
+    with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, one of several sections, or no int"):
         step_params(CONFIG, "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
     with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'vary' is no setting"):
         step_params(CONFIG, "report.figures.weight_maps")["values"](named())

@@ -5,6 +5,8 @@ from typing import Self
 
 import numpy as np
 
+ENUMERATED = 0  # In place of a context length, for enumerated prompts.
+
 
 def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """Context of eq. (Z0 redef): all states, expected next features, rewards.

@@ -8,12 +8,10 @@ from ictd.baselines import batch_td
 from ictd.environments import sample_tasks
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.mrp import Tasks, msve, value_function
-from ictd.prompts import Context
+from ictd.prompts import ENUMERATED, Context
 from ictd.streams import generator
 from ictd.trajectories import sample_paths
 from ictd.weights import Weights
-
-ENUMERATED = 0  # In place of a context length, for enumerated prompts.
 
 
 @dataclass(frozen=True)
@@ -70,27 +68,9 @@ def draw_unseen_tasks(
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 
 
-@dataclass(frozen=True)
-class Errors:
-    """MSVE (R, K, k) of R weights on K lengths of context of k tasks, and its mean and median (R, K) over tasks.
-
-    Some tasks have errors many times those of others.
-    """
-
-    of_tasks: np.ndarray
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean over tasks."""
-        return self.of_tasks.mean(axis=-1)
-
-    @property
-    def median(self) -> np.ndarray:
-        """Median over tasks."""
-        return np.median(self.of_tasks, axis=-1)
-
-
-def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True) -> Errors:
+def weights_msve(
+    weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
+) -> np.ndarray:
     """MSVE of weights, u (R, 2n) and A (R, 2n, 2n), on unseen tasks.
 
     Parameters
@@ -102,6 +82,10 @@ def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, 
     depth : int, L
     scaled : bool
         Whether attention is divided by the context length.
+
+    Returns
+    -------
+    (R, K, k) array, for R weights, K lengths and k tasks; some tasks have errors many times those of others
     """
     found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
     for k, length in enumerate(lengths):
@@ -111,7 +95,7 @@ def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, 
             gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
         for i in range(len(found)):
             found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
-    return Errors(found)
+    return found
 
 
 def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:

@@ -14,7 +14,7 @@ Columns of a context that are alike stay alike, so each pair (S_t, S_{t+1}) is o
 its share of the context.  That is attention divided by the context length; softmax is a mean already.
 
 For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
-engine give the gradient, as in ``ictd.context_engine``.
+engine give the gradient, as in ``studies.agents.context_engine``.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.context_engine import GramEngine, clip_gradient
 from ictd.fused_engine import adam, batch_errors, examples, sweep_adjoint, sweep_forward
 from ictd.mrp import Tasks
 from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights, theta_td
+from studies.agents.context_engine import GramEngine, clip_gradient
 
 KINDS = ("linear", "relu", "softmax")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.table_files import load_tables
+from ictd.prompts import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from ictd.unseen_tasks import ENUMERATED
 from studies.agents.grid import Setting
 from studies.agents.selection import (
     SETTING,

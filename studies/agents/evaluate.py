@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.pipeline.storage import join_arrays, save_arrays
-from ictd.unseen_tasks import draw_unseen_tasks, errors
+from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
 from ictd.weights import Weights
 
 
@@ -29,10 +29,9 @@ def main(
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), on_discount, on_env, "beyond", **env_options)
     flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
     with np.errstate(over="ignore", invalid="ignore"):
-        found = errors(flat, data, context_lengths, depth, scaled=attention_scale == "context_length")
-    shape = (*u.shape[:2], len(context_lengths))
+        found = weights_msve(flat, data, context_lengths, depth, scaled=attention_scale == "context_length")
+    found = found.reshape(*u.shape[:2], len(context_lengths), test_tasks)
     save_arrays(
         output, seeds=seeds, tasks_seen=tasks_seen.ravel()[: u.shape[1]], context_lengths=np.array(context_lengths),
-        mean=found.mean.reshape(shape), median=found.median.reshape(shape),
-        of_tasks=found.of_tasks.reshape(*shape, test_tasks)[:, -1].mean(axis=0),
+        mean=found.mean(axis=-1), median=np.median(found, axis=-1), of_tasks=found[:, -1].mean(axis=0),
     )  # fmt: skip

@@ -7,7 +7,8 @@ import pandas as pd
 
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
-from ictd.unseen_tasks import ENUMERATED, UnseenTasks, draw_unseen_tasks
+from ictd.prompts import ENUMERATED
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import Weights
 from studies.agents.attention_engine import Attention, Columns, columns_of, enumerated_columns, estimates
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ictd.pipeline.table_files import load_tables
+from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries, save
 from ictd.statistics import bootstrap_interval
-from ictd.unseen_tasks import ENUMERATED
 from studies.agents.grid import Setting
 from studies.agents.selection import (
     at_home,

@@ -6,6 +6,7 @@ import pandas as pd
 
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
+from ictd.prompts import ENUMERATED
 from ictd.report import html
 from ictd.report.summaries import claims_overview
 from ictd.statistics import bootstrap_interval
@@ -95,10 +96,10 @@ def attentions_page(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["attention", "prompts", "algo"]
     medians = table.groupby([*keys, "context_length"], sort=False)["mean"].median().unstack()
     # The least length stands for enumerated prompts.
-    enumerated, longest = table["context_length"].min(), table["context_length"].max()
-    on = table[table["context_length"] == table["prompts"].map({"enumerated": enumerated, "contexts": longest})]
+    longest = table["context_length"].max()
+    on = table[table["context_length"] == table["prompts"].map({"enumerated": ENUMERATED, "contexts": longest})]
     failed = on.groupby(keys, sort=False)["mean"].agg(lambda trials: (~(trials <= FAILED * trials.median())).sum())
     ones = table.groupby(keys, sort=False)[["least_of_one", "most_of_one"]]
-    medians = medians.rename(columns=lambda length: "enumerated" if length == enumerated else f"{length} steps")
+    medians = medians.rename(columns=lambda length: "enumerated" if length == ENUMERATED else f"{length} steps")
     ends = {"least_of_one": ones.min()["least_of_one"], "most_of_one": ones.max()["most_of_one"]}
     return medians.assign(failed=failed, **ends).reset_index()

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.context_engine import GramEngine
 from ictd.gram import sampled_gram
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks, snapshot_counts
 from ictd.streams import generator
 from ictd.weights import initial_weights
+from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
 
 logger = logging.getLogger(__name__)

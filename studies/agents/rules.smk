@@ -37,7 +37,7 @@ use rule step as agents_step with:
 
 use rule agents_step as agents_pretrain with:
     input:
-        kernels=[kernels("ictd.trajectories"), kernels("ictd.context_engine")],
+        kernels=[kernels("ictd.trajectories"), kernels("studies.agents.context_engine")],
     output:
         AGENTS_RUNS,
     pathvars:

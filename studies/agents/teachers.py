@@ -5,12 +5,12 @@ What a run on sampled contexts sees is drawn on the way: tasks, their unrolled b
 
 from collections.abc import Callable
 
-from ictd.context_engine import sample_contexts
 from ictd.environments import sample_tasks
 from ictd.mrp import Tasks, truncation_bias, unchecked, value_function
 from ictd.prompts import Context
 from ictd.streams import generator
 from ictd.trajectories import Unrolls, unroll
+from studies.agents.context_engine import sample_contexts
 
 
 def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Unrolls:

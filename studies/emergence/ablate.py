@@ -7,7 +7,8 @@ import numpy as np
 from ictd.decomposition import decomposition_measures, preconditioner, seen, structured
 from ictd.pattern import BLOCKS, theta_coefficient
 from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, log_spaced, tune_step_size
+from ictd.prompts import ENUMERATED
+from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
 from ictd.weights import Weights, theta_td
 
 # All models are evaluated on the same tasks.
@@ -43,10 +44,10 @@ def main(
         for length in lengths:
             best.append(coefficients[tune_step_size(tuning, depth, [length], coefficients, scaled).argmin()])
             theta_msve.append(batch_td_msve(data, depth, [data.context(length)], np.array(best[-1:]), scaled)[0, 0])
-        found = [errors(one, data, lengths, depth, scaled) for one in variants.values()]
+        found = [weights_msve(one, data, lengths, depth, scaled) for one in variants.values()]
     save_arrays(
         output, seeds=seeds, variants=np.array(list(variants)), lengths=np.array(lengths),
-        mean=np.stack([one.mean for one in found]), median=np.stack([one.median for one in found]),
+        mean=np.mean(found, axis=-1), median=np.median(found, axis=-1),
         best_coefficient=np.array(best), best_mean=np.mean(theta_msve, axis=1),
         best_median=np.median(theta_msve, axis=1), **decomposition_measures(runs, discount, scaled),
     )  # fmt: skip

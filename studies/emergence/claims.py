@@ -13,8 +13,8 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.table_files import load_tables
+from ictd.prompts import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from ictd.unseen_tasks import ENUMERATED
 
 # Claims on the MSVE of two variants, on enumerated prompts, or on the shortest contexts where their name says so.
 COMPARED = {

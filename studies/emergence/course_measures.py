@@ -9,7 +9,8 @@ from ictd.decomposition import decomposition_measures
 from ictd.gram import enumerated_gram, estimates
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
-from ictd.unseen_tasks import ENUMERATED, draw_unseen_tasks, errors
+from ictd.prompts import ENUMERATED
+from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
 from ictd.weights import Weights
 
 
@@ -35,7 +36,7 @@ def main(
         seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
         weights = Weights(u, A)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = errors(weights, data, context_lengths, depth, scaled).mean
+            found = weights_msve(weights, data, context_lengths, depth, scaled).mean(axis=-1)
             TF = estimates(weights, gram, depth, scaled)
             bellman = data.tasks.reward + discount * np.matvec(data.tasks.transition, TF) - TF
         columns = {"tasks_seen": seen, **decomposition_measures(weights, discount, scaled)}

@@ -9,9 +9,10 @@ from ictd.decomposition import decomposition_measures
 from ictd.environments import sample_tasks
 from ictd.pipeline.table_files import save_table
 from ictd.pretraining import Divergence, pretrain_history
+from ictd.prompts import ENUMERATED
 from ictd.streams import generator
 from ictd.trajectories import unroll
-from ictd.unseen_tasks import ENUMERATED, batch_td_msve, draw_unseen_tasks, errors, log_spaced, tune_step_size
+from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
 from ictd.weights import initial_weights
 
 # Part of the study's settings that this step takes its own from first.
@@ -60,9 +61,9 @@ def main(
                     task_set, unrolls, algo, depth, discount, learning_rate, start.u, start.A, scaled=scaled
                 ).weights
                 with np.errstate(over="ignore", invalid="ignore"):
-                    found = errors(weights, data, [ENUMERATED], depth, scaled)
+                    found = weights_msve(weights, data, [ENUMERATED], depth, scaled)
                 measures = decomposition_measures(weights, discount, scaled)
-                row |= {"diverged_at": 0, "msve": found.mean[0, 0], **{name: measures[name][0] for name in MEASURES}}
+                row |= {"diverged_at": 0, "msve": found[0, 0].mean(), **{name: measures[name][0] for name in MEASURES}}
             except Divergence as divergence:
                 row |= {"diverged_at": divergence.task}
             rows.append({**row, "theta_msve": theta_msve})

@@ -137,7 +137,8 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     if rule == "additionalProperties":
         known = error.schema["properties"]
         unknown = sorted(set(found) - set(known))
-        return f"{f'{place}{key} has' if key else 'there is'} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
+        where = f"{place}{key} has" if key else "there is"
+        return f"{where} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in found]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"

@@ -55,12 +55,12 @@ def step_params(config: dict, name: str, **given) -> dict:
                 words += _words(one, wildcards.get(one))
             elif one in given:
                 words += _words(one, given[one](wildcards) if callable(given[one]) else given[one])
-            elif one in settings:
+            elif one in settings and isinstance(settings[one], list) == parameters[one].startswith("list"):
                 words += _words(one, settings[one])
             else:
                 raise ValueError(
-                    f"step {name}: {one!r} is no setting, or one of several sections; give it in the rule, or name its"
-                    " section as SECTION in the step."
+                    f"step {name}: {one!r} is no setting, one of several sections, or no {parameters[one]}; give it in"
+                    " the rule, or name its section as SECTION in the step."
                 )
         return shlex.join(words)
 
@@ -93,6 +93,8 @@ def _settings(config: dict, step: Step) -> dict:
     for name in reversed(step.sections()):
         section = config
         for part in name.split("."):
+            if part not in section:
+                raise ValueError(f"{step.path}: SECTION names {name!r}, which is no section of the configuration.")
             section = section[part]
         found |= section
     return found

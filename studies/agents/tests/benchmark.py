@@ -2,9 +2,9 @@
 
 from benchmark import BATCH, DEPTH, DISCOUNT, STATES, STEPS, material, seconds
 
-from ictd.context_engine import GramEngine
 from ictd.gram import sampled_gram
 from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
+from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
 
 

@@ -8,10 +8,10 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.autograd_engine import batch_of
-from ictd.context_engine import GramEngine, sample_contexts
 from ictd.prompts import Context
 from ictd.streams import generator
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns, estimates
+from studies.agents.context_engine import GramEngine, sample_contexts
 
 GAMMA = 0.9
 KINDS = [

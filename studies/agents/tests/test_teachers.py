@@ -7,7 +7,7 @@ from naive import larger_weights, sampled_material
 from tolerances import ENGINES
 
 import ictd
-from ictd.context_engine import GramEngine
+from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material, expected_batches
 
 GAMMA = 0.9

@@ -18,8 +18,9 @@ from ictd.gram import estimates, sampled_gram
 from ictd.pattern import remainder
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import pretrain_history
+from ictd.prompts import ENUMERATED
 from ictd.report.claim import Statements
-from ictd.unseen_tasks import ENUMERATED, draw_unseen_tasks, errors
+from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
 from studies.emergence.ablate import without_parts
 from studies.emergence.ablation_tables import correlations, relabelled
 from studies.emergence.claims import check_emergence
@@ -41,10 +42,10 @@ def test_variants_leave_what_they_name():
     np.testing.assert_allclose(of["structure"].A[:, :, :3], -of["structure"].A[:, :, 3:])
     assert (of["G"].A[:, 3:] == 0).all()
     data = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan")
-    found = {name: errors(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
+    found = {name: weights_msve(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
     estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
-    np.testing.assert_allclose(found["whole"].mean[:, 1], data.error(estimate).mean(axis=1))
-    np.testing.assert_allclose(found["whole"].median[:, 1], np.median(data.error(estimate), axis=1))
+    np.testing.assert_allclose(found["whole"].mean(axis=-1)[:, 1], data.error(estimate).mean(axis=1))
+    np.testing.assert_allclose(np.median(found["whole"], axis=-1)[:, 1], np.median(data.error(estimate), axis=1))
 
 
 def test_relabelled_moves_both_halves_of_rows_and_columns():

@@ -8,11 +8,11 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.autograd_engine import batch_of
-from ictd.context_engine import GramEngine, sample_contexts
 from ictd.gram import Gram, enumerated_gram
 from ictd.prompts import Context
 from ictd.streams import generator
 from ictd.trajectories import sample_paths
+from studies.agents.context_engine import GramEngine, sample_contexts
 
 GAMMA = 0.9
 
