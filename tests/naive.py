@@ -6,8 +6,6 @@ import numpy as np
 
 import ictd
 from ictd import trajectories
-from ictd.gram import sampled_gram
-from studies.agents.context_engine import sample_contexts
 
 
 def stationary(transition):
@@ -145,12 +143,3 @@ def larger_weights(states, seed=5):
     theta = ictd.theta_td(states)
     noise = 0.2 * rng.normal(size=theta.A.shape)
     return ictd.Weights(0.2 * rng.normal(size=theta.u.shape), theta.A + noise)
-
-
-def sampled_material(env, states, size, lengths, discount):
-    """Tasks, unrolls, the Gram matrices of a context of each, and the paths that the contexts come from."""
-    tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
-    unrolls = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
-    contexts = sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
-    paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
-    return tasks, unrolls, sampled_gram(contexts, tasks.reward, discount), paths

@@ -110,7 +110,10 @@ BROKEN = {
         {"rules.smk": MINE["rules.smk"].replace("mine.total", "mine.totals")},
         "there is no step 'mine.totals'; `python -m ictd.steps` lists all.",
     ),
-    "a step that is not Python": ({"total.py": "x = (\n"}, "studies/mine/total.py, line 1: '(' was never closed."),
+    "a step that is not Python": (
+        {"total.py": MINE["total.py"].replace("discount: float, ", "discount: (float, ")},
+        "left out: studies/mine/total.py, line 5: invalid syntax.",
+    ),
     "a rule of the paper's name": (
         {"rules.smk": MINE["rules.smk"].replace("as mine_total", "as tasks")},
         ": The name tasks is already used by another rule.",

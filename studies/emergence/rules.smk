@@ -39,7 +39,7 @@ use rule emergence_step as emergence_ablate with:
         **step("emergence.ablate", env_options=UNSEEN_OPTIONS),
 
 
-use rule gather as emergence_ablation_tables with:
+use rule emergence_step as emergence_ablation_tables with:
     input:
         ablations=expand("<results>/emergence/ablations/{cell}.npz", cell=CELLS),
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),

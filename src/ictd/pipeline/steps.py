@@ -5,6 +5,7 @@ A step is named by its module, without ``ictd.steps.``, ``ictd.`` or ``studies.`
 """
 
 import ast
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ class Step(NamedTuple):
         try:
             return ast.parse(self.path.read_text(encoding="utf-8"))
         except SyntaxError as error:
-            raise ValueError(f"{self.path}, line {error.lineno}: {error.msg}.") from None
+            raise ValueError(f"{os.path.relpath(self.path)}, line {error.lineno}: {error.msg}.") from None
 
 
 @cache

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights, sampled_material
+from naive import larger_weights
 from tolerances import ENGINES, ROUNDING
 
 import ictd
@@ -12,6 +12,7 @@ from ictd.prompts import Context
 from ictd.streams import generator
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns, estimates
 from studies.agents.context_engine import GramEngine, sample_contexts
+from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 KINDS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights, sampled_material
+from naive import larger_weights
 from tolerances import ENGINES, ROUNDING
 
 import ictd
@@ -13,6 +13,7 @@ from ictd.prompts import Context
 from ictd.streams import generator
 from ictd.trajectories import sample_paths
 from studies.agents.context_engine import GramEngine, sample_contexts
+from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 

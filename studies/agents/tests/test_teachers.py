@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights, sampled_material
+from naive import larger_weights
 from tolerances import ENGINES
 
 import ictd
 from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material, expected_batches
+from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 
