@@ -12,10 +12,8 @@ AGENTS_TABLES = expand("<results>/agents/{name}.csv", name=AGENTS_TABLE_NAMES)
 AGENTS_FIGURES = "beside_baselines gaps teachers transfer preconditioner attentions".split()
 AGENTS_PAGES = "claims values gaps_by_setting shapes attention_runs".split()
 AGENTS_FOLDER = ROOT / "studies/agents"
-AGENTS_STATEMENTS = AGENTS_FOLDER / "claims.toml"
-AGENTS_NOTEBOOK = AGENTS_FOLDER / "notebook.ipynb"
-AGENTS_CAPTIONS = [AGENTS_FOLDER / f"captions/{name}.rst" for name in AGENTS_FIGURES + AGENTS_PAGES]
-AGENTS_PARAMETERS = {"results": str(RESULTS / "agents"), "captions": str(AGENTS_FOLDER / "captions")}
+AGENTS_NOTEBOOK = dict(notebook=AGENTS_FOLDER / "notebook.ipynb", captions=AGENTS_FOLDER / "captions")
+AGENTS_NOTEBOOK["parameters"] = {"results": str(RESULTS / "agents")}
 
 
 wildcard_constraints:
@@ -135,17 +133,13 @@ use rule gather as agents_tables with:
 
 use rule gather as agents_claims with:
     input:
-        statements=ancient(AGENTS_STATEMENTS),
         tables=AGENTS_TABLES,
     output:
         "<results>/agents/claims.json",
     pathvars:
         job="agents_claims",
-    conda:
-        f"{ENVS}/studies.yaml"
     params:
-        text_digest(AGENTS_STATEMENTS),
-        **step("agents.claims", setting=AGENTS.main._asdict()),
+        **step("agents.claims", statements=AGENTS_FOLDER / "claims.toml", setting=AGENTS.main._asdict()),
 
 
 use rule gather as agents_figures with:
@@ -155,8 +149,6 @@ use rule gather as agents_figures with:
         expand("<results>/agents/figures/{name}.{ending}", name=AGENTS_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="agents_figures",
-    conda:
-        f"{ENVS}/studies.yaml"
     params:
         **step("agents.figures", setting=AGENTS.main._asdict()),
 
@@ -176,15 +168,12 @@ use rule gather as agents_pages with:
 use rule notebook as agents_notebook with:
     input:
         shown=[rules.agents_pages.output, rules.agents_figures.output],
-        captions=ancient(AGENTS_CAPTIONS),
-        notebook=ancient(AGENTS_NOTEBOOK),
     output:
         "<results>/agents/agents.ipynb",
     pathvars:
         job="agents_notebook",
     params:
-        *map(text_digest, [AGENTS_NOTEBOOK, *AGENTS_CAPTIONS]),
-        **step("report.notebook", parameters=AGENTS_PARAMETERS),
+        **step("report.notebook", **AGENTS_NOTEBOOK),
 
 
 use rule page as agents_page with:

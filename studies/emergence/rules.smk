@@ -16,10 +16,10 @@ EMERGENCE_TABLES = expand(
 EMERGENCE_FIGURES = "decompositions ablations course phase".split()
 EMERGENCE_PAGES = "claims measures correlations other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
-EMERGENCE_NOTEBOOK = EMERGENCE_FOLDER / "notebook.ipynb"
-EMERGENCE_SHOWN = [*EMERGENCE_FIGURES, "emergence_animation", *EMERGENCE_PAGES]
-EMERGENCE_CAPTIONS = [EMERGENCE_FOLDER / f"captions/{name}.rst" for name in EMERGENCE_SHOWN]
-EMERGENCE_PARAMETERS = dict(results=str(RESULTS / "emergence"), captions=str(EMERGENCE_FOLDER / "captions"))
+EMERGENCE_NOTEBOOK = dict(
+    notebook=EMERGENCE_FOLDER / "notebook.ipynb", captions=EMERGENCE_FOLDER / "captions"
+)
+EMERGENCE_NOTEBOOK["parameters"] = {"results": str(RESULTS / "emergence")}
 
 
 use rule step as emergence_step with:
@@ -124,7 +124,6 @@ use rule emergence_step as emergence_readings with:
 
 use rule emergence_step as emergence_reading_tables with:
     input:
-        statements=ancient(STATEMENTS),
         runs=expand("<results>/emergence/readings/{reading}.npz", reading=EMERGENCE_READINGS),
         baselines="<results>/metrics/baselines.csv",
     output:
@@ -132,8 +131,7 @@ use rule emergence_step as emergence_reading_tables with:
     pathvars:
         job="emergence_reading_tables",
     params:
-        text_digest(STATEMENTS),
-        **step("emergence.reading_tables"),
+        **step("emergence.reading_tables", statements=STATEMENTS),
 
 
 use rule gather as emergence_join_tables with:
@@ -151,15 +149,13 @@ use rule gather as emergence_join_tables with:
 
 use rule gather as emergence_claims with:
     input:
-        statements=ancient(EMERGENCE_FOLDER / "claims.toml"),
         tables=EMERGENCE_TABLES,
     output:
         "<results>/emergence/claims.json",
     pathvars:
         job="emergence_claims",
     params:
-        text_digest(EMERGENCE_FOLDER / "claims.toml"),
-        **step("emergence.claims"),
+        **step("emergence.claims", statements=EMERGENCE_FOLDER / "claims.toml"),
 
 
 use rule gather as emergence_figures with:
@@ -189,31 +185,24 @@ use rule gather as emergence_pages with:
         **step("emergence.pages"),
 
 
-use rule gather as emergence_notebook with:
+use rule notebook as emergence_notebook with:
     input:
         shown=[rules.emergence_pages.output, rules.emergence_figures.output],
-        captions=ancient(EMERGENCE_CAPTIONS),
-        notebook=ancient(EMERGENCE_NOTEBOOK),
     output:
         "<results>/emergence/emergence.ipynb",
     pathvars:
         job="emergence_notebook",
-    conda:
-        f"{ENVS}/report.yaml"
     params:
-        *map(text_digest, [EMERGENCE_NOTEBOOK, *EMERGENCE_CAPTIONS]),
-        **step("report.notebook", parameters=EMERGENCE_PARAMETERS),
+        **step("report.notebook", **EMERGENCE_NOTEBOOK),
 
 
-use rule gather as emergence_page with:
+use rule page as emergence_page with:
     input:
         notebook="<results>/emergence/emergence.ipynb",
     output:
         "<results>/emergence/emergence.html",
     pathvars:
         job="emergence_page",
-    conda:
-        f"{ENVS}/report.yaml"
     params:
         **step("page", title="In-context TD: what emerges"),
 

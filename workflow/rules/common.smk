@@ -18,7 +18,6 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import check_config, numbers_from_text
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_groups, seeds_in_a_job
-from ictd.pipeline.provenance import text_digest
 from ictd.pipeline.rules import env_options, kernels_marker, step_params
 from ictd.pipeline.studies import left_out_if_it_fails, refusing, study_names, study_settings
 

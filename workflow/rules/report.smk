@@ -7,12 +7,7 @@ STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
-NOTEBOOK = ROOT / "report/report.ipynb"
-NOTEBOOK_CAPTIONS = [
-    ROOT / f"report/captions/{name}.rst" for name in [*SHOWN, *THEORY_SHOWN, *PAGES, "theory", "compute"]
-]
-NOTEBOOK_PARAMETERS = {"results": str(RESULTS), "captions": str(ROOT / "report/captions")}
-NOTEBOOK_PARAMETERS |= {"figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
+PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
@@ -26,7 +21,6 @@ TIMED += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claim
 
 use rule gather as claims with:
     input:
-        statements=ancient(STATEMENTS),
         tables=expand("<results>/metrics/{name}.csv", name=CLAIMED),
         theory="<results>/theory/claims.json",
     output:
@@ -34,8 +28,7 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     params:
-        text_digest(STATEMENTS),
-        **step("report.paper_claims"),
+        **step("report.paper_claims", statements=STATEMENTS),
 
 
 use rule gather as manifest with:
@@ -55,15 +48,13 @@ use rule gather as summaries with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
-        schema=ancient(SCHEMA_FILE),
         tables=expand("<results>/metrics/{name}.csv", name=READ),
     output:
         [html(name) for name in PAGES],
     pathvars:
         job="summaries",
     params:
-        text_digest(SCHEMA_FILE),
-        **step("report.summaries", settings=SETTINGS),
+        **step("report.summaries", settings=SETTINGS, schema=SCHEMA_FILE),
 
 
 use rule gather as compute with:
@@ -82,8 +73,6 @@ use rule gather as notebook with:
     input:
         pages=expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"]),
         figures=[*FIGURES, *THEORY_FIGURES],
-        captions=ancient(NOTEBOOK_CAPTIONS),
-        notebook=ancient(NOTEBOOK),
     output:
         "<results>/report.ipynb",
     pathvars:
@@ -91,8 +80,12 @@ use rule gather as notebook with:
     conda:
         f"{ENVS}/report.yaml"
     params:
-        *map(text_digest, [NOTEBOOK, *NOTEBOOK_CAPTIONS]),
-        **step("report.notebook", parameters=NOTEBOOK_PARAMETERS),
+        **step(
+            "report.notebook",
+            notebook=ROOT / "report/report.ipynb",
+            captions=ROOT / "report/captions",
+            parameters=PARAMETERS,
+        ),
 
 
 use rule gather as page with:

@@ -3,14 +3,7 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
 THEORY_TABLES = "statements neu pretrained repeated agreement precision".split()
-THEORY_SHOWN = {
-    "theorem_1": "Theorem 1",
-    "lemmas": "Lemmas 1 to 4",
-    "theorem_2": "Theorem 2",
-    "corollary_1": "Corollary 1",
-    "pretrained": "J at pretrained weights",
-}
-THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
+THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 pretrained".split()
 THEORY_FIGURES = expand("<results>/figures/{name}.png", name=THEORY_SHOWN)
 
 
@@ -87,7 +80,6 @@ use rule gather as theory_tables with:
 
 use rule gather as theory_claims with:
     input:
-        statements=ancient(THEORY_STATEMENTS),
         tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     output:
         claims="<results>/theory/claims.json",
@@ -95,8 +87,7 @@ use rule gather as theory_claims with:
     pathvars:
         job="theory_claims",
     params:
-        text_digest(THEORY_STATEMENTS),
-        **step("theory.claims"),
+        **step("theory.claims", statements=ROOT / "report/theory_claims.toml"),
 
 
 use rule gather as theory_figures with:
@@ -105,7 +96,7 @@ use rule gather as theory_figures with:
             "<results>/theory/{table}.csv", table=[name for name in THEORY_TABLES if name != "agreement"]
         ),
     output:
-        [png(name, label) for name, label in THEORY_SHOWN.items()],
+        [png(name, name.replace("_", " ")) for name in THEORY_SHOWN],
         expand("<results>/figures/{name}.svg", name=THEORY_SHOWN),
     pathvars:
         job="theory_figures",

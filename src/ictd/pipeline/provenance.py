@@ -35,8 +35,9 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
 
 
 def text_digest(path: Path) -> str:
-    """Name and digest of a file that a step reads, whatever its time."""
-    return f"{path.name} {digest(path.read_text(encoding='utf-8'))}"
+    """Name and digest of a file that a step reads, or of the files in a folder, whatever their times."""
+    files = sorted(path.glob("[!.]*")) if path.is_dir() else [path]
+    return f"{path.name} {digest(*(text for file in files for text in (file.name, file.read_text(encoding='utf-8'))))}"
 
 
 def digest(*texts: str) -> str:

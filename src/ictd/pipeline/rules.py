@@ -3,9 +3,10 @@
 import json
 import shlex
 from os.path import commonpath
+from pathlib import Path
 
 from ictd.pipeline.grid import main_setting
-from ictd.pipeline.provenance import code_digests, digest
+from ictd.pipeline.provenance import code_digests, digest, text_digest
 from ictd.pipeline.steps import ROOTS, Step, find_step
 from ictd.pipeline.studies import study_names
 
@@ -31,7 +32,8 @@ def step_params(config: dict, name: str, **given) -> dict:
     -------
     dict with
         step : its name
-        one entry a module that the step imports : its digest, so that an edit reruns the rules that it touches
+        one entry a module that the step imports, and one a file or folder that it is given and that is no result :
+            its digest, so that an edit reruns the rules that it touches
         values, files : functions that return the options, each as one string, so that any change is seen; apart, as
             Snakemake does not compare what depends on input or output
 
@@ -75,7 +77,9 @@ def step_params(config: dict, name: str, **given) -> dict:
         return shlex.join([word for one in files for word in _words(one, named[one])])
 
     code = sorted({*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)})
-    return {"step": name, **{line.split()[0]: line for line in code}, "values": values, "files": paths}
+    texts = [path for path in given.values() if isinstance(path, Path) and not path.is_relative_to(config["results"])]
+    digests = [*code, *map(text_digest, texts)]
+    return {"step": name, **{line.split()[0]: line for line in digests}, "values": values, "files": paths}
 
 
 def _settings(config: dict, step: Step) -> dict:

@@ -7,8 +7,8 @@ from pathlib import Path
 from ictd.pipeline.storage import replacing
 
 
-def main(notebook: Path, parameters: dict, output: Path) -> None:
-    """Write the executed notebook.
+def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
+    """Write the executed notebook; ``captions`` is one of its parameters too.
 
     Raises
     ------
@@ -20,7 +20,12 @@ def main(notebook: Path, parameters: dict, output: Path) -> None:
     with replacing(output) as temporary:
         try:
             papermill.execute_notebook(
-                notebook, temporary, parameters, kernel_name="python3", progress_bar=False, log_output=True
+                notebook,
+                temporary,
+                parameters | {"captions": str(captions)},
+                kernel_name="python3",
+                progress_bar=False,
+                log_output=True,
             )
         except papermill.PapermillExecutionError as error:
             raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
