@@ -47,7 +47,6 @@ use rule step as mine_total with:
 rule mine:
     input:
         rules.mine_total.output,
-    localrule: True
 """,
 }
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from ictd.pipeline.grid import Cell, main_setting, seed_groups, seeds_in_a_job
+from ictd.pipeline.grid import Cell, main_setting, seed_ranges
 
 # Files are named after discounts; smaller ones would be written with an exponent.
 SMALLEST_DISCOUNT = 0.0001
@@ -77,13 +77,10 @@ class Grid:
             one["name"]: {key: value for key, value in one.items() if key != "name"} for one in own["attentions"]
         }
 
-        def ranges(runs: int, finished: str) -> list[str]:
-            size = seeds_in_a_job(config["seeds_per_job"], own["seeds"], runs, cores)
-            return seed_groups(own["seeds"], size, [path.stem for path in folder.glob(finished)])
-
-        self.seeds = ranges(len(self.tasks), "runs/*/*.npz")
+        self.seeds = seed_ranges(config, own["seeds"], len(self.tasks), cores, folder.glob("runs/*/*.npz"))
         of_attention = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
-        attention_seeds = ranges(len(self.attentions) * len(of_attention), "attention/*/*/*.npz")
+        runs, finished = len(self.attentions) * len(of_attention), folder.glob("attention/*/*/*.npz")
+        attention_seeds = seed_ranges(config, own["seeds"], runs, cores, finished)
         self.attention_runs = [f"{run}/{seeds}" for run in of_attention for seeds in attention_seeds]
 
 

@@ -190,4 +190,3 @@ use rule page as agents_page with:
 rule agents:
     input:
         "<results>/agents/agents.html",
-    localrule: True

@@ -210,4 +210,3 @@ use rule page as emergence_page with:
 rule emergence:
     input:
         "<results>/emergence/emergence.html",
-    localrule: True

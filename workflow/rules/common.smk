@@ -17,7 +17,7 @@ sys.path.append(str(ROOT.resolve()))
 
 from ictd.pipeline.config import check_config, numbers_from_text
 from ictd.pipeline.failures import check_writable, failed_jobs
-from ictd.pipeline.grid import cells, main_setting, seed_groups, seeds_in_a_job
+from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.rules import env_options, kernels_marker, step_params
 from ictd.pipeline.studies import left_out_if_it_fails, refusing, study_names, study_settings
 
@@ -55,31 +55,21 @@ GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
-GROUPS = seed_groups(
-    config["seeds"],
-    seeds_in_a_job(config["seeds_per_job"], config["seeds"], len(CELLS), CORES),
-    [file.stem for file in RESULTS.glob("runs/*/*.npz")],
-)
+GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = partial(step_params, config)
-# Functions of a rule's wildcards.
 own_options = lambda wildcards: env_options(config, wildcards.env)
 kernels = lambda module: RESULTS / "kernels" / kernels_marker(module)
 # Figures and tables that Snakemake's report shows, with the captions of their names.
-png = lambda name, label: report(
-    f"<results>/figures/{name}.png",
+shown = lambda kind, name, label, ending: report(
+    f"<results>/{kind}s/{name}.{ending}",
     caption=f"{CAPTIONS}/{name}.rst",
-    category="Figures",
-    labels={"figure": label},
+    category=f"{kind.capitalize()}s",
+    labels={kind: label},
 )
-figure = lambda name, label: [png(name, label), f"<results>/figures/{name}.svg"]
-html = lambda name: report(
-    f"<results>/tables/{name}.html",
-    caption=f"{CAPTIONS}/{name}.rst",
-    category="Tables",
-    labels={"table": name.replace("_", " ")},
-)
+figure = lambda name, label: [shown("figure", name, label, "png"), f"<results>/figures/{name}.svg"]
+html = lambda name: shown("table", name, name.replace("_", " "), "html")
 
 
 pathvars:
@@ -115,8 +105,7 @@ rule step:
         "python -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"
 
 
-# What takes a second or two and makes tables, figures and pages of what others computed; where jobs go elsewhere, it runs
-# where Snakemake does.
+# Tables, figures and pages of what others computed, in a second or two; they are made where Snakemake runs.
 use rule step as gather with:
     resources:
         mem_mb=1000,

@@ -11,11 +11,10 @@ PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " "
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
-TIMED += expand("evaluate/{cell}", cell=CELLS)
 TIMED += expand("{rule}/{setting}", rule=["tune", "baselines"], setting=BASELINES)
 TIMED += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=config["envs"])
 TIMED += expand("theory_descent/{setting}", setting=CHECKED)
-TIMED += expand("theory_pretrained/{cell}", cell=CELLS)
+TIMED += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=CELLS)
 TIMED += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
 
 

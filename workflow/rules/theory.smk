@@ -96,8 +96,7 @@ use rule gather as theory_figures with:
             "<results>/theory/{table}.csv", table=[name for name in THEORY_TABLES if name != "agreement"]
         ),
     output:
-        [png(name, name.replace("_", " ")) for name in THEORY_SHOWN],
-        expand("<results>/figures/{name}.svg", name=THEORY_SHOWN),
+        [figure(name, name.replace("_", " ")) for name in THEORY_SHOWN],
     pathvars:
         job="theory_figures",
     params:

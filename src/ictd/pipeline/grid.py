@@ -3,6 +3,8 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -47,6 +49,15 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
         if vary in (None, key):
             settings += [{**main, name: value} for value in config[key][1:]]
     return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
+
+
+def seed_ranges(config: dict, seeds: int, runs: int, cores: int | None, files: Iterable[Path]) -> list[str]:
+    """Ranges "first-last" of seeds, one a job, as ``seeds_in_a_job`` and ``seed_groups`` have them.
+
+    ``files`` are those of finished ranges, which they are named after.
+    """
+    size = seeds_in_a_job(config["seeds_per_job"], seeds, runs, cores)
+    return seed_groups(seeds, size, [file.stem for file in files])
 
 
 def seeds_in_a_job(wanted: int | str, seeds: int, runs: int, cores: int | None) -> int:
