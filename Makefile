@@ -4,7 +4,7 @@
 # make test        the tests
 # make test-interruptions KILLS=60   a smoke run that is stopped that many times
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
-# make test-fresh  the README's two commands in an empty Debian root (as root)
+# make test-fresh  `make reproduce` and `make test` in an empty Debian root (as root)
 # make benchmark   speed of the engines, side by side
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
@@ -34,7 +34,7 @@ reproduce: $(READY)
 
 $(STUDIES): $(READY)
 	snakemake $@ --cores $(CORES)
-	@echo "Open $(RESULTS)/$@/$@.html in a browser."
+	@test ! -e $(RESULTS)/$@/$@.html || echo "Open $(RESULTS)/$@/$@.html in a browser."
 
 report: $(READY)
 	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \

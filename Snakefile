@@ -47,13 +47,15 @@ rule all:
 
 
 # What is wrong with a study stops only what asks for it.
-for study in STUDIES:
+TAKEN = {*SCHEMA["properties"], *(rule.name for rule in workflow.rules)}
+for study in study_names(ROOT / "studies"):
     with left_out_if_it_fails(workflow, study, FAILED):
+        check_name(study, TAKEN)
         config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
 
         include: f"studies/{study}/rules.smk"
 
-    if study in FAILED:
+    if study in FAILED and study not in TAKEN:
 
         rule:
             name:

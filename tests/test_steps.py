@@ -51,7 +51,7 @@ def test_what_is_no_step_is_answered_in_one_sentence(name):
 
 
 def test_parameters_are_wildcards_or_of_the_configuration():
-    params = step_params(CONFIG, "evaluate", env_options={})
+    params = step_params(CONFIG, [], "evaluate", env_options={})
     wildcards = named(algo="td", env="boyan", states="7", depth="9")
     assert params["values"](wildcards).split()[:4] == ["--states", "7", "--depth", "9"]
     assert "--tasks 10 --context-lengths 5 10 15" in params["values"](wildcards)
@@ -64,7 +64,7 @@ def test_parameters_are_wildcards_or_of_the_configuration():
 
 
 def test_output_is_the_file_or_the_folder_of_several():
-    files = step_params(CONFIG, "theory.figures", env="boyan", states=5)["files"]
+    files = step_params(CONFIG, [], "theory.figures", env="boyan", states=5)["files"]
     tables = named(tables=["t.csv"])
     assert files(None, tables, Namedlist(["r/f/a.png", "r/f/b.png"])) == "--tables t.csv --output r/f"
     assert files(None, tables, Namedlist(["r/a.png", "r/a.svg"])) == "--tables t.csv --output r/a.png"
@@ -76,15 +76,15 @@ def test_output_is_the_file_or_the_folder_of_several():
 def test_a_name_that_stands_in_several_sections_is_refused():
     assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
     with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, one of several sections, or no int"):
-        step_params(CONFIG, "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
+        step_params(CONFIG, [], "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
     with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'vary' is no setting"):
-        step_params(CONFIG, "report.figures.weight_maps")["values"](named())
+        step_params(CONFIG, [], "report.figures.weight_maps")["values"](named())
     with pytest.raises(ValueError, match="step tasks has no parameter 'task'; it has env, states"):
-        step_params(CONFIG, "tasks", task=3)
+        step_params(CONFIG, [], "tasks", task=3)
 
 
 def test_given_values_may_be_functions_of_wildcards():
-    params = step_params(CONFIG, "tasks", tasks=3, env_options=lambda wildcards: {"a": wildcards.env})
+    params = step_params(CONFIG, [], "tasks", tasks=3, env_options=lambda wildcards: {"a": wildcards.env})
     said = params["values"](named(env="loop", states="5", seeds="0-1"))
     assert "--tasks 3" in said and """--env-options '{"a": "loop"}'""" in said
 
@@ -93,3 +93,22 @@ def test_sections_come_from_the_module_its_folder_or_its_study():
     assert find_step("audit").sections() == ["audit"] and find_step("theory.values").sections() == ["theory"]
     assert find_step("pretrain").sections() == []
     assert SimpleNamespace(**find_step("tasks").parameters()).output == "Path"
+
+
+def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
+    given = [
+        "--env",
+        "boyan",
+        "--states",
+        "3",
+        "--tasks",
+        "2",
+        "--discount",
+        "0.9",
+        "--output",
+        str(tmp_path / "a.npz"),
+    ]
+    done = command("tasks", *given, "--seeds", "3", "--env-options", "{}")
+    assert done.stderr.splitlines()[-1] == "error: seeds is '3'; give first-last, such as 0-19."
+    done = command("tasks", *given, "--seeds", "0-1", "--env-options", "x")
+    assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: 'x'")

@@ -134,6 +134,23 @@ def test_a_broken_study_stops_only_what_asks_for_it(tmp_path):
             assert ended == sentence and "Traceback" not in text, (name, ended)
 
 
+def test_a_name_that_is_taken_leaves_the_paper_as_it_is(tmp_path):
+    names = {
+        "theory": "of that name",
+        "tasks": "of that name",
+        "claims": "of that name",
+        "my-study": "no name of small",
+    }
+    runs = []
+    for name in names:
+        folder = with_study(tmp_path / name)
+        (folder / "studies/mine").rename(folder / f"studies/{name}")
+        runs.append((folder, ["--configfile", SMOKE]))
+    for (name, why), (code, said) in zip(names.items(), plans(runs), strict=True):
+        assert code == 0 and re.search(r"^pretrain +\d+$", said, re.MULTILINE), said
+        assert f"Study {name} is left out: " in said and why in said
+
+
 def test_settings_that_a_user_gives_stop_only_their_study(tmp_path):
     folder = with_study(tmp_path)
     cases = {
@@ -229,3 +246,9 @@ def test_rules_are_short():
         for block in re.findall(r"^(?:use )?rule .*\n(?:(?:[ \t].*)?\n)*", text, re.MULTILINE):
             lines.append(len([line for line in block.splitlines() if line.strip()]))
     assert total < 1000 and max(lines) <= 20 and sum(lines) / len(lines) <= 13
+
+
+def test_a_parameter_without_a_type_is_named(tmp_path):
+    folder = with_study(tmp_path, **{"total.py": MINE["total.py"].replace("discount: float", "discount: float | None")})
+    ((_, said),) = plans([(folder, ["--configfile", SMOKE])])
+    assert "studies/mine/total.py, line 5: give main's discount a type, int, float, str, dict, Path or a list" in said

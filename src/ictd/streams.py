@@ -1,5 +1,7 @@
 """Random number streams: one per (seed, environment, states, purpose), independent of everything else that runs."""
 
+import re
+
 import numpy as np
 
 
@@ -18,3 +20,11 @@ def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Gener
     """
     name = int.from_bytes(f"{env}/{purpose}".encode(), "little")
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence((seed, states, name))))
+
+
+def seeds_of(text: str) -> range:
+    """Seeds of a range "first-last"; ValueError if it is none."""
+    if not re.fullmatch(r"\d+-\d+", text):
+        raise ValueError(f"seeds is {text!r}; give first-last, such as 0-19.")
+    first, last = map(int, text.split("-"))
+    return range(first, last + 1)

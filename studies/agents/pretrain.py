@@ -8,7 +8,7 @@ import numpy as np
 from ictd.gram import sampled_gram
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks, snapshot_counts
-from ictd.streams import generator
+from ictd.streams import generator, seeds_of
 from ictd.weights import initial_weights
 from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
@@ -37,10 +37,9 @@ def main(
 ) -> None:
     """Write the weights of some seeds' runs at log-spaced task counts and at that of other settings' runs, ``tasks``;
     NaN from a divergence on."""
-    first, last = map(int, seeds.split("-"))
     seen = np.union1d(snapshot_counts(run_tasks, snapshots), min(tasks, run_tasks))
     u, A = [], []
-    for seed in range(first, last + 1):
+    for seed in seeds_of(seeds):
         material = agent_material(
             teacher, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options
         )
@@ -55,4 +54,4 @@ def main(
         u.append(weights.u)
         A.append(weights.A)
         logger.info("seed %d pretrained", seed)
-    save_arrays(output, seeds=np.arange(first, last + 1), tasks_seen=seen, history_u=np.stack(u), history_A=np.stack(A))
+    save_arrays(output, seeds=np.array(seeds_of(seeds)), tasks_seen=seen, history_u=np.stack(u), history_A=np.stack(A))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks
-from ictd.streams import generator
+from ictd.streams import generator, seeds_of
 from ictd.weights import initial_weights
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns
 from studies.agents.teachers import agent_material
@@ -38,9 +38,8 @@ def main(
 
     Runs on both kinds of prompts have the same tasks and batches.
     """
-    kind, (first, last) = Attention(**attention), map(int, seeds.split("-"))
-    u, A = [], []
-    for seed in range(first, last + 1):
+    kind, u, A = Attention(**attention), [], []
+    for seed in seeds_of(seeds):
         material = agent_material(algo, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         engine = AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind)
@@ -56,4 +55,4 @@ def main(
         u.append(weights.u[-1])
         A.append(weights.A[-1])
         logger.info("seed %d pretrained", seed)
-    save_arrays(output, seeds=np.arange(first, last + 1), u=np.stack(u), A=np.stack(A))
+    save_arrays(output, seeds=np.array(seeds_of(seeds)), u=np.stack(u), A=np.stack(A))

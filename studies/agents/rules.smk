@@ -16,16 +16,14 @@ AGENTS_NOTEBOOK = dict(notebook=AGENTS_FOLDER / "notebook.ipynb", captions=AGENT
 AGENTS_NOTEBOOK["parameters"] = {"results": str(RESULTS / "agents")}
 
 
-wildcard_constraints:
-    teacher=r"\w+",
-    discount=r"[\d.]+",
-    on_env=r"\w+",
-    on_discount=r"[\d.]+",
-    attention=r"\w+",
-    prompts="|".join(AGENTS_GRID.PROMPTS),
-
-
 use rule step as agents_step with:
+    wildcard_constraints:
+        teacher=r"\w+",
+        discount=r"[\d.]+",
+        on_env=r"\w+",
+        on_discount=r"[\d.]+",
+        attention=r"\w+",
+        prompts="|".join(AGENTS_GRID.PROMPTS),
     conda:
         f"{ENVS}/studies.yaml"
     resources:

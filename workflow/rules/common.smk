@@ -19,7 +19,7 @@ from ictd.pipeline.config import check_config, numbers_from_text
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.rules import env_options, kernels_marker, step_params
-from ictd.pipeline.studies import left_out_if_it_fails, refusing, study_names, study_settings
+from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
 
 # Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -28,7 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 SCHEMA = yaml.safe_load(SCHEMA_FILE.read_text())
-STUDIES, FAILED = study_names(ROOT / "studies"), {}
+FAILED, STUDIES = {}, [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
 config = numbers_from_text(config)
 # What the paper's results depend on; how the work is cut into jobs, and studies, are left out.
 SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results", *STUDIES)}
@@ -58,7 +58,7 @@ CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
-step = partial(step_params, config)
+step = partial(step_params, config, STUDIES)
 own_options = lambda wildcards: env_options(config, wildcards.env)
 kernels = lambda module: RESULTS / "kernels" / kernels_marker(module)
 # Figures and tables that Snakemake's report shows, with the captions of their names.

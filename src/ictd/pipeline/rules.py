@@ -8,13 +8,12 @@ from pathlib import Path
 from ictd.pipeline.grid import main_setting
 from ictd.pipeline.provenance import code_digests, digest, text_digest
 from ictd.pipeline.steps import ROOTS, Step, find_step
-from ictd.pipeline.studies import study_names
 
 # Modules that carry out every step, besides its own.
 RUNNER = "ictd.steps.__main__"
 
 
-def step_params(config: dict, name: str, **given) -> dict:
+def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict:
     """Params of a rule that carries out a step, from the signature of its ``main``.
 
     A parameter that is a ``Path``, or a list of them, is the rule's input or output of that name; ``output`` without a
@@ -25,6 +24,7 @@ def step_params(config: dict, name: str, **given) -> dict:
     Parameters
     ----------
     config : the configuration
+    studies : names of the sections that are studies'
     name : str, the step
     given : values of parameters, or functions of the rule's wildcards that return them
 
@@ -48,7 +48,7 @@ def step_params(config: dict, name: str, **given) -> dict:
     if unknown:
         raise ValueError(f"step {name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
     files = [one for one, kind in parameters.items() if "Path" in kind and one not in given]
-    settings = _settings(config, step)
+    settings = _settings(config, studies, step)
 
     def values(wildcards) -> str:
         words = []
@@ -77,18 +77,19 @@ def step_params(config: dict, name: str, **given) -> dict:
         return shlex.join([word for one in files for word in _words(one, named[one])])
 
     code = sorted({*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)})
-    texts = [path for path in given.values() if isinstance(path, Path) and not path.is_relative_to(config["results"])]
-    digests = [*code, *map(text_digest, texts)]
-    return {"step": name, **{line.split()[0]: line for line in digests}, "values": values, "files": paths}
+    digests = {line.split()[0]: line for line in code}
+    for one, path in given.items():
+        if isinstance(path, Path) and not path.is_relative_to(config["results"]):
+            digests[one] = text_digest(path)
+    return {"step": name, **digests, "values": values, "files": paths}
 
 
-def _settings(config: dict, step: Step) -> dict:
+def _settings(config: dict, studies: list[str], step: Step) -> dict:
     """What a step may take from the configuration by name.
 
     Of the sections, other than the step's own and the readings, nothing is taken, nor what has the name of one of their
     keys.
     """
-    studies = study_names(ROOTS["studies"] / "studies")
     paper = {key: value for key, value in config.items() if key not in studies}
     inner = [key for key, value in paper.items() if isinstance(value, dict) and key != "readings" for key in value]
     found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner} | main_setting(

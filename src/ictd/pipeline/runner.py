@@ -66,7 +66,7 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
             f"--{parameter.name.replace('_', '-')}",
             required=True,
             nargs="+" if listed else None,
-            type=kind.__args__[0] if listed else json.loads if kind is dict else kind,
+            type=kind.__args__[0] if listed else mapping if kind is dict else kind,
             metavar=(kind.__args__[0] if listed else kind).__name__.replace("dict", "json"),
             help=sentences.get(parameter.name),
         )
@@ -89,6 +89,11 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
         sys.exit(f"error: {place}{error.strerror}{advice}.")
     logger.info("done in %.1f s", time.perf_counter() - started)
+
+
+def mapping(text: str) -> dict:
+    """An option that is given as JSON."""
+    return json.loads(text)
 
 
 def _installed(package: str) -> str | None:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 PROJECT = Path(__file__).parents[3]
 ROOTS = {"ictd": PROJECT / "src", "studies": PROJECT}
 PREFIXES = ("ictd.steps.", "ictd.", "studies.")
+# Of the options of steps; a dict is given as JSON.
+TYPES = ("int", "float", "str", "dict", "Path")
 
 
 class Step(NamedTuple):
@@ -36,8 +38,14 @@ class Step(NamedTuple):
         return next(node for node in self.tree().body if getattr(node, "name", "") == "main")
 
     def parameters(self) -> dict[str, str]:
-        """Names and annotations of what ``main`` takes."""
-        return {one.arg: ast.unparse(one.annotation) for one in self.main.args.args}
+        """Names and types of what ``main`` takes; ValueError for one that has none of TYPES, or a list of one."""
+        found = {}
+        for one in (*self.main.args.args, *self.main.args.kwonlyargs):
+            found[one.arg] = ast.unparse(one.annotation) if one.annotation else "none"
+            if found[one.arg].removeprefix("list[").removesuffix("]") not in TYPES:
+                where = f"{os.path.relpath(self.path)}, line {one.lineno}"
+                raise ValueError(f"{where}: give main's {one.arg} a type, {', '.join(TYPES)} or a list of one.")
+        return found
 
     def sections(self) -> list[str]:
         """Sections of the configuration that its values are looked for in first, with dots where they are nested.

@@ -6,7 +6,7 @@ What is wrong with one stops only what needs it.
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,14 @@ def study_names(folder: Path) -> list[str]:
     """Names of the studies in a folder; a folder that holds nothing but what Python compiled is none."""
     inner = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return [path.name for path in inner if any(part.name != "__pycache__" for part in path.iterdir())]
+
+
+def check_name(name: str, taken: Collection[str]) -> None:
+    """Refuse a study's name that is taken, by a rule or a section of the configuration, or that is no word."""
+    if name in taken:
+        raise ValueError(f"there is a rule or a key of the configuration of that name; rename studies/{name}.")
+    if not (name.isidentifier() and name.islower()):
+        raise ValueError(f"studies/{name} is no name of small letters, digits and _; rename it.")
 
 
 def study_settings(folder: Path, given: dict, definitions: dict) -> dict:

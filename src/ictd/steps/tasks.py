@@ -7,19 +7,18 @@ import numpy as np
 from ictd.environments import sample_tasks
 from ictd.mrp import value_function
 from ictd.pipeline.storage import save_arrays
-from ictd.streams import generator
+from ictd.streams import generator, seeds_of
 
 
 def main(env: str, states: int, seeds: str, tasks: int, discount: float, env_options: dict, output: Path) -> None:
     """Write transition, reward, stationary and value, with leading axes of seeds and tasks."""
-    first, last = map(int, seeds.split("-"))
     sets = [
         sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options)
-        for seed in range(first, last + 1)
+        for seed in seeds_of(seeds)
     ]
     save_arrays(
         output,
-        seeds=np.arange(first, last + 1),
+        seeds=np.array(seeds_of(seeds)),
         transition=np.stack([part.transition for part in sets]),
         reward=np.stack([part.reward for part in sets]),
         stationary=np.stack([part.stationary for part in sets]),
