@@ -26,7 +26,7 @@ def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: flo
 
 
 def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """Sampled context of the prompt Z_0, eq. (Z0 def original): C(i, m) of section "In-Context Policy Evaluation Verification".
+    """Context of the prompt Z_0, eq. (Z0 def original): C(i, m) of section "In-Context Policy Evaluation Verification".
 
     Parameters
     ----------
