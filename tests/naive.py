@@ -39,10 +39,8 @@ def alias_probabilities(accept, successor):
 def tables(tasks, i):
     """Alias tables of one task."""
     n = tasks.states
-    accept, successor = np.empty((n + 1, n), np.uint64), np.empty((n + 1, n, 2), np.uint8)
-    work = np.empty(n, np.int64), np.empty(n, np.int64)
-    trajectories.fill_alias_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *work)
-    return accept, successor
+    accept, successor = trajectories.alias_tables(tasks.transition[i], tasks.stationary[i])
+    return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
 def step(state, bits, accept, successor):

@@ -16,7 +16,7 @@ from ictd.pipeline.steps import ROOTS
 
 CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
 MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
-UNSEEN = {"evaluate", "tune", "baselines"}
+UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {"theory_values", "theory_descent", "theory_pretrained", "theory_agreement", "theory_precision"}
@@ -24,8 +24,8 @@ OF_GRID = {"theory_agreement", "theory_tables"}
 
 # Modules that are edited in a finished run.
 EDITED = [
-    "fused_engine", "statistics", "report/figures/style", "pipeline/provenance", "mrp", "steps/tune", "pipeline/runner",
-    "pipeline/help",
+    "fused_engine", "statistics", "report/figures/style", "pipeline/provenance", "mrp", "steps/baselines",
+    "pipeline/runner", "pipeline/help",
 ]  # fmt: skip
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
@@ -50,8 +50,8 @@ KEYS = {
     "evaluation.tasks": (4, {"evaluate", "baselines"} | SHOWN),
     "evaluation.context_lengths": ([5, 10], UNSEEN | SHOWN),
     "evaluation.lstd_ridge": (0.02, {"baselines"} | SHOWN),
-    "evaluation.tuning_tasks": (21, {"tune"} | SHOWN),
-    "evaluation.step_sizes": ({"smallest": 0.4}, {"tune"} | SHOWN),
+    "evaluation.tuning_tasks": (21, {"baselines"} | SHOWN),
+    "evaluation.step_sizes": ({"smallest": 0.4}, {"baselines"} | SHOWN),
     "audit.tasks": (5, {"audit"} | SHOWN),
     "audit.tolerance": (1e-9, {"audit"} | SHOWN),
     "theory.tasks": (40, {"theory_values", "theory_descent"} | SHOWN),

@@ -25,7 +25,3 @@ def __getattr__(name: str):
     if name not in _HOME:
         raise AttributeError(f"ictd has no attribute {name!r}")
     return getattr(import_module(f"ictd.{_HOME[name]}"), name)
-
-
-def __dir__():
-    return sorted([*globals(), *__all__])

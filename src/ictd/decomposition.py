@@ -17,7 +17,7 @@ says where it goes.  theta^TD is the case K = [I; 0].
 
 import numpy as np
 
-from ictd.pattern import theta_coefficient
+from ictd.pattern import energy, theta_coefficient
 from ictd.weights import Weights, theta_td
 
 
@@ -86,8 +86,3 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
         "symmetric": (energy((G + G.mT) / 2) - diagonal) / energy(G),
         "u": np.sqrt(u / (1 + u)),
     }
-
-
-def energy(matrices: np.ndarray) -> np.ndarray:
-    """Sum of squares over the last two axes."""
-    return (matrices**2).sum(axis=(-2, -1))

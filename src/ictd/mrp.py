@@ -42,7 +42,7 @@ class Tasks:
         if reward.shape != transition.shape[:2]:
             raise ValueError(f"reward has shape {reward.shape}; these transitions need {transition.shape[:2]}.")
         _check_rows(transition, "transition")
-        _refuse("reward", ~np.isfinite(reward).all(axis=-1), "a value that is not finite")
+        refuse(~np.isfinite(reward).all(axis=-1), "a value that is not finite", "reward of ")
         if self.stationary is None:
             stationary = stationary_distribution(transition)
         else:
@@ -52,10 +52,8 @@ class Tasks:
             _check_rows(stationary, "stationary")
             moved = np.einsum("is,isj->ij", stationary, transition)
             off = np.abs(moved - stationary).max(axis=1) > ROW_SUM_TOLERANCE
-            _refuse("stationary", off, "a distribution that its transitions change")
-        object.__setattr__(self, "transition", transition)
-        object.__setattr__(self, "reward", reward)
-        object.__setattr__(self, "stationary", stationary)
+            refuse(off, "a distribution that its transitions change", "stationary of ")
+        vars(self).update(transition=transition, reward=reward, stationary=stationary)
 
     @property
     def states(self) -> int:
@@ -76,19 +74,19 @@ def unchecked(kind: type, **fields):
     return made
 
 
-def _refuse(name: str, bad: np.ndarray, what: str) -> None:
-    """Raise a ValueError that names the first task that ``bad`` (N,) marks."""
+def refuse(bad: np.ndarray, what: str, of: str = "") -> None:
+    """Raise a ValueError that names the first task that ``bad`` (N,) marks, and the array of tasks if it is given."""
     if bad.any():
-        raise ValueError(f"{name} of task {int(np.argmax(bad))} has {what}.")
+        raise ValueError(f"{of}task {int(np.argmax(bad))} has {what}.")
 
 
 def _check_rows(rows: np.ndarray, name: str) -> None:
     """Refuse rows (N, ..., n) that are not probability distributions."""
     axes = tuple(range(1, rows.ndim))
-    _refuse(name, ~np.isfinite(rows).all(axis=axes), "a value that is not finite")
-    _refuse(name, (rows < 0).any(axis=axes), "a negative probability")
+    refuse(~np.isfinite(rows).all(axis=axes), "a value that is not finite", f"{name} of ")
+    refuse((rows < 0).any(axis=axes), "a negative probability", f"{name} of ")
     off = np.abs(rows.sum(axis=-1) - 1) > ROW_SUM_TOLERANCE
-    _refuse(name, off.reshape(len(rows), -1).any(axis=-1), "a row that does not sum to one")
+    refuse(off.reshape(len(rows), -1).any(axis=-1), "a row that does not sum to one", f"{name} of ")
 
 
 def stationary_distribution(transition: np.ndarray) -> np.ndarray:

@@ -7,10 +7,14 @@ from ictd.weights import Weights, theta_td
 BLOCKS = ("A11", "A12", "A21", "A22")
 
 
+def energy(matrices: np.ndarray) -> np.ndarray:
+    """Sum of squares over the last two axes."""
+    return (matrices**2).sum(axis=(-2, -1))
+
+
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine of the angle between matrices, the last two axes."""
-    norms = np.sqrt((first**2).sum(axis=(-2, -1)) * (second**2).sum(axis=(-2, -1)))
-    return (first * second).sum(axis=(-2, -1)) / norms
+    return (first * second).sum(axis=(-2, -1)) / np.sqrt(energy(first) * energy(second))
 
 
 def theta_coefficient(A: np.ndarray) -> np.ndarray:
@@ -41,10 +45,9 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
     pattern = theta_td(n).A
     halves = (slice(None, n), slice(n, None))
     blocks = dict(zip(BLOCKS, (A[..., rows, columns] for rows in halves for columns in halves), strict=True))
-    diagonal = np.concatenate(
-        [-np.diagonal(blocks["A11"], axis1=-2, axis2=-1), np.diagonal(blocks["A12"], axis1=-2, axis2=-1)], axis=-1
-    )
-    energy = {name: (block**2).sum(axis=(-2, -1)) for name, block in blocks.items()}
+    diagonals = (np.diagonal(block, axis1=-2, axis2=-1) for block in (-blocks["A11"], blocks["A12"]))
+    diagonal = np.concatenate([*diagonals], axis=-1)
+    of_block = {name: energy(block) for name, block in blocks.items()}
     return {
         "cosine": cosine(A, pattern),
         "cosine_top": cosine(A[..., :n, :], pattern[:n]),
@@ -52,7 +55,7 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         "cosine_A12": cosine(blocks["A12"], np.eye(n)),
         "alpha": diagonal.mean(axis=-1) / n,
         "diagonal_signs": np.where(np.isnan(diagonal), np.nan, diagonal > 0).mean(axis=-1),
-        **{f"energy_{name}": value / sum(energy.values()) for name, value in energy.items()},
+        **{f"energy_{name}": value / sum(of_block.values()) for name, value in of_block.items()},
         "largest_u": np.abs(weights.u).max(axis=-1),
     }
 

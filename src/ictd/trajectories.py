@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ictd.mrp import Tasks, check_discount, unchecked
+from ictd.mrp import Tasks, check_discount, refuse, unchecked
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
 BLOCK = 16
@@ -52,16 +52,11 @@ class Unrolls:
                 "give (N, n), (N, n, n) and (N, n)."
             )
         unequal = (transitions.sum(axis=2) != visits).any(axis=1) | (transitions < 0).any(axis=(1, 2))
-        if unequal.any():
-            raise ValueError(f"task {int(np.argmax(unequal))} has transition counts that do not add up to its visits.")
-        if (visits.sum(axis=1) == 0).any():
-            raise ValueError(f"task {int(np.argmin(visits.sum(axis=1)))} has no visits.")
-        if not np.isfinite(returns).all():
-            bad = int(np.argmin(np.isfinite(returns).all(axis=1)))
-            raise ValueError(f"task {bad} has a sum of returns that is not finite.")
-        object.__setattr__(self, "visits", visits)
-        object.__setattr__(self, "transitions", transitions)
-        object.__setattr__(self, "returns", np.ascontiguousarray(returns, dtype=np.float64))
+        refuse(unequal, "transition counts that do not add up to its visits")
+        refuse(visits.sum(axis=1) == 0, "no visits")
+        refuse(~np.isfinite(returns).all(axis=1), "a sum of returns that is not finite")
+        returns = np.ascontiguousarray(returns, dtype=np.float64)
+        vars(self).update(visits=visits, transitions=transitions, returns=returns)
 
     def __len__(self) -> int:
         return len(self.visits)
@@ -71,14 +66,15 @@ class Unrolls:
 
 
 @njit(cache=True)
-def fill_alias_row(probability, accept, successor, small, large):
+def fill_alias_row(probability, accept, successor):
     """Write the alias table of one distribution.
 
     ``accept`` (n,) uint64 and ``successor`` (n, 2) get column k's threshold and its two outcomes: the alias, and k
-    itself, which is taken when the random fraction lies below the threshold.  ``small`` and ``large`` are work space.
+    itself, which is taken when the random fraction lies below the threshold.
     """
     states = probability.shape[0]
     height = probability * states
+    small, large = np.empty((2, states), np.int64)
     smalls, larges = 0, 0
     for k in range(states):
         accept[k] = np.uint64(0xFFFFFFFF)
@@ -103,12 +99,14 @@ def fill_alias_row(probability, accept, successor, small, large):
 
 
 @njit(cache=True)
-def fill_alias_tables(transition, stationary, accept, successor, small, large):
-    """Write one task's tables: row s for p(. | s), row n for the initial distribution."""
+def alias_tables(transition, stationary):
+    """One task's tables, flattened: row s for p(. | s), row n for the initial distribution."""
     states = stationary.shape[0]
+    accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint8)
     for s in range(states):
-        fill_alias_row(transition[s], accept[s], successor[s], small, large)
-    fill_alias_row(stationary, accept[states], successor[states], small, large)
+        fill_alias_row(transition[s], accept[s], successor[s])
+    fill_alias_row(stationary, accept[states], successor[states])
+    return accept.reshape(-1), successor.reshape(-1)
 
 
 @njit(cache=True)
@@ -129,18 +127,14 @@ def unroll_block(transition, stationary, reward, discount, batch, steps, bits, v
     """Statistics of a block of tasks; each row of bits has b+1 numbers for the path, then b for each rollout step."""
     tasks, states = reward.shape
     n = np.uint64(states)
-    accept = np.empty((states + 1, states), np.uint64)
-    successor = np.empty((states + 1, states, 2), np.uint8)
-    small, large = np.empty(states, np.int64), np.empty(states, np.int64)
-    flat_accept, flat_successor = accept.reshape(-1), successor.reshape(-1)
     start = np.empty(batch, np.uint64)
     walker = np.empty(batch, np.uint64)
     total = np.empty(batch)
     for i in range(tasks):
-        fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
+        accept, successor = alias_tables(transition[i], stationary[i])
         state = n
         for t in range(batch + 1):
-            following = step(state, bits[i, t], n, flat_accept, flat_successor)
+            following = step(state, bits[i, t], n, accept, successor)
             if t > 0:
                 visits[i, state] += 1
                 transitions[i, state, following] += 1
@@ -156,7 +150,7 @@ def unroll_block(transition, stationary, reward, discount, batch, steps, bits, v
             weight *= discount
             row = bits[i, batch + 1 + k * batch :]
             for t in range(batch):
-                following = step(walker[t], row[t], n, flat_accept, flat_successor)
+                following = step(walker[t], row[t], n, accept, successor)
                 walker[t] = following
                 total[t] += weight * reward[i, following]
         for t in range(batch):
@@ -168,14 +162,11 @@ def paths_block(transition, stationary, bits, paths):
     """Trajectories (N, T) from random bits, at least T in a row."""
     tasks, states = stationary.shape
     n = np.uint64(states)
-    accept = np.empty((states + 1, states), np.uint64)
-    successor = np.empty((states + 1, states, 2), np.uint8)
-    small, large = np.empty(states, np.int64), np.empty(states, np.int64)
     for i in range(tasks):
-        fill_alias_tables(transition[i], stationary[i], accept, successor, small, large)
+        accept, successor = alias_tables(transition[i], stationary[i])
         state = n
         for t in range(paths.shape[1]):
-            state = step(state, bits[i, t], n, accept.reshape(-1), successor.reshape(-1))
+            state = step(state, bits[i, t], n, accept, successor)
             paths[i, t] = state
 
 
@@ -224,18 +215,9 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
     for first in range(0, len(tasks), BLOCK):
         part = slice(first, min(first + BLOCK, len(tasks)))
         bits = random_bits(rng, part.stop - first, batch_size + 1 + (rollout_steps - 1) * batch_size)
-        unroll_block(
-            tasks.transition[part],
-            tasks.stationary[part],
-            tasks.reward[part],
-            float(discount),
-            batch_size,
-            rollout_steps,
-            bits,
-            visits[part],
-            transitions[part],
-            returns[part],
-        )
+        block, filled = tasks[part], (visits[part], transitions[part], returns[part])
+        of_block = (block.transition, block.stationary, block.reward)
+        unroll_block(*of_block, float(discount), batch_size, rollout_steps, bits, *filled)
     return Unrolls(visits, transitions, returns)
 
 

@@ -43,14 +43,7 @@ class UnseenTasks:
 
 
 def draw_unseen_tasks(
-    seed: int,
-    states: int,
-    size: int,
-    longest: int,
-    discount: float,
-    env: str,
-    purpose: str = "validation",
-    **env_options,
+    seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **env_options
 ) -> UnseenTasks:
     """Draw unseen tasks and their trajectories; the same for every model of a seed, whatever it was pretrained on.
 
@@ -58,13 +51,13 @@ def draw_unseen_tasks(
     ----------
     seed, states : int
     size : int, number of tasks k
-    longest : int, greatest context length M
+    steps : int, greatest context length M
     discount : float, gamma
     env : str, environment of the tasks
-    purpose : str, name of the random stream
+    stream : str, purpose of the random streams
     """
-    tasks = sample_tasks(env, states, size, generator(seed, env, states, purpose), **env_options)
-    paths = sample_paths(tasks, longest, generator(seed, env, states, f"{purpose} contexts"))
+    tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **env_options)
+    paths = sample_paths(tasks, steps, generator(seed, env, states, f"{stream} contexts"))
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 
 

@@ -28,8 +28,7 @@ class Weights:
         u, A = (np.ascontiguousarray(array, dtype=np.float64) for array in (self.u, self.A))
         if u.ndim < 1 or u.shape[-1] % 2 or u.shape[-1] < 2 or A.shape != u.shape + u.shape[-1:]:
             raise ValueError(f"u and A have shapes {u.shape} and {A.shape}; give (..., 2n) and (..., 2n, 2n).")
-        object.__setattr__(self, "u", u)
-        object.__setattr__(self, "A", A)
+        vars(self).update(u=u, A=A)
 
     @property
     def states(self) -> int:
@@ -49,10 +48,7 @@ class Weights:
 
     def Q(self) -> np.ndarray:
         """Q = [A, 0; 0, 0], of shape (..., 2n+1, 2n+1)."""
-        width = self.u.shape[-1] + 1
-        Q = np.zeros((*self.u.shape[:-1], width, width))
-        Q[..., :-1, :-1] = self.A
-        return Q
+        return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
 
 
 def theta_td(states: int) -> Weights:
@@ -62,10 +58,7 @@ def theta_td(states: int) -> Weights:
     ----------
     states : int, n
     """
-    identity = np.eye(states)
-    A = np.zeros((2 * states, 2 * states))
-    A[:states] = np.hstack([-identity, identity])
-    return Weights(np.zeros(2 * states), A)
+    return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
 
 
 def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:

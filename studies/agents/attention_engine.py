@@ -81,27 +81,25 @@ class Columns:
         return Columns(self.X[index], self.y[index], self.shares[index])
 
 
-def columns_of(context: Context, tasks: Tasks, discount: float, reward: np.ndarray) -> Columns:
-    """Of N sampled contexts, a column for each pair of states that follow one another in any of them.
+def columns_of(tasks: Tasks, discount: float, reward: np.ndarray, context: Context | None = None) -> Columns:
+    """Of N sampled contexts a column for each pair of states that follow one another in any of them, or of enumerated
+    prompts, eq. (Z0 redef), one for each state.
 
     Parameters
     ----------
-    context : Context of (N, n)
     tasks : Tasks, N of them with n states
     discount : float, gamma
     reward : (N, n) array, rewards as prompts show them
+    context : Context of (N, n), None for enumerated prompts
     """
+    if context is None:
+        X = enumerated_context(tasks.transition, reward, discount)[:, :-1]
+        return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states))
     state, following = np.nonzero(context.successors.any(axis=0))
     identity = np.eye(tasks.states)
     X = np.concatenate([identity[:, state], discount * identity[:, following]])
     y, shares = reward[:, state], context.successors[:, state, following]
     return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares))
-
-
-def enumerated_columns(tasks: Tasks, discount: float, reward: np.ndarray) -> Columns:
-    """Of the enumerated prompts of N tasks, eq. (Z0 redef), with rewards (N, n) as prompts show them."""
-    X = enumerated_context(tasks.transition, reward, discount)[:, :-1]
-    return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states))
 
 
 def estimates(weights: Weights, columns: Columns, attention: Attention, depth: int) -> np.ndarray:
@@ -282,5 +280,5 @@ class AttentionEngine(GramEngine):
 def compile_kernels() -> None:
     """Call each kernel of this module once, for numba's cache."""
     tasks, unrolls = examples(np.uint8)
-    columns = enumerated_columns(tasks, 0.9, tasks.reward)
+    columns = columns_of(tasks, 0.9, tasks.reward)
     AttentionEngine(theta_td(3), "td", 2, 0.9, 0.001, 1, Attention()).train(tasks, unrolls, columns)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import lstd
+from ictd.mrp import value_function
 from ictd.pipeline.storage import save_arrays
 from ictd.prompts import Context
 from ictd.streams import generator
@@ -157,6 +158,4 @@ def certainty_equivalence(context: Context, discount: float) -> np.ndarray:
     """Values (..., n) of the maximum likelihood model of a context; states that it never left have value zero."""
     left = context.visits > 0
     share = np.where(left, context.visits, 1.0)
-    model, reward = context.successors / share[..., None], context.rewards / share
-    identity = np.eye(context.visits.shape[-1])
-    return np.linalg.solve(identity - discount * model, reward[..., None])[..., 0]
+    return value_function(context.successors / share[..., None], context.rewards / share, discount)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.mrp import stationary_distribution
+from ictd.mrp import stationary_distribution, value_function
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def boyan_posterior(path: np.ndarray, states: int, samples: int, rng: np.random.
     epsilon = rng.beta(1 + counts[inner, inner + 1], 1 + counts[inner, inner + 2], (samples, states - 2))
     transition[:, inner, inner + 1], transition[:, inner, inner + 2] = epsilon, 1 - epsilon
     transition[:, states - 2, states - 1] = 1
-    transition[:, -1], log_weights = _last_rows(counts[-1], samples, rng)
+    transition[:, -1], log_weights = _latest(counts[-1], samples, rng)
     stationary = stationary_distribution(transition)
     weights = np.exp(log_weights - log_weights.max()) * stationary[:, path[0]]
     return Posterior(transition, stationary, weights / weights.sum())
 
 
-def _last_rows(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _latest(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Samples (K, n) of p's last row given the successors of its state, and the logarithms (K,) of their weights.
 
     The densities' common factor, the product of all x_j^{C_nj}, is left out.
@@ -92,8 +92,7 @@ def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: f
     -------
     two (n,) arrays
     """
-    identity = np.eye(len(known_reward))
-    rewards = np.broadcast_to(known_reward, posterior.stationary.shape)[..., None]
-    values = np.linalg.solve(identity - discount * posterior.transition, rewards)[..., 0]
+    rewards = np.broadcast_to(known_reward, posterior.stationary.shape)
+    values = value_function(posterior.transition, rewards, discount)
     by_state = posterior.weights @ (posterior.stationary * values) / (posterior.weights @ posterior.stationary)
     return posterior.weights @ values, by_state

@@ -15,18 +15,8 @@ import pandas as pd
 from ictd.pipeline.table_files import load_tables
 from ictd.prompts import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from studies.agents.grid import Setting
-from studies.agents.selection import (
-    SETTING,
-    at_home,
-    gap_closed,
-    has_gap,
-    last_values,
-    last_within,
-    of_setting,
-    with_baselines,
-    with_sampled_updates,
-)
+from studies.agents.grid import SETTING, Setting
+from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
 
 # LSTD's columns, by what is taken over tasks.
 LSTD = {"mean": "lstd", "median": "lstd_median"}
@@ -52,23 +42,23 @@ def check_agents(
     tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
     longest : int, the greatest length of a context in pretraining
     """
-    values = with_baselines(with_sampled_updates(last_values(tables["values"], tasks)), tables["baselines"])
+    values = with_baselines(sampled_updates(latest(tables["values"], tasks)), tables["baselines"])
     home, place = at_home(values), of_setting(tables["baselines"], main, "depth")
     of_main = of_setting(at_home(tables["values"]), main)
     within = of_main[of_main["context_length"] <= longest]
-    every_teacher, in_the_end = last_values(within, tasks), with_sampled_updates(last_values(within))
-    shapes = with_sampled_updates(tables["shapes"])
-    in_main = last_within(of_setting(shapes, main))
+    every_teacher, in_the_end = latest(within, tasks), sampled_updates(latest(within))
+    shapes = sampled_updates(tables["shapes"])
+    in_main = latest(of_setting(shapes, main))
     return [
         *_baseline_claims(of, home, longest),
-        *_claims_over_tasks(of, with_sampled_updates(at_home(tables["over_tasks"])), longest),
+        *_claims_over_tasks(of, sampled_updates(at_home(tables["over_tasks"])), longest),
         *_paper_claims(of, within),
         *_depth_claims(of, of_setting(home, main, "depth"), longest),
-        *_task_claims(of, with_sampled_updates(every_teacher), in_the_end),
+        *_task_claims(of, sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(of, every_teacher, in_the_end),
         *_length_claims(of, of_setting(home, main), longest),
         *_transfer_claims(of, values),
-        *_shape_claims(of, last_within(shapes, tasks)),
+        *_shape_claims(of, latest(shapes, tasks)),
         *_step_claims(of, in_main, of_setting(tables["chosen"], main, "depth"), longest),
         *_attention_claims(of, tables["attention"], place, longest),
     ]
@@ -101,8 +91,8 @@ def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
 
 def _paper_claims(of: Statements, within: pd.DataFrame) -> Iterator[Claim]:
     """Beside the paper's runs, after no more tasks than these have seen."""
-    paper = last_values(within, prompts="enumerated")
-    values = last_values(within, paper["tasks_seen"].max())
+    paper = latest(within, prompts="enumerated")
+    values = latest(within, paper["tasks_seen"].max())
     for (algo, length), beside in paper.groupby(["algo", "context_length"], sort=False):
         rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
         yield from of.of_trials("beats_enumerated", (algo, f"{length} steps"), log_ratio(rows, beside))

@@ -8,9 +8,9 @@ import pandas as pd
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
 from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
-from studies.agents.attention_engine import Attention, Columns, columns_of, enumerated_columns, estimates
+from studies.agents.attention_engine import Attention, Columns, columns_of, estimates
 
 
 def main(
@@ -37,7 +37,7 @@ def main(
     of_one = kind.of_constant(discount, depth) if kind.kind == "softmax" else np.nan
     loaded = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     for length in (ENUMERATED, *context_lengths):
-        shown = columns(data, length, reward)
+        shown = columns_of(data.tasks, discount, reward, None if length == ENUMERATED else data.context(length))
         ones = Columns(shown.X, kind.shown(np.ones_like(shown.y), discount), shown.shares)
         for (prompts, algo), trained in loaded:
             for seed, u, A in zip(*trained, strict=True):
@@ -49,10 +49,3 @@ def main(
                 of |= {"least_of_one": response.min(), "most_of_one": response.max(), "of_one": of_one}
                 rows.append({**name, **of})
     save_table(output, pd.DataFrame(rows))
-
-
-def columns(data: UnseenTasks, length: int, reward: np.ndarray) -> Columns:
-    """Of the unseen tasks' prompts of one length, with these rewards."""
-    if length == ENUMERATED:
-        return enumerated_columns(data.tasks, data.discount, reward)
-    return columns_of(data.context(length), data.tasks, data.discount, reward)

@@ -11,19 +11,10 @@ from matplotlib.ticker import MaxNLocator
 
 from ictd.pipeline.table_files import load_tables
 from ictd.prompts import ENUMERATED
-from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, environment_name, legend_entries, save
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.statistics import bootstrap_interval
 from studies.agents.grid import Setting
-from studies.agents.selection import (
-    at_home,
-    gap_closed,
-    has_gap,
-    last_values,
-    last_within,
-    of_setting,
-    with_baselines,
-    with_sampled_updates,
-)
+from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
 
 METHODS = {
     "zero": ("predicting zero", COLOURS["zero"], ":"),
@@ -45,17 +36,13 @@ LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
     """Write ``beside_baselines``, ``gaps``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions``, as PNG
     and SVG."""
-    of, main_setting = load_tables(tables), Setting(**setting)
-    figures = {
-        "beside_baselines": beside_baselines(of, main_setting, tasks, lengths),
-        "gaps": gaps(of, main_setting, tasks, max(lengths)),
-        "transfer": transfer(of, main_setting, tasks),
-        "teachers": teachers(of, main_setting, max(lengths)),
-        "preconditioner": preconditioners(of, main_setting),
-        "attentions": attentions(of, main_setting),
-    }
-    for name, figure in figures.items():
-        save(figure, output / f"{name}.png")
+    of = (load_tables(tables), Setting(**setting))
+    save(beside_baselines(*of, tasks, lengths), output / "beside_baselines.png")
+    save(gaps(*of, tasks, max(lengths)), output / "gaps.png")
+    save(transfer(*of, tasks), output / "transfer.png")
+    save(teachers(*of, max(lengths)), output / "teachers.png")
+    save(preconditioners(*of), output / "preconditioner.png")
+    save(attentions(*of), output / "attentions.png")
 
 
 def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **look) -> None:
@@ -82,29 +69,29 @@ def beside_baselines(tables: dict[str, pd.DataFrame], main: Setting, tasks: int,
     for method, (label, colour, style) in METHODS.items():
         line = place[place["method"] == method].set_index("context_length")["mean"]
         axes.plot(line.index, line, color=colour, ls=style, lw=1.2, label=label)
-    home = of_setting(at_home(with_sampled_updates(tables["values"])), main)
-    paper = last_values(home, prompts="enumerated")
+    home = of_setting(at_home(sampled_updates(tables["values"])), main)
+    paper = latest(home, prompts="enumerated")
     for algo in dict.fromkeys(home["algo"]):
-        own = last_values(home, tasks)
+        own = latest(home, tasks)
         look = {"color": COLOURS[algo], "marker": "o", "ms": 3, "lw": 1.2}
         draw_trials(axes, own[own["algo"] == algo], "context_length", "mean", label=f"{NAMES[algo]}, contexts", **look)
         beside = paper[paper["algo"] == algo]
         draw_trials(axes, beside, "context_length", "mean", label=f"{NAMES[algo]}, enumerated", ls="--", **look)
     axes.axvspan(*lengths, color="#000000", alpha=0.05, lw=0)
     axes.set(xscale="log", yscale="log", xlabel="context length $m$", ylabel="MSVE")
-    figure.legend(*legend_entries(np.array([[axes]])), loc="outside lower center", ncols=3, fontsize=7)
+    legend(figure, ncols=3, fontsize=7)
     return figure
 
 
 def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> Figure:
     """Share of the gap between LSTD and the Bayesian floor that is closed, against layers, tasks and states."""
-    everything = with_baselines(at_home(with_sampled_updates(tables["values"])), tables["baselines"])
+    everything = with_baselines(at_home(sampled_updates(tables["values"])), tables["baselines"])
     everything = everything[everything["prompts"] == "contexts"].assign(closed=gap_closed)
     picked = picked_lengths(everything, longest)
     panels = (("depth", "layers $L$"), ("tasks_seen", "tasks seen"), ("states", "states $n$"))
     figure, grid = plt.subplots(1, 3, sharey=True, figsize=(WIDTH, 2.8))
     for axes, (name, label) in zip(grid, panels, strict=True):
-        rows = everything if name == "tasks_seen" else last_values(everything, tasks)
+        rows = everything if name == "tasks_seen" else latest(everything, tasks)
         rows = of_setting(rows[has_gap(rows)], main, name)
         axes.set(xlabel=label)
         if rows.empty:
@@ -123,13 +110,13 @@ def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: in
             axes.set_xticks(rows[name].unique(), rows[name].unique())
             axes.minorticks_off()
     grid[0].set_ylabel("share of the gap closed")
-    figure.legend(*legend_entries(grid[None]), loc="outside lower center", ncols=2, fontsize=7)
+    legend(figure, ncols=2, fontsize=7)
     return figure
 
 
 def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figure:
     """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
-    values = with_baselines(last_values(with_sampled_updates(tables["values"]), tasks), tables["baselines"])
+    values = with_baselines(latest(sampled_updates(tables["values"]), tasks), tables["baselines"])
     values = of_setting(values, main, "env", "discount")
     values = values[values["context_length"] == values["context_length"].min()]
     values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
@@ -142,7 +129,7 @@ def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figu
         for (row, column), number in np.ndenumerate(table.to_numpy()):
             colour = "white" if abs(number) > DARK else "black"
             axes.text(column, row, f"{number:.2f}", ha="center", va="center", fontsize=6, color=colour)
-        names = [[f"{environment_name(env)}, {discount:g}" for env, discount in axis] for axis in table.axes]
+        names = [[f"{env_name(env)}, {discount:g}" for env, discount in axis] for axis in table.axes]
         axes.set_yticks(range(len(names[0])), names[0], fontsize=7)
         axes.set_xticks(range(len(names[1])), names[1], fontsize=7, rotation=45, ha="right")
         axes.set(title=NAMES[algo], xlabel=r"evaluated on, $\gamma$")
@@ -173,13 +160,13 @@ def teachers(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Fi
                 axes.axhline(y, color=colour, lw=0.8, label=label)
         axes.set(xscale="log", yscale="log", xlabel="tasks seen", title=f"$m = {length}$")
     grid[0, 0].set_ylabel("MSVE")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=7)
+    legend(figure, ncols=2, fontsize=7)
     return figure
 
 
 def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     """G at the end of pretraining in the main setting, and the step size beside theta^TD's best for each length."""
-    entries = of_setting(with_sampled_updates(tables["preconditioners"]), main)
+    entries = of_setting(sampled_updates(tables["preconditioners"]), main)
     algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
     figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.4))
     largest = entries.loc[entries["row"] <= main.states, "mean"].abs().max()
@@ -193,7 +180,7 @@ def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     figure.colorbar(image, ax=maps[-1], shrink=0.7)
     place = of_setting(tables["chosen"], main, "depth")
     axes.plot(place["context_length"], place["theta_td_step"], color=COLOURS["theta_td"], lw=1.2, marker="o", ms=3)
-    shapes = of_setting(last_within(tables["shapes"]), main)
+    shapes = of_setting(latest(tables["shapes"]), main)
     for algo in algos:
         step = main.states * shapes.loc[shapes["algo"] == algo, "alpha"].mean()
         axes.axhline(step, color=COLOURS[algo], lw=1.2)
@@ -234,5 +221,5 @@ def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
         axes.set_xticks(range(len(shown)), ["enum."] + [str(length) for length in shown[1:]], rotation=60, fontsize=7)
     grid[0].set_ylim(top=LARGEST_SHOWN * place.loc[place["method"] == "zero", "mean"].max())
     grid[0].set_ylabel("MSVE")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=7)
+    legend(figure, ncols=3, fontsize=7)
     return figure

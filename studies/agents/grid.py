@@ -20,6 +20,9 @@ class Setting(NamedTuple):
     discount: float
 
 
+SETTING = list(Setting._fields)  # The columns that name one in tables.
+
+
 class Grid:
     """The study's runs, and where they and the baselines are evaluated.
 

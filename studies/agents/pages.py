@@ -10,18 +10,8 @@ from ictd.prompts import ENUMERATED
 from ictd.report import html
 from ictd.report.summaries import claims_overview
 from ictd.statistics import bootstrap_interval
-from studies.agents.grid import Setting
-from studies.agents.selection import (
-    SETTING,
-    at_home,
-    gap_closed,
-    has_gap,
-    last_values,
-    last_within,
-    of_setting,
-    with_baselines,
-    with_sampled_updates,
-)
+from studies.agents.grid import SETTING, Setting
+from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
 
 FAILED = 5
 
@@ -44,10 +34,10 @@ def values_page(of: dict[str, pd.DataFrame], main: Setting, tasks: int) -> pd.Da
     """A row a method and a column a context length: mean MSVE in the main setting."""
     place = of_setting(of["baselines"], main, "depth")
     rows = place.pivot(index="method", columns="context_length", values="mean").loc[place["method"].unique()]
-    home = of_setting(at_home(with_sampled_updates(of["values"])), main)
+    home = of_setting(at_home(sampled_updates(of["values"])), main)
     trained = {
-        "on enumerated prompts": last_values(home, prompts="enumerated"),
-        "on contexts": last_values(home, tasks),
+        "on enumerated prompts": latest(home, prompts="enumerated"),
+        "on contexts": latest(home, tasks),
     }
     found = [rows]
     for label, frame in trained.items():
@@ -58,7 +48,7 @@ def values_page(of: dict[str, pd.DataFrame], main: Setting, tasks: int) -> pd.Da
 
 def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
     """A row a setting and a column a context length: the share of the gap closed at the end, with its intervals."""
-    values = last_values(of["values"])
+    values = latest(of["values"])
     values = with_baselines(at_home(values), of["baselines"]).assign(gap=gap_closed)
     values = values[has_gap(values) & (values["context_length"] <= longest)]
     keys = ["algo", *SETTING, "tasks_seen", "context_length"]
@@ -78,13 +68,8 @@ def with_interval(samples: pd.Series) -> str:
 
 def shapes_page(shapes: pd.DataFrame, tasks: int) -> pd.DataFrame:
     """A row a setting: means over trials of the measures of its weights."""
-    last = last_within(shapes, tasks)
-    return (
-        last.groupby(["algo", *SETTING], sort=False)
-        .mean(skipna=False)
-        .drop(columns=["seed", "tasks_seen"])
-        .reset_index()
-    )
+    means = latest(shapes, tasks).groupby(["algo", *SETTING], sort=False).mean(skipna=False)
+    return means.drop(columns=["seed", "tasks_seen"]).reset_index()
 
 
 def attentions_page(table: pd.DataFrame) -> pd.DataFrame:

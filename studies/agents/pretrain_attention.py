@@ -9,7 +9,7 @@ from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks
 from ictd.streams import generator, seeds_of
 from ictd.weights import initial_weights
-from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns
+from studies.agents.attention_engine import Attention, AttentionEngine, columns_of
 from studies.agents.teachers import agent_material
 
 logger = logging.getLogger(__name__)
@@ -46,10 +46,8 @@ def main(
 
         def draw(size, material=material):
             block, batches, context = material(size)
-            reward = kind.shown(block.reward, discount)
-            if prompts == "enumerated":
-                return block, batches, enumerated_columns(block, discount, reward)
-            return block, batches, columns_of(context, block, discount, reward)
+            of = None if prompts == "enumerated" else context
+            return block, batches, columns_of(block, discount, kind.shown(block.reward, discount), of)
 
         weights = pretrain_in_blocks(engine, draw, np.array([attention_tasks]))
         u.append(weights.u[-1])

@@ -3,30 +3,27 @@
 import numpy as np
 import pandas as pd
 
+from ictd.pipeline.table_files import rows_with
 from ictd.report.claim import TENTH
-from studies.agents.grid import Setting
-
-SETTING = list(Setting._fields)  # The columns that name one.
+from studies.agents.grid import SETTING, Setting
 
 
 def of_setting(table: pd.DataFrame, setting: Setting, *free: str) -> pd.DataFrame:
     """Rows of one setting, whatever they have in the ``free`` columns; those of baselines have no depth."""
     fixed = {name: value for name, value in setting._asdict().items() if name not in free}
-    return table[(table[list(fixed)] == list(fixed.values())).all(axis=1)]
+    return rows_with(table, **fixed)
 
 
-def last_within(table: pd.DataFrame, tasks: float = np.inf) -> pd.DataFrame:
-    """Rows at each cell's last snapshot within a number of tasks."""
-    within = table[table["tasks_seen"] <= tasks]
+def latest(table: pd.DataFrame, tasks: float = np.inf, prompts: str = "contexts") -> pd.DataFrame:
+    """Rows at each cell's last snapshot within a number of tasks.
+
+    Where the paper's runs, on "enumerated" prompts, stand beside those on sampled contexts, of one of these kinds.
+    """
+    within = table[(table["tasks_seen"] <= tasks) & (table.get("prompts", prompts) == prompts)]
     return within[within["tasks_seen"] == within.groupby(["algo", *SETTING])["tasks_seen"].transform("max")]
 
 
-def last_values(values: pd.DataFrame, tasks: float = np.inf, prompts: str = "contexts") -> pd.DataFrame:
-    """The same of runs on sampled contexts, or of the paper's, on "enumerated" prompts."""
-    return last_within(values[values["prompts"] == prompts], tasks)
-
-
-def with_sampled_updates(table: pd.DataFrame) -> pd.DataFrame:
+def sampled_updates(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of runs by the paper's algorithms; the other teachers make expected updates."""
     return table[~table["algo"].str.startswith("expected_")]
 

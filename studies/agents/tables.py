@@ -12,7 +12,7 @@ from ictd.pipeline.table_files import load_table, long_table, save_tables
 from ictd.statistics import bootstrap_means, interval
 from ictd.streams import generator
 from ictd.weights import Weights
-from studies.agents.selection import SETTING
+from studies.agents.grid import SETTING
 from studies.agents.traces import trace_measures
 
 # Tasks over which transition matrices are averaged.

@@ -35,9 +35,9 @@ def main(
     """
     seeds, runs = finite_runs(weights)
     lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"
-    place = {"longest": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
-    data = draw_unseen_tasks(SEED, states, tasks, purpose="ablation", **place)
-    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, purpose="ablation tuning", **place)
+    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
+    data = draw_unseen_tasks(SEED, states, tasks, stream="ablation", **place)
+    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, stream="ablation tuning", **place)
     coefficients = log_spaced(**step_sizes) * (states if scaled else 1)
     best, theta_msve, variants = [], [], without_parts(runs, discount)
     with np.errstate(over="ignore", invalid="ignore"):

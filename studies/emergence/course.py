@@ -10,7 +10,6 @@ from ictd.streams import generator
 from ictd.trajectories import unroll
 from ictd.weights import initial_weights
 
-# Part of the study's settings that this step takes its own from first.
 SECTION = "course"
 
 

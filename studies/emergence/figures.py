@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_arrays, replacing
-from ictd.pipeline.table_files import load_tables
-from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, environment_name, legend_entries, save
+from ictd.pipeline.table_files import load_tables, rows_with
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.statistics import bootstrap_interval
 
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
@@ -50,7 +50,7 @@ def decompositions(measures: pd.DataFrame) -> Figure:
     means = measures.groupby(CELL, sort=False)[list(SHARES)].mean()
     figure, axes = plt.subplots(figsize=(WIDTH, 0.26 * len(means) + 1))
     left = np.zeros(len(means))
-    names = [f"{NAMES[algo]}, {environment_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
+    names = [f"{NAMES[algo]}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
     for (name, label), colour in zip(SHARES.items(), LINES[3:], strict=False):
         shares = means[name].to_numpy(dtype=float)
         axes.barh(names, shares, left=left, color=colour, label=label)
@@ -58,7 +58,7 @@ def decompositions(measures: pd.DataFrame) -> Figure:
     axes.set(xlabel="share in the sum of squares", xlim=(0, 1))
     axes.invert_yaxis()
     axes.tick_params(axis="y", labelsize=7)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    legend(figure, ncols=3)
     return figure
 
 
@@ -70,8 +70,7 @@ def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, 
     table, baselines : the study's tables
     setting : env, states and depth
     """
-    at = lambda frame: (frame[CELL[1:]] == list(setting)).all(axis=1)  # noqa: E731
-    here, beside = table[at(table)], baselines[at(baselines)]
+    here, beside = (rows_with(frame, **dict(zip(CELL[1:], setting, strict=True))) for frame in (table, baselines))
     lengths = sorted(beside["context_length"].unique())
     figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3.4))
     places = np.arange(len(VARIANTS))
@@ -89,7 +88,7 @@ def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, 
         axes.set(xscale="log", xlabel="MSVE", title=f"{length} steps" if length else "enumerated")
     grid[0, 0].set_yticks(places, list(VARIANTS.values()), fontsize=7)
     grid[0, 0].invert_yaxis()
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=8)
+    legend(figure, ncols=3, fontsize=8)
     return figure
 
 
@@ -102,10 +101,10 @@ def course(table: pd.DataFrame) -> Figure:
     figure, grid = plt.subplots(2, 3, sharex=True, figsize=(WIDTH, 4))
     for axes, (name, title) in zip(grid.flat, panels, strict=True):
         for algo, env in table[["algo", "env"]].drop_duplicates().itertuples(index=False):
-            rows = table[(table["algo"] == algo) & (table["env"] == env)].groupby("tasks_seen")[name]
+            rows = rows_with(table, algo=algo, env=env).groupby("tasks_seen")[name]
             low, middle, high = (rows.quantile(q) for q in (0.25, 0.5, 0.75))
             look = {"color": COLOURS[algo], "ls": "-" if env == table["env"].iloc[0] else "--"}
-            axes.plot(middle.index, middle, label=f"{NAMES[algo]}, {environment_name(env)}", lw=1.2, **look)
+            axes.plot(middle.index, middle, label=f"{NAMES[algo]}, {env_name(env)}", lw=1.2, **look)
             axes.fill_between(middle.index, low, high, color=COLOURS[algo], alpha=0.12, lw=0)
         axes.set(xscale="log", title=title)
         if name != "cosine" and (table[name] > 0).any():
@@ -114,7 +113,7 @@ def course(table: pd.DataFrame) -> Figure:
             axes.set_ylim(bottom=1e-3)  # It starts around zero.
     for axes in grid[1]:
         axes.set_xlabel("tasks seen")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
+    legend(figure, ncols=2, fontsize=8)
     return figure
 
 

@@ -15,7 +15,6 @@ from ictd.trajectories import unroll
 from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
 from ictd.weights import initial_weights
 
-# Part of the study's settings that this step takes its own from first.
 SECTION = "phase"
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]

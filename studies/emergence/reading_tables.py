@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures, energy
+from ictd.decomposition import decomposition_measures
+from ictd.pattern import energy
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
 from ictd.pipeline.table_files import load_table, long_table, save_tables

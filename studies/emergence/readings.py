@@ -42,11 +42,9 @@ def main(
     seeds, task_sets, batches, _ = zip(*runs, strict=True)
     starts = [generator(seed, env, states, "weights") for seed in seeds]
     model, diverged_at = one.pretrain(algos, depth, discount, task_sets, batches, starts)
-    sampled, enumerated = [], []
+    longest, sampled, enumerated = max(context_lengths), [], []
     for i, seed in enumerate(seeds * len(algos)):
-        data = draw_unseen_tasks(
-            seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options
-        )
+        data = draw_unseen_tasks(seed, states, test_tasks, longest, discount, evaluation_env, **env_options)
         sampled.append(transformer_msve(model[i], data, context_lengths))
         enumerated.append(enumerated_msve(model[i], data))
     weights, (P, Q) = model.weights(), model.matrices()

@@ -18,25 +18,12 @@ use rule step as evaluate with:
         **step("evaluate", env_options=UNSEEN_OPTIONS),
 
 
-use rule step as tune with:
-    input:
-        kernels=kernels("ictd.trajectories"),
-    output:
-        "<results>/baselines/{states}-{depth}.json",
-    pathvars:
-        job="tune/{states}-{depth}",
-    conda:
-        f"{ENVS}/evaluate.yaml"
-    params:
-        **step("tune", env_options=UNSEEN_OPTIONS),
-
-
 use rule step as baselines with:
     input:
-        tuned="<results>/baselines/{states}-{depth}.json",
         kernels=kernels("ictd.trajectories"),
     output:
-        "<results>/baselines/{states}-{depth}.npz",
+        tuned="<results>/baselines/{states}-{depth}.json",
+        output="<results>/baselines/{states}-{depth}.npz",
     pathvars:
         job="baselines/{states}-{depth}",
     conda:

@@ -11,7 +11,7 @@ PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " "
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
-TIMED += expand("{rule}/{setting}", rule=["tune", "baselines"], setting=BASELINES)
+TIMED += expand("baselines/{setting}", setting=BASELINES)
 TIMED += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=config["envs"])
 TIMED += expand("theory_descent/{setting}", setting=CHECKED)
 TIMED += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=CELLS)

@@ -35,8 +35,8 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
 
 
 def text_digest(path: Path) -> str:
-    """Name and digest of a file that a step reads, or of the files in a folder, whatever their times."""
-    files = sorted(path.glob("[!.]*")) if path.is_dir() else [path]
+    """Name and digest of a file that a step reads, or of the captions in a folder, whatever their times."""
+    files = sorted(path.glob("*.rst")) if path.is_dir() else [path]
     return f"{path.name} {digest(*(text for file in files for text in (file.name, file.read_text(encoding='utf-8'))))}"
 
 

@@ -74,7 +74,7 @@ def all_steps() -> dict[str, Step]:
     for top in ROOTS:
         for path in sorted((ROOTS[top] / top).rglob("*.py")):
             module = ".".join(path.relative_to(ROOTS[top]).with_suffix("").parts)
-            if ".tests." not in module and re.search(r"^def main\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if ".tests." not in module and re.search(rb"^def main\(", path.read_bytes(), re.MULTILINE):
                 name = module.removeprefix(next(prefix for prefix in PREFIXES if module.startswith(prefix)))
                 found[name] = Step(name, module, path)
     return found

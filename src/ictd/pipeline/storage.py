@@ -49,6 +49,11 @@ def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
 
 
+def stacked(parts: list) -> dict[str, np.ndarray]:
+    """Fields of dataclass objects of arrays, each stacked along a new leading axis."""
+    return {name: np.stack([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+
+
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     """Read named arrays from a .npz file.
 

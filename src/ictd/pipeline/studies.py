@@ -20,7 +20,7 @@ PARTS = ("README.md", "rules.smk", "config.yaml", "schema.yaml")
 
 def study_names(folder: Path) -> list[str]:
     """Names of the studies in a folder; a folder that holds nothing but what Python compiled is none."""
-    inner = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    inner = sorted(folder.glob("[!._]*/")) if folder.is_dir() else []
     return [path.name for path in inner if any(part.name != "__pycache__" for part in path.iterdir())]
 
 

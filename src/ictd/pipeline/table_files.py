@@ -19,6 +19,11 @@ def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
     return {path.stem: load_table(path) for path in paths}
 
 
+def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """Rows that have the given values in the columns of these names."""
+    return table[(table[list(values)] == list(values.values())).all(axis=1)]
+
+
 def save_table(path: str | Path, table: pd.DataFrame) -> None:
     """Write a table, floats with all their digits."""
     with replacing(path) as temporary:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_tables
+from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.claim import Claim, Statements, save_claims
 from ictd.statistics import bootstrap_interval, rank_correlation
 
@@ -52,36 +52,35 @@ def check_cells(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str
     ]
 
 
-def section_of(env: str, states: int, depth: int, main: tuple[str, int, int]) -> str:
-    """Section of the paper that a setting belongs to."""
-    if (env, states, depth) == main:
-        return "Experiments"
+def _claims(of: Statements, setting: tuple, main: tuple, values: dict[str, float]) -> Iterator[Claim]:
+    """Claims by name on one cell or setting, in the section of the paper that it belongs to."""
+    env, states, depth = setting[-3:]
     varied = "env" if env != main[0] else "states" if states != main[1] else "depth"
-    return f"Hyperparameter Study: {STUDIES[varied]}"
+    section = "Experiments" if (env, states, depth) == main else f"Hyperparameter Study: {STUDIES[varied]}"
+    for name, value in values.items():
+        yield of.claim(name, setting, value, section=section)
 
 
 def _evaluation_claims(of: Statements, msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
     """Section "In-Context Policy Evaluation Verification", for each cell."""
     for cell, rows in msve.groupby(CELL, sort=False):
-        _, env, states, depth = cell
-        section = section_of(env, states, depth, main)
         trials = rows.pivot(index="seed", columns="context_length", values="msve")
         if min(trials.shape) < 2:
             continue  # A single trial or context length shows no trend and gives no interval.
         trends = rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float))
-        yield of.claim("msve_falls", cell, bootstrap_interval(trends)[1], section=section)
-        zero = baselines.query("method == 'zero' and states == @states and depth == @depth")
         longest = trials.columns.max()
-        zero = zero[zero["context_length"] == longest].set_index("seed")["msve"]
+        place = {"method": "zero", "states": cell[2], "depth": cell[3], "context_length": longest}
+        zero = rows_with(baselines, **place).set_index("seed")["msve"]
         ratios = np.log10(trials[longest] / zero.loc[trials.index]).to_numpy()
-        yield of.claim("beats_zero", cell, bootstrap_interval(ratios)[1], section=section)
+        values = {"msve_falls": bootstrap_interval(trends)[1], "beats_zero": bootstrap_interval(ratios)[1]}
+        yield from _claims(of, cell, main, values)
 
 
 def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> Iterator[Claim]:
     """Section "Weight Convergence", for each cell."""
     for row in mean_weights.itertuples():
         cell = (row.algo, row.env, row.states, row.depth)
-        trials = weights[(weights[CELL] == list(cell)).all(axis=1)]
+        trials = rows_with(weights, **dict(zip(CELL, cell, strict=True)))
         values = {
             "pattern": np.maximum(0, row.cosine) ** 2,
             "pattern_A11": np.maximum(0, row.cosine_A11) ** 2,
@@ -93,8 +92,7 @@ def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataF
             "consistent": trials["cosine"].clip(lower=0).min(skipna=False) ** 2,
             "finite": (trials["diverged_at"] > 0).sum(),
         }
-        for name, value in values.items():
-            yield of.claim(name, cell, value, section=section_of(*cell[1:], main))
+        yield from _claims(of, cell, main, values)
 
 
 def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator[Claim]:
@@ -106,8 +104,7 @@ def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator
             "same_noise": np.maximum(0, row.remainder_correlation) ** 2,
             "same_place": row.distance,
         }
-        for name, value in values.items():
-            yield of.claim(name, setting, value, section=section_of(*setting, main))
+        yield from _claims(of, setting, main, values)
 
 
 def _robustness_claims(of: Statements, claims: list[Claim]) -> Iterator[Claim]:

@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.environments import sample_tasks
 from ictd.mrp import truncation_bias, value_function
 from ictd.pattern import agreement_measures, pattern_measures
-from ictd.pipeline.grid import Cell
+from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
 from ictd.streams import generator
@@ -58,25 +58,23 @@ def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
     ----------
     evaluations : for each cell ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k)
     """
-    frames = [
-        _errors(result["seeds"], result["context_lengths"], result["msve"], **cell._asdict())
-        for cell, result in evaluations.items()
-    ]
+    frames = [_errors(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
     return pd.concat(frames, ignore_index=True)
 
 
 def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     """MSVE of theta^TD, batch TD, LSTD and zero, like ``msve_table``, for each (states, depth)."""
     frames = [
-        _errors(result["seeds"], result["context_lengths"], result[method], method=method, states=states, depth=depth)
+        _errors(result, method, method=method, states=states, depth=depth)
         for (states, depth), result in baselines.items()
         for method in ("theta_td", "batch_td", "lstd", "zero")
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _errors(seeds: np.ndarray, lengths: np.ndarray, errors: np.ndarray, **names) -> pd.DataFrame:
-    return long_table({"seed": seeds, "context_length": lengths}, {"msve": errors.mean(axis=-1)}, **names)
+def _errors(result: dict, of: str, **names) -> pd.DataFrame:
+    axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
+    return long_table(axes, {"msve": result[of].mean(axis=-1)}, **names)
 
 
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.DataFrame:
@@ -90,15 +88,9 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.D
     """
     frames = []
     for cell, result in runs.items():
-        measures = pattern_measures(Weights(result["u"], result["A"]))
-        enumerated = evaluations[cell]["enumerated_msve"].mean(axis=-1)
-        columns = {
-            "seed": result["seeds"],
-            "diverged_at": result["diverged_at"],
-            **measures,
-            "enumerated_msve": enumerated,
-        }
-        frames.append(pd.DataFrame({**cell._asdict(), **columns}))
+        columns = {"diverged_at": result["diverged_at"], **pattern_measures(Weights(result["u"], result["A"]))}
+        columns["enumerated_msve"] = evaluations[cell]["enumerated_msve"].mean(axis=-1)
+        frames.append(long_table({"seed": result["seeds"]}, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -117,9 +109,9 @@ def agreement_table(runs: dict[Cell, dict]) -> pd.DataFrame:
     for cell, result in runs.items():
         twin = cell._replace(algo="mc")
         if cell.algo == "td" and twin in runs:
-            setting = {"env": cell.env, "states": cell.states, "depth": cell.depth}
-            rows.append({**setting, **agreement_measures(result["A"].mean(axis=0), runs[twin]["A"].mean(axis=0))})
-    return pd.DataFrame(rows, columns=["env", "states", "depth", "correlation", "remainder_correlation", "distance"])
+            measures = agreement_measures(result["A"].mean(axis=0), runs[twin]["A"].mean(axis=0))
+            rows.append({**cell._asdict(), **measures})
+    return pd.DataFrame(rows, columns=[*CELL[1:], "correlation", "remainder_correlation", "distance"])
 
 
 def learning_table(runs: dict[Cell, dict]) -> pd.DataFrame:

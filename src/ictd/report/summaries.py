@@ -77,29 +77,16 @@ def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFr
     enumerated = weights.groupby(CELL)["enumerated_msve"].agg(["mean", "median"])
     enumerated.columns = [f"{statistic}, enumerated prompt" for statistic in enumerated.columns]
     diverged = weights.groupby(CELL)["diverged_at"].agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
-    table = (
-        table.join(enumerated)
-        .join(diverged.rename("diverged"))
-        .fillna({"diverged": ""})
-        .reset_index()
-        .rename(columns={"algo": "method"})
+    table = table.join(enumerated).join(diverged.rename("diverged")).fillna({"diverged": ""}).reset_index()
+    return table.rename(columns={"algo": "method"}).assign(
+        depth=table["depth"].astype(str).mask(table["depth"] == 0, "")
     )
-    return table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
 
 
 def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
     """The measures of the mean weights that the claims rest on."""
-    measures = [
-        "cosine",
-        "cosine_A11",
-        "cosine_A12",
-        "energy_A21",
-        "energy_A22",
-        "diagonal_signs",
-        "largest_u",
-        "alpha",
-    ]
-    return mean_weights[CELL + measures]
+    measures = "cosine cosine_A11 cosine_A12 energy_A21 energy_A22 diagonal_signs largest_u alpha"
+    return mean_weights[CELL + measures.split()]
 
 
 def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFrame:

@@ -11,7 +11,6 @@ from ictd.pipeline.storage import load_arrays, save_json
 from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
 
-# Section of the configuration that this step takes its settings from first.
 SECTION = "audit"
 SMALLEST = np.finfo(np.float64).tiny
 

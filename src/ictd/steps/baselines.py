@@ -1,4 +1,7 @@
-"""Evaluate theta^TD, batch TD, LSTD and the zero predictor on the contexts that the Transformers are evaluated on."""
+"""Evaluate theta^TD, batch TD, LSTD and the zero predictor on the contexts that the Transformers are evaluated on.
+
+The step size of theta^TD is chosen on tasks that nothing is evaluated on.
+"""
 
 from pathlib import Path
 
@@ -6,10 +9,9 @@ import numpy as np
 import torch
 
 from ictd.evaluation import baseline_msve
-from ictd.pipeline.storage import load_json, save_arrays
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.pipeline.storage import save_arrays, save_json
+from ictd.unseen_tasks import draw_unseen_tasks, log_spaced, tune_step_size
 
-# Section of the configuration that this step takes its settings from first.
 SECTION = "evaluation"
 
 
@@ -22,18 +24,25 @@ def main(
     env_options: dict,
     seeds: int,
     tasks: int,
+    tuning_tasks: int,
     context_lengths: list[int],
+    step_sizes: dict,
     lstd_ridge: float,
     tuned: Path,
     output: Path,
 ) -> None:
-    """Write each method's MSVE for each seed, context length and task."""
+    """Write the best step size, with the mean MSVE over all tuning tasks and context lengths for each, as JSON, and
+    each method's MSVE for each seed, context length and task."""
     torch.set_num_threads(1)
-    step_size = load_json(tuned)["step_size"]
+    scaled = attention_scale == "context_length"
+    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
+    tuning, sizes = draw_unseen_tasks(0, states, tuning_tasks, stream="tuning", **place), log_spaced(**step_sizes)
+    scores = tune_step_size(tuning, depth, context_lengths, sizes, scaled)
+    step_size, shown = float(sizes[np.argmin(scores)]), [score if np.isfinite(score) else None for score in scores]
+    save_json(tuned, {"step_size": step_size, "step_sizes": sizes.tolist(), "msve": shown})
     errors = []
     for seed in range(seeds):
-        data = draw_unseen_tasks(seed, states, tasks, max(context_lengths), discount, evaluation_env, **env_options)
-        scaled = attention_scale == "context_length"
+        data = draw_unseen_tasks(seed, states, tasks, **place)
         errors.append(baseline_msve(data, depth, context_lengths, step_size, lstd_ridge, scaled))
     methods = {name: np.stack([error[name] for error in errors]) for name in errors[0]}
     save_arrays(output, seeds=np.arange(seeds), context_lengths=np.array(context_lengths), **methods)

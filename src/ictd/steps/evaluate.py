@@ -11,7 +11,6 @@ from ictd.transformer import LinearTransformer
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
 
-# Section of the configuration that this step takes its settings from first.
 SECTION = "evaluation"
 
 
@@ -32,11 +31,9 @@ def main(
     torch.set_num_threads(1)
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
     seeds, tasks_seen, u, A, online_msve, diverged_at = join_arrays(runs, *names)
-    sampled, enumerated = [], []
+    longest, sampled, enumerated = max(context_lengths), [], []
     for i, seed in enumerate(seeds):
-        data = draw_unseen_tasks(
-            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
-        )
+        data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
         model = LinearTransformer(Weights(u[i, -1], A[i, -1]), depth, attention_scale == "context_length")
         sampled.append(transformer_msve(model, data, context_lengths))
         enumerated.append(enumerated_msve(model, data))

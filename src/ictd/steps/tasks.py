@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.environments import sample_tasks
 from ictd.mrp import value_function
-from ictd.pipeline.storage import save_arrays
+from ictd.pipeline.storage import save_arrays, stacked
 from ictd.streams import generator, seeds_of
 
 
@@ -19,8 +19,6 @@ def main(env: str, states: int, seeds: str, tasks: int, discount: float, env_opt
     save_arrays(
         output,
         seeds=np.array(seeds_of(seeds)),
-        transition=np.stack([part.transition for part in sets]),
-        reward=np.stack([part.reward for part in sets]),
-        stationary=np.stack([part.stationary for part in sets]),
+        **stacked(sets),
         value=np.stack([value_function(part.transition, part.reward, discount) for part in sets]),
     )

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays, save_arrays
+from ictd.pipeline.storage import load_arrays, save_arrays, stacked
 from ictd.streams import generator
 from ictd.trajectories import unroll
 
@@ -19,10 +17,4 @@ def main(
         unroll(Tasks(*task_set), batch_size, discount, rollout_steps, generator(int(seed), env, states, "unrolls"))
         for seed, *task_set in zip(seeds, *arrays, strict=True)
     ]
-    save_arrays(
-        output,
-        seeds=seeds,
-        visits=np.stack([batch.visits for batch in batches]),
-        transitions=np.stack([batch.transitions for batch in batches]),
-        returns=np.stack([batch.returns for batch in batches]),
-    )
+    save_arrays(output, seeds=seeds, **stacked(batches))

@@ -8,18 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.table_files import load_tables
-from ictd.report.figures.style import (
-    COLOURS,
-    LARGEST,
-    LINES,
-    NAMES,
-    WIDTH,
-    environment_name,
-    legend_entries,
-    save,
-    setting_title,
-)
+from ictd.pipeline.table_files import load_tables, rows_with
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save, setting_title
 
 BOUND, OURS = COLOURS["zero"], "#000000"
 # Depths that show the rise of J before its fall.
@@ -67,14 +57,14 @@ def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float
             axes.plot(
                 rows["layer"], rows["left_mean"] / rows["right_mean"].iloc[0], color=colour, label=f"$n = {states}$"
             )
-            exact = digits[(digits["env"] == env) & (digits["states"] == states)].groupby("layer")["ratio"].mean()
+            exact = rows_with(digits, env=env, states=states).groupby("layer")["ratio"].mean()
             axes.plot(exact.index, exact * discount**exact.index, color=colour, ls="", marker="o", ms=2.5)
         layers = errors["layer"].unique()
         axes.plot(layers, discount**layers, color=BOUND, ls=":", label=r"bound, $\gamma^L$")
         axes.plot([], [], color=BOUND, ls="", marker="o", ms=2.5, label="decimal arithmetic")
-        axes.set(yscale="log", title=environment_name(env), xlabel="$L$")
+        axes.set(yscale="log", title=env_name(env), xlabel="$L$")
     grid[0, 0].set_ylabel(r"$\max_q\,|\mathrm{TF}_L - v(s_q)|\,/\,\Vert v\Vert_\infty$")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=4, fontsize=8)
+    legend(figure, ncols=4, fontsize=8)
     return figure
 
 
@@ -87,7 +77,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
     env, states : the setting
     """
     figure, grid = plt.subplots(2, 3, figsize=(WIDTH, 4.4))
-    here = statements[(statements["env"] == env) & (statements["states"] == states)]
+    here = rows_with(statements, env=env, states=states)
     here = here[here["layer"].between(1, here.loc[here["statement"] == "lemma_3", "layer"].max())]
     last = grid.flat[len(PANELS)]
     for axes, (name, title, label), colour in zip(grid.flat, PANELS, LINES[1:], strict=False):
@@ -106,7 +96,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
     last.margins(y=0.15)
     for axes in grid[1]:
         axes.set_xlabel("$l$ or $L$")
-    figure.legend(*legend_entries(grid[:, :2]), loc="outside lower center", ncols=3, fontsize=8)
+    legend(figure, ncols=3, fontsize=8)
     return figure
 
 
@@ -123,7 +113,7 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
     colour = COLOURS[algo]
     figure, grid = plt.subplots(1, 2, figsize=(WIDTH, 3.3))
     left, right = grid
-    rows = neu[(neu["algo"] == algo) & (neu["env"] == env) & (neu["states"] == states) & (neu["layer"] > 0)]
+    rows = rows_with(neu[neu["layer"] > 0], algo=algo, env=env, states=states)
     here, separate = (rows[rows["space"] == space] for space in ("looped", "separate"))
     early = here[here["layer"] <= EARLY]
     left.plot(here["layer"], here["norm"], color=colour, label=f"{name} of $\\theta_L^{{\\mathrm{{TD}}}}$")
@@ -131,17 +121,17 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
     left.plot(separate["layer"], separate["norm"], label="the same, separate layers", **look)
     left.plot(here["layer"], here["bound"], color=BOUND, ls=":", label="the paper's bound")
     left.plot(here["layer"], here["sharper"], color=OURS, ls="--", label="our bound")
-    left.set(yscale="log", xlabel="$L$", title=f"{environment_name(env)}, $n = {states}$")
+    left.set(yscale="log", xlabel="$L$", title=f"{env_name(env)}, $n = {states}$")
     greatest = early["norm"].max()
     right.plot(early["layer"], early["norm"] / greatest, color=colour)
     low, high = (early["norm"] + sign * early["standard_error"] for sign in (-1, 1))
     right.fill_between(early["layer"], low / greatest, high / greatest, color=colour, alpha=0.25, lw=0)
-    where = (statements["env"] == env) & (statements["states"] == states) & statements["layer"].between(1, EARLY)
+    sides = statements[statements["layer"].between(1, EARLY)]
     for statement, dashes, label in ((error, "-.", "expected error"), ("lemma_3", "--", "norm of the gradient")):
-        rows = statements[where & (statements["statement"] == statement)]
+        rows = rows_with(sides, env=env, states=states, statement=statement)
         right.plot(rows["layer"], rows["left_mean"] / rows["left_mean"].max(), color=OURS, lw=1, ls=dashes, label=label)
     right.set(xlabel="$L$", title="each over its greatest value")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=3, fontsize=8)
+    legend(figure, ncols=3, fontsize=8)
     return figure
 
 
@@ -162,8 +152,7 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
             median = median[median < LARGEST]
             column[0].plot(median.index, median, color=colour, lw=1.2, label=setting_title(Cell(*key), "main"))
             column[0].plot(1.3, rows["theta_td"].iloc[0], color=colour, marker="D", ms=4, ls="")
-            trials = repeated[(repeated[CELL] == list(key)).all(axis=1)]
-            deeper = trials.groupby("layer")["looped_norm"].median()
+            deeper = rows_with(repeated, **Cell(*key)._asdict()).groupby("layer")["looped_norm"].median()
             deeper = deeper[deeper < LARGEST]
             column[1].plot(deeper.index, deeper, color=colour, lw=1.2)
             own = deeper[deeper.index == key[-1]]
@@ -174,12 +163,11 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
         }
         column[0].set(yscale="log", title=NAMES[algo], **ticks)
         column[1].set(xscale="log", yscale="log", xlabel="layers")
-    trained = repeated.loc[
-        (repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < LARGEST), "looped_norm"
-    ]
-    if (trained > 0).any():
-        grid[1, 0].set_ylim(trained[trained > 0].min() / 30, trained.max() * SHOWN)
+    trained = repeated.loc[repeated["layer"] == repeated["depth"], "looped_norm"]
+    trained = trained[(trained > 0) & (trained < LARGEST)]
+    if len(trained):
+        grid[1, 0].set_ylim(trained.min() / 30, trained.max() * SHOWN)
     grid[0, 0].set_ylabel("$J$ or $J'$")
     grid[1, 0].set_ylabel("$J$ or $J'$")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
+    legend(figure, ncols=2, fontsize=8)
     return figure

@@ -59,19 +59,6 @@ def neu(updates: np.ndarray) -> Neu:
     )
 
 
-def group_means(values: np.ndarray) -> np.ndarray:
-    """Means (GROUPS, ...) over groups of equal size of values (N, ...), in their order.
-
-    Raises
-    ------
-    ValueError
-        If N is not a multiple of GROUPS.
-    """
-    if len(values) % GROUPS or not len(values):
-        raise ValueError(f"there are {len(values)} tasks; give a multiple of {GROUPS}, so that groups are of one size.")
-    return values.reshape(GROUPS, -1, *values.shape[1:]).mean(axis=1)
-
-
 def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: float = 1.0) -> np.ndarray:
     """Means over groups of tasks of the expected update at a looped Transformer's weights, by an adjoint sweep.
 
@@ -101,15 +88,17 @@ def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: fl
     ValueError
         If N is not a multiple of GROUPS.
     """
-    states = rows.tasks.states
+    tasks, states = rows.tasks.reward.shape
+    if tasks % GROUPS or not tasks:
+        raise ValueError(f"there are {tasks} tasks; give a multiple of {GROUPS}, so that groups are of one size.")
     e = (rows.tasks.stationary * errors)[:, None]
     eg = e @ rows.g.mT
-    lam = np.zeros((len(errors), depth + 1, states))
+    lam = np.zeros((tasks, depth + 1, states))
     for layer in range(depth - 1, -1, -1):
         lam[:, layer] = (eg + lam[:, layer + 1, None] @ rows.f.mT)[:, 0]
     left, right = rows.k[:, :depth] @ rows.X.mT, lam @ rows.X.mT
     right[:, :, :states] += e
-    du = group_means(right[:, 1:] - right[:, :-1])
+    du = (right[:, 1:] - right[:, :-1]).reshape(GROUPS, -1, depth, 2 * states).mean(axis=1)
     parts = zip(np.split(left, GROUPS), np.split(right[:, 1:], GROUPS), strict=True)
     dA = [-scale / len(a) * (a.transpose(1, 2, 0) @ b.transpose(1, 0, 2)) for a, b in parts]
     return np.concatenate([du, np.reshape(dA, (GROUPS, depth, -1))], axis=2)

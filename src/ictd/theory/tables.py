@@ -29,17 +29,16 @@ def main(
                 sides.append(long_table(layers, columns, statement=statement, env=path.stem, states=states))
     for path in descents:
         env, states = path.stem.split("-")
+        place = {"env": env, "states": int(states)}
         part = load_named(path, "statements", "layers", *SIDES, "algos", "depths", "bound", "sharper", *OF_LINE)
         for j, statement in enumerate(part["statements"]):
             columns = {name: part[name][j] for name in SIDES}
-            sides.append(
-                long_table({"layer": part["layers"]}, columns, statement=statement, env=env, states=int(states))
-            )
+            sides.append(long_table({"layer": part["layers"]}, columns, statement=statement, **place))
         for j, algo in enumerate(part["algos"]):
             for space, at in (("looped", np.arange(part["bound"].shape[1])), ("separate", part["depths"])):
                 columns = {name: part[f"{space}_{name}"][j] for name in ESTIMATE}
                 columns |= {name: part[name][j, at] for name in ("bound", "sharper")}
-                curves.append(long_table({"layer": at}, columns, algo=algo, space=space, env=env, states=int(states)))
+                curves.append(long_table({"layer": at}, columns, algo=algo, space=space, **place))
     for path in pretrained:
         cell = Cell.parse(path.stem)._asdict()
         part = load_named(path, "seeds", "positions", "layers", *OF_LINE, "repeated", "theta_td")

@@ -17,7 +17,7 @@ def main():
         drawing = seconds(lambda draw=drawn: draw(10_000)) / len(seen)
         print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
     gram = sampled_gram(context, seen.reward, DISCOUNT)
-    columns = columns_of(context, seen, DISCOUNT, seen.reward)
+    columns = columns_of(seen, DISCOUNT, seen.reward, context)
     engines = {"by Gram matrices": (GramEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
     for kind in KINDS:
         attention = Attention(kind, 1 if kind == "linear" else -0.3)

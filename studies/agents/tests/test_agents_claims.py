@@ -11,16 +11,8 @@ from html_page import Page
 
 from ictd.report.claim import Statements
 from studies.agents.claims import check_agents
-from studies.agents.grid import Setting
-from studies.agents.selection import (
-    SETTING,
-    at_home,
-    gap_closed,
-    last_values,
-    last_within,
-    with_baselines,
-    with_sampled_updates,
-)
+from studies.agents.grid import SETTING, Setting
+from studies.agents.selection import at_home, gap_closed, latest, sampled_updates, with_baselines
 
 STUDY = Path(__file__).parents[1]
 STATEMENTS = Statements(STUDY / "claims.toml")
@@ -157,7 +149,7 @@ def test_claims_that_fail(tables, table, change, expected):
 
 
 def test_what_is_compared(tables):
-    values = with_sampled_updates(last_values(tables["values"], 100))
+    values = sampled_updates(latest(tables["values"], 100))
     assert set(values["tasks_seen"]) == {100} and set(values["prompts"]) == {"contexts"}
     home = with_baselines(at_home(values), tables["baselines"])
     assert (home["env"] == home["on_env"]).all() and len(home) == 2 * 3 * 4 * 3
@@ -194,7 +186,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     # Those in the main setting have seen more, and are compared after as many tasks as the others.
     assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
     over_tasks = pd.read_csv(results / "over_tasks.csv")
-    ends = at_home(last_within(values[values["prompts"] == "contexts"])).groupby(
+    ends = at_home(latest(values[values["prompts"] == "contexts"])).groupby(
         ["algo", "env", "discount", "context_length"]
     )
     for row in at_home(over_tasks).itertuples():

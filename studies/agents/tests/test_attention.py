@@ -10,7 +10,7 @@ import ictd
 from ictd.autograd_engine import batch_of
 from ictd.prompts import Context
 from ictd.streams import generator
-from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, enumerated_columns, estimates
+from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, estimates
 from studies.agents.context_engine import GramEngine, sample_contexts
 from studies.agents.tests.material import sampled_material
 
@@ -63,9 +63,9 @@ def contexts_of(tasks, paths, lengths, prompts):
 def columns(tasks, lengths, prompts, attention, env):
     reward = attention.shown(tasks.reward, GAMMA)
     if prompts == "enumerated":
-        return enumerated_columns(tasks, GAMMA, reward)
+        return columns_of(tasks, GAMMA, reward)
     contexts = sample_contexts(tasks, lengths, generator(0, env, tasks.states, "contexts"))
-    return columns_of(contexts, tasks, GAMMA, reward)
+    return columns_of(tasks, GAMMA, reward, contexts)
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)
@@ -147,7 +147,7 @@ def test_columns_that_a_context_does_not_have_change_nothing(attention):
     tasks = sampled_material("boyan", 5, 3, lengths, GAMMA)[0]
     contexts = sample_contexts(tasks, lengths, generator(0, "boyan", 5, "contexts"))
     alone = Context(**{name: array[:1] for name, array in vars(contexts).items()})
-    many, few = (columns_of(*of, GAMMA, of[1].reward) for of in ((contexts, tasks), (alone, tasks[:1])))
+    many, few = (columns_of(of, GAMMA, of.reward, seen) for of, seen in ((tasks, contexts), (tasks[:1], alone)))
     assert few.y.shape[1] == 2 < many.y.shape[1]
     found, expected = (estimates(larger_weights(5), one, attention, 8) for one in (many, few))
     np.testing.assert_allclose(found[:1], expected, rtol=ENGINES)

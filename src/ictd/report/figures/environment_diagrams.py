@@ -22,12 +22,7 @@ def main(env: str, states: int, env_options: dict, layout: str, output: Path) ->
 
 
 def line_diagram(transition: np.ndarray) -> Figure:
-    """States in a row: steps ahead above it, steps back below it, the further the lower.
-
-    Parameters
-    ----------
-    transition : (n, n) array
-    """
+    """States in a row, for p (n, n): steps ahead above it, steps back below it, the further the lower."""
     last = 1.6 * (len(transition) - 1)
     positions = np.stack([np.linspace(0, last, len(transition)), np.zeros(len(transition))], axis=1)
     # An arrow of length d that is bent by b reaches b d / 2 to the side; those to the next state are straight.
@@ -36,12 +31,7 @@ def line_diagram(transition: np.ndarray) -> Figure:
 
 
 def circle_diagram(transition: np.ndarray) -> Figure:
-    """States on a circle, clockwise from the top.
-
-    Parameters
-    ----------
-    transition : (n, n) array
-    """
+    """States on a circle, clockwise from the top, for p (n, n)."""
     states = len(transition)
     angle = np.pi / 2 - 2 * np.pi * np.arange(states) / states
     radius = max(1.6, 0.35 * states)

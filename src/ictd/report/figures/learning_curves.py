@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ictd.pattern import cosine
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
-from ictd.report.figures.style import LINES, NAMES, WIDTH, diverged_note, legend_entries, save, setting_title
+from ictd.report.figures.style import LINES, NAMES, WIDTH, diverged_note, legend, save, setting_title
 from ictd.weights import theta_td
 
 
@@ -56,5 +56,5 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
         axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
     grid[0, 0].set_ylabel("MSVE, enumerated")
     grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2, fontsize=8)
+    legend(figure, ncols=2, fontsize=8)
     return figure

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
-from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend_entries, save, setting_title
+from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend, save, setting_title
 from ictd.statistics import standard_error
 
 
@@ -58,7 +58,7 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
         axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel("MSVE")
-    figure.legend(*legend_entries(grid), loc="outside lower center", ncols=2 if columns == 1 else 3, fontsize=8)
+    legend(figure, ncols=2 if columns == 1 else 3, fontsize=8)
     return figure
 
 

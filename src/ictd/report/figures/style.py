@@ -44,7 +44,7 @@ plt.rcParams.update(
 )
 
 
-def environment_name(env: str) -> str:
+def env_name(env: str) -> str:
     """Name of an environment in titles; one that is not listed gets its own name with a capital."""
     return NAMES.get(env, env.capitalize())
 
@@ -64,10 +64,10 @@ def save(figure: Figure, path: Path) -> None:
 def setting_title(cell: Cell, vary: str) -> str:
     """What sets a panel apart from the others of its figure, where these vary ``depths``, ``states`` or ``envs``."""
     titles = {
-        "main": f"{environment_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
+        "main": f"{env_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
         "depths": f"$L = {cell.depth}$",
         "states": f"$n = {cell.states}$",
-        "envs": f"trained on {environment_name(cell.env)}",
+        "envs": f"trained on {env_name(cell.env)}",
     }
     return titles[vary]
 
@@ -77,8 +77,8 @@ def diverged_note(diverged: np.ndarray) -> str:
     return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
 
 
-def legend_entries(grid: np.ndarray) -> tuple[list, list[str]]:
-    """Handles and labels of all panels, each label once."""
-    pairs = [axes.get_legend_handles_labels() for axes in grid.flat]
+def legend(figure: Figure, ncols: int, fontsize: int = 8) -> None:
+    """A legend of all panels below the figure, each label once."""
+    pairs = [axes.get_legend_handles_labels() for axes in figure.axes]
     found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
-    return list(found.values()), list(found)
+    figure.legend(found.values(), found, loc="outside lower center", ncols=ncols, fontsize=fontsize)
