@@ -6,8 +6,10 @@ from ictd.prompts import Context
 
 
 def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
-    """Batch TD from w_0 = 0: w_{l+1} = w_l + step_size (b + gamma D w_l - C w_l), the update that a layer of theta^TD
-    makes, eq. (tf sampled TD update) with the sum read as a mean.
+    """Value estimates of batch TD from w_0 = 0, (..., n), or (..., n, K) for K step sizes.
+
+    An update, w_{l+1} = w_l + step_size (b + gamma D w_l - C w_l), is the one that a layer of theta^TD makes, eq. (tf
+    sampled TD update) with the sum read as a mean.
 
     Parameters
     ----------
@@ -15,10 +17,6 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
     discount : float, gamma
     step_size : float, or a (K,) array of them
     depth : int, number of updates L
-
-    Returns
-    -------
-    (..., n) value estimates, or (..., n, K)
     """
     step_sizes = np.atleast_1d(step_size)
     visits, rewards = context.visits[..., None], context.rewards[..., None]
@@ -31,15 +29,13 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     """Least-squares TD (Bradtke and Barto, Machine Learning 22, 1996): (m C - gamma m D + ridge I)^{-1} m b.
 
+    These are (..., n) value estimates; ValueError if the ridge is not positive.
+
     Parameters
     ----------
     context : Context of (..., n)
     discount : float, gamma
     ridge : float, positive, added to the diagonal of the matrix summed over the context
-
-    Returns
-    -------
-    (..., n) value estimates
     """
     if not ridge > 0:
         raise ValueError(f"ridge is {ridge}; states that a context lacks need a positive one.")

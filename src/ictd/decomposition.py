@@ -47,12 +47,7 @@ def structured(K: np.ndarray) -> np.ndarray:
 def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
     """Measures of weights with any leading axes, each an array of these axes; all but ``unseen`` are of ``seen``.
 
-    Parameters
-    ----------
-    weights : Weights
-    discount : float, gamma
-    scaled : bool
-        Whether attention is divided by the context length.
+    The discount is gamma, and ``scaled`` says whether attention is divided by the context length.
 
     Returns
     -------

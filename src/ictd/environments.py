@@ -50,24 +50,11 @@ ENVIRONMENTS = {
 
 
 def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
-    """Draw a task set from an environment's distribution.
+    """Draw a task set, with its stationary distributions, from an environment's distribution.
 
-    Parameters
-    ----------
-    env : str, a key of ``ENVIRONMENTS``
-    states : int, n, at least 2
-    size : int, number of tasks N, at least 1
-    rng : numpy.random.Generator
-    env_options : options of the environment, such as Loop's ``threshold``
-
-    Returns
-    -------
-    Tasks, with their stationary distributions
-
-    Raises
-    ------
-    ValueError
-        For an unknown environment or option, or for numbers out of range.
+    The environment is a key of ``ENVIRONMENTS``, and ``env_options`` are its options, such as Loop's ``threshold``.
+    ``states`` is n, at least 2, and ``size`` the number of tasks N, at least 1.  An unknown environment or option, or
+    numbers out of range, raise a ValueError.
     """
     if env not in ENVIRONMENTS:
         raise ValueError(f"there is no environment {env!r}; choose from {', '.join(ENVIRONMENTS)}.")

@@ -33,14 +33,9 @@ def baseline_msve(
 ) -> dict[str, np.ndarray]:
     """MSVE (lengths, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
 
-    Parameters
-    ----------
-    data : UnseenTasks
-    depth : int, layers of the Transformer and updates of batch TD
-    lengths : context lengths m
-    step_size : float, factor of theta^TD's A
-    ridge : float, see ``baselines.lstd``
-    scaled : bool, whether attention is divided by the context length
+    The step size is a factor of theta^TD's A.  ``depth`` is the number of the Transformer's layers and of batch TD's
+    updates, and ``lengths`` are context lengths m.  For ``ridge`` see ``baselines.lstd``; ``scaled`` says whether
+    attention is divided by the context length.
     """
     theta = theta_td(data.tasks.states)
     model = LinearTransformer(Weights(theta.u, step_size * theta.A), depth, scaled)

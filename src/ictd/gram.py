@@ -51,7 +51,7 @@ def sampled_gram(context: Context, reward: np.ndarray, discount: float) -> Gram:
 
 
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
-    """TF_L of every query state, for each of some weights on each of some contexts.
+    """TF_L (R, T, n) of every query state, for each of R weights on each of T contexts.
 
     Parameters
     ----------
@@ -60,10 +60,6 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
     depth : int, L
     scaled : bool
         Whether attention is divided by the context length.
-
-    Returns
-    -------
-    (R, T, n) array
     """
     A = weights.A[:, None] * (1 if scaled else gram.length)
     AM = A @ gram.M

@@ -16,18 +16,15 @@ ROW_SUM_TOLERANCE = 1e-9
 class Tasks:
     """A set of N Markov reward processes with n states.
 
+    A ValueError names the task that has a wrong shape, a value that is not finite, a negative probability, a row that
+    does not sum to one, a chain that is not irreducible, or a distribution that is not stationary.
+
     Parameters
     ----------
     transition : (N, n, n) array, row-stochastic
     reward : (N, n) array
     stationary : (N, n) array, optional
         Stationary distributions; computed from ``transition`` when not given, which needs irreducible chains.
-
-    Raises
-    ------
-    ValueError
-        Naming the task, for a wrong shape, a value that is not finite, a negative probability, a row that does not sum
-        to one, a chain that is not irreducible, or a distribution that is not stationary.
     """
 
     transition: np.ndarray
@@ -90,23 +87,11 @@ def _check_rows(rows: np.ndarray, name: str) -> None:
 
 
 def stationary_distribution(transition: np.ndarray) -> np.ndarray:
-    """Stationary distribution mu, with mu p = mu, of irreducible chains.
+    """Stationary distribution mu (..., n), with mu p = mu, of irreducible chains with transitions (..., n, n).
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
-    full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).
-
-    Parameters
-    ----------
-    transition : (..., n, n) array, row-stochastic
-
-    Returns
-    -------
-    (..., n) array
-
-    Raises
-    ------
-    ValueError
-        If a chain is reducible; the message gives its index.
+    full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).  Transitions are
+    row-stochastic; ValueError with its index if a chain is reducible.
     """
     work = np.array(transition, dtype=np.float64)
     if work.ndim < 2 or work.shape[-1] != work.shape[-2]:
@@ -130,22 +115,13 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
 
 
 def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """True values v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
+    """True values v = (I - gamma p)^{-1} r, (..., n) (appendix, proof of Theorem 1); ValueError for another discount.
 
     Parameters
     ----------
     transition : (..., n, n) array
     reward : (..., n) array
     discount : float, gamma in [0, 1)
-
-    Returns
-    -------
-    (..., n) array
-
-    Raises
-    ------
-    ValueError
-        If ``discount`` lies outside [0, 1).
     """
     check_discount(discount)
     identity = np.eye(np.shape(transition)[-1])
@@ -153,15 +129,9 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
 
 
 def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """Mean square value error, sum_s mu(s) (v(s) - v'(s))^2 (section "Policy Evaluation").
+    """Mean square value error (...), sum_s mu(s) (v(s) - v'(s))^2 (section "Policy Evaluation").
 
-    Parameters
-    ----------
-    stationary, value, estimate : (..., n) arrays that broadcast against each other
-
-    Returns
-    -------
-    (...) array
+    The three (..., n) arrays broadcast against each other.
     """
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
 
@@ -173,7 +143,7 @@ def check_discount(discount: float) -> None:
 
 
 def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:
-    """Expected error of a return cut after ``steps`` rewards: E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
+    """Expected error (..., n) of a return cut after ``steps`` rewards, E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
 
     Parameters
     ----------
@@ -181,10 +151,6 @@ def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, 
     value : (..., n) array, v
     discount : float, gamma
     steps : int, tau in Algorithm 2
-
-    Returns
-    -------
-    (..., n) array
     """
     left = np.linalg.matrix_power(transition, steps) @ value[..., None]
     return -(discount**steps) * left[..., 0]

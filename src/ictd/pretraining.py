@@ -41,10 +41,8 @@ class History:
 class Divergence(ArithmeticError):
     """Parameters or value estimates stopped being finite.
 
-    Parameters
-    ----------
-    task : int, number of the first task, from 1, on which an estimate or the update was not finite
-    history : History, with NaN from there on
+    ``task`` is the number of the first task, from 1, on which an estimate or the update was not finite; ``history`` has
+    NaN from there on.
     """
 
     def __init__(self, task: int, history: History):
@@ -72,6 +70,9 @@ def pretrain_history(
 ) -> History:
     """Pretrain, and keep snapshots of the weights and the estimates made on the way.
 
+    Unknown names, shapes that do not fit, or numbers out of range raise a ValueError.  Parameters or values that stop
+    being finite raise a Divergence, which has the history up to there.
+
     Parameters
     ----------
     tasks : Tasks, N of them with n states, taken in order, one update each
@@ -86,17 +87,6 @@ def pretrain_history(
         Task counts at which weights are kept; N alone by default.
     scaled : bool
         Whether attention is divided by the context length n.
-
-    Returns
-    -------
-    History
-
-    Raises
-    ------
-    ValueError
-        For unknown names, shapes that do not fit, or numbers out of range.
-    Divergence
-        If parameters or values stop being finite; it has the history up to there.
     """
     start = Weights(u, A)
     _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine)
@@ -136,16 +126,14 @@ def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine=
 def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
     """Pretrain on more tasks than fit in memory at once, drawn on the way.
 
+    The weights have a leading axis of K, and are NaN from a divergence on.
+
     Parameters
     ----------
     engine : FusedEngine, or one with its methods
     draw : function
         From a number of tasks to what ``engine.train`` takes, task by task: tasks, unrolls, and what else it needs.
     seen : (K,) int array, ascending task counts at which weights are kept, the last one the number of tasks N
-
-    Returns
-    -------
-    Weights with a leading axis of K, NaN from a divergence on
     """
     tasks, width = int(seen[-1]), 2 * engine.states
     weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))

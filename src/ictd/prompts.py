@@ -9,24 +9,22 @@ ENUMERATED = 0  # In place of a context length, for enumerated prompts.
 
 
 def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """Context of eq. (Z0 redef): all states, expected next features, rewards.
+    """Context (..., 2n+1, n) of eq. (Z0 redef): all states, expected next features, rewards.
 
     Parameters
     ----------
     transition : (..., n, n) array
     reward : (..., n) array
     discount : float, gamma
-
-    Returns
-    -------
-    (..., 2n+1, n) array
     """
     features = np.broadcast_to(np.eye(reward.shape[-1]), transition.shape)
     return np.concatenate([features, discount * np.swapaxes(transition, -1, -2), reward[..., None, :]], axis=-2)
 
 
 def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """Context of the prompt Z_0, eq. (Z0 def original): C(i, m) of section "In-Context Policy Evaluation Verification".
+    """Context (..., 2n+1, m) of the prompt Z_0, eq. (Z0 def original).
+
+    It is C(i, m) of section "In-Context Policy Evaluation Verification".
 
     Parameters
     ----------
@@ -35,10 +33,6 @@ def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> n
     reward : (..., n) array
         r(s), so that R_{t+1} = r(S_t).
     discount : float, gamma
-
-    Returns
-    -------
-    (..., 2n+1, m) array
     """
     features = np.swapaxes(np.eye(reward.shape[-1])[paths], -1, -2)
     rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
@@ -51,12 +45,7 @@ def query_columns(states: int) -> np.ndarray:
 
 
 def prompts_of(context: np.ndarray) -> np.ndarray:
-    """The n prompts of a context (..., 2n+1, m), one for each query state.
-
-    Returns
-    -------
-    (..., n, 2n+1, m+1) array; entry [..., s, :, :] has s as its query
-    """
+    """The n prompts (..., n, 2n+1, m+1) of a context (..., 2n+1, m); entry [..., s, :, :] has s as its query."""
     states = (context.shape[-2] - 1) // 2
     queries = query_columns(states).T[:, :, None]
     repeated = np.repeat(context[..., None, :, :], states, axis=-3)
@@ -90,12 +79,9 @@ class Context:
 
     @classmethod
     def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
-        """Averages over the contexts that trajectories give.
+        """Averages over the contexts that trajectories S_0, ..., S_m give.
 
-        Parameters
-        ----------
-        paths : (..., m+1) int array of states S_0, ..., S_m
-        reward : (..., n) array, r(s)
+        The paths are (..., m+1) ints, the states, and the rewards r(s) are (..., n).
         """
         features = np.eye(reward.shape[-1])[paths]
         now, following = features[..., :-1, :], features[..., 1:, :]
@@ -108,10 +94,7 @@ class Context:
     def enumerated(cls, transition: np.ndarray, reward: np.ndarray) -> Self:
         """What an enumerated prompt, eq. (Z0 redef), has in place of averages: each state once, and p for D.
 
-        Parameters
-        ----------
-        transition : (..., n, n) array
-        reward : (..., n) array
+        Transitions are (..., n, n) and rewards (..., n).
         """
         states = reward.shape[-1]
         return cls(states, np.full_like(reward, 1 / states), transition / states, reward / states)

@@ -9,14 +9,8 @@ def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Gener
     """Generator for one purpose of one run.
 
     The stream depends on these four values alone, so a run's result does not change with the other cells of the grid,
-    the order of jobs, or how seeds are grouped.
-
-    Parameters
-    ----------
-    seed : int, non-negative
-    env : str, name of the environment
-    states : int
-    purpose : str, such as "tasks", "unrolls", "weights", "validation"
+    the order of jobs, or how seeds are grouped.  The seed is non-negative, ``env`` is the name of the environment, and
+    a purpose is "tasks", "unrolls", "weights", "validation" or the like.
     """
     name = int.from_bytes(f"{env}/{purpose}".encode(), "little")
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence((seed, states, name))))

@@ -23,6 +23,8 @@ BLOCK = 16
 class Unrolls:
     """What the updates of Algorithms 1 and 2 need to know of each task's batch S_0, R_1, ..., S_b.
 
+    Shapes that do not fit, counts that do not add up, or returns that are not finite raise a ValueError.
+
     Parameters
     ----------
     visits : (N, n) int array
@@ -31,11 +33,6 @@ class Unrolls:
         How often each pair (S_t, S_{t+1}) occurs, for t = 0, ..., b-1.
     returns : (N, n) array
         Sum of the truncated returns of the visits to each state, one independent return a visit.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit, counts that do not add up, or returns that are not finite.
     """
 
     visits: np.ndarray
@@ -181,27 +178,12 @@ def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
 
 
 def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
-    """Unroll each task as Algorithms 1 and 2 do, and keep the sufficient statistics.
+    """Unroll each of N tasks as Algorithms 1 and 2 do, and keep the sufficient statistics.
 
-    A trajectory S_0, ..., S_b starts from the stationary distribution; for each of S_0, ..., S_{b-1} an independent
-    trajectory of ``rollout_steps`` rewards from that state gives a truncated return (Algorithm 2).
-
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states, n at most 256
-    batch_size : int, b
-    discount : float, gamma in [0, 1)
-    rollout_steps : int, tau, the number of rewards in a return
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Unrolls
-
-    Raises
-    ------
-    ValueError
-        For numbers out of range.
+    A trajectory S_0, ..., S_b, with b the batch size, starts from the stationary distribution; for each of S_0, ...,
+    S_{b-1} an independent trajectory of ``rollout_steps`` rewards (tau) from that state gives a truncated return
+    (Algorithm 2).  The number of states n is at most 256, and the discount gamma is in [0, 1); ValueError for numbers
+    out of range.
     """
     _check_states(tasks)
     for name, value in (("batch_size", batch_size), ("rollout_steps", rollout_steps)):
@@ -222,17 +204,10 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
 
 
 def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
-    """One trajectory S_0, ..., S_steps of each task from its stationary distribution.
+    """One trajectory S_0, ..., S_steps of each of N tasks from its stationary distribution.
 
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states, n at most 256
-    steps : int, number of transitions
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    (N, steps + 1) int array of states
+    The states are an (N, steps + 1) int array.  ``steps`` is the number of transitions, and the number of states n is
+    at most 256.
     """
     _check_states(tasks)
     if steps < 0:

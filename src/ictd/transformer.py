@@ -15,7 +15,7 @@ def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: 
 
 
 class LinearTransformer(torch.nn.Module):
-    """TF_L with parameters in Theta^looped.
+    """TF_L with parameters in Theta^looped; ValueError if ``depth`` is below 1.
 
     A layer is Z <- Z + P Z M (Z' Q Z) / m, with m the length of the context and M = diag(1, ..., 1, 0) keeping the
     query out (eq. (embedding evolution)); the division by m is a reading (README).  The output is minus the bottom
@@ -28,11 +28,6 @@ class LinearTransformer(torch.nn.Module):
     depth : int, number of layers L, at least 1
     scaled : bool
         Whether attention is divided by the context length.
-
-    Raises
-    ------
-    ValueError
-        If ``depth`` is below 1.
     """
 
     def __init__(self, weights: Weights, depth: int, scaled: bool = True):
@@ -55,23 +50,11 @@ class LinearTransformer(torch.nn.Module):
         return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
 
     def forward(self, prompt: torch.Tensor, queries: int | None = None) -> torch.Tensor:
-        """Value estimates of the queries of prompts.
+        """Value estimates (...) of the queries of prompts (..., 2n+1, m+1), or (..., k) of prompts (..., 2n+1, m+k).
 
-        Parameters
-        ----------
-        prompt : (..., 2n+1, m+1) tensor, or (..., 2n+1, m+k) with k queries
-        queries : int, optional
-            The number k of columns at the end that M keeps out of the context. No column changes on account of a
-            query, so k queries in one prompt have the outputs that they have in k prompts.
-
-        Returns
-        -------
-        (...) tensor, or (..., k) when ``queries`` is given
-
-        Raises
-        ------
-        ValueError
-            If the prompts do not have 2n+1 rows, or no context.
+        ``queries``, when given, is the number k of columns at the end that M keeps out of the context.  No column
+        changes on account of a query, so k queries in one prompt have the outputs that they have in k prompts.  Prompts
+        that do not have 2n+1 rows, or no context, raise a ValueError.
         """
         Z = torch.as_tensor(prompt)
         rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1)

@@ -47,14 +47,8 @@ def draw_unseen_tasks(
 ) -> UnseenTasks:
     """Draw unseen tasks and their trajectories; the same for every model of a seed, whatever it was pretrained on.
 
-    Parameters
-    ----------
-    seed, states : int
-    size : int, number of tasks k
-    steps : int, greatest context length M
-    discount : float, gamma
-    env : str, environment of the tasks
-    stream : str, purpose of the random streams
+    ``size`` is the number of tasks k, ``steps`` the greatest context length M, and the discount is gamma.  ``env`` is
+    the environment of the tasks, and ``stream`` the purpose of the random streams.
     """
     tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **env_options)
     paths = sample_paths(tasks, steps, generator(seed, env, states, f"{stream} contexts"))
@@ -64,21 +58,10 @@ def draw_unseen_tasks(
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
-    """MSVE of weights, u (R, 2n) and A (R, 2n, 2n), on unseen tasks.
+    """MSVE (R, K, k) of R weights, u (R, 2n) and A (R, 2n, 2n), at K context lengths on k unseen tasks.
 
-    Parameters
-    ----------
-    weights : Weights
-    data : UnseenTasks
-    lengths : list of int
-        Context lengths; ENUMERATED stands for the enumerated prompt.
-    depth : int, L
-    scaled : bool
-        Whether attention is divided by the context length.
-
-    Returns
-    -------
-    (R, K, k) array, for R weights, K lengths and k tasks; some tasks have errors many times those of others
+    Some tasks have errors many times those of others.  ENUMERATED as a length stands for the enumerated prompt.  The
+    depth is L, and ``scaled`` says whether attention is divided by the context length.
     """
     found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
     for k, length in enumerate(lengths):

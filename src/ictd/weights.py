@@ -7,18 +7,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Weights:
-    """Row u of P and block A of Q: all that is trained.
+    """Row u (..., 2n) of P and block A (..., 2n, 2n) of Q: all that is trained.
 
-    Parameters
-    ----------
-    u : (..., 2n) array
-    A : (..., 2n, 2n) array
-        Leading axes, if any, are alike: seeds, snapshots or tasks.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit.
+    Leading axes, if any, are alike: seeds, snapshots or tasks.  Shapes that do not fit raise a ValueError.
     """
 
     u: np.ndarray
@@ -52,23 +43,14 @@ class Weights:
 
 
 def theta_td(states: int) -> Weights:
-    """theta^TD: u = 0 and A = [-I, I; 0, 0], which make a layer one step of batch TD (section "In-Context TD").
-
-    Parameters
-    ----------
-    states : int, n
-    """
+    """theta^TD of n states, u = 0 and A = [-I, I; 0, 0]: a layer is one step of batch TD (section "In-Context TD")."""
     return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
 
 
 def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
-    """Xavier normal P and Q, (2n+1) x (2n+1), masked to Theta.
+    """Xavier normal P and Q, (2n+1) x (2n+1) for n states, masked to Theta.
 
-    Parameters
-    ----------
-    states : int, n
-    gain : float, factor of the standard deviation sqrt(2 / (fan_in + fan_out))
-    rng : numpy.random.Generator
+    The gain is a factor of the standard deviation sqrt(2 / (fan_in + fan_out)).
     """
     deviation = gain / np.sqrt(2 * states + 1)
     return Weights(rng.normal(0, deviation, 2 * states), rng.normal(0, deviation, (2 * states, 2 * states)))

@@ -33,7 +33,7 @@ KINDS = ("linear", "relu", "softmax")
 
 @dataclass(frozen=True)
 class Attention:
-    """A kind of attention, with what else it needs.
+    """A kind of attention, with what else it needs; ValueError for an unknown kind.
 
     Parameters
     ----------
@@ -41,11 +41,6 @@ class Attention:
     corner : float, last entry c of P
     scaled_rewards : bool
         Whether prompts show rewards divided by 1 - gamma, so that they are as large as values.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind.
     """
 
     kind: str = "linear"
@@ -262,10 +257,7 @@ def train_columns_block(
 class AttentionEngine(GramEngine):
     """Training state for any kind of attention; what is not softmax is divided by the context length.
 
-    Parameters
-    ----------
-    weights, algo, depth, discount, learning_rate, clip : as of ``GramEngine``
-    attention : Attention
+    All parameters but ``attention`` are as of ``GramEngine``.
     """
 
     def __init__(self, weights: Weights, algo, depth, discount, learning_rate, clip, attention: Attention):

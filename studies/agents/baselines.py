@@ -125,7 +125,8 @@ def bayes(data: UnseenTasks, lengths: list[int], samples: int, rng: np.random.Ge
 def td_lambda(
     paths: np.ndarray, reward: np.ndarray, discount: float, decay: np.ndarray, step_size: np.ndarray, lengths: list[int]
 ) -> np.ndarray:
-    """Online TD(lambda) with accumulating traces (Sutton, Machine Learning 3, 1988), once through each context.
+    """Value estimates (lengths, K, k, n) of online TD(lambda) with accumulating traces (Sutton, Machine Learning 3,
+    1988), once through each context.
 
     Parameters
     ----------
@@ -134,10 +135,6 @@ def td_lambda(
     discount : float, gamma
     decay, step_size : (K,) arrays, pairs of lambda and a step size
     lengths : ascending list of int, numbers of steps after which the estimates are kept
-
-    Returns
-    -------
-    (lengths, K, k, n) value estimates
     """
     each = np.arange(len(paths))
     w = np.zeros((len(decay), *reward.shape))

@@ -44,14 +44,9 @@ class Posterior:
 
 
 def boyan_posterior(path: np.ndarray, states: int, samples: int, rng: np.random.Generator) -> Posterior:
-    """Posterior of a Boyan's chain given one context.
+    """K samples of the posterior of a Boyan's chain of n states given one context.
 
-    Parameters
-    ----------
-    path : (m+1,) int array of states S_0, ..., S_m
-    states : int, n
-    samples : int, K
-    rng : numpy.random.Generator
+    ``path`` is the context's (m+1,) int array of states S_0, ..., S_m.
     """
     counts = np.zeros((states, states))
     np.add.at(counts, (path[:-1], path[1:]), 1)
@@ -82,15 +77,7 @@ def _latest(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple
 def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray]:
     """The posterior mean of v, and the estimate with the least expected MSVE, E[pi v] / E[pi] for each state.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    known_reward : (n,) array, r(s) where s was left in the context, else 0
-    discount : float, gamma
-
-    Returns
-    -------
-    two (n,) arrays
+    Both are (n,).  ``known_reward`` (n,) is r(s) where s was left in the context, else 0; ``discount`` is gamma.
     """
     rewards = np.broadcast_to(known_reward, posterior.stationary.shape)
     values = value_function(posterior.transition, rewards, discount)

@@ -32,15 +32,11 @@ def main(statements: Path, tables: list[Path], setting: dict, tasks: int, length
 def check_agents(
     of: Statements, tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int
 ) -> list[Claim]:
-    """All claims on pretraining on sampled contexts.
+    """All claims on pretraining on sampled contexts, as claims.toml states them.
 
-    Parameters
-    ----------
-    of : Statements, claims.toml
-    tables : values, over_tasks, baselines, chosen, shapes and attention
-    main : the main setting
-    tasks : int, tasks of the runs in other settings, at which the main setting's are compared with them
-    longest : int, the greatest length of a context in pretraining
+    ``tables`` are values, over_tasks, baselines, chosen, shapes and attention; ``main`` is the main setting.  The runs
+    in other settings have ``tasks`` tasks, at which the main setting's are compared with them.  ``longest`` is the
+    greatest length of a context in pretraining.
     """
     values = with_baselines(sampled_updates(latest(tables["values"], tasks)), tables["baselines"])
     home, place = at_home(values), of_setting(tables["baselines"], main, "depth")

@@ -24,22 +24,10 @@ from ictd.weights import Weights, theta_td
 
 
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
-    """One context of each task, each of its own length, from the stationary distribution.
+    """One context of each of N tasks with n states, each of its own length, from the stationary distribution.
 
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states
-    lengths : (N,) int array, numbers of steps m, at least 1
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Context of (N, n) averages, with ``length`` (N,)
-
-    Raises
-    ------
-    ValueError
-        If there is not one length for each task, or one is below 1.
+    ``lengths`` is an (N,) int array, the numbers of steps m.  ValueError if there is not one for each task, or one is
+    below 1.  The averages returned are (N, n), with ``length`` (N,).
     """
     lengths = np.asarray(lengths)
     if lengths.shape != (len(tasks),) or (lengths < 1).any():

@@ -26,6 +26,8 @@ SETTING = list(Setting._fields)  # The columns that name one in tables.
 class Grid:
     """The study's runs, and where they and the baselines are evaluated.
 
+    ValueError for a discount that files cannot be named after.
+
     Parameters
     ----------
     config : the whole configuration, checked
@@ -42,11 +44,6 @@ class Grid:
     attentions : by name, the parameters of each kind of attention
     seeds : ranges of the runs' seeds, one a job
     attention_runs : names of each of these kinds' runs, PROMPTS-ALGO/SEEDS
-
-    Raises
-    ------
-    ValueError
-        For a discount that files cannot be named after.
     """
 
     def __init__(self, config: dict, folder: Path, cores: int | None):

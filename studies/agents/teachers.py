@@ -19,15 +19,8 @@ def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Unrol
     With these multi-task TD and MC differ in their targets alone.  It is the batch whose expectation is taken, given
     the task and its context, and so the gradient's, before it is clipped and goes into Adam.
 
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states
-    discount : float, gamma
-    rollout_steps : int, tau, after which returns are cut
-
-    Returns
-    -------
-    Unrolls with shares in place of counts
+    The unrolls are of N tasks with n states, with shares in place of counts.  ``discount`` is gamma; ``rollout_steps``
+    is tau, after which returns are cut.
     """
     pi, value = tasks.stationary, value_function(tasks.transition, tasks.reward, discount)
     returns = value + truncation_bias(tasks.transition, value, discount, rollout_steps)

@@ -13,16 +13,14 @@ def trace_measures(weights: Weights, discount: float, transition: np.ndarray) ->
     Entry G_ij weighs what the error at i does to the estimate at j: a step of TD(lambda), whose traces pass errors back
     to states seen before, has entries where p(i | j) is large; a step of TD has none off the diagonal.
 
+    The arrays returned, of the leading axes, are correlations over i other than j: ``predecessors`` of G_ij with
+    p(i | j), ``successors`` with p(j | i); zero where either does not vary.
+
     Parameters
     ----------
     weights : Weights with any leading axes, of n states
     discount : float, gamma
     transition : (n, n) array, p(s' | s), of a task or in the mean over tasks
-
-    Returns
-    -------
-    dict with arrays of the leading axes, correlations over i other than j: ``predecessors`` of G_ij with p(i | j),
-    ``successors`` with p(j | i); zero where either does not vary
     """
     n = weights.states
     G = preconditioner(seen(weights, discount).A)[..., :n, :]

@@ -63,10 +63,7 @@ def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
 def without_parts(weights: Weights, discount: float) -> dict[str, Weights]:
     """Weights with parts removed, by names of what is left or of what is gone.
 
-    Parameters
-    ----------
-    weights : Weights with any leading axes
-    discount : float, gamma
+    ``weights`` have any leading axes, and ``discount`` is gamma.
     """
     A, n, none = seen(weights, discount).A, weights.states, 0 * weights.u
     K = preconditioner(A)

@@ -45,14 +45,11 @@ def main(ablations: list[Path], weights: list[Path], discount: float, output: Pa
 def correlations(of_cell: dict[Cell, dict[int, np.ndarray]]) -> list[dict]:
     """Cosines of residuals, a row a pair: TD and MC, of one seed and of two, and of one algorithm two seeds or depths.
 
+    For each cell ``of_cell`` has by seeds the residual (2n, 2n): A, as prompts see it, without its part along theta^TD.
     No run is in two pairs of a kind.  ``null_entries`` is the 97.5% quantile of the same cosine over random orders of
     one side's entries: what noise would give.  ``null_states`` is that over random orders of its states, other than
     rotations, for which chains and loops may be alike: what a pattern would give that is the same for all states.  With
     fewer than 5 states there are too few of these.
-
-    Parameters
-    ----------
-    of_cell : for each cell by seeds the residual (2n, 2n): A, as prompts see it, without its part along theta^TD
     """
     rows = []
     for cell, runs in of_cell.items():

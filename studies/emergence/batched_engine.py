@@ -100,6 +100,8 @@ def pretrain_runs(
 ) -> np.ndarray:
     """Pretrain all runs by Algorithm 1 or 2, in place.
 
+    Returns an (R,) int array, the number of the first task on which a run stopped being finite, 0 if it did not.
+
     Parameters
     ----------
     model : Transformers of R runs
@@ -110,10 +112,6 @@ def pretrain_runs(
     masks : (2, 2n+1, 2n+1) array, optional
         1 where an entry of P or of Q is trained, else 0; all are by default.
     clip : float, largest norm of a run's gradient; 0 leaves it as it is
-
-    Returns
-    -------
-    (R,) int array, the number of the first task on which a run stopped being finite, 0 if it did not
     """
     size, states = tasks[0].reward.shape
     td = torch.tensor([[algo == "td"] for algo in algos])

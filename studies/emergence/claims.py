@@ -49,12 +49,9 @@ def main(statements: Path, tables: list[Path], output: Path) -> None:
 
 
 def check_emergence(of: Statements, tables: dict[str, pd.DataFrame]) -> list[Claim]:
-    """All claims on what emerges.
+    """All claims on what emerges, as claims.toml states them.
 
-    Parameters
-    ----------
-    of : Statements, claims.toml
-    tables : measures, ablations, baselines, correlations, course, phase and readings
+    ``tables`` are measures, ablations, baselines, correlations, course, phase and readings.
     """
     return [
         *_decomposition_claims(of, tables["measures"]),

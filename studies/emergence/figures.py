@@ -65,10 +65,7 @@ def decompositions(measures: pd.DataFrame) -> Figure:
 def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, int, int]) -> Figure:
     """MSVE with parts removed, a panel a prompt: means over trials with 95% intervals.
 
-    Parameters
-    ----------
-    table, baselines : the study's tables
-    setting : env, states and depth
+    ``table`` and ``baselines`` are the study's tables, and ``setting`` is env, states and depth.
     """
     here, beside = (rows_with(frame, **dict(zip(CELL[1:], setting, strict=True))) for frame in (table, baselines))
     lengths = sorted(beside["context_length"].unique())

@@ -24,9 +24,7 @@ def parts(config: dict) -> dict[str, list[str]]:
 def readings(config: dict) -> dict[str, dict]:
     """Fields of ``readings.Reading`` for each reading, by its name: ours but for what it changes.
 
-    Parameters
-    ----------
-    config : the whole configuration, with the study's settings under its name
+    ``config`` is the whole configuration, with the study's settings under its name.
     """
     ours = OURS | {"learning_rate": config["learning_rate"]}
     ours |= {key: config["readings"][key] for key in ("attention_scale", "initial_gain")}

@@ -57,10 +57,7 @@ def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np
     """Of each run: the task at which it diverged, shares of the parts of A, the share of what is beyond Theta in P and
     in Q, and MSVE.
 
-    Parameters
-    ----------
-    result : arrays of S runs by one algorithm, as the step ``emergence.readings`` writes them
-    discount : float, gamma
+    ``result`` is of S runs by one algorithm, as the step ``emergence.readings`` writes them; ``discount`` is gamma.
     """
     weights = Weights(result["u"], result["A"])
     shares = decomposition_measures(weights, discount, bool(result["scaled"]))

@@ -96,21 +96,13 @@ class Reading:
         unrolls: Sequence[Unrolls],
         generators: Sequence[np.random.Generator],
     ) -> tuple[Transformers, np.ndarray]:
-        """Pretrain S runs by each of some algorithms.
+        """Pretrain S runs by each of some algorithms: "td", "mc" or both.
 
-        Parameters
-        ----------
-        algos : "td", "mc" or both
-        depth : int, L
-        discount : float, gamma
-        tasks, unrolls, generators : of each of S seeds; initial values come from the generators
+        ``tasks``, ``unrolls`` and ``generators`` are of each of S seeds; initial values come from the generators.
+        ``depth`` is L and ``discount`` gamma.
 
-        Returns
-        -------
-        Transformers
-            Of len(algos) S runs, those of the first algorithm first; NaN where they diverged.
-        (len(algos) S,) int array
-            The number of the task on which a run diverged, 0 if it did not.
+        The Transformers are of len(algos) S runs, those of the first algorithm first; NaN where they diverged.  The
+        (len(algos) S,) int array has the number of the task on which a run diverged, 0 if it did not.
         """
         states, scaled = tasks[0].states, self.attention_scale == "context_length"
         layers, whole = depth if self.layers == "separate" else 1, self.parameters == "all"

@@ -31,17 +31,10 @@ def numbers_from_text(value):
 
 
 def check_config(config: dict, schema: dict) -> None:
-    """Refuse a configuration that does not make sense.
+    """Refuse a configuration, as loaded from YAML, that does not make sense.
 
-    Parameters
-    ----------
-    config : the configuration, as loaded from YAML
-    schema : JSON schema, workflow/schemas/config.schema.yaml
-
-    Raises
-    ------
-    ValueError
-        One sentence that names the key, its value and what is allowed.
+    The JSON schema is workflow/schemas/config.schema.yaml.  The ValueError is one sentence that names the key, its
+    value and what is allowed.
     """
     check_values(config, schema)
     readings = config["readings"]
@@ -60,22 +53,14 @@ def check_config(config: dict, schema: dict) -> None:
 
 
 def check_values(values: dict, schema: dict, section: str = "") -> None:
-    """Refuse values that do not fit a schema.
+    """Refuse values, as loaded from YAML, that do not fit a JSON schema.
 
     Besides JSON schema's own keywords there are ``ascending`` for lists of numbers, ``atMost`` for mappings, from a key
-    to another whose value is at least as large, ``variants`` for lists of mappings with names, each name once and
-    the first with nothing else, and ``means`` beside a pattern, which says it in words.
+    to another whose value is at least as large, ``variants`` for lists of mappings with names, each name once and the
+    first with nothing else, and ``means`` beside a pattern, which says it in words.
 
-    Parameters
-    ----------
-    values : as loaded from YAML
-    schema : JSON schema
-    section : str, the section that they are of, if they are not the whole configuration
-
-    Raises
-    ------
-    ValueError
-        One sentence that names the key, its value and what is allowed.
+    ``section`` is the one that the values are of, if they are not the whole configuration.  The ValueError is one
+    sentence that names the key, its value and what is allowed.
     """
     for name, number in _numbers(values, section):
         if not math.isfinite(number):

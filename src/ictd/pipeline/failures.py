@@ -13,11 +13,8 @@ ROOM = 2**20
 def failed_jobs(logs: Path, since: float, results: Path) -> str:
     """Rule, last words and log of each job that did not end well, and whether the disk is full.
 
-    Parameters
-    ----------
-    logs : folder of the logs, one below it for each rule that has wildcards
-    since : time in seconds since the epoch; older logs are of other runs
-    results : folder of the results
+    The folder of logs has one below it for each rule that has wildcards.  Logs older than ``since``, a time in seconds
+    since the epoch, are of other runs.  ``results`` is the folder of the results.
     """
     parts = []
     for path in sorted(path for path in logs.rglob("*.log") if path.stat().st_mtime >= since):
@@ -34,13 +31,7 @@ def failed_jobs(logs: Path, since: float, results: Path) -> str:
 
 
 def check_writable(results: Path) -> None:
-    """Refuse a results folder, or the place for a new one, that cannot be written to.
-
-    Raises
-    ------
-    ValueError
-        Naming the folder.
-    """
+    """Refuse a results folder, or the place for a new one, that cannot be written to; ValueError naming the folder."""
     folder = next(folder for folder in (results, *results.absolute().parents) if folder.exists())
     if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
         raise ValueError(f"Nothing can be written to {folder}; give write access, or name another folder as results.")

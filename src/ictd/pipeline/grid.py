@@ -35,13 +35,9 @@ def main_setting(config: dict) -> dict:
 
 
 def cells(config: dict, vary: str | None = None) -> list[Cell]:
-    """Cells of the grid: the main setting and those that change one of its values.
+    """Cells of a checked configuration's grid: the main setting and those that change one of its values.
 
-    Parameters
-    ----------
-    config : a checked configuration
-    vary : "envs", "states" or "depths", optional
-        Only the cells that change this one; the main setting's cells when it is "main"; all when not given.
+    With ``vary``, they are only those that change "envs", "states" or "depths", or the main setting's for "main".
     """
     main = main_setting(config)
     settings = [main] if vary in (None, "main") else []
@@ -61,14 +57,10 @@ def seed_ranges(config: dict, seeds: int, runs: int, cores: int | None, files: I
 
 
 def seeds_in_a_job(wanted: int | str, seeds: int, runs: int, cores: int | None) -> int:
-    """How many seeds one job takes.
+    """How many seeds one job takes: the number wanted, or for "auto" as many as keep all cores busy.
 
-    Parameters
-    ----------
-    wanted : the number, or "auto" for as many as keep all cores busy
-    seeds : int, number of them
-    runs : int, how many cells or the like have these seeds
-    cores : int, or None where it is not known
+    ``seeds`` is the number of them, ``runs`` how many cells or the like have these seeds, and ``cores`` is None where
+    it is not known.
     """
     if wanted != "auto":
         return wanted

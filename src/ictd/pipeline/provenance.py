@@ -15,12 +15,7 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
 
     Ours are those of the top-level packages that ``roots`` names, each below the folder that it gives.  Packages that
     hold a module count as imported, and so does what these modules import in turn.  Comments, docstrings, formatting
-    and times of files do not change a digest.
-
-    Raises
-    ------
-    ValueError
-        If there is no such module, or a module is not valid Python.
+    and times of files do not change a digest.  A module that is not there, or is not valid Python, raises a ValueError.
     """
     if _file(module, roots) is None:
         raise ValueError(f"There is no module {module}.")

@@ -21,12 +21,9 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     given, a wildcard of the rule, or the configuration's: of the step's sections, else env, states or depth of the main
     setting, else of the readings or the top level.
 
-    Parameters
-    ----------
-    config : the configuration
-    studies : names of the sections that are studies'
-    name : str, the step
-    given : values of parameters, or functions of the rule's wildcards that return them
+    ``studies`` are the names of the sections that are studies', ``name`` is the step's, and ``given`` has values of
+    parameters, or functions of the rule's wildcards that return them.  A step that is not there, or a parameter that it
+    does not have, raises a ValueError.
 
     Returns
     -------
@@ -36,11 +33,6 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
             its digest, so that an edit reruns the rules that it touches
         values, files : functions that return the options, each as one string, so that any change is seen; apart, as
             Snakemake does not compare what depends on input or output
-
-    Raises
-    ------
-    ValueError
-        For a step that is not there, or a parameter that it does not have.
     """
     step = find_step(name)
     parameters = step.parameters()

@@ -45,15 +45,11 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
     """Call ``main`` with options from the command line, each of the type that its annotation names.
 
     A ``list[T]`` takes one or more values and a ``dict`` takes JSON.  The log, on standard error, has the command with
-    all its options, versions and time.  A ValueError ends the process with its sentence, and so does a file that
-    cannot be written.
+    all its options, versions and time.  A ValueError ends the process with its sentence, and so does a file that cannot
+    be written.
 
-    Parameters
-    ----------
-    main : the step's function
-    name : str, of the step
-    options : the command line's words after it
-    sentences : what help says of the parameters, and of the step under the empty name
+    ``main`` is the function and ``name`` the name of the step; ``options`` are the command line's words after it.
+    ``sentences`` are what help says of the parameters, and of the step under the empty name.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m ictd.steps {name}", description=sentences.get(""), allow_abbrev=False,

@@ -55,13 +55,7 @@ def stacked(parts: list) -> dict[str, np.ndarray]:
 
 
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
-    """Read named arrays from a .npz file.
-
-    Raises
-    ------
-    ValueError
-        Naming the file, if it is missing, damaged or lacks an array.
-    """
+    """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged or lacks an array."""
     with naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
         missing = [name for name in names if name not in stored]
         if missing:

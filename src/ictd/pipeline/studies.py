@@ -35,16 +35,9 @@ def check_name(name: str, taken: Collection[str]) -> None:
 def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
     """Settings of a study: its own ``config.yaml`` with what is given in place of single values.
 
-    Parameters
-    ----------
-    folder : the study's
-    given : what the configuration has under the study's name
-    definitions : the paper's ``$defs``, which the study's schema may refer to
-
-    Raises
-    ------
-    ValueError
-        One sentence, for a folder that is incomplete, a file that is not valid YAML, or settings that do not fit.
+    ``folder`` is the study's, ``given`` is what the configuration has under the study's name, and ``definitions`` are
+    the paper's ``$defs``, which the study's schema may refer to.  A folder that is incomplete, a file that is not valid
+    YAML, or settings that do not fit raise a ValueError of one sentence.
     """
     missing = [part for part in PARTS if not (folder / part).is_file()]
     if missing:
@@ -79,11 +72,8 @@ def _merged(settings: dict, given: dict) -> dict:
 def left_out_if_it_fails(workflow, name: str, failed: dict[str, str]) -> Iterator[None]:
     """Include a study's rules; where that fails, say why and go on without them.
 
-    Parameters
-    ----------
-    workflow : snakemake.workflow.Workflow
-    name : str, of the study
-    failed : gets the sentence that says what is wrong, under the study's name
+    ``workflow`` is a snakemake.workflow.Workflow, and ``failed`` gets the sentence that says what is wrong, under the
+    study's name.
     """
     stack, target, known = len(workflow.included_stack), workflow.default_target, set(workflow._rules)
     try:

@@ -39,11 +39,8 @@ def save_tables(folder: Path, tables: dict[str, pd.DataFrame | list[pd.DataFrame
 def long_table(axes: dict[str, np.ndarray], arrays: dict[str, np.ndarray], **names) -> pd.DataFrame:
     """A row for each entry of arrays that share their axes.
 
-    Parameters
-    ----------
-    axes : by the names of the columns, what numbers the entries along each axis
-    arrays : by the names of the columns, arrays with these axes
-    names : what all rows share
+    By the names of the columns, ``axes`` has what numbers the entries along each axis, and ``arrays`` the arrays with
+    these axes.  ``names`` is what all rows share.
     """
     index = np.meshgrid(*axes.values(), indexing="ij")
     columns = dict(zip(axes, index, strict=True)) | arrays

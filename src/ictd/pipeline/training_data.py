@@ -15,10 +15,7 @@ def stored_runs(
 ) -> Iterator[tuple[int, Tasks, Unrolls, Weights]]:
     """Seed, task set, unrolls and initial weights of each run that two files hold the material of.
 
-    Raises
-    ------
-    ValueError
-        Naming a file that is missing or damaged, or a task that makes no sense.
+    A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
     seeds, *task_arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
     unroll_arrays = load_arrays(unrolls, "visits", "transitions", "returns")

@@ -46,10 +46,8 @@ class Claim:
 class Statements:
     """What is claimed, by name, with the statistic and the threshold that decide it.
 
-    Parameters
-    ----------
-    path : TOML file with a table a name: section, statement, statistic, relation and threshold, and ``id`` where the
-        claim's is not the name; what stands before the tables is of all, and {words} are filled in
+    The TOML file ``path`` has a table a name: section, statement, statistic, relation and threshold, and ``id`` where
+    the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.
     """
 
     def __init__(self, path: Path):

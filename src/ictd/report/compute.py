@@ -24,12 +24,8 @@ def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
-    """A row a rule: jobs, wall and CPU time summed over them, and their greatest memory; and the paper's totals.
-
-    Parameters
-    ----------
-    benchmarks : for each rule, the benchmark tables that Snakemake wrote
-    """
+    """A row a rule, from the benchmark tables that Snakemake wrote for it: jobs, wall and CPU time summed over the
+    jobs, and their greatest memory; and the paper's totals."""
     rows = []
     for rule, parts in benchmarks.items():
         jobs = pd.concat(parts).apply(pd.to_numeric, errors="coerce")

@@ -8,13 +8,7 @@ from ictd.pipeline.storage import replacing
 
 
 def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
-    """Write the executed notebook; ``captions`` is one of its parameters too.
-
-    Raises
-    ------
-    ValueError
-        If a cell fails.
-    """
+    """Write the executed notebook; ``captions`` is one of its parameters too.  ValueError if a cell fails."""
     import papermill  # Cells import this module too, and have no use for it.
 
     with replacing(output) as temporary:
@@ -34,10 +28,7 @@ def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None
 class Shown:
     """Shows tables and figures of a results folder in a notebook, each with the caption of its name.
 
-    Parameters
-    ----------
-    results : folder with ``tables`` (HTML) and ``figures`` (PNG, GIF)
-    captions : folder with a text NAME.rst for each
+    The folder ``results`` has ``tables`` (HTML) and ``figures`` (PNG, GIF), and ``captions`` a text NAME.rst for each.
     """
 
     def __init__(self, results: str, captions: str):

@@ -26,13 +26,10 @@ def main(statements: Path, tables: list[Path], theory: Path, env: str, states: i
 
 
 def check_claims(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
-    """All claims of sections "Experiments" and "Hyperparameter Study".
+    """All claims of sections "Experiments" and "Hyperparameter Study", as report/claims.toml states them.
 
-    Parameters
-    ----------
-    of : Statements, report/claims.toml
-    tables : the result tables msve, baselines, weights, mean_weights, agreement and truncation
-    main : env, states and depth of the main setting
+    ``tables`` are the result tables msve, baselines, weights, mean_weights, agreement and truncation; ``main`` is env,
+    states and depth of the main setting.
     """
     claims = check_cells(of, tables, main)
     return [

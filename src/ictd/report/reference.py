@@ -25,7 +25,7 @@ def main(results: Path, output: Path) -> None:
 
 
 def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
-    """Summary figures of a finished run, one table for each name in KEYS.
+    """Summary figures of a finished run, one table for each name in KEYS; ValueError names a missing or damaged file.
 
     Returns
     -------
@@ -33,11 +33,6 @@ def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
         runs : a row a run; measures of its weights, and its mean MSVE at the shortest and the longest context
         baselines : a row for each method, setting and context length; the mean MSVE over seeds
         claims : a row a claim; value and verdict
-
-    Raises
-    ------
-    ValueError
-        Naming a file that is missing or damaged.
     """
     msve, baselines, weights = (load_table(results / f"metrics/{name}.csv") for name in TABLES)
     claims = pd.DataFrame(load_json(results / "claims.json"))

@@ -54,9 +54,7 @@ def main(
 def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
     """MSVE of each run at each context length, the mean over the validation tasks.
 
-    Parameters
-    ----------
-    evaluations : for each cell ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k)
+    For each cell ``evaluations`` has ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k).
     """
     frames = [_errors(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
     return pd.concat(frames, ignore_index=True)
@@ -81,10 +79,8 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.D
     """One row per run: measures of its weights beside theta^TD, its MSVE on enumerated prompts, and the task at which
     it diverged, 0 if it did not.
 
-    Parameters
-    ----------
-    runs : for each cell ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,)
-    evaluations : for each cell ``enumerated_msve`` (S, k)
+    For each cell ``runs`` has ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,), and
+    ``evaluations`` has ``enumerated_msve`` (S, k).
     """
     frames = []
     for cell, result in runs.items():

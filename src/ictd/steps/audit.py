@@ -31,12 +31,8 @@ def main(
     """Write for each cell the largest difference of the weights at the snapshots within the first tasks.
 
     Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
-    The difference is that of an entry of u or A over the largest entry of both, for the first seed.
-
-    Raises
-    ------
-    ValueError
-        Naming the cells whose difference is above the tolerance.
+    The difference is that of an entry of u or A over the largest entry of both, for the first seed.  ValueError names
+    the cells whose difference is above the tolerance.
     """
     other = next(name for name in ENGINES if name != engine)
     rows, faults = [], []

@@ -12,10 +12,7 @@ from ictd.report.html import save
 def main(title: str, notebook: Path, output: Path) -> None:
     """Write the page: the notebook's text and outputs, without its code.
 
-    Raises
-    ------
-    ValueError
-        If the page would load something from elsewhere.
+    ValueError if the page would load something from elsewhere.
     """
     exporter = HTMLExporter(template_name="basic", exclude_input=True, exclude_anchor_links=True)
     body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))

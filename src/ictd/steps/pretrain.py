@@ -34,13 +34,8 @@ def main(
     """Write the weights of each seed at log-spaced task counts, and its learning curve.
 
     The learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.
-    A run that diverges is NaN from there on, with the number of the task; unless ``on_divergence`` is "record", its
-    snapshots go to the folder ``diverged``.
-
-    Raises
-    ------
-    ValueError
-        Naming the cell, seed and task of a run that diverged, unless ``on_divergence`` is "record".
+    A run that diverges is NaN from there on, with the number of the task.  Unless ``on_divergence`` is "record", its
+    snapshots go to the folder ``diverged``, and a ValueError names its cell, seed and task.
     """
     seeds, value = load_arrays(tasks, "seeds", "value")
     tasks_seen = snapshot_counts(value.shape[1], snapshots)

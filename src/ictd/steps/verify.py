@@ -12,10 +12,7 @@ SHOWN = 20
 def main(results: Path, reference: Path) -> None:
     """Say that the run agrees with the reference.
 
-    Raises
-    ------
-    ValueError
-        With what differs, the first of it if that is much, or the settings that are not the reference's.
+    ValueError with what differs, the first of it if that is much, or with the settings that are not the reference's.
     """
     if not (reference / "settings.json").exists():
         raise ValueError(f"{reference} holds no reference; `make reference` writes one from a finished run.")

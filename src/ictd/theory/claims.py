@@ -27,13 +27,9 @@ def main(statements: Path, tables: list[Path], discount: float, claims: Path, pa
 
 
 def check_theory(of: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
-    """All claims on the theory.
+    """All claims on the theory, as report/theory_claims.toml states them.
 
-    Parameters
-    ----------
-    of : Statements, report/theory_claims.toml
-    tables : statements, neu, pretrained, repeated, agreement and precision
-    discount : float, gamma
+    ``tables`` are statements, neu, pretrained, repeated, agreement and precision; ``discount`` is gamma.
     """
     return [
         *_statement_claims(of, tables["statements"], discount),

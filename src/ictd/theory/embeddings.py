@@ -75,17 +75,14 @@ def embeddings(weights: Weights, tasks: Tasks, discount: float, depth: int) -> E
     """Embeddings up to layer L: with k_l = u X + Y_l, eq. (Yl dissection) is Y_{l+1} = Y_l + k_l X'AX and
     y_{l+1}^q = y_l^q + k_l X'Ax^q.
 
+    ValueError if ``discount`` lies outside [0, 1), or the weights are for another number of states.
+
     Parameters
     ----------
     weights : Weights, u (2n,) and A (2n, 2n)
     tasks : Tasks, N of them with n states
     discount : float, gamma
     depth : int, L
-
-    Raises
-    ------
-    ValueError
-        If ``discount`` lies outside [0, 1), or the weights are for another number of states.
     """
     check_discount(discount)
     states = tasks.states

@@ -42,10 +42,7 @@ def main(tables: list[Path], env: str, states: int, discount: float, output: Pat
 def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float) -> Figure:
     """Error of TF_L at theta^TD over ||v||_inf against L, a panel an environment, with its bound and its tail.
 
-    Parameters
-    ----------
-    statements, precision : the theory's tables
-    discount : float, gamma
+    ``statements`` and ``precision`` are the theory's tables, and ``discount`` is gamma.
     """
     errors = statements[statements["statement"] == "theorem_1"]
     digits = precision[(precision["quantity"] == "lemma_4") & (precision["layer"] % 50 == 0)]
@@ -69,13 +66,7 @@ def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float
 
 
 def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
-    """Both sides of Lemmas 1 to 4 against the layer, and the tightest ratio of the two, in one setting.
-
-    Parameters
-    ----------
-    statements : the theory's table
-    env, states : the setting
-    """
+    """Both sides of Lemmas 1 to 4 against the layer, and their tightest ratio, in one setting of the theory's table."""
     figure, grid = plt.subplots(2, 3, figsize=(WIDTH, 4.4))
     here = rows_with(statements, env=env, states=states)
     here = here[here["layer"].between(1, here.loc[here["statement"] == "lemma_3", "layer"].max())]
@@ -103,11 +94,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
 def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env: str, states: int) -> Figure:
     """J or J' at theta^TD against the depth L with its bounds, and why it rises first, in one setting.
 
-    Parameters
-    ----------
-    neu, statements : the theory's tables
-    algo : "td" for J and Theorem 2, or "mc" for J' and Corollary 1
-    env, states : the setting
+    ``algo`` is "td" for J and Theorem 2, or "mc" for J' and Corollary 1.  The tables are the theory's.
     """
     name, error = ("$J$", "lemma_1") if algo == "td" else ("$J'$", "lemma_4")
     colour = COLOURS[algo]
@@ -138,9 +125,7 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
 def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
     """J or J' from the pretrained weights to theta^TD, and at pretrained layers repeated to any depth.
 
-    Parameters
-    ----------
-    line, repeated : the theory's tables pretrained and repeated
+    ``line`` and ``repeated`` are the theory's tables pretrained and repeated.
     """
     algos = sorted(set(line["algo"]), key=list(NAMES).index)
     looks = dict(zip(line[CELL[1:]].drop_duplicates().itertuples(index=False), itertools.cycle(LINES), strict=False))

@@ -35,16 +35,9 @@ GROUPS = 20
 
 
 def neu(updates: np.ndarray) -> Neu:
-    """Norm of the mean update, from the mean updates of G groups of tasks.
+    """Norm over the last axis of the mean update, from the mean updates (G, ..., k) of G groups of tasks.
 
-    Parameters
-    ----------
-    updates : (G, ..., k) array, G at least 2; the norm is over the last axis
-
-    Raises
-    ------
-    ValueError
-        For fewer than two groups, which show no error.
+    ValueError for fewer than two groups, which show no error.
     """
     groups = len(updates)
     if groups < 2:
@@ -62,7 +55,9 @@ def neu(updates: np.ndarray) -> Neu:
 def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: float = 1.0) -> np.ndarray:
     """Means over groups of tasks of the expected update at a looped Transformer's weights, by an adjoint sweep.
 
-    Row l is the part of (u, A) of layer l, the gradient being in Theta; the sum of the rows is that in Theta^looped.
+    The result is a (GROUPS, L, 2n + 4n^2) array.  Row l is the part of (u, A) of layer l, u before A, the gradient
+    being in Theta; the sum of the rows is that in Theta^looped.  ValueError if N is not a multiple of GROUPS.
+
     With state weights e = mu times the expected errors, and with
 
         lam_L = 0,    lam_l = sum_q e_q g^q + f lam_{l+1},
@@ -78,15 +73,6 @@ def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: fl
     depth : int, L
     scale : float
         What A was multiplied by for these embeddings: 1 in the theory, 1/n where attention is divided by n.
-
-    Returns
-    -------
-    (GROUPS, L, 2n + 4n^2) array, a row a layer, u before A
-
-    Raises
-    ------
-    ValueError
-        If N is not a multiple of GROUPS.
     """
     tasks, states = rows.tasks.reward.shape
     if tasks % GROUPS or not tasks:

@@ -57,10 +57,7 @@ def main(
 def exact_tails(tasks: Tasks, task: int, discount: float, layers: list[int]) -> dict[str, np.ndarray]:
     """Both sides of Lemmas 1 and 4 at some layers l, in ascending order, the left ones the largest over query states.
 
-    Returns
-    -------
-    dict with
-        lemma_1, lemma_4 : (K, 3) arrays; a row a layer with error, bound, and error / bound or 0 where both are 0
+    ``lemma_1`` and ``lemma_4`` are (K, 3): a row a layer with error, bound, and error / bound or 0 where both are 0.
     """
     with _precision(discount, layers[-1]):
         gamma, P, r, v = _task(tasks, task, discount)

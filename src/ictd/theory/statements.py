@@ -20,11 +20,7 @@ from ictd.theory.embeddings import Embeddings, gradients
 class Inequality:
     """left <= right, for N tasks and layers 0, ..., L; on the left is the largest over the query states.
 
-    Parameters
-    ----------
-    left, right : (N, L+1) arrays
-    rounding : (N, L+1) array
-        A generous estimate of what rounding may add to the left side.
+    All three are (N, L+1) arrays; ``rounding`` is a generous estimate of what rounding may add to the left side.
     """
 
     left: np.ndarray
@@ -141,11 +137,7 @@ class Descent:
 def descent(rows: Embeddings, groups: int = 1) -> Descent:
     """Norms of the gradients, and the expected updates with the errors that ``Embeddings.limiting_errors`` gives.
 
-    Parameters
-    ----------
-    rows : Embeddings
-    groups : int
-        Groups of equal size that the tasks make, in their order.
+    ``groups`` is the number of groups of equal size that the tasks make, in their order.
     """
     errors = {algo: rows.limiting_errors(algo) for algo in ("td", "mc")}
     norms = {name: [] for name in NORMS}

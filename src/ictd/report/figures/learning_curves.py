@@ -27,11 +27,8 @@ def main(weights: list[Path], output: Path) -> None:
 def learning_curves(runs: dict[Cell, dict]) -> Figure:
     """What is learned in the course of pretraining, a column an algorithm: MSVE on new tasks, and cosine to theta^TD.
 
-    Runs that diverged are left out of the medians and counted below the column.
-
-    Parameters
-    ----------
-    runs : for each cell ``tasks_seen`` (K,), ``online_msve`` (S, K), ``cosine`` (S, K) and ``diverged_at`` (S,)
+    Runs that diverged are left out of the medians and counted below the column.  For each cell ``runs`` has
+    ``tasks_seen`` (K,), ``online_msve`` (S, K), ``cosine`` (S, K) and ``diverged_at`` (S,).
     """
     algos = list(dict.fromkeys(cell.algo for cell in runs))
     settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))

@@ -29,11 +29,8 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
     The axis is logarithmic: a few tasks with short contexts have errors hundreds of times those of the others.
     Trials that diverged are left out and counted below the panel.
 
-    Parameters
-    ----------
-    panels : from each title to (evaluations, baselines)
-        Evaluations of the cells to show, each with ``context_lengths`` (M,), ``msve`` (S, M, k) and ``diverged_at``
-        (S,), and the baselines' arrays (S, M, k) for the same number of states and layers.
+    For each title ``panels`` has the evaluations of the cells to show, each with ``context_lengths`` (M,), ``msve``
+    (S, M, k) and ``diverged_at`` (S,), and the baselines' arrays (S, M, k) for the same number of states and layers.
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)

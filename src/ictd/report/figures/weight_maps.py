@@ -24,11 +24,8 @@ def main(vary: str, weights: list[Path], output: Path) -> None:
 def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     """A row a setting; for each algorithm the mean over trials of P and of Q, each divided by its largest entry.
 
-    Trials that diverged are left out and counted below the panel.
-
-    Parameters
-    ----------
-    panels : from each title to the weights (S, ...) of each algorithm
+    Trials that diverged are left out and counted below the panel.  For each title ``panels`` has the weights (S, ...)
+    of each algorithm.
     """
     algos = list(next(iter(panels.values())))
     rows = len(panels)
