@@ -47,7 +47,11 @@ rule all:
 
 
 # What is wrong with a study stops only what asks for it.
-TAKEN = {*SCHEMA["properties"], *(rule.name for rule in workflow.rules)}
+TAKEN = {*SCHEMA["properties"], *(rule.name for rule in workflow.rules), "tests"}
+TAKEN |= {path.stem for path in SOURCE.glob("ictd/*")}
+for rule in workflow.rules:
+    files = [Path(file) for file in (*rule.output, *rule.log, rule.benchmark) if file]
+    TAKEN |= {file.relative_to(RESULTS).parts[0].partition(".")[0] for file in files}
 for study in study_names(ROOT / "studies"):
     with left_out_if_it_fails(workflow, study, FAILED):
         check_name(study, TAKEN)

@@ -264,3 +264,45 @@ threshold = 1
     assert claim.id == "more of it/td-5" and claim.statement == "There is more of it, $x_{i}$."
     assert claim.statistic == "lower end of the 95% bootstrap interval, over trials, of the number of it"
     assert of.of_trials("more", ("td",), samples[:1], what="it") == []
+
+
+TABLE = """[more]
+section = "S"
+statement = "There is more of {what}."
+statistic = "its number"
+relation = ">"
+threshold = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "said"),
+    [
+        ('relation = ">"', 'relation = ">="', "table .more.: 'relation' is missing, unknown or of no use"),
+        ("threshold = 1", "threshold = true", "'threshold' is missing"),
+        ("threshold = 1", "threshold = nan", "'threshold' is missing"),
+        ("threshold = 1", "", "'threshold' is missing"),
+        ('statistic = "its number"', "", "'statistic' is missing"),
+        ("[more]", '[more]\nid = "a/b"', "'id' is missing"),
+        ("[more]", '[more]\nnote = "b"', "'note' is missing"),
+        ("[more]", "[more", "claims.toml is no valid TOML"),
+        ("{what}", "{whom}", "table .more.: {whom} is no word that is filled in here"),
+        ("[more]", "[less]", r"has no table \[more\]"),
+    ],
+)
+def test_a_file_of_claims_that_is_not_so_is_answered_with_its_place(tmp_path, was, becomes, said):
+    (tmp_path / "claims.toml").write_text(TABLE)
+    assert Statements(tmp_path / "claims.toml").claim("more", ["a"], 2, what="it").verdict == "holds"
+    (tmp_path / "claims.toml").write_text(TABLE.replace(was, becomes))
+    with pytest.raises(ValueError, match=said):
+        Statements(tmp_path / "claims.toml").claim("more", ["a"], 2, what="it")
+
+
+def test_robustness_is_decided_whatever_the_sections_are_called(tmp_path):
+    env, states, depth = MAIN
+    settings = (MAIN, (env, states, depth + 1), (env, states + 1, depth), ("loop", states, depth))
+    tables = result_tables(PATTERN, FALLING, zero=9.0, settings=settings)
+    text = (ROOT / "report/claims.toml").read_text().replace('section = "{section}"', 'section = "Elsewhere"')
+    (tmp_path / "claims.toml").write_text(text)
+    made = check_claims(Statements(tmp_path / "claims.toml"), tables, MAIN)
+    assert [claim.id for claim in made] == [claim.id for claim in check_claims(STATEMENTS, tables, MAIN)]

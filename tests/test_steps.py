@@ -112,3 +112,9 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
     assert done.stderr.splitlines()[-1] == "error: seeds is '3'; give first-last, such as 0-19."
     done = command("tasks", *given, "--seeds", "0-1", "--env-options", "x")
     assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: 'x'")
+    done = command("tasks", *given, "--seeds", "0-1", "--env-options", "[1]")
+    assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: '[1]'")
+    done = command("tasks", *given, "--seeds", "3-1", "--env-options", "{}")
+    assert done.stderr.splitlines()[-1] == "error: seeds is '3-1'; give first-last, such as 0-19."
+    done = command("kernels", "--module", "nothing")
+    assert done.stderr.splitlines()[-1] == "error: No module named 'nothing'."

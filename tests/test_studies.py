@@ -51,13 +51,13 @@ rule mine:
 }
 
 
-def with_study(folder: Path, **changes: str | None) -> Path:
+def with_study(folder: Path, **changes: str | bytes | None) -> Path:
     """A copy of the project with that study beside the others; files may be changed or left out."""
     copy_project(folder)
     (folder / "studies/mine").mkdir()
     for name, text in (MINE | changes).items():
         if text is not None:
-            (folder / "studies/mine" / name).write_text(text)
+            (folder / "studies/mine" / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder
 
 
@@ -113,6 +113,22 @@ BROKEN = {
         {"total.py": MINE["total.py"].replace("discount: float, ", "discount: (float, ")},
         "left out: studies/mine/total.py, line 5: invalid syntax.",
     ),
+    "an assertion": (
+        {"rules.smk": "assert not RESULTS\n" + MINE["rules.smk"]},
+        "studies/mine/rules.smk, line 1: AssertionError.",
+    ),
+    "settings that are no text": (
+        {"README.md": "# A study\n", "config.yaml": b"numbers: [3]\xff"},
+        "studies/mine/config.yaml is no UTF-8 text",
+    ),
+    "a section that is no text": (
+        {"total.py": MINE["total.py"].replace("\n\ndef", "\nSECTION = 3\n\ndef")},
+        "studies/mine/total.py, line 4: give SECTION as a text, the name of a section.",
+    ),
+    "a section that has no keys": (
+        {"total.py": MINE["total.py"].replace("\n\ndef", "\nSECTION: str = 'numbers'  # ours\n\ndef")},
+        "SECTION names 'mine.numbers', which is no section of the configuration.",
+    ),
     "a rule of the paper's name": (
         {"rules.smk": MINE["rules.smk"].replace("as mine_total", "as tasks")},
         ": The name tasks is already used by another rule.",
@@ -134,11 +150,32 @@ def test_a_broken_study_stops_only_what_asks_for_it(tmp_path):
             assert ended == sentence and "Traceback" not in text, (name, ended)
 
 
+def test_what_lies_about_in_a_study_leaves_the_paper_as_it_is(tmp_path):
+    folder = with_study(tmp_path, **{"latin.py": b"def main(a):\n  '\xff'", "open.py": "def main(:"})
+    inner = folder / "studies/mine"
+    (inner / ".#total.py").symlink_to("nowhere")
+    (inner / "folder.py").mkdir()
+    (folder / "studies/loose.py").write_text("def main():\n    pass\n")
+    (folder / "studies/old/__pycache__").mkdir(parents=True)
+    (folder / "studies/old/__pycache__/a.cpython-311.pyc").touch()
+    (code, said), (again, asked) = plans([(folder, [target, "--configfile", SMOKE]) for target in ("all", "mine")])
+    assert code == 0 and "left out" not in said and again == 0 and "mine_total" in asked
+    done = subprocess.run(
+        [sys.executable, "-m", "ictd.steps"],
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "studies/mine/open.py, line 1: invalid syntax." in done.stdout, done.stderr
+
+
 def test_a_name_that_is_taken_leaves_the_paper_as_it_is(tmp_path):
     names = {
         "theory": "of that name",
         "tasks": "of that name",
         "claims": "of that name",
+        "runs": "of that name",
+        "pipeline": "of that name",
         "my-study": "no name of small",
     }
     runs = []

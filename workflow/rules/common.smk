@@ -102,7 +102,7 @@ rule step:
         mem_mb=2000,
         runtime=30,
     shell:
-        "python -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"
+        "python -P -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"
 
 
 # Tables, figures and pages of what others computed, in a second or two; they are made where Snakemake runs.

@@ -121,7 +121,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     found, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
         known = error.schema["properties"]
-        unknown = sorted(set(found) - set(known))
+        unknown = sorted(set(found) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
         return f"{where} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
     if rule == "required":

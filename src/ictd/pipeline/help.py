@@ -23,7 +23,10 @@ def listing() -> str:
 
 
 def _first_line(step: Step) -> str:
-    return (ast.get_docstring(step.tree()) or "").partition("\n\n")[0].replace("\n", " ")
+    try:
+        return (ast.get_docstring(step.tree()) or "").partition("\n\n")[0].replace("\n", " ")
+    except ValueError as error:
+        return f"{error}"
 
 
 def sentences(step: Step) -> dict[str, str]:

@@ -9,6 +9,8 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
+from ictd.pipeline.steps import syntax_tree
+
 
 def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
     """Name and digest of each module of ours that a module imports, itself included, anywhere in its code.
@@ -50,10 +52,7 @@ def _file(module: str, roots: dict[str, Path]) -> Path | None:
 @cache
 def _read(path: Path, module: str) -> tuple[str, list[str]]:
     """Digest of a module, and the names that it may import: of ``from a import b``, both a and a.b."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        raise ValueError(f"{path}, line {error.lineno}: {error.msg}.") from None
+    tree = syntax_tree(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     names = []
     for node in ast.walk(tree):

@@ -90,9 +90,9 @@ def _settings(config: dict, studies: list[str], step: Step) -> dict:
     for name in reversed(step.sections()):
         section = config
         for part in name.split("."):
-            if part not in section:
+            section = section.get(part)
+            if not isinstance(section, dict):
                 raise ValueError(f"{step.path}: SECTION names {name!r}, which is no section of the configuration.")
-            section = section[part]
         found |= section
     return found
 

@@ -33,12 +33,16 @@ def command() -> None:
         return
     try:
         step = find_step(name)
+        step.parameters()
+        asked = {"-h", "--help"}.intersection(options)
+        sentences = import_module(HELP).sentences(step) if asked else {}
         sys.path.append(str(ROOTS["studies"]))
         main = import_module(step.module).main
-    except ValueError as error:
-        sys.exit(f"error: {error}")
-    asked = {"-h", "--help"}.intersection(options)
-    run(main, name, options, import_module(HELP).sentences(step) if asked else {})
+    except SyntaxError as error:
+        sys.exit(f"error: {error.filename}, line {error.lineno}: {error.msg}.")
+    except (ValueError, ImportError, OSError) as error:
+        sys.exit(f"error: {str(error).rstrip('.')}.")
+    run(main, name, options, sentences)
 
 
 def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]) -> None:
@@ -78,6 +82,8 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
         main(**values)
     except ValueError as error:
         sys.exit(f"error: {error}")
+    except ImportError as error:
+        sys.exit(f"error: {error}.")
     except FileNotFoundError as error:
         sys.exit(f"error: {error.filename} is missing; run snakemake to make it.")
     except OSError as error:
@@ -89,7 +95,10 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
 
 def mapping(text: str) -> dict:
     """An option that is given as JSON."""
-    return json.loads(text)
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(text)
+    return found
 
 
 def _installed(package: str) -> str | None:

@@ -7,7 +7,6 @@ A step is named by its module, without ``ictd.steps.``, ``ictd.`` or ``studies.`
 import ast
 import os
 import re
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,36 +52,55 @@ class Step(NamedTuple):
         That is the one that the module's SECTION names, or the theory's for a module of it.  A study has the section of
         its own name, and SECTION is a part of that.
         """
-        found = re.search(r'^SECTION = "(.+)"$', self.path.read_text(encoding="utf-8"), re.MULTILINE)
-        own = found[1] if found else "theory" if self.module.startswith("ictd.theory.") else None
+        own = "theory" if self.module.startswith("ictd.theory.") else None
+        for node in self.tree().body:
+            targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
+            if any(getattr(one, "id", "") == "SECTION" for one in targets):
+                own = getattr(getattr(node, "value", None), "value", None)
+                if not isinstance(own, str):
+                    where = f"{os.path.relpath(self.path)}, line {node.lineno}"
+                    raise ValueError(f"{where}: give SECTION as a text, the name of a section.")
         if self.study:
             return [*([f"{self.study}.{own}"] if own else []), self.study]
         return [own] if own else []
 
     def tree(self) -> ast.Module:
         """Its syntax tree; ValueError with file and line if it has none."""
-        try:
-            return ast.parse(self.path.read_text(encoding="utf-8"))
-        except SyntaxError as error:
-            raise ValueError(f"{os.path.relpath(self.path)}, line {error.lineno}: {error.msg}.") from None
+        return syntax_tree(self.path)
 
 
-@cache
+def syntax_tree(path: Path) -> ast.Module:
+    """Syntax tree of a Python file; ValueError with file and line if it has none."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise ValueError(f"{os.path.relpath(path)}, line {error.lineno}: {error.msg}.") from None
+    except ValueError as error:
+        raise ValueError(f"{os.path.relpath(path)} is no Python: {error}.") from None
+
+
 def all_steps() -> dict[str, Step]:
-    """Every step by its name, those of the paper first."""
-    found = {}
-    for top in ROOTS:
-        for path in sorted((ROOTS[top] / top).rglob("*.py")):
-            module = ".".join(path.relative_to(ROOTS[top]).with_suffix("").parts)
-            if ".tests." not in module and re.search(rb"^def main\(", path.read_bytes(), re.MULTILINE):
-                name = module.removeprefix(next(prefix for prefix in PREFIXES if module.startswith(prefix)))
-                found[name] = Step(name, module, path)
-    return found
+    """Every step by its name, those of the paper first; what is no Python file is passed over."""
+    paths = [(top, path) for top in ROOTS for path in sorted((ROOTS[top] / top).rglob("[!.]*.py"))]
+    modules = [".".join(path.relative_to(ROOTS[top]).with_suffix("").parts) for top, path in paths]
+    return {step.name: step for step in map(_step, modules) if step}
 
 
 def find_step(name: str) -> Step:
-    """The step of a name; ValueError if there is none."""
-    steps = all_steps()
-    if name not in steps:
+    """The step of a name; ValueError if there is none.  Only files of that name are looked at."""
+    modules = [prefix + name for prefix in PREFIXES] if re.fullmatch(r"[a-z]\w*(\.[a-z]\w*)*", name) else []
+    found = [step for step in map(_step, modules) if step and step.name == name]
+    if not found:
         raise ValueError(f"there is no step {name!r}; `python -m ictd.steps` lists all.")
-    return steps[name]
+    return found[0]
+
+
+def _step(module: str) -> Step | None:
+    """The step that a module is, if it is one."""
+    top, *inner = module.split(".")
+    path = ROOTS[top].joinpath(top, *inner).with_suffix(".py")
+    if (top == "studies" and len(inner) < 2) or "tests" in inner or not path.is_file():
+        return None
+    if not re.search(rb"^def main\(", path.read_bytes(), re.MULTILINE):
+        return None
+    return Step(module.removeprefix(next(prefix for prefix in PREFIXES if module.startswith(prefix))), module, path)

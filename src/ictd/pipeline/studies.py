@@ -19,15 +19,15 @@ PARTS = ("README.md", "rules.smk", "config.yaml", "schema.yaml")
 
 
 def study_names(folder: Path) -> list[str]:
-    """Names of the studies in a folder; a folder that holds nothing but what Python compiled is none."""
+    """Names of the studies in a folder; a folder that holds no file but what Python compiled is none."""
     inner = sorted(folder.glob("[!._]*/")) if folder.is_dir() else []
-    return [path.name for path in inner if any(part.name != "__pycache__" for part in path.iterdir())]
+    return [path.name for path in inner if any(part.is_file() and part.suffix != ".pyc" for part in path.rglob("*"))]
 
 
 def check_name(name: str, taken: Collection[str]) -> None:
-    """Refuse a study's name that is taken, by a rule or a section of the configuration, or that is no word."""
+    """Refuse a study's name that the paper has for something else, or that is no word."""
     if name in taken:
-        raise ValueError(f"there is a rule or a key of the configuration of that name; rename studies/{name}.")
+        raise ValueError(f"the paper has a rule, setting, module or results of that name; rename studies/{name}.")
     if not (name.isidentifier() and name.islower()):
         raise ValueError(f"studies/{name} is no name of small letters, digits and _; rename it.")
 
@@ -53,6 +53,8 @@ def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
 def _load(path: Path) -> dict:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no UTF-8 text: {error}.") from None
     except yaml.YAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
         raise ValueError(f"{path}{line}: {getattr(error, 'problem', None) or 'it is not valid YAML'}.") from None
@@ -99,9 +101,9 @@ def refusing(sentence: str) -> Callable:
 
 def _explained(error: BaseException, linemaps: dict) -> str:
     """What is wrong, with file and line where they are known, as the rest of a sentence."""
-    what = str(getattr(error, "msg", None) or error).partition("\n")[0].rstrip(".")
-    if isinstance(error, ValueError) or not what:
-        return f"{what or type(error).__name__}."
+    what = str(getattr(error, "msg", None) or error).partition("\n")[0].rstrip(".") or type(error).__name__
+    if isinstance(error, ValueError):
+        return f"{what}."
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     # Python that Snakemake makes of a rules file has other lines; what its parser refuses has the file's.
     own = any(Path(file).parts[-2:] == ("snakemake", "parser.py") for file, _ in frames)

@@ -8,6 +8,7 @@ half their norm.
 """
 
 import math
+import re
 import tomllib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from ictd.statistics import bootstrap_interval
 TENTH = 0.1
 # About the resolution of single precision, in which networks are usually trained.
 NEGLIGIBLE = 1e-6
+# A word in braces that is not an argument of a formula, as in x_{i} or \frac{a}{b}.
+WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 
 
 @dataclass(frozen=True)
@@ -43,24 +46,56 @@ class Claim:
         return "holds" if met else "fails"
 
 
+def _is_text(value) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+# What a table of claims has, and what each may be.
+KEYS = {
+    "id": lambda value: _is_text(value) and "/" not in value,
+    "section": _is_text,
+    "statement": _is_text,
+    "statistic": _is_text,
+    "relation": lambda value: value in ("<", ">"),
+    "threshold": lambda value: type(value) in (int, float) and math.isfinite(value),
+}
+
+
 class Statements:
     """What is claimed, by name, with the statistic and the threshold that decide it.
 
     The TOML file ``path`` has a table a name: section, statement, statistic, relation and threshold, and ``id`` where
-    the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.
+    the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.  A file that is
+    not so, a name without a table and a word that is not filled in raise a ValueError.
     """
 
     def __init__(self, path: Path):
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path} is no valid TOML: {error}.") from None
         shared = {key: value for key, value in found.items() if not isinstance(value, dict)}
+        self.path = path
         self.tables = {name: {"id": name} | shared | found[name] for name in found if name not in shared}
+        for name, table in self.tables.items():
+            wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
+            if wrong:
+                raise ValueError(
+                    f"{path}, table [{name}]: {wrong[0]!r} is missing, unknown or of no use; give section, statement"
+                    ' and statistic as text, relation as "<" or ">", threshold as a number, and an id without a slash.'
+                )
 
     def claim(self, name: str, setting, value: float, /, **words) -> Claim:
         """A claim about a setting, a sequence of words and numbers."""
+        if name not in self.tables:
+            raise ValueError(f"{self.path} has no table [{name}].")
         text = dict(self.tables[name])
         for word, meaning in words.items():
             texts = {key: part.replace(f"{{{word}}}", str(meaning)) for key, part in text.items() if key != "threshold"}
             text |= texts
+        left = WORD.search(" ".join(map(str, text.values())))
+        if left:
+            raise ValueError(f"{self.path}, table [{name}]: {left[0]} is no word that is filled in here.")
         setting = "-".join(map(str, setting))
         value = value if isinstance(value, int) else float(value)
         return Claim(setting=setting, value=value, **text | {"id": f"{text['id']}/{setting}"})
@@ -72,11 +107,11 @@ class Statements:
         """
         if len(samples) < 2:
             return []
+        made = self.claim(name, setting, math.nan, **words)
         low, high = bootstrap_interval(np.asarray(samples))
-        end, value = ("lower", low) if self.tables[name]["relation"] == ">" else ("upper", high)
-        made = self.claim(name, setting, value, **words)
+        end, value = ("lower", low) if made.relation == ">" else ("upper", high)
         statistic = f"{end} end of the 95% bootstrap interval, over trials, of {made.statistic}"
-        return [replace(made, statistic=statistic)]
+        return [replace(made, value=float(value), statistic=statistic)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

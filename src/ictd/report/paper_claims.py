@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL
+from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.claim import Claim, Statements, save_claims
@@ -34,7 +34,7 @@ def check_claims(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[st
     claims = check_cells(of, tables, main)
     return [
         *claims,
-        *_robustness_claims(of, claims),
+        *_robustness_claims(of, claims, main),
         *_truncation_claims(of, tables["truncation"]),
         *_batch_td_claims(of, tables["baselines"]),
     ]
@@ -49,11 +49,17 @@ def check_cells(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str
     ]
 
 
-def _claims(of: Statements, setting: tuple, main: tuple, values: dict[str, float]) -> Iterator[Claim]:
-    """Claims by name on one cell or setting, in the section of the paper that it belongs to."""
+def _study(setting: tuple, main: tuple) -> str | None:
+    """Which of the three studies a cell or setting belongs to; None for the main setting."""
     env, states, depth = setting[-3:]
     varied = "env" if env != main[0] else "states" if states != main[1] else "depth"
-    section = "Experiments" if (env, states, depth) == main else f"Hyperparameter Study: {STUDIES[varied]}"
+    return None if (env, states, depth) == main else varied
+
+
+def _claims(of: Statements, setting: tuple, main: tuple, values: dict[str, float]) -> Iterator[Claim]:
+    """Claims by name on one cell or setting, in the section of the paper that it belongs to."""
+    study = _study(setting, main)
+    section = f"Hyperparameter Study: {STUDIES[study]}" if study else "Experiments"
     for name, value in values.items():
         yield of.claim(name, setting, value, section=section)
 
@@ -104,13 +110,14 @@ def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator
         yield from _claims(of, setting, main, values)
 
 
-def _robustness_claims(of: Statements, claims: list[Claim]) -> Iterator[Claim]:
+def _robustness_claims(of: Statements, claims: list[Claim], main: tuple) -> Iterator[Claim]:
     """The conclusions of section "Hyperparameter Study", from the verdicts of its cells."""
-    for name, study in STUDIES.items():
-        of_study = (claim for claim in claims if claim.section == f"Hyperparameter Study: {study}")
-        decided = [claim for claim in of_study if claim.id.startswith(("pattern/", "msve_falls/"))]
-        if decided:
-            yield of.claim(f"robust_{name}", ["all"], sum(claim.verdict == "fails" for claim in decided))
+    names = tuple(f"{of.tables[name]['id']}/" for name in ("pattern", "msve_falls"))
+    decided = [claim for claim in claims if claim.id.startswith(names)]
+    for study in STUDIES:
+        of_study = [claim for claim in decided if _study(Cell.parse(claim.setting), main) == study]
+        if of_study:
+            yield of.claim(f"robust_{study}", ["all"], sum(claim.verdict == "fails" for claim in of_study))
 
 
 def _truncation_claims(of: Statements, truncation: pd.DataFrame) -> Iterator[Claim]:
