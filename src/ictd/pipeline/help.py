@@ -5,11 +5,9 @@ The sentences on settings are the schema's.  Those on files and on what names a 
 """
 
 import ast
-from pathlib import Path
 
-import yaml
-
-from ictd.pipeline.steps import PROJECT, Step, all_steps
+from ictd.pipeline.steps import PROJECT, Step, all_steps, syntax_tree
+from ictd.pipeline.studies import load_yaml
 
 SCHEMA = PROJECT / "workflow/schemas/config.schema.yaml"
 
@@ -24,15 +22,15 @@ def listing() -> str:
 
 def _first_line(step: Step) -> str:
     try:
-        return (ast.get_docstring(step.tree()) or "").partition("\n\n")[0].replace("\n", " ")
+        return (ast.get_docstring(syntax_tree(step.path)) or "").partition("\n\n")[0].replace("\n", " ")
     except ValueError as error:
         return f"{error}"
 
 
 def sentences(step: Step) -> dict[str, str]:
     """What help says of each parameter of a step, and of the step under the empty name."""
-    schema = _load(SCHEMA)
-    of_study = _load(PROJECT / "studies" / step.study / "schema.yaml") if step.study else {}
+    schema = load_yaml(SCHEMA)
+    of_study = load_yaml(PROJECT / "studies" / step.study / "schema.yaml") if step.study else {}
     options = {**schema["$defs"]["options"], **of_study.get("$defs", {}).get("options", {})}
     whole = {**schema["properties"], **({step.study: of_study} if step.study else {})}
     own = step.name.removeprefix(f"{step.study}.")
@@ -56,7 +54,3 @@ def _described(properties: dict, sections: list[str], name: str) -> str | None:
             choices = inner[name].get("enum")
             return inner[name]["description"] + (f" One of {', '.join(map(str, choices))}." if choices else "")
     return None
-
-
-def _load(path: Path) -> dict:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))

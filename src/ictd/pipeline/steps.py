@@ -34,12 +34,12 @@ class Step(NamedTuple):
     @property
     def main(self) -> ast.FunctionDef:
         """Syntax tree of its ``main``."""
-        return next(node for node in self.tree().body if getattr(node, "name", "") == "main")
+        return next(node for node in syntax_tree(self.path).body if getattr(node, "name", "") == "main")
 
     def parameters(self) -> dict[str, str]:
         """Names and types of what ``main`` takes; ValueError for one that has none of TYPES, or a list of one."""
-        found = {}
-        for one in (*self.main.args.args, *self.main.args.kwonlyargs):
+        found, arguments = {}, self.main.args
+        for one in (*arguments.args, *arguments.kwonlyargs):
             found[one.arg] = ast.unparse(one.annotation) if one.annotation else "none"
             if found[one.arg].removeprefix("list[").removesuffix("]") not in TYPES:
                 where = f"{os.path.relpath(self.path)}, line {one.lineno}"
@@ -53,7 +53,7 @@ class Step(NamedTuple):
         its own name, and SECTION is a part of that.
         """
         own = "theory" if self.module.startswith("ictd.theory.") else None
-        for node in self.tree().body:
+        for node in syntax_tree(self.path).body:
             targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
             if any(getattr(one, "id", "") == "SECTION" for one in targets):
                 own = getattr(getattr(node, "value", None), "value", None)
@@ -63,10 +63,6 @@ class Step(NamedTuple):
         if self.study:
             return [*([f"{self.study}.{own}"] if own else []), self.study]
         return [own] if own else []
-
-    def tree(self) -> ast.Module:
-        """Its syntax tree; ValueError with file and line if it has none."""
-        return syntax_tree(self.path)
 
 
 def syntax_tree(path: Path) -> ast.Module:

@@ -42,7 +42,7 @@ def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
     missing = [part for part in PARTS if not (folder / part).is_file()]
     if missing:
         raise ValueError(f"{folder} lacks {', '.join(missing)}.")
-    settings, schema = (_load(folder / name) for name in ("config.yaml", "schema.yaml"))
+    settings, schema = (load_yaml(folder / name) for name in ("config.yaml", "schema.yaml"))
     if not isinstance(given, dict):
         raise ValueError(f"Config: {folder.name} is {given!r}; give keys with values.")
     settings = numbers_from_text(_merged(settings, given))
@@ -50,7 +50,8 @@ def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
     return settings
 
 
-def _load(path: Path) -> dict:
+def load_yaml(path: Path) -> dict:
+    """What a YAML file holds; ValueError with the file, and the line where it is known, if that is no mapping."""
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
