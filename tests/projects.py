@@ -21,7 +21,7 @@ PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "
 
 
 def copy_project(folder: Path, compiled: Path | None = None) -> Path:
-    """Copy what the workflow needs to an empty folder; with the code and the kernels of a finished one, if named."""
+    """Copy what the workflow needs to an empty folder; with the code of a finished one, if named."""
     for part in PARTS:
         target = folder / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,9 +43,9 @@ def snakemake(folder: Path, *arguments: str, configfiles=(SMOKE,), **env: str) -
 
 
 def finished_run(folder: Path) -> Path:
-    """Run the workflow on two cores in a copy of the project."""
+    """Run the workflow on two cores in a copy of the project, where no kernel is compiled yet."""
     copy_project(folder)
-    done = snakemake(folder, "--cores", "2")
+    done = snakemake(folder, "--cores", "2", XDG_CACHE_HOME=str(folder / "cache"))
     assert done.returncode == 0, done.stderr
     return folder
 

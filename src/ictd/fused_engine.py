@@ -20,8 +20,8 @@ errors delta_t over the visits to s (Algorithms 1 and 2).
 """
 
 import numpy as np
-from numba import njit
 
+from ictd.kernels import kernel
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, theta_td
@@ -30,7 +30,7 @@ from ictd.weights import Weights, theta_td
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@njit(cache=True)
+@kernel
 def sweep_forward(T, h, g):
     """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows."""
     depth, width = h.shape
@@ -46,7 +46,7 @@ def sweep_forward(T, h, g):
             g[s] += h[layer, s]
 
 
-@njit(cache=True)
+@kernel
 def sweep_adjoint(T, h, q, lam, following, dT):
     """Gradient of sum_l h_l . q: fill lam (k,) with that for h_0, and dT (k, k); ``following`` (k,) is work space."""
     depth, width = h.shape
@@ -65,7 +65,7 @@ def sweep_adjoint(T, h, q, lam, following, dT):
             lam[i] = total
 
 
-@njit(cache=True)
+@kernel
 def collapse(u, A, Y, reward, scale, AX, T, Bq, h0):
     """Fill T = I + B, B_q and h_0 of one task; Y (n, n) = gamma p' is the lower half of X, AX (2n, n) work space."""
     states = reward.shape[0]
@@ -91,7 +91,7 @@ def collapse(u, A, Y, reward, scale, AX, T, Bq, h0):
         h0[s] = total
 
 
-@njit(cache=True)
+@kernel
 def expand(lam, dB, g, e, Y, scale, D, du, dA):
     """Chain rule of ``collapse``: from -lam', -dB and -g' e' to the gradient for u and A; D (n, 2n) is work space.
 
@@ -120,7 +120,7 @@ def expand(lam, dB, g, e, Y, scale, D, du, dA):
         du[states + i] = total
 
 
-@njit(cache=True)
+@kernel
 def batch_errors(estimate, reward, visits, transitions, returns, bootstrap, discount, e):
     """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
 
@@ -140,7 +140,7 @@ def batch_errors(estimate, reward, visits, transitions, returns, bootstrap, disc
         e[s] /= -batch
 
 
-@njit(cache=True)
+@kernel
 def adam(parameter, gradient, mean, square, learning_rate, steps):
     """Descent step number ``steps`` of Adam, in place, on flat arrays."""
     rate, root = learning_rate / (1.0 - BETA_1**steps), np.sqrt(1.0 - BETA_2**steps)
@@ -150,7 +150,7 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
         parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) / root + EPSILON)
 
 
-@njit(cache=True)
+@kernel
 def train_block(
     transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
     parameter, mean, square, steps, estimates,
@@ -258,7 +258,7 @@ def examples(count: type) -> tuple[Tasks, Unrolls]:
 
 
 def compile_kernels() -> None:
-    """Call each kernel of this module once for each type of counts, for numba's cache."""
+    """Call each kernel of this module once for each type of counts, for the cache."""
     for count in (np.uint8, np.uint32):
         tasks, unrolls = examples(count)
         FusedEngine(theta_td(3), "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)

@@ -11,8 +11,8 @@ draw no random numbers: they get them as arrays.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from ictd.kernels import kernel
 from ictd.mrp import Tasks, check_discount, refuse, unchecked
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
@@ -62,7 +62,7 @@ class Unrolls:
         return unchecked(Unrolls, **{name: array[tasks] for name, array in vars(self).items()})
 
 
-@njit(cache=True)
+@kernel
 def fill_alias_row(probability, accept, successor):
     """Write the alias table of one distribution.
 
@@ -95,7 +95,7 @@ def fill_alias_row(probability, accept, successor):
             smalls += 1
 
 
-@njit(cache=True)
+@kernel
 def alias_tables(transition, stationary):
     """One task's tables, flattened: row s for p(. | s), row n for the initial distribution."""
     states = stationary.shape[0]
@@ -106,7 +106,7 @@ def alias_tables(transition, stationary):
     return accept.reshape(-1), successor.reshape(-1)
 
 
-@njit(cache=True)
+@kernel
 def step(state, bits, states, accept, successor):
     """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened.
 
@@ -119,7 +119,7 @@ def step(state, bits, states, accept, successor):
     return np.uint64(successor[np.uint64(2) * column + keep])
 
 
-@njit(cache=True)
+@kernel
 def unroll_block(transition, stationary, reward, discount, batch, steps, bits, visits, transitions, returns):
     """Statistics of a block of tasks; each row of bits has b+1 numbers for the path, then b for each rollout step."""
     tasks, states = reward.shape
@@ -154,7 +154,7 @@ def unroll_block(transition, stationary, reward, discount, batch, steps, bits, v
             returns[i, start[t]] += total[t]
 
 
-@njit(cache=True)
+@kernel
 def paths_block(transition, stationary, bits, paths):
     """Trajectories (N, T) from random bits, at least T in a row."""
     tasks, states = stationary.shape
@@ -223,7 +223,7 @@ def _check_states(tasks: Tasks) -> None:
 
 
 def compile_kernels() -> None:
-    """Call each kernel of this module once for each type of counts, for numba's cache."""
+    """Call each kernel of this module once for each type of counts, for the cache."""
     tasks, rng = Tasks(np.full((2, 3, 3), 1 / 3), np.zeros((2, 3))), np.random.default_rng(0)
     sample_paths(tasks, 3, rng)
     for batch_size in (4, 300):

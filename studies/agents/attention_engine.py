@@ -20,9 +20,9 @@ engine give the gradient, as in ``studies.agents.context_engine``.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ictd.fused_engine import adam, batch_errors, examples, sweep_adjoint, sweep_forward
+from ictd.kernels import kernel
 from ictd.mrp import Tasks
 from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights, theta_td
@@ -117,7 +117,7 @@ def estimates(weights: Weights, columns: Columns, attention: Attention, depth: i
     return -np.vecmat(total, Wq)
 
 
-@njit(cache=True)
+@kernel
 def score(A, X, AX, S):
     """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is work space."""
     wide, columns = X.shape
@@ -137,7 +137,7 @@ def score(A, X, AX, S):
                     S[j, k] += X[i, j] * AX[i, k]
 
 
-@njit(cache=True)
+@kernel
 def weigh(kind, S, shares, W):
     """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS."""
     columns = S.shape[0]
@@ -157,7 +157,7 @@ def weigh(kind, S, shares, W):
                 W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
 
 
-@njit(cache=True)
+@kernel
 def weigh_adjoint(kind, S, shares, W, dW):
     """Chain rule of ``weigh``: dW becomes dS, in place."""
     columns = S.shape[0]
@@ -175,7 +175,7 @@ def weigh_adjoint(kind, S, shares, W, dW):
                 dW[j, k] *= shares[j]
 
 
-@njit(cache=True)
+@kernel
 def score_adjoint(dS, X, dSX, dA):
     """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is work space."""
     wide, columns = X.shape
@@ -193,7 +193,7 @@ def score_adjoint(dS, X, dSX, dA):
                     dA[i, s] += X[i, j] * dSX[j, s]
 
 
-@njit(cache=True)
+@kernel
 def train_columns_block(
     kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
@@ -270,7 +270,7 @@ class AttentionEngine(GramEngine):
 
 
 def compile_kernels() -> None:
-    """Call each kernel of this module once, for numba's cache."""
+    """Call each kernel of this module once, for the cache."""
     tasks, unrolls = examples(np.uint8)
     columns = columns_of(tasks, 0.9, tasks.reward)
     AttentionEngine(theta_td(3), "td", 2, 0.9, 0.001, 1, Attention()).train(tasks, unrolls, columns)

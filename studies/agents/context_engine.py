@@ -13,10 +13,10 @@ The enumerated prompt is the case M = XX' / n, c = X r' / n.
 """
 
 import numpy as np
-from numba import njit
 
 from ictd.fused_engine import FusedEngine, adam, batch_errors, examples, sweep_adjoint, sweep_forward
 from ictd.gram import Gram, enumerated_gram
+from ictd.kernels import kernel
 from ictd.mrp import Tasks
 from ictd.prompts import Context
 from ictd.trajectories import Unrolls, sample_paths
@@ -42,7 +42,7 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     return Context(lengths, visits, successors, visits * tasks.reward)
 
 
-@njit(cache=True)
+@kernel
 def collapse_gram(u, A, M, c, T, h0):
     """Fill T = I + A M and k_0 = u M + c of one context."""
     wide = u.shape[0]
@@ -60,7 +60,7 @@ def collapse_gram(u, A, M, c, T, h0):
             h0[s] += u[j] * M[j, s]
 
 
-@njit(cache=True)
+@kernel
 def expand_gram(lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``: from -lam', -dT and -g' e' to the gradient for u and A; M is symmetric."""
     wide, states = lam.shape[0], e.shape[0]
@@ -79,7 +79,7 @@ def expand_gram(lam, dT, g, e, M, du, dA):
                 dA[i, s] -= dT[i, j] * M[j, s]
 
 
-@njit(cache=True)
+@kernel
 def clip_gradient(gradient, largest):
     """Shorten a gradient to a norm, in place, if it is longer."""
     total = 0.0
@@ -91,7 +91,7 @@ def clip_gradient(gradient, largest):
             gradient[i] *= factor
 
 
-@njit(cache=True)
+@kernel
 def train_gram_block(
     M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
     parameter, mean, square, steps, estimates,
@@ -158,6 +158,6 @@ class GramEngine(FusedEngine):
 
 
 def compile_kernels() -> None:
-    """Call each kernel of this module once, for numba's cache."""
+    """Call each kernel of this module once, for the cache."""
     tasks, unrolls = examples(np.uint8)
     GramEngine(theta_td(3), "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))

@@ -42,8 +42,8 @@ STARTED = time.time()
 RESULTS = Path(config["results"])
 ENVS = (ROOT / "envs").resolve()
 CAPTIONS = (ROOT / "report/captions").resolve()
-# numba's thread limit is that of the rule, and its compiled kernels go where a job can surely write.
-variables = {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": (RESULTS / "kernels").resolve()}
+# numba's thread limit is that of the rule.
+variables = {"PYTHONPATH": SOURCE}
 # glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
 variables |= {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variables.items())

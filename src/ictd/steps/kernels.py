@@ -1,4 +1,4 @@
-"""Compile a module's kernels into numba's cache, so that no other job has to.
+"""Compile a module's kernels into the cache (``ictd.kernels``), so that no other job has to.
 
 A hundred processes that start at once on an empty cache would each compile for themselves.
 """
@@ -7,5 +7,5 @@ from importlib import import_module
 
 
 def main(module: str) -> None:
-    """Call each kernel of the module on a small task set; writes numba's cache only."""
+    """Call each kernel of the module on a small task set; writes the cache only."""
     import_module(module).compile_kernels()

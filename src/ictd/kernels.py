@@ -1,0 +1,123 @@
+"""Compiled kernels, and the cache that keeps them between processes.
+
+Machine code in the cache belongs to a kernel together with all kernels that it calls and all constants that they name,
+so that an edit of any of them compiles it anew; numba's own cache looks at the kernel's own file only.  As the cache
+holds pickles and machine code, it is in a folder that nobody but its owner can write, and a file there that is not what
+was written counts as absent.
+"""
+
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import stat
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import numba
+import numpy as np
+from numba.core import serialize
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+
+logger = logging.getLogger(__name__)
+DIGEST = hashlib.sha256().digest_size
+
+
+def kernel(function: FunctionType):
+    """Decorator: a function that numba compiles when it is first called, and that later processes find compiled."""
+    made = numba.njit(function)
+    if made is not function:  # As it is when numba's compiler is switched off.
+        made._cache = KernelCache(function)
+    return made
+
+
+class KernelCache(NullCache):
+    """A kernel's part of the cache: what numba asks before it compiles, and tells what it has compiled."""
+
+    def __init__(self, function: FunctionType):
+        self.function = function
+
+    def load_overload(self, sig, target_context):
+        """The kernel compiled for types ``sig``; None if the cache has none that is whole."""
+        target_context.refresh()
+        path = self._path(sig, target_context.codegen())
+        try:
+            content = path.read_bytes() if path else b""
+        except OSError:
+            return None
+        digest, payload = content[:DIGEST], content[DIGEST:]
+        if digest != hashlib.sha256(payload).digest():
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, sig, data):
+        """Keep the kernel compiled for types ``sig``; a cache that cannot be written stays as it is."""
+        path = self._path(sig, data.codegen)
+        if path is None or data.library.has_dynamic_globals:
+            return
+        payload = serialize.dumps(data._reduce())
+        temporary = path.with_suffix(f".{os.getpid()}")
+        try:
+            temporary.write_bytes(hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, path)
+        except OSError as error:
+            logger.warning("The compiled %s is not kept: %s.", self.function.__name__, error)
+            temporary.unlink(missing_ok=True)
+
+    def _path(self, sig, codegen) -> Path | None:
+        folder = cache_folder()
+        known = (numba.__version__, np.__version__, platform.python_version(), sig, codegen.magic_tuple())
+        digest = hashlib.sha256("\n".join([*map(str, known), *code_of(self.function)]).encode()).hexdigest()
+        return folder and folder / f"{self.function.__name__}-{digest[:32]}"
+
+
+def code_of(function: FunctionType) -> list[str]:
+    """What a kernel is compiled from: bytecode, constants and closures, of itself and of all kernels that it calls.
+
+    TypeError for a name that stands for something whose changes would not be seen.
+    """
+    found, waiting = {}, [function]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        code, cells = one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]
+        values = {name: one.__globals__[name] for name in code.co_names if name in one.__globals__}
+        values |= dict(zip(code.co_freevars, cells, strict=True))
+        constants = [constant for constant in code.co_consts if constant != one.__doc__]
+        texts = [_written(one), code.co_code.hex(), repr(code.co_names), *map(_written, constants)]
+        found[one] = "\n".join([*texts, *(f"{name} = {_written(value)}" for name, value in values.items())])
+        waiting += [value.py_func for value in values.values() if hasattr(value, "py_func")]
+    return sorted(found.values())
+
+
+def _written(value) -> str:
+    """A constant as a text that differs when it does; kernels, and what is numpy's or Python's own, by their names."""
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))})"
+    if isinstance(value, FunctionType) or hasattr(value, "py_func"):
+        return f"{value.__module__}.{value.__qualname__}"
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    if home.partition(".")[0] in ("numpy", "math", "builtins") and hasattr(value, "__name__"):
+        return f"{home}.{value.__name__}"
+    raise TypeError(f"a kernel names {value!r}; it may name kernels, numbers, and what is numpy's or math's.")
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Folder of compiled kernels; None, with a word in the log, if there can be none that its owner alone can write."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "ictd"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise PermissionError(f"others can write to {folder}")
+    except (OSError, RuntimeError) as error:
+        logger.warning("Compiled kernels are not kept, which costs seconds a job: %s.", error)
+        return None
+    return folder
