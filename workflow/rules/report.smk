@@ -27,7 +27,12 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     params:
-        **step("report.paper_claims", statements=STATEMENTS),
+        **step(
+            "report.paper_claims",
+            statements=STATEMENTS,
+            cells=GRID,
+            context_lengths=config["evaluation"]["context_lengths"],
+        ),
 
 
 use rule gather as manifest with:

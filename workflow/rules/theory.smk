@@ -87,7 +87,12 @@ use rule gather as theory_claims with:
     pathvars:
         job="theory_claims",
     params:
-        **step("theory.claims", statements=ROOT / "report/theory_claims.toml"),
+        **step(
+            "theory.claims",
+            statements=ROOT / "report/theory_claims.toml",
+            cells=GRID,
+            states=VALUE_STATES,
+        ),
 
 
 use rule gather as theory_figures with:

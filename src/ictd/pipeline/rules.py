@@ -40,7 +40,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     if unknown:
         raise ValueError(f"step {name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
     files = [one for one, kind in parameters.items() if "Path" in kind and one not in given]
-    settings = _settings(config, studies, step)
+    settings = step_settings(config, studies, step)
 
     def values(wildcards) -> str:
         words = []
@@ -76,7 +76,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     return {"step": name, **digests, "values": values, "files": paths}
 
 
-def _settings(config: dict, studies: list[str], step: Step) -> dict:
+def step_settings(config: dict, studies: list[str], step: Step) -> dict:
     """What a step may take from the configuration by name.
 
     Of the sections, other than the step's own and the readings, nothing is taken, nor what has the name of one of their

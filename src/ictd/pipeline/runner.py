@@ -16,6 +16,8 @@ from collections.abc import Callable
 from importlib import import_module, metadata
 from inspect import signature
 
+from ictd.pipeline import storage
+from ictd.pipeline.labels import Work
 from ictd.pipeline.steps import ROOTS, find_step
 
 PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
@@ -71,6 +73,8 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
             help=sentences.get(parameter.name),
         )
     values = vars(parser.parse_args(options))
+    files = {one for one, parameter in signature(main).parameters.items() if "Path" in str(parameter.annotation)}
+    storage.work = Work(name, {one: value for one, value in values.items() if one not in files})
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     for top in ROOTS:
         logging.getLogger(top).setLevel(logging.INFO)

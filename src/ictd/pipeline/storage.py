@@ -1,6 +1,7 @@
 """Result files: arrays as .npz without pickling, the rest as JSON; tables are in ``table_files``.
 
-A file appears under its name only when it is complete.
+A file appears under its name only when it is complete.  An archive has a label (``labels``), and a text file the digest
+of its content beside it, in a hidden file; one that is not what was written is not read.
 """
 
 import glob
@@ -14,6 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+
+from ictd.pipeline import labels
+
+# What this process carries out; the runner says it.
+work = labels.Work()
 
 
 @contextmanager
@@ -47,6 +53,7 @@ def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
+        archive.writestr(zipfile.ZipInfo(labels.ENTRY), work.label(archive, Path(path)))
 
 
 def stacked(parts: list) -> dict[str, np.ndarray]:
@@ -55,8 +62,10 @@ def stacked(parts: list) -> dict[str, np.ndarray]:
 
 
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
-    """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged or lacks an array."""
-    with naming(path), zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
+    """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged, another's or lacks an
+    array."""
+    with naming(path), zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as stored:
+        work.read(archive, Path(path))
         missing = [name for name in names if name not in stored]
         if missing:
             raise ValueError(f"it has no array {missing[0]!r}")
@@ -64,9 +73,30 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
 
 
 def load_json(path: str | Path):
-    """Read a JSON file; ValueError naming the file, if it is missing or damaged."""
+    """Read a JSON file; ValueError naming the file, if it is missing or not what was written."""
+    return json.loads(load_text(path))
+
+
+def save_text(path: str | Path, text: str) -> None:
+    """Write a text, and its digest beside it."""
+    path = Path(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+        with replacing(_digest_file(path)) as beside:
+            beside.write_text(hashlib.sha256(text.encode()).hexdigest() + "\n", encoding="utf-8")
+
+
+def load_text(path: str | Path) -> str:
+    """Read a text that ``save_text`` wrote; ValueError naming the file, if it is missing or another."""
     with naming(path):
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        content, beside = Path(path).read_bytes(), _digest_file(Path(path))
+        if not beside.is_file() or beside.read_text(encoding="utf-8").strip() != hashlib.sha256(content).hexdigest():
+            raise ValueError("it is not what was written there")
+        return content.decode()
+
+
+def _digest_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.sha256")
 
 
 @contextmanager
@@ -91,15 +121,17 @@ def load_named(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
-    """Read named arrays from several files and join each along its leading axis."""
+    """Read named arrays from several files and join each along its leading axis; ValueError if they share seeds."""
     parts = [load_arrays(path, *names) for path in paths]
-    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    if "seeds" in names and len(set(joined[names.index("seeds")])) < len(joined[0]):
+        raise ValueError(f"{', '.join(map(str, paths))} have seeds in common; give each once.")
+    return joined
 
 
 def save_json(path: str | Path, value) -> None:
     """Write a value as JSON."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    save_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def file_digest(path: str | Path) -> str:

@@ -1,22 +1,42 @@
 """Result tables as CSV files."""
 
+import io
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import naming, replacing
+from ictd.pipeline.storage import load_text, naming, save_text
 
 
 def load_table(path: str | Path) -> pd.DataFrame:
-    """Read a table; ValueError naming the file, if it is missing or damaged."""
-    with naming(path):
-        return pd.read_csv(path)
+    """Read a table; ValueError naming the file, if it is missing or not what was written."""
+    return pd.read_csv(io.StringIO(load_text(path)))
 
 
 def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
     """Read tables by their files' names, as ``load_table`` does."""
     return {path.stem: load_table(path) for path in paths}
+
+
+def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
+    """Refuse a table that lacks a row of what the configuration spans, has one twice, or one beyond; ValueError names
+    the file and the row.
+
+    Each product has values, or lists of them, by columns, and stands for a row of each combination.
+    """
+    lists = [[values if isinstance(values, list) else [values] for values in one.values()] for one in products]
+    rows = [pd.DataFrame(itertools.product(*one), columns=list(of)) for one, of in zip(lists, products, strict=True)]
+    wanted = pd.concat(rows)
+    names, wanted = list(wanted), pd.MultiIndex.from_frame(wanted)
+    found = pd.MultiIndex.from_frame(table[names])
+    twice, beyond = found[found.duplicated()], found.difference(wanted)
+    with naming(path):
+        for words, rows in (("lacks the row", wanted.difference(found)), ("has twice", twice), ("has unasked", beyond)):
+            for row in rows[:1]:
+                of = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
+                raise ValueError(f"it {words} {of}")
 
 
 def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
@@ -26,8 +46,7 @@ def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
 
 def save_table(path: str | Path, table: pd.DataFrame) -> None:
     """Write a table, floats with all their digits."""
-    with replacing(path) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n")
+    save_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def save_tables(folder: Path, tables: dict[str, pd.DataFrame | list[pd.DataFrame]]) -> None:

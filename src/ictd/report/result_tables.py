@@ -51,6 +51,25 @@ def main(
     save_tables(output, made)
 
 
+def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str, list[dict]]:
+    """Rows of the tables that claims rest on, for ``table_files.check_rows``, as a configuration spans them.
+
+    ``cells`` are those of the grid, ``seeds`` the trials', and ``lengths`` those of contexts.
+    """
+    trials, settings = {"seed": seeds, "context_length": lengths}, sorted({cell[2:] for cell in cells})
+    both = [cell._asdict() for cell in cells if cell.algo == "mc" and cell._replace(algo="td") in cells]
+    return {
+        "msve": [cell._asdict() | trials for cell in cells],
+        "baselines": [
+            {"method": list(BASELINES[2:]), "states": states, "depth": depth} | trials for states, depth in settings
+        ],
+        "weights": [cell._asdict() | {"seed": seeds} for cell in cells],
+        "mean_weights": [cell._asdict() for cell in cells],
+        "agreement": [{name: cell[name] for name in CELL[1:]} for cell in both],
+        "truncation": [{"env": env, "states": states} for env, states in sorted({cell[1:3] for cell in cells})],
+    }
+
+
 def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
     """MSVE of each run at each context length, the mean over the validation tasks.
 

@@ -5,21 +5,43 @@ The commit is that of the source when a result last changed.
 
 import platform
 import subprocess
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
 import ictd
-from ictd.pipeline.storage import file_digest, save_json
+from ictd.pipeline.grid import CELL
+from ictd.pipeline.labels import of_steps, read_label
+from ictd.pipeline.rules import step_settings
+from ictd.pipeline.steps import find_step
+from ictd.pipeline.storage import file_digest, naming, save_json
 
 PACKAGES = ("numba", "numpy", "torch")
 
 
 def main(folder: Path, files: list[Path], settings: dict, output: Path) -> None:
-    """Write the SHA-256 of each file by its path below ``folder``; computing times are no results and are left out."""
+    """Write the SHA-256 of each file by its path below ``folder``; computing times are no results and are left out.
+
+    ValueError names an archive that was made with other settings.
+    """
+    for path in files:
+        if path.suffix == ".npz":
+            check_settings(path, settings)
     digests = {str(path.relative_to(folder)): file_digest(path) for path in sorted(files)}
     versions = {"python": platform.python_version(), "ictd": ictd.__version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
     save_json(output, {"commit": commit(), "versions": versions, "settings": settings, "files": digests})
+
+
+def check_settings(path: Path, settings: dict) -> None:
+    """Refuse an archive if it, or what was read for it, was made with other settings; ValueError says with which."""
+    with naming(path), zipfile.ZipFile(path) as archive:
+        for name, values in of_steps(read_label(archive, path)):
+            step = find_step(name)
+            wanted = step_settings(settings, [], step) | ({} if step.sections() else settings)
+            for key in sorted(values.keys() & wanted.keys() - {*CELL}):
+                if type(wanted[key]) is type(values[key]) is not dict and wanted[key] != values[key]:
+                    raise ValueError(f"step {name} made it with {key} {values[key]}, not {wanted[key]}")
 
 
 def commit() -> str | None:

@@ -6,24 +6,94 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL
-from ictd.pipeline.table_files import load_tables
+from ictd.pipeline.grid import CELL, Cell
+from ictd.pipeline.table_files import check_rows, load_tables
 from ictd.report import html
-from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, save_claims
+from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
 from ictd.report.summaries import claims_overview
 from ictd.statistics import bootstrap_interval
+from ictd.theory.descent import BOUNDS, depths_of_separate
+from ictd.theory.precision import EVERY, TASKS
+from ictd.theory.pretrained import POSITIONS, depths_of_repeated
+from ictd.theory.statements import OF_GRADIENTS, OF_VALUES, layers_of_norms
 
 # Orders of magnitude about which float64 overflows.
 LARGEST = 308.0
 NAMES = {"td": ("Theorem 2", "J"), "mc": ("Corollary 1", "J'")}
 
 
-def main(statements: Path, tables: list[Path], discount: float, claims: Path, page: Path) -> None:
-    """Write one entry a claim as JSON, and as HTML a table with a row a kind of claim."""
-    tables = load_tables(tables)
-    found = check_theory(Statements(statements), tables, discount)
+def main(
+    statements: Path,
+    tables: list[Path],
+    cells: list[str],
+    states: list[int],
+    seeds: int,
+    depth: int,
+    update_depth: int,
+    discount: float,
+    claims: Path,
+    page: Path,
+) -> None:
+    """Write one entry a claim as JSON, and as HTML a table with a row a kind of claim.
+
+    ValueError names a row that a table lacks, and claims that are too few.
+    """
+    of, grid = load_tables(tables), [Cell.parse(cell) for cell in cells]
+    rows = spanned(grid, states, seeds, depth, update_depth)
+    for path in tables:
+        check_rows(path, of[path.stem], rows[path.stem])
+    found = check_theory(Statements(statements), of, discount)
+    check_number(found, number_of_claims(grid, states, seeds, depth, update_depth, discount))
     save_claims(claims, found)
-    html.save(page, "theory", html.table(theory_overview(as_records(found), tables["statements"])))
+    html.save(page, "theory", html.table(theory_overview(as_records(found), of["statements"])))
+
+
+def spanned(cells: list[Cell], states: list[int], seeds: int, depth: int, update_depth: int) -> dict[str, list[dict]]:
+    """Rows of the theory's tables, for ``table_files.check_rows``, as a configuration spans them.
+
+    ``cells`` are those of the grid, ``states`` the numbers of states that the statements on values are checked on,
+    ``seeds`` the number of trials, and ``depth`` and ``update_depth`` the theory's greatest depths.
+    """
+    places = [dict(zip(CELL[1:3], place, strict=True)) for place in sorted({cell[1:3] for cell in cells})]
+    trials = [cell._asdict() | {"seed": list(range(seeds))} for cell in cells]
+    on_values = {"env": sorted({cell.env for cell in cells}), "states": states}
+    on_gradients = {"statement": [one.__name__ for one in OF_GRADIENTS], "layer": layers_of_norms(update_depth)}
+    curves = [{"space": "looped", "layer": list(range(update_depth + 1))}]
+    curves += [{"space": "separate", "layer": depths_of_separate(update_depth).tolist()}]
+    of_tasks = {"task": list(range(TASKS))}
+    tails = {"quantity": ["lemma_1", "lemma_4"], "layer": list(range(0, depth + 1, EVERY))}
+    updates = {"quantity": ["theorem_2", "corollary_1"], "layer": update_depth}
+    return {
+        "statements": [
+            {"statement": [one.__name__ for one in OF_VALUES], "layer": list(range(depth + 1))} | on_values,
+            *(on_gradients | place for place in places),
+        ],
+        "neu": [{"algo": list(BOUNDS)} | curve | place for curve in curves for place in places],
+        "pretrained": [one | {"position": list(POSITIONS)} for one in trials],
+        "repeated": [one | {"layer": depths_of_repeated(one["depth"], update_depth).tolist()} for one in trials],
+        "agreement": [
+            dict(zip(CELL[1:], setting, strict=True)) | {"weights": ["theta_td", "random"]}
+            for setting in sorted({cell[1:] for cell in cells})
+        ],
+        "precision": [tails | of_tasks | on_values, *(updates | of_tasks | place for place in places)],
+    }
+
+
+def number_of_claims(
+    cells: list[Cell], states: list[int], seeds: int, depth: int, update_depth: int, discount: float
+) -> int:
+    """How many claims a configuration spans; parameters as of ``spanned``, and the discount gamma.
+
+    Those on limits need a depth at which gamma^L is small, those on intervals two trials, and those on repeated layers
+    a depth beyond that of pretraining.
+    """
+    envs, places = {cell.env for cell in cells}, {cell[1:3] for cell in cells}
+    of_values = len(OF_VALUES) - (discount**depth >= NEGLIGIBLE)
+    of_curves = 2 + (discount**update_depth < NEGLIGIBLE) * (2 + (discount > 0))
+    of_cells = (2 * len(cells) + sum(update_depth > cell.depth for cell in cells)) * (seeds > 1)
+    of_numbers = 4 + 2 * (depth >= EVERY)
+    on_places = len(OF_GRADIENTS) + of_curves * len(BOUNDS)
+    return of_values * len(envs) * len(states) + on_places * len(places) + of_cells + of_numbers
 
 
 def check_theory(of: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
@@ -78,18 +148,25 @@ def _left_over(norms: pd.Series) -> float:
 def _pretrained_claims(of: Statements, pretrained: pd.DataFrame, repeated: pd.DataFrame) -> Iterator[Claim]:
     """Where the paper proves nothing: at the pretrained weights, and between them and theta^TD; over trials."""
     for cell, rows in pretrained.groupby(CELL, sort=False):
-        line = np.log10(rows.pivot(index="seed", columns="position", values="looped_norm").dropna().to_numpy())
+        line = np.log10(rows.pivot(index="seed", columns="position", values="looped_norm").to_numpy())
         if len(line) > 1:
-            yield of.claim("pretrained_lower", cell, bootstrap_interval(line[:, 0] - line[:, -1])[1])
+            line = line[~np.isnan(line).any(axis=1)]
+            yield of.claim("pretrained_lower", cell, _interval(line[:, 0] - line[:, -1])[1])
             above = line[:, 1:-1].max(axis=1) - line[:, [0, -1]].max(axis=1)
-            yield of.claim("barrier", cell, bootstrap_interval(above)[0])
+            yield of.claim("barrier", cell, _interval(above)[0])
     for cell, rows in repeated.groupby(CELL, sort=False):
         trials = rows.pivot(index="seed", columns="layer", values="looped_norm")
-        trials, depth = trials[trials[cell[-1]].notna()], trials.columns.max()
+        depth = trials.columns.max()
         if len(trials) > 1 and depth > cell[-1]:
+            kept = trials[trials[cell[-1]].notna()]
             # What overflows has grown.
-            ratios = np.log10(trials[depth].fillna(np.inf) / trials[cell[-1]]).clip(upper=LARGEST)
-            yield of.claim("pretrained_repeated", cell, bootstrap_interval(ratios.to_numpy())[0], L=depth)
+            ratios = np.log10(kept[depth].fillna(np.inf) / kept[cell[-1]]).clip(upper=LARGEST)
+            yield of.claim("pretrained_repeated", cell, _interval(ratios.to_numpy())[0], L=depth)
+
+
+def _interval(samples: np.ndarray) -> tuple[float, float]:
+    """95% bootstrap interval of the trials that did not diverge; NaN, which fails, if fewer than two are left."""
+    return bootstrap_interval(samples) if len(samples) > 1 else (np.nan, np.nan)
 
 
 def _numerical_claims(of: Statements, agreement: pd.DataFrame, precision: pd.DataFrame) -> Iterator[Claim]:

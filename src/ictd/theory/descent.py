@@ -19,6 +19,11 @@ AT_ONCE = 700_000
 BOUNDS = {"td": theorem_2, "mc": corollary_1}
 
 
+def depths_of_separate(depth: int) -> np.ndarray:
+    """Depths (K,) at which the gradient for each layer's own parameters is taken, up to ``depth``."""
+    return np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
+
+
 def main(
     env: str, states: int, tasks: int, update_depth: int, discount: float, env_options: dict, output: Path
 ) -> None:
@@ -35,7 +40,7 @@ def main(
     summaries = [summarise([statement(part, done) for part, done in pairs]) for statement in OF_GRADIENTS]
     whole = embeddings(theta_td(states), sampled, discount, update_depth)
     sharper = sharper_neu(whole)
-    depths = np.unique(np.geomspace(1, update_depth, SEPARATE).round().astype(int))
+    depths = depths_of_separate(update_depth)
     looped, separate = [], []
     for algo in BOUNDS:
         looped.append(neu(np.concatenate([done.updates[algo] for done in passes])))

@@ -20,6 +20,11 @@ DEPTHS = 6
 FEW = 3 * GROUPS
 
 
+def depths_of_repeated(depth: int, update_depth: int) -> np.ndarray:
+    """Depths (K,) that ``depth`` pretrained layers are repeated to, that of pretraining among them."""
+    return np.unique([depth, *np.geomspace(1, update_depth, DEPTHS).round().astype(int)])
+
+
 def main(
     algo: str,
     env: str,
@@ -47,7 +52,7 @@ def main(
     seeds, u, A = load_arrays(weights, "seeds", "u", "A")
     # The coefficient of theta^TD in A, whatever attention is divided by.
     coefficient = pattern_measures(Weights(u, A))["alpha"] * states
-    depths = np.unique([depth, *np.geomspace(1, update_depth, DEPTHS).round().astype(int)])
+    depths = depths_of_repeated(depth, update_depth)
     with np.errstate(over="ignore", invalid="ignore"):
         line = [
             at((1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth)

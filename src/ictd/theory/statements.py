@@ -114,6 +114,11 @@ EVERY_LAYER_TO = 30
 NORMS = ("A_context", "A_query", "u_context", "u_query", "theta")
 
 
+def layers_of_norms(depth: int) -> list[int]:
+    """Layers at which the norms of gradients are taken."""
+    return [layer for layer in range(depth + 1) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
+
+
 @dataclass(frozen=True)
 class Descent:
     """What a pass through the gradients of ``rows`` at layers 0, ..., L gives.
@@ -142,7 +147,7 @@ def descent(rows: Embeddings, groups: int = 1) -> Descent:
     errors = {algo: rows.limiting_errors(algo) for algo in ("td", "mc")}
     norms = {name: [] for name in NORMS}
     updates = {algo: [] for algo in errors}
-    layers = [layer for layer in range(rows.k.shape[1]) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
+    layers = layers_of_norms(rows.k.shape[1] - 1)
     for layer, at in enumerate(gradients(rows)):
         for algo, error in errors.items():
             each = at.expected_updates(rows.tasks.stationary * error[:, layer])
