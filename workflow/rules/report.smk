@@ -7,6 +7,7 @@ STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
+PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"])
 PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
@@ -38,6 +39,14 @@ use rule gather as claims with:
 use rule gather as manifest with:
     input:
         files=MANIFESTED,
+        pages=[
+            *expand(
+                "<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"]
+            ),
+            *PAGE_FILES,
+            "<results>/report.ipynb",
+            "<results>/report.html",
+        ],
     output:
         "<results>/manifest.json",
     pathvars:
@@ -75,7 +84,7 @@ use rule gather as compute with:
 
 use rule gather as notebook with:
     input:
-        pages=expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"]),
+        pages=PAGE_FILES,
         figures=[*FIGURES, *THEORY_FIGURES],
     output:
         "<results>/report.ipynb",

@@ -5,7 +5,7 @@ import math
 import re
 from pathlib import Path
 
-from ictd.pipeline.storage import replacing
+from ictd.pipeline.storage import save_text
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -81,5 +81,4 @@ def save_frames(folder: Path, frames: dict, notes: dict[str, str] | None = None)
 
 def save(path: Path, title: str, body: str) -> None:
     """Write a page."""
-    with replacing(path) as temporary:
-        temporary.write_text(page(title, body), encoding="utf-8")
+    save_text(path, page(title, body))

@@ -4,7 +4,7 @@ import re
 from base64 import b64encode
 from pathlib import Path
 
-from ictd.pipeline.storage import replacing
+from ictd.pipeline.storage import load_text, replacing
 
 
 def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
@@ -44,7 +44,7 @@ class Shown:
         self._html(f'<p class="caption">{text}</p>')
 
     def _body(self, name: str) -> str:
-        page = (self.results / f"tables/{name}.html").read_text(encoding="utf-8")
+        page = load_text(self.results / f"tables/{name}.html")
         return re.search(r"<body>(.*)</body>", page, re.DOTALL)[1]
 
     def note(self, name: str) -> None:

@@ -1,4 +1,5 @@
-"""The reference numbers that the repository keeps: summary figures of a finished run, and what differs from them."""
+"""The reference numbers that the repository keeps: every table of a finished run in summary, its claims, settings and
+files; and what differs from them."""
 
 from pathlib import Path
 
@@ -6,46 +7,94 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_json, save_json
+from ictd.pipeline.storage import load_json, naming, save_json
 from ictd.pipeline.table_files import load_table, save_tables
 
 # Processors round differently, and training carries that on.
 TOLERANCE = 1e-6
 # What is rounding and nothing else, such as the difference of two ways to compute the same.
 ROUNDING = 1e-12
-
-TABLES = ("msve", "baselines", "weights")
-KEYS = {"runs": [*CELL, "seed"], "baselines": ["method", "states", "depth", "context_length"], "claims": ["id"]}
+# Magnitude below which an entry counts by its value, and above it by its logarithm.
+UNIT = 1e-9
+# The tables, each with the columns whose values tell its groups of rows apart.
+TABLES = {
+    "metrics/msve": CELL,
+    "metrics/baselines": ["method", "states", "depth"],
+    "metrics/weights": CELL,
+    "metrics/mean_weights": CELL,
+    "metrics/agreement": CELL[1:],
+    "metrics/learning": CELL,
+    "metrics/truncation": ["env", "states"],
+    "metrics/audit": CELL,
+    "theory/statements": ["statement", "env", "states"],
+    "theory/neu": ["algo", "space", "env", "states"],
+    "theory/pretrained": CELL,
+    "theory/repeated": CELL,
+    "theory/agreement": [*CELL[1:], "weights"],
+    "theory/precision": ["quantity", "env", "states"],
+}
+# Of a manifest, and of the reference: settings, and files of two kinds.
+PARTS = ("settings", "files", "pages")
+KEYS = {"tables": ["table", "group", "column"], "claims": ["id"]}
 
 
 def main(results: Path, output: Path) -> None:
-    """Write the summary figures of a finished run as CSV and its settings as JSON (``make reference``)."""
-    save_tables(output, summary_tables(results))
-    save_json(output / "settings.json", load_json(results / "manifest.json")["settings"])
+    """Write the summaries of a finished run as CSV, and as JSON its settings and the names of its files (``make
+    reference``)."""
+    manifest = load_manifest(results)
+    save_tables(output, summaries(results))
+    save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
 
 
-def summary_tables(results: Path) -> dict[str, pd.DataFrame]:
-    """Summary figures of a finished run, one table for each name in KEYS; ValueError names a missing or damaged file.
+def load_manifest(results: Path) -> dict[str, dict]:
+    """The manifest of a finished run; ValueError naming the file if it is not one."""
+    path = results / "manifest.json"
+    manifest = load_json(path)
+    with naming(path):
+        if not (isinstance(manifest, dict) and all(isinstance(manifest.get(part), dict) for part in PARTS)):
+            raise ValueError(f"it lacks {', '.join(PARTS)}")
+    return manifest
+
+
+def names_of_files(manifest: dict) -> dict[str, list[str]]:
+    """Names of the files that a manifest lists, results and pages."""
+    return {kind: sorted(manifest[kind]) for kind in PARTS[1:]}
+
+
+def summaries(results: Path) -> dict[str, pd.DataFrame]:
+    """Summaries of a finished run, one for each name in KEYS; ValueError names a missing or damaged file.
 
     Returns
     -------
     dict with
-        runs : a row a run; measures of its weights, and its mean MSVE at the shortest and the longest context
-        baselines : a row for each method, setting and context length; the mean MSVE over seeds
+        tables : a row a table, group of rows and column, as ``summary`` has them
         claims : a row a claim; value and verdict
     """
-    msve, baselines, weights = (load_table(results / f"metrics/{name}.csv") for name in TABLES)
+    parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
     claims = pd.DataFrame(load_json(results / "claims.json"))
-    ends = {"msve_shortest": msve["context_length"].min(), "msve_longest": msve["context_length"].max()}
-    runs = weights[[*KEYS["runs"], "cosine", "alpha", "largest_u", "enumerated_msve"]]
-    for name, length in ends.items():
-        part = msve[msve["context_length"] == length].rename(columns={"msve": name})
-        runs = runs.merge(part[[*KEYS["runs"], name]], on=KEYS["runs"])
     return {
-        "runs": runs,
-        "baselines": baselines.groupby(KEYS["baselines"], sort=False)["msve"].mean().reset_index(),
+        "tables": pd.concat(parts)[[*KEYS["tables"], "rows", "entries", "mean", "check"]],
         "claims": claims[["id", "value", "verdict"]],
     }
+
+
+def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A row a group and column: how many rows and entries that are numbers there are, their mean, and a check.
+
+    A change of any entry changes the check, and so does another order: it is the mean over rows of sinh^{-1}(entry /
+    UNIT), weighted by the rows' numbers over how many they are.
+    """
+    rows = []
+    for key, group in table.groupby(keys, sort=False):
+        weights = np.arange(1, len(group) + 1) / len(group)
+        for column in group.drop(columns=keys):
+            entries = group[column].to_numpy(dtype=float)
+            there = ~np.isnan(entries)
+            with np.errstate(over="ignore"):
+                check = (weights * np.arcsinh(entries / UNIT))[there].sum() / len(group)
+                mean = entries[there].mean() if there.any() else np.nan
+            rows.append([_name(key), column, len(group), there.sum(), mean, check])
+    return pd.DataFrame(rows, columns=["group", "column", "rows", "entries", "mean", "check"])
 
 
 def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:

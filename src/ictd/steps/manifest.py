@@ -19,18 +19,23 @@ from ictd.pipeline.storage import file_digest, naming, save_json
 PACKAGES = ("numba", "numpy", "torch")
 
 
-def main(folder: Path, files: list[Path], settings: dict, output: Path) -> None:
-    """Write the SHA-256 of each file by its path below ``folder``; computing times are no results and are left out.
+def main(folder: Path, files: list[Path], pages: list[Path], settings: dict, output: Path) -> None:
+    """Write the SHA-256 of each file by its path below ``folder``, results and the pages and figures that show them.
+
+    Computing times are no results; pages that show them have other digests at every run.
 
     ValueError names an archive that was made with other settings.
     """
     for path in files:
         if path.suffix == ".npz":
             check_settings(path, settings)
-    digests = {str(path.relative_to(folder)): file_digest(path) for path in sorted(files)}
+    digests = {
+        kind: {str(path.relative_to(folder)): file_digest(path) for path in sorted(paths)}
+        for kind, paths in (("files", files), ("pages", pages))
+    }
     versions = {"python": platform.python_version(), "ictd": ictd.__version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
-    save_json(output, {"commit": commit(), "versions": versions, "settings": settings, "files": digests})
+    save_json(output, {"commit": commit(), "versions": versions, "settings": settings, **digests})
 
 
 def check_settings(path: Path, settings: dict) -> None:
