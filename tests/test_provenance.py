@@ -15,7 +15,8 @@ from projects import ROOT, copy_project, snakemake
 from tolerances import ENGINES
 
 import ictd
-from ictd.pipeline.storage import file_digest, load_arrays, load_json, save_arrays
+from ictd.pipeline.storage import file_digest, load_arrays, load_json, save_arrays, save_json
+from ictd.pipeline.table_files import load_table, save_table
 from ictd.pretraining import Divergence
 from ictd.report.reference import TOLERANCE, differences
 from ictd.steps import audit
@@ -108,7 +109,7 @@ def test_manifest_has_the_digest_of_each_result(smoke):
         assert hashlib.sha256((results / name).read_bytes()).hexdigest() == digest
     wanted = {
         str(path.relative_to(results)) for kind in ("weights", "evaluation", "baselines", "metrics")
-        for path in (results / kind).iterdir()
+        for path in (results / kind).glob("[!.]*")
     }  # fmt: skip
     wanted |= {f"theory/{path.name}" for path in (results / "theory").glob("*.csv")}
     assert set(manifest["files"]) == (wanted | {"claims.json"}) - {"metrics/compute.csv"}
@@ -116,44 +117,34 @@ def test_manifest_has_the_digest_of_each_result(smoke):
     assert manifest["versions"]["numpy"] == np.__version__
 
 
-def verify(results, reference):
-    command = [sys.executable, "-m", "ictd.steps", "verify", "--results", results, "--reference", reference]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
 def test_verify_accepts_the_run_that_made_the_reference_and_lists_what_differs(smoke, tmp_path):
     results = tmp_path / "results"
     shutil.copytree(smoke / "results-smoke", results)
-    command = [
-        sys.executable,
-        "-m",
-        "ictd.steps",
-        "report.reference",
-        "--results",
-        results,
-        "--output",
-        tmp_path / "reference",
-    ]
-    assert subprocess.run(command).returncode == 0
-    done = verify(results, tmp_path / "reference")
-    assert done.returncode == 0 and "agrees with the reference" in done.stdout
-    assert "holds no reference; `make reference`" in verify(results, tmp_path / "nothing").stderr
-    table = pd.read_csv(results / "metrics/weights.csv")
-    table.loc[3, "cosine"] *= 1 + 10 * TOLERANCE
-    table.loc[4, "cosine"] *= 1 + TOLERANCE / 10
-    table.to_csv(results / "metrics/weights.csv", index=False)
-    assert "weights.csv is not the file that the manifest lists" in verify(results, tmp_path / "reference").stderr
-    manifest = json.loads((results / "manifest.json").read_text())
+
+    def step(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "ictd.steps", *words], capture_output=True, text=True, cwd=tmp_path
+        )
+
+    def verify(reference="reference"):
+        return step("verify", "--results", "results", "--reference", reference)
+
+    assert step("report.reference", "--results", "results", "--output", "reference").returncode == 0
+    assert verify().stdout.startswith("results agrees with the reference in all of its ")
+    assert "holds no reference; `make reference`" in verify("nothing").stderr
+    table = load_table(results / "metrics/weights.csv")
+    table.loc[3, "cosine"] *= 1 + 1000 * TOLERANCE
+    table.loc[4, "alpha"] *= 1 + TOLERANCE / 10
+    save_table(results / "metrics/weights.csv", table)
+    assert "weights.csv is not the file that the manifest lists" in verify().stderr
+    manifest = load_json(results / "manifest.json")
     manifest["files"]["metrics/weights.csv"] = file_digest(results / "metrics/weights.csv")
-    (results / "manifest.json").write_text(json.dumps(manifest))
-    done = verify(results, tmp_path / "reference")
-    assert done.returncode != 0 and "in 1 places" in done.stderr
-    row = table.loc[3]
-    name = f"{row['algo']}-{row['env']}-{row['states']}-{row['depth']}-{row['seed']}: cosine is"
-    assert name in done.stderr
-    manifest["settings"]["discount"] = 0.8
-    (results / "manifest.json").write_text(json.dumps(manifest))
-    assert "of other settings than the reference: discount." in verify(results, tmp_path / "reference").stderr
+    save_json(results / "manifest.json", manifest)
+    done, cell = verify(), "-".join(map(str, table.loc[3, ["algo", "env", "states", "depth"]]))
+    assert done.returncode != 0 and "in 2 places" in done.stderr
+    assert all(f"metrics/weights-{cell}-cosine: {what} is" in done.stderr for what in ("mean", "check"))
+    save_json(results / "manifest.json", manifest | {"settings": manifest["settings"] | {"discount": 0.8}})
+    assert "of other settings than the reference: discount." in verify().stderr
 
 
 def test_differences_name_rows_that_are_missing_or_new():
@@ -171,5 +162,5 @@ def test_differences_name_rows_that_are_missing_or_new():
 
 def test_the_reference_is_that_of_the_configuration():
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    settings = json.loads((ROOT / "reference/settings.json").read_text())
+    settings = load_json(ROOT / "reference/run.json")["settings"]
     assert settings == {key: value for key, value in config.items() if key not in ("seeds_per_job", "results")}

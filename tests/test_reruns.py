@@ -11,6 +11,7 @@ import pytest
 import yaml
 from projects import ROOT, SMOKE, SMOKE_OF_ALL, copy_project, plans, rules_of, snakemake
 
+from ictd.pipeline import provenance
 from ictd.pipeline.provenance import code_digests
 from ictd.pipeline.steps import ROOTS, find_step
 
@@ -255,3 +256,50 @@ def test_digests_follow_all_kinds_of_imports(tmp_path):
     fresh += "code_digests('p.a', {'p': Path('.').resolve()})"
     done = subprocess.run([sys.executable, "-c", fresh], cwd=tmp_path, capture_output=True, text=True)
     assert "ValueError" in done.stderr and "d.py, line 1" in done.stderr
+
+
+LAZY = """
+from importlib import import_module
+
+def __getattr__(name):
+    return getattr(import_module("p.hidden"), name)
+
+def own():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("from p import found", "a.py, line 1: take 'found' from the module that has it; what p finds"),
+        ("import p\np.found()", "a.py, line 2: take 'found' from the module that has it"),
+        (
+            "from importlib import import_module\nimport_module('p.hidden')",
+            "a.py, line 2: import_module is not",
+        ),
+        ("import importlib\nimportlib.import_module('p.hidden')", "a.py, line 2: importlib is not followed"),
+        ("__import__('p.hidden')", "a.py, line 1: __import__ is not followed"),
+    ],
+)
+def test_imports_that_digests_cannot_follow_are_refused(tmp_path, monkeypatch, text, sentence):
+    monkeypatch.setattr(provenance, "FOLLOWED", ("p",))
+    (tmp_path / "p").mkdir()
+    for name, content in {"__init__": LAZY, "hidden": "def found():\n    pass\n", "a": text}.items():
+        (tmp_path / f"p/{name}.py").write_text(content)
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        code_digests("p.a", {"p": tmp_path})
+    (tmp_path / "p/a.py").write_text("from p import hidden, own\nfrom p.hidden import found\n")
+    provenance._read.cache_clear()
+    assert [line.split()[0] for line in code_digests("p.a", {"p": tmp_path})] == ["p", "p.a", "p.hidden"]
+
+
+def test_code_reads_no_files_beside_itself():
+    """What a step reads is given to it, so that a change is seen; the pipeline's own reading changes no result."""
+    allowed = {"ictd.pipeline.steps", "ictd.steps.manifest"}
+    found = set()
+    for top, root in ROOTS.items():
+        for path in (root / top).rglob("*.py"):
+            if "tests" not in path.parts and re.search(r"__file__|importlib\.resources|pkgutil", path.read_text()):
+                found.add(".".join(path.relative_to(root).with_suffix("").parts))
+    assert found == allowed

@@ -6,10 +6,16 @@ Snakemake reruns a job when one of its params has changed, so every rule has the
 import ast
 import hashlib
 import importlib.util
+import os
 from functools import cache
 from pathlib import Path
 
 from ictd.pipeline.steps import syntax_tree
+
+# What imports by name; and modules that may: the runner, which imports steps and their help, the package, of which
+# `_check_taken` knows, and what compiles kernels, which are no result.
+DYNAMIC = ("import_module", "__import__", "importlib")
+FOLLOWED = ("ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.steps.kernels")
 
 
 def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
@@ -17,7 +23,8 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
 
     Ours are those of the top-level packages that ``roots`` names, each below the folder that it gives.  Packages that
     hold a module count as imported, and so does what these modules import in turn.  Comments, docstrings, formatting
-    and times of files do not change a digest.  A module that is not there, or is not valid Python, raises a ValueError.
+    and times of files do not change a digest.  A module that is not there, or is not valid Python, or imports what
+    cannot be followed, raises a ValueError.
     """
     if _file(module, roots) is None:
         raise ValueError(f"There is no module {module}.")
@@ -26,8 +33,10 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
         name = waiting.pop()
         path = _file(name, roots)
         if path is not None and name not in found:
-            found[name], imports = _read(path, name)
+            found[name], imports, taken = _read(path, name)
             waiting += [*imports, name.rpartition(".")[0]]
+            for package, attribute, line in taken:
+                _check_taken(package, attribute, f"{os.path.relpath(path)}, line {line}", roots)
     return [f"{name} {digest}" for name, digest in sorted(found.items())]
 
 
@@ -49,19 +58,37 @@ def _file(module: str, roots: dict[str, Path]) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
+def _check_taken(package: str, name: str, where: str, roots: dict[str, Path]) -> None:
+    """Refuse to take from a package of ours what is neither a module of it nor in its own code."""
+    path = _file(package, roots)
+    if path is None or path.name != "__init__.py" or _file(f"{package}.{name}", roots):
+        return
+    own = {getattr(node, "name", getattr(node, "id", None)) for node in ast.walk(syntax_tree(path))}
+    if name not in own:
+        raise ValueError(f"{where}: take {name!r} from the module that has it; what {package} finds is not followed.")
+
+
 @cache
-def _read(path: Path, module: str) -> tuple[str, list[str]]:
-    """Digest of a module, and the names that it may import: of ``from a import b``, both a and a.b."""
+def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str, int]]]:
+    """Digest of a module, the names that it may import (of ``from a import b``, both a and a.b), and what it takes from
+    modules that it imports by name, with the lines."""
     tree = syntax_tree(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    names = []
+    names, taken, attributes = [], [], []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
-    return digest(repr(_outline(tree))), names
+            taken += [(origin, alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.append((node.value.id, node.attr, node.lineno))
+        elif isinstance(node, ast.Name) and node.id in DYNAMIC and module not in FOLLOWED:
+            where = f"{os.path.relpath(path)}, line {node.lineno}"
+            raise ValueError(f"{where}: {node.id} is not followed; use an import statement.")
+    taken += [one for one in attributes if one[0] in names]
+    return digest(repr(_outline(tree))), names, taken
 
 
 def _outline(node):

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.pipeline.storage import naming
 from ictd.pipeline.table_files import save_table
 from ictd.report import html
 
+# What Snakemake measures of a job: seconds, and MiB of memory.
+MEASURED = ["s", "cpu_time", "max_rss"]
 # What the paper's appendix says.
 PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
@@ -17,7 +20,8 @@ def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
     parts = {}
     for path in benchmarks:
         rule = path.relative_to(folder).parts[0].removesuffix(".tsv")
-        parts.setdefault(rule, []).append(pd.read_csv(path, sep="\t"))
+        with naming(path):
+            parts.setdefault(rule, []).append(pd.read_csv(path, sep="\t")[MEASURED].astype(float))
     frame = compute_table(parts)
     save_table(table, frame)
     html.save(page, "compute", html.table(frame))
@@ -28,7 +32,7 @@ def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
     jobs, and their greatest memory; and the paper's totals."""
     rows = []
     for rule, parts in benchmarks.items():
-        jobs = pd.concat(parts).apply(pd.to_numeric, errors="coerce")
+        jobs = pd.concat(parts)
         rows.append([rule, str(len(jobs)), jobs["s"].sum(), jobs["cpu_time"].sum(), jobs["max_rss"].max()])
     columns = ["rule", "jobs", "time, summed over jobs (s)", "CPU time (s)", "peak memory (MiB)"]
     table = pd.DataFrame(rows, columns=columns)

@@ -14,8 +14,10 @@ from ictd.pipeline.grid import CELL
 from ictd.pipeline.labels import of_steps, read_label
 from ictd.pipeline.rules import step_settings
 from ictd.pipeline.steps import find_step
-from ictd.pipeline.storage import file_digest, naming, save_json
+from ictd.pipeline.storage import file_digest, load_text, naming, save_json
 
+# Files with digests beside them.
+TEXTS = (".csv", ".html", ".json")
 PACKAGES = ("numba", "numpy", "torch")
 
 
@@ -24,11 +26,13 @@ def main(folder: Path, files: list[Path], pages: list[Path], settings: dict, out
 
     Computing times are no results; pages that show them have other digests at every run.
 
-    ValueError names an archive that was made with other settings.
+    ValueError names an archive that was made with other settings, or a text that is not what was written.
     """
-    for path in files:
+    for path in (*files, *pages):
         if path.suffix == ".npz":
             check_settings(path, settings)
+        elif path.suffix in TEXTS:
+            load_text(path)
     digests = {
         kind: {str(path.relative_to(folder)): file_digest(path) for path in sorted(paths)}
         for kind, paths in (("files", files), ("pages", pages))

@@ -1,0 +1,273 @@
+"""Nothing foreign, half-written or changed is taken as done."""
+
+import json
+import random
+import re
+import shutil
+import zipfile
+
+import fuzz.files
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from fuzz.__main__ import tried
+from projects import ROOT, SMOKE
+
+from ictd.pipeline import storage
+from ictd.pipeline.grid import Cell, cells
+from ictd.pipeline.labels import Work
+from ictd.pipeline.storage import file_digest, join_arrays, load_arrays, load_json, load_text, save_arrays, save_json
+from ictd.pipeline.table_files import check_rows, load_table, save_table
+from ictd.report import paper_claims, reference
+from ictd.steps import manifest, verify
+from ictd.theory import claims as theory_claims
+
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load((ROOT / SMOKE).read_text())
+
+
+@pytest.fixture
+def at_work(monkeypatch):
+    """Reads and writes as a step with some options does."""
+    return lambda step, **values: monkeypatch.setattr(storage, "work", Work(step, values))
+
+
+def test_damaged_and_swapped_files_are_answered_in_a_sentence(smoke, monkeypatch):
+    monkeypatch.setattr(fuzz.files, "finished", lambda: smoke)
+    counts, faults = tried("files", 40, seed=0)
+    assert faults == [] and counts["refused"] > 20
+
+
+def test_an_archive_at_another_place_is_refused(tmp_path):
+    for algo in ("td", "mc"):
+        save_arrays(tmp_path / f"runs/{algo}-boyan-5-30/0-1.npz", u=np.zeros(3))
+    shutil.copy(tmp_path / "runs/mc-boyan-5-30/0-1.npz", tmp_path / "runs/td-boyan-5-30/0-1.npz")
+    with pytest.raises(
+        ValueError, match=r"td-boyan-5-30/0-1\.npz cannot be used: it says that it is mc-boyan-5-30/0-1"
+    ):
+        load_arrays(tmp_path / "runs/td-boyan-5-30/0-1.npz", "u")
+    shutil.copytree(tmp_path / "runs", tmp_path / "carried/runs")
+    load_arrays(tmp_path / "carried/runs/mc-boyan-5-30/0-1.npz", "u")
+
+
+def test_an_archive_of_other_settings_is_refused(tmp_path, at_work):
+    at_work("tasks", env="boyan", states=5, discount=0.8, seeds="0-1")
+    save_arrays(tmp_path / "tasks.npz", value=np.zeros(3))
+    at_work("pretrain", env="boyan", states=5, discount=0.8)
+    load_arrays(tmp_path / "tasks.npz")
+    save_arrays(tmp_path / "run.npz", u=np.zeros(3))
+    at_work("pretrain", env="boyan", states=5, discount=0.9)
+    with pytest.raises(
+        ValueError, match=r"tasks\.npz cannot be used: it was made with discount 0\.8, not 0\.9; make it"
+    ):
+        load_arrays(tmp_path / "tasks.npz")
+    at_work("evaluate", states=4)
+    with pytest.raises(ValueError, match=r"run\.npz cannot be used: it was made with states 5, not 4"):
+        load_arrays(tmp_path / "run.npz")
+    at_work("")
+    save_arrays(tmp_path / "by_hand.npz", u=np.zeros(3))
+    at_work("evaluate")
+    with pytest.raises(ValueError, match="no step wrote it"):
+        load_arrays(tmp_path / "by_hand.npz")
+
+
+def test_labels_do_not_tell_how_seeds_were_cut(tmp_path, at_work):
+    for cut in (["0-3"], ["0-1", "2-3"]):
+        folder = tmp_path / str(len(cut))
+        for seeds in cut:
+            at_work("pretrain", states=5, seeds=seeds)
+            first, last = map(int, seeds.split("-"))
+            save_arrays(folder / f"runs/{seeds}.npz", seeds=np.arange(first, last + 1))
+        at_work("evaluate", states=5)
+        (seeds,) = join_arrays([folder / f"runs/{seeds}.npz" for seeds in cut], "seeds")
+        save_arrays(folder / "weights/x.npz", seeds=seeds)
+    assert (tmp_path / "1/weights/x.npz").read_bytes() == (tmp_path / "2/weights/x.npz").read_bytes()
+    with pytest.raises(ValueError, match="have seeds in common"):
+        join_arrays([tmp_path / "1/runs/0-3.npz", tmp_path / "2/runs/0-1.npz"], "seeds")
+
+
+@pytest.mark.parametrize("label", [False, True])
+def test_an_archive_with_other_arrays_is_refused(tmp_path, label):
+    path = tmp_path / "weights/x.npz"
+    save_arrays(path, seeds=np.arange(3), u=np.ones((3, 2)))
+    with zipfile.ZipFile(path) as archive:
+        kept = archive.read("label.json")
+    np.savez(path, seeds=np.zeros(3, int), u=np.ones((3, 2)))
+    if label:
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("label.json", kept)
+    with pytest.raises(ValueError, match="arrays are not those" if label else "does not say what it is"):
+        load_arrays(path, "u")
+
+
+def test_a_changed_text_is_refused(tmp_path):
+    table = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "y"]})
+    save_table(tmp_path / "t.csv", table)
+    pd.testing.assert_frame_equal(load_table(tmp_path / "t.csv"), table)
+    save_json(tmp_path / "t.json", [1, 2])
+    assert load_json(tmp_path / "t.json") == [1, 2]
+    for name in ("t.csv", "t.json"):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace("1", "2"))
+        with pytest.raises(ValueError, match=rf"{name} cannot be used: it is not what was written there; make it anew"):
+            load_text(tmp_path / name)
+
+
+def test_a_missing_row_is_named(tmp_path):
+    products = [{"algo": "td", "seed": [0, 1], "layer": [0, 1]}, {"algo": "mc", "seed": [0], "layer": 7}]
+    rows = [("td", 0, 0), ("td", 0, 1), ("td", 1, 0), ("td", 1, 1), ("mc", 0, 7)]
+    whole = pd.DataFrame(rows, columns=["algo", "seed", "layer"]).assign(norm=1.0)
+    path = tmp_path / "x.csv"
+    check_rows(path, whole, products)
+    check_rows(path, whole.sample(frac=1, random_state=0), products)
+    for table, words in (
+        (whole.drop(index=2), "lacks the row algo td, seed 1, layer 0"),
+        (whole[:0], "lacks the row algo td, seed 0, layer 0"),
+        (pd.concat([whole, whole[3:4]]), "has twice algo td, seed 1, layer 1"),
+        (pd.concat([whole, whole[4:].assign(seed=5)]), "has unasked algo mc, seed 5, layer 7"),
+    ):
+        with pytest.raises(ValueError, match=rf"x\.csv cannot be used: it {words}; make it anew: rm "):
+            check_rows(path, table, products)
+
+
+def copied(smoke, tmp_path):
+    results = tmp_path / "results"
+    for part in ("metrics", "theory"):
+        shutil.copytree(smoke / "results-smoke" / part, results / part)
+    return results
+
+
+def rewritten(path, change):
+    """A table as its step would have written it, had it been another."""
+    save_table(path, change(pd.read_csv(path)))
+
+
+@pytest.mark.parametrize("name", "msve baselines weights mean_weights agreement truncation".split())
+@pytest.mark.parametrize("rows", [0, 0.5])
+def test_claims_miss_no_row(smoke, tmp_path, name, rows):
+    results = copied(smoke, tmp_path)
+    tables = [results / f"metrics/{one}.csv" for one in paper_claims.spanned([], [], [])]
+    given = dict(
+        statements=ROOT / "report/claims.toml", tables=tables, theory=results / "theory/claims.json", env="boyan",
+        states=4, depth=6, cells=sorted(map(str, cells(CONFIG))), seeds=3, context_lengths=[5, 10, 20],
+        output=tmp_path / "claims.json",
+    )  # fmt: skip
+    paper_claims.main(**given)
+    assert load_json(tmp_path / "claims.json") == json.loads((smoke / "results-smoke/claims.json").read_text())
+    rewritten(results / f"metrics/{name}.csv", lambda table: table[: int(rows * len(table))])
+    with pytest.raises(ValueError, match=rf"{name}\.csv cannot be used: it lacks the row .*states"):
+        paper_claims.main(**given)
+
+
+@pytest.mark.parametrize("name", "statements neu pretrained repeated agreement precision".split())
+@pytest.mark.parametrize("rows", [0, 0.5])
+def test_theory_claims_miss_no_row(smoke, tmp_path, name, rows):
+    results = copied(smoke, tmp_path)
+    grid = [Cell.parse(str(cell)) for cell in cells(CONFIG)]
+    names = theory_claims.spanned(grid, [3], 1, 20, 20)
+    rewritten(results / f"theory/{name}.csv", lambda table: table[: int(rows * len(table))])
+    with pytest.raises(ValueError, match=rf"{name}\.csv cannot be used: it lacks the row .*states"):
+        theory_claims.main(
+            statements=ROOT / "report/theory_claims.toml", tables=[results / f"theory/{one}.csv" for one in names],
+            cells=sorted(map(str, grid)), states=[3, 4, 6], seeds=3, depth=40, update_depth=30, discount=0.9,
+            claims=tmp_path / "claims.json", page=tmp_path / "theory.html",
+        )  # fmt: skip
+
+
+def test_the_number_of_claims_is_checked(smoke, tmp_path, monkeypatch):
+    results = copied(smoke, tmp_path)
+    monkeypatch.setattr(paper_claims, "_truncation_claims", lambda *tables: [])
+    with pytest.raises(ValueError, match=r"there are \d+ claims, where the configuration spans \d+; make the tables"):
+        paper_claims.main(
+            statements=ROOT / "report/claims.toml",
+            tables=[results / f"metrics/{one}.csv" for one in paper_claims.spanned([], [], [])],
+            theory=results / "theory/claims.json", env="boyan", states=4, depth=6,
+            cells=sorted(map(str, cells(CONFIG))), seeds=3, context_lengths=[5, 10, 20],
+            output=tmp_path / "claims.json",
+        )  # fmt: skip
+
+
+def test_the_manifest_refuses_archives_of_other_settings(smoke):
+    results = smoke / "results-smoke"
+    settings = json.loads((results / "manifest.json").read_text())["settings"]
+    path = results / "evaluation/td-boyan-4-6.npz"
+    manifest.check_settings(path, settings)
+    changes = {
+        "learning_rate": (0.01, "step pretrain made it with learning_rate 0.001, not 0.01"),
+        "tasks": (301, "step tasks made it with tasks 300, not 301"),
+        "rollout_steps": (100, "step unrolls made it with rollout_steps 200, not 100"),
+    }
+    for key, (value, words) in changes.items():
+        with pytest.raises(ValueError, match=rf"td-boyan-4-6\.npz cannot be used: {words}"):
+            manifest.check_settings(path, settings | {key: value})
+
+
+def test_verification_misses_no_file_and_no_change(smoke, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(smoke / "results-smoke", results)
+    reference.main(results, tmp_path / "reference")
+    whole = load_json(results / "manifest.json")
+
+    def verified(change=lambda made: made) -> str:
+        save_json(results / "manifest.json", change(json.loads(json.dumps(whole))))
+        try:
+            verify.main(results, tmp_path / "reference")
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def blessed(name) -> str:
+        """What is said when the manifest was changed too."""
+        digest = {name: file_digest(results / name)}
+        return verified(lambda made: made | {"files": made["files"] | digest})
+
+    assert verified() == ""
+    for bad in (None, {}, [], {"files": {}}):
+        assert "manifest.json cannot be used: it lacks settings, files, pages" in verified(lambda _, bad=bad: bad)
+    assert "does not list baselines/3-6.json" in verified(lambda made: made | {"files": {}})
+    assert "lists, unlike the reference, x" in verified(lambda made: made | {"pages": made["pages"] | {"x": ""}})
+    rng = random.Random(0)
+    for name in [
+        *(f"{table}.csv" for table in reference.TABLES),
+        "report.html",
+        "figures/figure_01.svg",
+        "claims.json",
+    ]:
+        path = results / name
+        kept = path.read_text()
+        if path.suffix == ".csv":
+            table = pd.read_csv(path)
+            column = table.columns[-1]
+            row = rng.choice(table.index[table[column].notna()])
+            # By more than what counts as rounding.
+            table[column] = table[column].astype(float)
+            table.loc[row, column] = 1.01 * table.loc[row, column] + 1e-6
+            save_table(path, table)
+        else:
+            storage.save_text(path, re.sub(r'"holds"|#[0-9a-f]{6}|TD', "another", kept, count=1))
+        assert path.read_text() != kept
+        assert f"{name} is not the file that the manifest lists" in verified()
+        if path.suffix in (".csv", ".json"):
+            assert "differs from the reference in" in blessed(name), name
+        storage.save_text(path, kept)
+    assert verified() == ""
+
+
+def test_every_table_of_the_paper_is_in_the_reference(smoke):
+    results = smoke / "results-smoke"
+    made = [path.relative_to(results) for part in ("metrics", "theory") for path in (results / part).glob("*.csv")]
+    assert set(reference.TABLES) == {str(path)[:-4] for path in made} - {"metrics/compute"}
+
+
+def test_a_summary_sees_any_entry_and_any_order():
+    table = pd.DataFrame({"algo": "td", "layer": range(300), "norm": np.geomspace(1e-8, 1e50, 300)})
+
+    def check_of(table):
+        return reference.summary(table, ["algo"]).set_index("column").loc["norm", "check"]
+
+    whole = reference.summary(table, ["algo"]).set_index("column")
+    assert whole.loc["norm", "rows"] == 300 and whole.loc["layer", "mean"] == 149.5
+    for row in (0, 150, 299):
+        changed = table.assign(norm=table["norm"].where(table.index != row, 1.001 * table["norm"]))
+        assert check_of(changed) > check_of(table) + reference.CHECK_TOLERANCE
+    swapped = table.assign(norm=table["norm"].to_numpy()[[1, 0, *range(2, 300)]])
+    assert check_of(swapped) < check_of(table) - reference.CHECK_TOLERANCE
