@@ -243,7 +243,7 @@ def test_verification_misses_no_file_and_no_change(smoke, tmp_path):
             table.loc[row, column] = 1.01 * table.loc[row, column] + 1e-6
             save_table(path, table)
         else:
-            storage.save_text(path, re.sub(r'"holds"|#[0-9a-f]{6}|TD', "another", kept, count=1))
+            storage.save_text(path, re.sub(r"holds|#[0-9a-f]{6}|TD", "another", kept, count=1))
         assert path.read_text() != kept
         assert f"{name} is not the file that the manifest lists" in verified()
         if path.suffix in (".csv", ".json"):

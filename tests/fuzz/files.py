@@ -71,7 +71,7 @@ def damage(rng: random.Random, path: Path, project: Path) -> str:
         made = {"empty": b"", "cut": content[:place], "zeros": bytes(len(content)), "flipped": flipped}
         path.write_bytes(made.get(kind) or (rng.choice([b"null", b"{}", b"[]", b"1"]) if kind == "null" else b""))
     elif kind == "another's":
-        others = sorted((project / "results-smoke").rglob(f"*{path.suffix}")) + [project / "config.yaml"]
+        others = [project / "config.yaml", *sorted((project / "results-smoke").rglob(f"*{path.suffix}"))]
         shutil.copyfile(rng.choice([other for other in others if other.read_bytes() != content]), path)
     elif path.suffix == ".npz":
         with np.load(path) as stored:

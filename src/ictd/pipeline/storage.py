@@ -74,7 +74,8 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
 
 def load_json(path: str | Path):
     """Read a JSON file; ValueError naming the file, if it is missing or not what was written."""
-    return json.loads(load_text(path))
+    with naming(path):
+        return json.loads(load_text(path))
 
 
 def save_text(path: str | Path, text: str) -> None:
@@ -99,18 +100,22 @@ def _digest_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.sha256")
 
 
+class Unusable(ValueError):
+    """A sentence on a file that is missing or cannot be used."""
+
+
 @contextmanager
 def naming(path: str | Path):
-    """Turn whatever a damaged file makes its reader raise into a ValueError that says how to remake the file."""
+    """Turn whatever a damaged file makes its reader raise into an Unusable that says how to remake the file."""
     try:
         yield
     except FileNotFoundError:
-        raise ValueError(f"{path} is missing; run snakemake to make it.") from None
-    except PermissionError:
+        raise Unusable(f"{path} is missing; run snakemake to make it.") from None
+    except (PermissionError, Unusable):
         raise
     except Exception as error:
         what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
-        raise ValueError(
+        raise Unusable(
             f"{path} cannot be used: {what}; make it anew: rm {shlex.quote(str(path))}, then run snakemake as before."
         ) from None
 

@@ -12,7 +12,8 @@ from ictd.pipeline.storage import load_text, naming, save_text
 
 def load_table(path: str | Path) -> pd.DataFrame:
     """Read a table; ValueError naming the file, if it is missing or not what was written."""
-    return pd.read_csv(io.StringIO(load_text(path)))
+    with naming(path):
+        return pd.read_csv(io.StringIO(load_text(path)))
 
 
 def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:

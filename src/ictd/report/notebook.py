@@ -1,21 +1,23 @@
 """Execute a notebook, and what its cells call."""
 
 import re
+import tempfile
 from base64 import b64encode
 from pathlib import Path
 
-from ictd.pipeline.storage import load_text, replacing
+from ictd.pipeline.storage import load_text, save_text
 
 
 def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
     """Write the executed notebook; ``captions`` is one of its parameters too.  ValueError if a cell fails."""
     import papermill  # Cells import this module too, and have no use for it.
 
-    with replacing(output) as temporary:
+    with tempfile.TemporaryDirectory() as folder:
+        executed = Path(folder) / "executed.ipynb"
         try:
             papermill.execute_notebook(
                 notebook,
-                temporary,
+                executed,
                 parameters | {"captions": str(captions)},
                 kernel_name="python3",
                 progress_bar=False,
@@ -23,6 +25,7 @@ def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None
             )
         except papermill.PapermillExecutionError as error:
             raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
+        save_text(output, executed.read_text(encoding="utf-8"))
 
 
 class Shown:

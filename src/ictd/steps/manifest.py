@@ -17,7 +17,7 @@ from ictd.pipeline.steps import find_step
 from ictd.pipeline.storage import file_digest, load_text, naming, save_json
 
 # Files with digests beside them.
-TEXTS = (".csv", ".html", ".json")
+TEXTS = (".csv", ".html", ".ipynb", ".json")
 PACKAGES = ("numba", "numpy", "torch")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 from nbconvert import HTMLExporter
 
+from ictd.pipeline.storage import load_text, naming
 from ictd.report.html import save
 
 
@@ -15,7 +16,8 @@ def main(title: str, notebook: Path, output: Path) -> None:
     ValueError if the page would load something from elsewhere.
     """
     exporter = HTMLExporter(template_name="basic", exclude_input=True, exclude_anchor_links=True)
-    body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))
+    with naming(notebook):
+        body, _ = exporter.from_notebook_node(nbformat.reads(load_text(notebook), as_version=4))
     outside = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']+)""", body)
     if outside:
         raise ValueError(f"{notebook} refers to {outside[0]!r}; the report must carry all that it shows.")
