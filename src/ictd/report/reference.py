@@ -16,8 +16,9 @@ TOLERANCE = 1e-6
 ROUNDING = 1e-12
 # The same for a sum over hundreds of rows of what changes with an entry's logarithm.
 CHECK_TOLERANCE = 1e-4
-# Magnitude below which an entry counts by its value, and above it by its logarithm.
-UNIT = 1e-9
+# Magnitude below which an entry counts by its value, and above it by its logarithm; differences of values near 10, at
+# which the theory looks, round by 1e-14.
+UNIT = 1e-6
 # The tables, each with the columns whose values tell its groups of rows apart.
 TABLES = {
     "metrics/msve": CELL,
