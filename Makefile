@@ -3,6 +3,7 @@
 # make verify      a finished run against the reference numbers; make reference writes those anew
 # make test        the tests
 # make test-interruptions KILLS=60   a smoke run that is stopped that many times
+# make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
 # make test-fresh  `make reproduce` and `make test` in an empty Debian root (as root)
 # make benchmark   speed of the engines, side by side
@@ -26,7 +27,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -66,6 +67,9 @@ benchmark: $(READY)
 
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -m pytest tests/test_interruptions.py -k same_bytes
+
+fuzz: $(READY)
+	PYTHONPATH=.:tests python -P -m fuzz $(CASES)
 
 test-slurm: $(READY)
 	tests/slurm/run --configfile tests/smoke.yaml
