@@ -116,5 +116,12 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
     assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: '[1]'")
     done = command("tasks", *given, "--seeds", "3-1", "--env-options", "{}")
     assert done.stderr.splitlines()[-1] == "error: seeds is '3-1'; give first-last, such as 0-19."
-    done = command("kernels", "--module", "nothing")
-    assert done.stderr.splitlines()[-1] == "error: No module named 'nothing'."
+
+
+@pytest.mark.parametrize("module", ["nothing", "antigravity", ".x", "ictd..mrp", "studies.agents", ""])
+def test_kernels_are_those_of_our_modules(module):
+    done = command("kernels", "--module", module)
+    assert done.stderr.splitlines()[-1] == f"error: There is no module {module}."
+    done = command("kernels", "--module", "ictd.mrp")
+    expected = "error: Module ictd.mrp has no kernels; name one with a function compile_kernels."
+    assert done.stderr.splitlines()[-1] == expected

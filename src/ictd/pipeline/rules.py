@@ -76,6 +76,12 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     return {"step": name, **digests, "values": values, "files": paths}
 
 
+def named_files(rule) -> str:
+    """Digest of a Snakemake rule's inputs and outputs with their names, which Snakemake does not compare."""
+    named = [pair for files in (rule.input, rule.output) for pair in files.items()]
+    return digest(*(f"{name} {file}" for name, files in named for file in _listed(files) if isinstance(file, str)))
+
+
 def step_settings(config: dict, studies: list[str], step: Step) -> dict:
     """What a step may take from the configuration by name.
 
@@ -101,8 +107,11 @@ def _words(name: str, value) -> list[str]:
     """An option as words of a command line."""
     if isinstance(value, dict):
         value = json.dumps(value, sort_keys=True)
-    listed = isinstance(value, list | tuple) and not isinstance(value, str)
-    return [f"--{name.replace('_', '-')}", *map(str, value if listed else [value])]
+    return [f"--{name.replace('_', '-')}", *map(str, _listed(value))]
+
+
+def _listed(value) -> list | tuple:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def kernels_marker(module: str) -> str:
