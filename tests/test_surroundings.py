@@ -25,7 +25,8 @@ def planted(folder, home, marks):
     def mark(name):
         return f"import pathlib; pathlib.Path({str(marks / name)!r}).touch()\n"
 
-    kernel = {"argv": ["touch", str(marks / "kernel")], "display_name": "x", "language": "python"}
+    launch = f"touch {marks}/kernel; exec {sys.executable} -m ipykernel_launcher -f $0"
+    kernel = {"argv": ["sh", "-c", launch, "{connection_file}"], "display_name": "x", "language": "python"}
     ugly = "font.size: 30\nlines.linewidth: 9\nsvg.fonttype: none\n"
     files = {
         "random.py": mark("folder"),
