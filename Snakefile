@@ -85,9 +85,7 @@ for made in workflow.modifier.rules:
     if "step" in made.params.keys():
         made.set_params(named_files=named_files(made))
     elif made.shellcmd == rules.step.rule.shellcmd:
-        made.set_input(
-            refusing(f"Rule {made.name} is one that others are made from; `snakemake --list` has all.")
-        )
+        made.set_input(refusing(f"Rule {made.name} is for making others; see `snakemake --list`."))
     # `localrule` is not inherited.
     if made.resources.get("runtime") == GATHERING:
         workflow.localrules(made.name)

@@ -155,4 +155,4 @@ def test_swapped_names_run_again_and_base_rules_are_no_targets(smoke, tmp_path):
     (_, said), *asked = plans([(folder, [*target, "--configfile", SMOKE]) for target in targets])
     assert re.search(r"^baselines +\d+$", said, re.MULTILINE) and not re.search(r"^pretrain +", said, re.MULTILINE)
     for (ended, _), (name,) in zip(asked, targets[1:], strict=True):
-        assert ended == f"Rule {name} is one that others are made from; `snakemake --list` has all."
+        assert ended == f"Rule {name} is for making others; see `snakemake --list`."
