@@ -2,6 +2,7 @@
 import atexit
 import sys
 
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 min_version("9.17")
@@ -17,7 +18,7 @@ include: "workflow/rules/common.smk"
 
 
 # `make apptainer` builds it.
-if DeploymentMethod.APPTAINER in DEPLOYED:
+if DeploymentMethod.APPTAINER in SDM:
 
     container: str(ROOT / "ictd.sif")
 

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from snakemake.settings.types import DeploymentMethod
 
 # Relative, so that results can be carried to another place.
 ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
@@ -19,7 +18,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import check_config, numbers_from_text
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.rules import env_options, kernels_marker, named_files, step_params
+from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
 from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
@@ -39,18 +38,8 @@ RESULTS = Path(config["results"])
 ENVS = (ROOT / "envs").resolve()
 CAPTIONS = (ROOT / "report/captions").resolve()
 # The Python that runs Snakemake, unless --sdm puts an environment in front of it.
-METHODS = workflow.deployment_settings.deployment_method
-DEPLOYED = {DeploymentMethod.CONDA, DeploymentMethod.APPTAINER}.intersection(METHODS)
-PYTHON = shlex.join([f"PYTHONPATH={SOURCE}", "python" if DEPLOYED else sys.executable])
-# All that a job keeps of its surroundings, as anything else could change results or run code: what finds programs and
-# libraries, places for temporary files and caches, and what numpy takes the processor for, where it is told.
-KEPT = "HOME LD_LIBRARY_PATH OPENBLAS_CORETYPE PATH TMPDIR XDG_CACHE_HOME"
-KEPT = " ".join('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT.split())
-SET = "PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1"
-SET += " NUMBA_NUM_THREADS={threads} OMP_NUM_THREADS={threads} VECLIB_MAXIMUM_THREADS={threads}"
-# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
-SET += f" MALLOC_TRIM_THRESHOLD_={2**28} MALLOC_MMAP_THRESHOLD_={2**25}"
-
+SDM = workflow.deployment_settings.deployment_method
+PYTHON = shlex.join([f"PYTHONPATH={SOURCE}", "python" if SDM else sys.executable])
 # Minutes, by which rules that run where Snakemake does are known.
 GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
@@ -107,7 +96,7 @@ rule step:
         # A function of input, as what these return is no reason to run a job again.
         python=lambda wildcards, input: PYTHON,
     shell:
-        f"env -i {KEPT} {SET} {{params.python}} -m ictd.steps"
+        f"{ENVIRONMENT} {{params.python}} -m ictd.steps"
         " {params.step} {params.values} {params.files} > {log:q} 2>&1"
 
 

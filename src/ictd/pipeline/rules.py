@@ -1,4 +1,4 @@
-"""What rules files call: the params of a step, and markers of compiled kernels."""
+"""What rules files call: the environment of jobs, the params of a step, and markers of compiled kernels."""
 
 import json
 import shlex
@@ -11,6 +11,15 @@ from ictd.pipeline.steps import ROOTS, Step, find_step
 
 # Modules that carry out every step, besides its own.
 RUNNER = "ictd.steps.__main__"
+# All that a job keeps of its surroundings, as anything else could change results or run code: what finds programs and
+# libraries, places for temporary files and caches, and what numpy takes the processor for, where it is told.
+KEPT = "HOME LD_LIBRARY_PATH OPENBLAS_CORETYPE PATH TMPDIR XDG_CACHE_HOME".split()
+# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
+SET = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25, "PYTHONNOUSERSITE": 1, "PYTHONSAFEPATH": 1}
+SET |= dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "{threads}")
+# The beginning of a rule's shell command that gives it this environment.
+ENVIRONMENT = " ".join(["env -i", *('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT)])
+ENVIRONMENT += "".join(f" {name}={value}" for name, value in SET.items())
 
 
 def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict:
