@@ -18,8 +18,9 @@ COPY src /opt/ictd/src
 COPY studies /opt/ictd/studies
 RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report envs src studies
 
-# Whoever runs it can write to the results only, and to /tmp.
-ENV PATH=/opt/ictd/.venv/bin:$PATH HOME=/tmp XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib \
-    IPYTHONDIR=/tmp/ipython JUPYTER_RUNTIME_DIR=/tmp/jupyter
+# Whoever runs it, by themselves or with --user, can write to the results only, and to /tmp.
+RUN useradd --uid 1000 --no-create-home ictd && install --directory --owner ictd /work
+USER 1000
+ENV PATH=/opt/ictd/.venv/bin:$PATH HOME=/tmp
 WORKDIR /work
 CMD ["snakemake", "--cores", "all", "--snakefile", "/opt/ictd/Snakefile"]

@@ -20,12 +20,12 @@ LOCK_PYTHON ?= $(PYTHON)
 IMAGE ?= ictd
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
-# For the reason see workflow/rules/common.smk.
+# Modules in .venv are compiled when they are first imported; who may not keep that does it anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # A study is a folder with rules.
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
-RESULTS = $(shell $(VENV)/bin/python -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
+RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
 .PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
@@ -45,17 +45,17 @@ report: $(READY)
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 verify: $(READY)
-	@python -m ictd.steps verify --results $(RESULTS) --reference reference
+	@python -P -m ictd.steps verify --results $(RESULTS) --reference reference
 
 reference: $(READY)
-	python -m ictd.steps report.reference --results $(RESULTS) --output reference
+	python -P -m ictd.steps report.reference --results $(RESULTS) --output reference
 
 test: $(READY)
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow studies
 	snakemake --lint
-	python -m pytest
+	python -P -m pytest
 
 format: $(READY)
 	ruff check --fix .
@@ -66,7 +66,7 @@ benchmark: $(READY)
 	for file in $(wildcard tests/benchmark.py studies/*/tests/benchmark.py); do PYTHONPATH=.:tests python -P $$file; done
 
 test-interruptions: $(READY)
-	KILLS=$(KILLS) python -m pytest tests/test_interruptions.py -k same_bytes
+	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes
 
 fuzz: $(READY)
 	PYTHONPATH=.:tests python -P -m fuzz $(CASES)
@@ -90,7 +90,7 @@ container:
 reproduce-container:
 	mkdir -p results-container
 	$(BUILDER) $(BUILDER_OPTIONS) run --rm --network=none --user $(shell id -u):$(shell id -g) $(RUN_OPTIONS) \
-	    --volume "$(CURDIR)/results-container":/work $(IMAGE)
+	    --volume "$$PWD/results-container":/work $(IMAGE)
 	@echo "Results are in results-container/results/; open report.html in a browser."
 
 apptainer:

@@ -1,8 +1,8 @@
 # The experiments of "Towards Provable Emergence of In-Context Reinforcement Learning"; see README.md.
 import atexit
-import os
 import sys
 
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 min_version("9.17")
@@ -14,11 +14,15 @@ configfile: f"{workflow.current_basedir}/config.yaml"
 report: "report/workflow.rst"
 
 
-# `make apptainer` builds it; only --sdm apptainer uses it.
-container: os.path.relpath(f"{workflow.current_basedir}/ictd.sif")
-
-
 include: "workflow/rules/common.smk"
+
+
+# `make apptainer` builds it.
+if DeploymentMethod.APPTAINER in SDM:
+
+    container: str(ROOT / "ictd.sif")
+
+
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"
@@ -47,9 +51,9 @@ rule all:
 
 
 # What is wrong with a study stops only what asks for it.
-TAKEN = {*SCHEMA["properties"], *(rule.name for rule in workflow.rules), "tests"}
+TAKEN = {*SCHEMA["properties"], *(rule.name for rule in workflow.modifier.rules), "tests"}
 TAKEN |= {path.stem for path in SOURCE.glob("ictd/*")}
-for rule in workflow.rules:
+for rule in workflow.modifier.rules:
     files = [Path(file) for file in (*rule.output, *rule.log, rule.benchmark) if file]
     TAKEN |= {file.relative_to(RESULTS).parts[0].partition(".")[0] for file in files}
 for study in study_names(ROOT / "studies"):
@@ -78,5 +82,11 @@ for study in study_names(ROOT / "studies"):
             localrule: True
 
 
-# `localrule` is not inherited.
-workflow.localrules(*(rule.name for rule in workflow.rules if rule.resources.get("runtime") == GATHERING))
+for made in workflow.modifier.rules:
+    if "step" in made.params.keys():
+        made.set_params(named_files=named_files(made))
+    elif made.shellcmd == rules.step.rule.shellcmd:
+        made.set_input(refusing(f"Rule {made.name} is for making others; see `snakemake --list`."))
+    # `localrule` is not inherited.
+    if made.resources.get("runtime") == GATHERING:
+        workflow.localrules(made.name)

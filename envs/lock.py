@@ -78,7 +78,10 @@ def torch_hashes(version: str, folder: Path) -> list[str]:
 
 
 def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
-    """A conda environment: Python and pip from conda-forge, the packages by pip, as in the virtual environment."""
+    """A conda environment: Python and pip from conda-forge, the packages by pip, as in the virtual environment.
+
+    Hashes stand beside the versions, so that pip wants one for every package.
+    """
     names = closure(direct, packages)
     lines = [
         "# Made by `make lock`. The packages come by pip, so that they are the same builds as elsewhere.",
@@ -90,7 +93,9 @@ def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
     ]
     if "torch" in names:
         lines.append("      - --extra-index-url https://download.pytorch.org/whl/cpu")
-    lines += [f"      - {name}=={packages[name][0]}" for name in names]
+    for name in names:
+        lines.append(" ".join([f"      - {name}=={packages[name][0]}", *re.findall(r"--hash=\S+", packages[name][2])]))
+    lines += [f"      - {pin}" for name, pin in settings["on_macos"].items() if name in names]
     return "\n".join(lines) + "\n"
 
 
@@ -101,12 +106,13 @@ def main() -> None:
         folder = Path(name)
         packages = parse(resolve(folder, sys.argv[1], settings["oldest_python"]))
         version, parents, _ = packages["torch"]
-        packages["torch"] = (version.split("+")[0], parents, "")
-        hashes = torch_hashes(packages["torch"][0], folder)
+        version = version.split("+")[0]
+        hashes = torch_hashes(version, folder)
     head = "# Made by `make lock` from requirements.in; installed with --require-hashes.\n"
     text = "".join(block for name, (_, _, block) in packages.items() if name != "torch")
     (HERE / "requirements.txt").write_text(head + text, encoding="utf-8")
-    pin = " \\\n    ".join([f"torch=={packages['torch'][0]}", *(line.split("  #")[0] for line in hashes)])
+    pin = " \\\n    ".join([f"torch=={version}", *(line.split("  #")[0] for line in hashes)])
+    packages["torch"] = (version, parents, pin)
     comments = "".join(f"# {line}\n" for line in hashes)
     (HERE / "torch.txt").write_text(head + comments + pin + "\n", encoding="utf-8")
     for group, direct in settings["groups"].items():

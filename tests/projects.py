@@ -59,8 +59,8 @@ def finished_run_under_conda(folder: Path, compiled: Future) -> Path:
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
     (prefix / "bin/conda").chmod(0o755)
-    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
-    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PYTHONPROFILEIMPORTTIME": "1"}
+    (prefix / "bin/activate").write_text('export PATH="$1/telling:$1/bin:$PATH"\n')
+    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
     options = ["--cores", "2", "--sdm", "conda", "--config", *FEW]
     done = snakemake(project, "all", *STUDIES, *options, configfiles=SMOKE_OF_ALL, **env)
     assert done.returncode == 0, done.stderr[-5000:]

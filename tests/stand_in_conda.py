@@ -17,6 +17,10 @@ import yaml
 def create(pins: list[str], prefix: Path) -> None:
     """Make a virtual environment that has the pinned packages and nothing else."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    # Of rules; it says in their logs what they import.
+    (prefix / "telling").mkdir()
+    (prefix / "telling/python").write_text(f'#!/bin/sh\nexec {prefix}/bin/python -X importtime "$@"\n')
+    (prefix / "telling/python").chmod(0o755)
     target = prefix / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     for pin in pins:
         name, version = pin.split("==")
@@ -47,7 +51,8 @@ def main() -> None:
         case ["env", "create", *options]:
             values = dict(itertools.pairwise(options))
             environment = yaml.safe_load(Path(values["--file"]).read_text())
-            pins = [line for line in environment["dependencies"][-1]["pip"] if not line.startswith("--")]
+            lines = environment["dependencies"][-1]["pip"]
+            pins = [line.split()[0] for line in lines if not line.startswith("--") and "; " not in line]
             create(pins, Path(values["--prefix"]))
         case _:
             sys.exit(f"This stand-in does not know: conda {' '.join(sys.argv[1:])}")

@@ -50,9 +50,20 @@ def test_every_environment_pins_the_locks_versions():
     for name, packages in GROUPS.items():
         environment = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())
         assert environment["channels"] == ["conda-forge", "nodefaults"]
-        pins = dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"] if "==" in pin)
+        lines = [line.partition(" ") for line in environment["dependencies"][-1]["pip"] if "; " not in line]
+        pins = dict(pin.split("==") for pin, _, _ in lines if "==" in pin)
         assert pins.items() <= locked.items()
         assert set(packages) <= set(pins)
+
+
+def test_every_environment_wants_the_locks_hashes():
+    text = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("requirements", "torch"))
+    blocks = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
+    hashes = {block.split()[0]: set(re.findall(r"^ +(--hash=sha256:\w{64})", block, re.MULTILINE)) for block in blocks}
+    for name in GROUPS:
+        lines = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"][-1]["pip"]
+        for pin, *rest in (line.split() for line in lines if not line.startswith("--")):
+            assert set(rest) == hashes[pin] if pin in hashes else "--hash=" in rest[-1], pin
 
 
 def test_every_rule_runs_in_its_environment_and_gives_the_same_arrays(smoke, under_conda):
@@ -66,6 +77,11 @@ def test_every_rule_runs_in_its_environment_and_gives_the_same_arrays(smoke, und
         for path in paths:
             array, expected = (np.load(file)[name][:2] for file in (path, smoke / path.relative_to(folder)))
             assert array.tobytes() == expected.tobytes()
+
+
+def test_images_have_a_user_and_no_folder_that_others_know():
+    docker, apptainer = ((ROOT / name).read_text() for name in ("Dockerfile", "ictd.def"))
+    assert re.search(r"^USER [1-9]", docker, re.MULTILINE) and "/tmp" not in apptainer
 
 
 def test_both_images_hold_the_same_files():

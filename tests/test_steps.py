@@ -116,5 +116,10 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
     assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: '[1]'")
     done = command("tasks", *given, "--seeds", "3-1", "--env-options", "{}")
     assert done.stderr.splitlines()[-1] == "error: seeds is '3-1'; give first-last, such as 0-19."
-    done = command("kernels", "--module", "nothing")
-    assert done.stderr.splitlines()[-1] == "error: No module named 'nothing'."
+
+
+def test_kernels_are_those_of_our_modules():
+    unknown = {module: f"error: There is no module {module}." for module in ("nothing", "antigravity", ".x")}
+    without = {"ictd.mrp": "error: Module ictd.mrp has no kernels; name one with a function compile_kernels."}
+    for module, said in (unknown | without).items():
+        assert command("kernels", "--module", module).stderr.splitlines()[-1] == said

@@ -129,6 +129,10 @@ BROKEN = {
         {"total.py": MINE["total.py"].replace("\n\ndef", "\nSECTION: str = 'numbers'  # ours\n\ndef")},
         "SECTION names 'mine.numbers', which is no section of the configuration.",
     ),
+    "a constraint of all rules": (
+        {"rules.smk": MINE["rules.smk"] + 'wildcard_constraints:\n    module="none",\n'},
+        "left out: its rules.smk sets wildcard_constraints for the whole workflow; say it in the study's rules.",
+    ),
     "a rule of the paper's name": (
         {"rules.smk": MINE["rules.smk"].replace("as mine_total", "as tasks")},
         ": The name tasks is already used by another rule.",

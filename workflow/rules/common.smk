@@ -18,13 +18,8 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import check_config, numbers_from_text
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.rules import env_options, kernels_marker, step_params
+from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
 from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
-
-# Rules call the Python that runs Snakemake, unless --sdm puts an environment in front of it.
-os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
-# Modules in .venv are compiled when they are first imported; jobs that may not write bytecode would all do it anew.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 SCHEMA = yaml.safe_load(SCHEMA_FILE.read_text())
@@ -42,14 +37,9 @@ STARTED = time.time()
 RESULTS = Path(config["results"])
 ENVS = (ROOT / "envs").resolve()
 CAPTIONS = (ROOT / "report/captions").resolve()
-# numba's thread limit is that of the rule.
-variables = {"PYTHONPATH": SOURCE}
-# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
-variables |= {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
-exports = " ".join(f"{name}={shlex.quote(str(path))}" for name, path in variables.items())
-exports = exports.replace("{", "{{").replace("}", "}}")
-shell.prefix(f"set -euo pipefail; export {exports} NUMBA_NUM_THREADS=${{{{OMP_NUM_THREADS:-1}}}}; ")
-
+# The Python that runs Snakemake, unless --sdm puts an environment in front of it.
+SDM = workflow.deployment_settings.deployment_method
+PYTHON = shlex.join([f"PYTHONPATH={SOURCE}", "python" if SDM else sys.executable])
 # Minutes, by which rules that run where Snakemake does are known.
 GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
@@ -102,8 +92,12 @@ rule step:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        # A function of input, as what these return is no reason to run a job again.
+        python=lambda wildcards, input: PYTHON,
     shell:
-        "python -P -m ictd.steps {params.step} {params.values} {params.files} > {log} 2>&1"
+        f"{ENVIRONMENT} {{params.python}} -m ictd.steps"
+        " {params.step} {params.values} {params.files} > {log:q} 2>&1"
 
 
 # Tables, figures and pages of what others computed, in a second or two; they are made where Snakemake runs.

@@ -1,4 +1,4 @@
-"""What rules files call: the params of a step, and markers of compiled kernels."""
+"""What rules files call: the environment of jobs, the params of a step, and markers of compiled kernels."""
 
 import json
 import shlex
@@ -11,6 +11,15 @@ from ictd.pipeline.steps import ROOTS, Step, find_step
 
 # Modules that carry out every step, besides its own.
 RUNNER = "ictd.steps.__main__"
+# All that a job keeps of its surroundings, as anything else could change results or run code: what finds programs and
+# libraries, places for temporary files and caches, and what numpy takes the processor for, where it is told.
+KEPT = "HOME LD_LIBRARY_PATH OPENBLAS_CORETYPE PATH TMPDIR XDG_CACHE_HOME".split()
+# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
+SET = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25, "PYTHONNOUSERSITE": 1, "PYTHONSAFEPATH": 1}
+SET |= dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "{threads}")
+# The beginning of a rule's shell command that gives it this environment.
+ENVIRONMENT = " ".join(["env -i", *('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT)])
+ENVIRONMENT += "".join(f" {name}={value}" for name, value in SET.items())
 
 
 def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict:
@@ -76,6 +85,12 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     return {"step": name, **digests, "values": values, "files": paths}
 
 
+def named_files(rule) -> str:
+    """Digest of a Snakemake rule's inputs and outputs with their names, which Snakemake does not compare."""
+    named = [pair for files in (rule.input, rule.output) for pair in files.items()]
+    return digest(*(f"{name} {file}" for name, files in named for file in _listed(files) if isinstance(file, str)))
+
+
 def step_settings(config: dict, studies: list[str], step: Step) -> dict:
     """What a step may take from the configuration by name.
 
@@ -101,8 +116,11 @@ def _words(name: str, value) -> list[str]:
     """An option as words of a command line."""
     if isinstance(value, dict):
         value = json.dumps(value, sort_keys=True)
-    listed = isinstance(value, list | tuple) and not isinstance(value, str)
-    return [f"--{name.replace('_', '-')}", *map(str, value if listed else [value])]
+    return [f"--{name.replace('_', '-')}", *map(str, _listed(value))]
+
+
+def _listed(value) -> list | tuple:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def kernels_marker(module: str) -> str:

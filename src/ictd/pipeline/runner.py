@@ -8,13 +8,16 @@ import argparse
 import errno
 import json
 import logging
+import os
 import platform
 import shlex
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module, metadata
 from inspect import signature
+from tempfile import TemporaryDirectory
 
 from ictd.pipeline import storage
 from ictd.pipeline.labels import Work
@@ -33,18 +36,23 @@ def command() -> None:
     if name in ("-h", "--help"):
         print(import_module(HELP).listing())
         return
-    try:
-        step = find_step(name)
-        step.parameters()
-        asked = {"-h", "--help"}.intersection(options)
-        sentences = import_module(HELP).sentences(step) if asked else {}
-        sys.path.append(str(ROOTS["studies"]))
-        main = import_module(step.module).main
-    except SyntaxError as error:
-        sys.exit(f"error: {error.filename}, line {error.lineno}: {error.msg}.")
-    except (ValueError, ImportError, OSError) as error:
-        sys.exit(f"error: {str(error).rstrip('.')}.")
-    run(main, name, options, sentences)
+    with ExitStack() as stack:
+        try:
+            step = find_step(name)
+            step.parameters()
+            asked = {"-h", "--help"}.intersection(options)
+            sentences = import_module(HELP).sentences(step) if asked else {}
+            sys.path.append(str(ROOTS["studies"]))
+            # Settings and programs of the user's own lie in the home folder; caches stay where they are.
+            home = stack.enter_context(TemporaryDirectory(prefix="ictd-", ignore_cleanup_errors=True))
+            caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+            os.environ.update(HOME=home, XDG_CACHE_HOME=caches, MPLCONFIGDIR=f"{caches}/matplotlib")
+            main = import_module(step.module).main
+        except SyntaxError as error:
+            sys.exit(f"error: {error.filename}, line {error.lineno}: {error.msg}.")
+        except (ValueError, ImportError, OSError) as error:
+            sys.exit(f"error: {str(error).rstrip('.')}.")
+        run(main, name, options, sentences)
 
 
 def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]) -> None:

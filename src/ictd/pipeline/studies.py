@@ -14,6 +14,10 @@ import yaml
 
 from ictd.pipeline.config import check_values, numbers_from_text
 
+# What holds for the whole workflow, by its names in rules files and in Snakemake.
+GLOBAL = {"pathvars": "register_pathvars", "wildcard_constraints": "global_wildcard_constraints"}
+GLOBAL |= {"container": "global_container", "containerized": "global_containerized"}
+GLOBAL |= {name: name for name in ("onerror", "onstart", "onsuccess", "report", "workdir")}
 # What a study has to have; `studies/README.md` says what each is.
 PARTS = ("README.md", "rules.smk", "config.yaml", "schema.yaml")
 
@@ -79,16 +83,43 @@ def left_out_if_it_fails(workflow, name: str, failed: dict[str, str]) -> Iterato
     study's name.
     """
     stack, target, known = len(workflow.included_stack), workflow.default_target, set(workflow._rules)
+    refused = {method: _stands_in_rules(directive) for directive, method in GLOBAL.items()}
+    of_shell = {method: _stands_in_rules(f"shell.{method}") for method in ("executable", "prefix", "suffix")}
     try:
-        yield
+        with _replaced(workflow, refused), _replaced(workflow.globals["shell"], of_shell):
+            yield
     except (Exception, SystemExit) as error:
         failed[name] = f"Study {name} is left out: {_explained(error, workflow.linemaps)}"
         print(failed[name], file=sys.stderr)
         del workflow.included_stack[stack:]
         workflow.default_target = target
         for rule in set(workflow._rules) - known:
-            del workflow._rules[rule]
+            workflow.modifier.rules.discard(workflow._rules.pop(rule))
         workflow._localrules.intersection_update(workflow._rules)
+
+
+@contextmanager
+def _replaced(owner, methods: dict[str, Callable]) -> Iterator[None]:
+    """Put other methods in the place of an object's or a class's own."""
+    own = {name: vars(owner)[name] for name in methods if name in vars(owner)}
+    for name, method in methods.items():
+        setattr(owner, name, method)
+    try:
+        yield
+    finally:
+        for name in methods:
+            delattr(owner, name)
+        for name, method in own.items():
+            setattr(owner, name, method)
+
+
+def _stands_in_rules(directive: str) -> Callable:
+    """What stands in a directive's place while a study is read."""
+
+    def refuse(*_, **__):
+        raise ValueError(f"its rules.smk sets {directive} for the whole workflow; say it in the study's rules.")
+
+    return refuse
 
 
 def refusing(sentence: str) -> Callable:

@@ -3,6 +3,7 @@
 The commit is that of the source when a result last changed.
 """
 
+import os
 import platform
 import subprocess
 import zipfile
@@ -13,7 +14,7 @@ import ictd
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.labels import of_steps, read_label
 from ictd.pipeline.rules import step_settings
-from ictd.pipeline.steps import find_step
+from ictd.pipeline.steps import PROJECT, find_step
 from ictd.pipeline.storage import file_digest, load_text, naming, save_json
 
 # Files with digests beside them.
@@ -55,9 +56,12 @@ def check_settings(path: Path, settings: dict) -> None:
 
 def commit() -> str | None:
     """Commit of the source tree, with "-dirty" if its files differ from it; None if git does not track it."""
+    # Git's variables may name another repository; and whoever owns the project, its code runs already.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True)
+        command = ["git", "-c", f"safe.directory={PROJECT}", *arguments]
+        done = subprocess.run(command, cwd=Path(__file__).parent, env=variables, capture_output=True, text=True)
         return done.stdout.strip()
 
     try:

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
@@ -28,6 +26,11 @@ NAMES = {
 LARGEST = 1e100  # Greater numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 
+# Neither settings of the user's nor a machine's fonts of the same names, which are other versions.
+matplotlib.rcdefaults()
+matplotlib.use("Agg")
+fonts = font_manager.fontManager
+fonts.ttflist = [font for font in fonts.ttflist if Path(font.fname).is_relative_to(matplotlib.get_data_path())]
 plt.rcParams.update(
     {
         "font.size": 9,
