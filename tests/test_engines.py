@@ -170,7 +170,7 @@ def test_bad_settings_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         ictd.pretrain_history(tasks, unrolls, **{**settings, **changes})
     if "algo" in changes:
-        with pytest.raises(ValueError, match="unrolls.visits has shape"):
+        with pytest.raises(ValueError, match=r"unrolls\.visits has shape"):
             ictd.pretrain_history(tasks, unrolls[:2], **settings)
 
 

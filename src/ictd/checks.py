@@ -19,6 +19,7 @@ import numpy as np
 ROW_SUM_TOLERANCE = 1e-9
 # Counts are stored in 32 bits, and products of two such numbers fit the 64 bits of an index.
 LARGEST = 2**31 - 1
+MAX = np.finfo(np.float64).max
 # Values grow as 1 / (1 - gamma), and rounding moves them by up to 2^-52 / (1 - gamma)^2: above this discount by more
 # than a reward, and so by more than what tells states apart.  It also outweighs what rows may be off.
 LARGEST_DISCOUNT = 1 - 2.0**-26
@@ -87,10 +88,7 @@ def refuse(name: str, bad: np.ndarray, what: str) -> None:
 
 def shown(value: object) -> str:
     """A value in a sentence."""
-    try:
-        text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
-    except Exception:
-        text = f"a {type(value).__name__}"
+    text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -110,14 +108,10 @@ def whole(name, value, known, least: int, most: int | str = LARGEST) -> int:
 
 @_kind
 def real(name, value, known, holds: Callable[[float], bool], what: str) -> float:
-    """A number for which ``holds``; ``what`` ends the sentence that says which to give."""
-    try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not holds(number):
+    """A number for which ``holds``; ``what`` ends the sentence that asks for it."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not holds(value):
         raise ValueError(f"{name} is {shown(value)}; give a number {what}.")
-    return number
+    return float(value)
 
 
 @_kind
@@ -137,14 +131,6 @@ def of(name, value, known, kind: type, /, **sizes: str):
         size = getattr(value, field)
         _fit(f"{name}.{field}", getattr(size, "shape", (size,)), spec, known)
     return value
-
-
-@_kind
-def each(name, value, known, kind: Callable) -> list:
-    """A list of at least one value of a kind."""
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError(f"{name} is {shown(value)}; give a list of at least one.")
-    return [kind(f"{name}[{i}]", item, known) for i, item in enumerate(value)]
 
 
 @_kind
@@ -193,9 +179,9 @@ def rows(name, value, known, spec: str) -> np.ndarray:
     return array / sums[..., None] if rounding > ROW_SUM_TOLERANCE else array
 
 
-FINITE = real(math.isfinite, "that is finite")
-POSITIVE = real(lambda x: 0 < x < math.inf, "above 0")
-NOT_NEGATIVE = real(lambda x: 0 <= x < math.inf, "of at least 0")
+FINITE = real(lambda x: abs(x) <= MAX, "that is finite")
+POSITIVE = real(lambda x: 0 < x <= MAX, "above 0")
+NOT_NEGATIVE = real(lambda x: 0 <= x <= MAX, "of at least 0")
 DISCOUNT = real(lambda x: 0 <= x <= LARGEST_DISCOUNT, "from 0 to 1 - 2^-26, beyond which float64 does not tell values")
 FLAG, TEXT, GENERATOR = of(bool), of(str), of(np.random.Generator)
 
