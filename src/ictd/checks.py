@@ -9,6 +9,7 @@ alike in all of them, and "*" for leading axes that broadcast, for which NumPy h
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from numbers import Integral, Real
@@ -19,7 +20,7 @@ import numpy as np
 ROW_SUM_TOLERANCE = 1e-9
 # Counts are stored in 32 bits, and products of two such numbers fit the 64 bits of an index.
 LARGEST = 2**31 - 1
-MAX = np.finfo(np.float64).max
+MAX = sys.float_info.max
 # Values grow as 1 / (1 - gamma), and rounding moves them by up to 2^-52 / (1 - gamma)^2: above this discount by more
 # than a reward, and so by more than what tells states apart.  It also outweighs what rows may be off.
 LARGEST_DISCOUNT = 1 - 2.0**-26
@@ -126,11 +127,19 @@ def one_of(name, value, known, names, what: str) -> str:
 def of(name, value, known, kind: type, /, **sizes: str):
     """An object of a type, some of whose fields are arrays of these shapes, or numbers that are these sizes."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} is {shown(value)}; give a {kind.__name__}.")
+        raise ValueError(f"{name} is {shown(value)}; give a {getattr(kind, '__name__', kind)}.")
     for field, spec in sizes.items():
         size = getattr(value, field)
         _fit(f"{name}.{field}", getattr(size, "shape", (size,)), spec, known)
     return value
+
+
+@_kind
+def each(name, value, known, kind: Callable) -> list:
+    """A list of values of a kind."""
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(f"{name} is {shown(value)}; give a list of at least one.")
+    return [kind(f"{name}[{i}]", one, known) for i, one in enumerate(value)]
 
 
 @_kind
@@ -183,7 +192,7 @@ FINITE = real(lambda x: abs(x) <= MAX, "that is finite")
 POSITIVE = real(lambda x: 0 < x <= MAX, "above 0")
 NOT_NEGATIVE = real(lambda x: 0 <= x <= MAX, "of at least 0")
 DISCOUNT = real(lambda x: 0 <= x <= LARGEST_DISCOUNT, "from 0 to 1 - 2^-26, beyond which float64 does not tell values")
-FLAG, TEXT, GENERATOR = of(bool), of(str), of(np.random.Generator)
+FLAG, TEXT, GENERATOR = of(bool | np.bool_), of(str), of(np.random.Generator)
 
 
 def _largest(most: int | str, known: dict) -> int:

@@ -16,9 +16,7 @@ def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: 
     tensors = all(isinstance(matrix, torch.Tensor) for matrix in (Z, P, Q)) and Z.dtype == P.dtype == Q.dtype
     if not (tensors and Z.ndim > 1 and P.shape[-2:] == Q.shape[-2:] == (Z.shape[-2], Z.shape[-2])):
         raise ValueError("Z, P and Q do not fit; give tensors (..., r, c), (..., r, r) and (..., r, r) of one type.")
-    if not (isinstance(length, int | np.integer) and 1 <= length <= Z.shape[-1]):
-        raise ValueError(f"length is {length}; give a whole number from 1 to {Z.shape[-1]}, the number of columns.")
-    context = Z[..., :length]
+    context = Z[..., : whole(1, Z.shape[-1])("length", length, {})]
     return Z + (P @ (context @ context.mT) @ Q) @ Z
 
 

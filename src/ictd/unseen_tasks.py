@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.baselines import batch_td
-from ictd.checks import DISCOUNT, FLAG, POSITIVE, TEXT, checked, of, own, reals, whole, wholes
+from ictd.checks import DISCOUNT, FLAG, POSITIVE, TEXT, checked, each, of, own, reals, whole, wholes
 from ictd.environments import sample_tasks
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.mrp import Tasks, msve, value_function
@@ -92,7 +92,7 @@ def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
     return np.geomspace(smallest, largest, number)
 
 
-@checked(data=DATA, depth=whole(1), contexts=of(list), step_sizes=reals("K"), scaled=FLAG)
+@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
 def batch_td_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
