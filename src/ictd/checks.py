@@ -189,9 +189,10 @@ def rows(name, value, known, spec: str) -> np.ndarray:
 
 
 FINITE = real(lambda x: abs(x) <= MAX, "that is finite")
-POSITIVE = real(lambda x: 0 < x <= MAX, "above 0")
+# Not so small that dividing it gives 0.
+POSITIVE = real(lambda x: sys.float_info.min <= x <= MAX, "above 0, and not a subnormal one")
 NOT_NEGATIVE = real(lambda x: 0 <= x <= MAX, "of at least 0")
-DISCOUNT = real(lambda x: 0 <= x <= LARGEST_DISCOUNT, "from 0 to 1 - 2^-26, beyond which float64 does not tell values")
+DISCOUNT = real(lambda x: 0 <= x <= LARGEST_DISCOUNT, "from 0 to 1 - 2^-26, as nearer to 1 rounding outweighs rewards")
 FLAG, TEXT, GENERATOR = of(bool | np.bool_), of(str), of(np.random.Generator)
 
 

@@ -534,7 +534,7 @@ CALLS = {
         lambda d, found, context, discount, step_size, depth: close(found, each(lambda path, r: naive.batch_td(path, r,
             discount, step_size, depth), d.paths, d.tasks.reward), True)),
     "lstd": (baselines.lstd,
-        lambda d: {"context": thing(d.context, d.tasks), "discount": d.discount(), "ridge": number(0.5, 0, -1)},
+        lambda d: {"context": thing(d.context, d.tasks), "discount": d.discount(), "ridge": number(0.5, 0, -1, 5e-324)},
         lambda d, found, context, discount, ridge: close(found, each(lambda path, r: naive.lstd(path, r, discount,
             ridge), d.paths, d.tasks.reward), True)),
     "unseen_direction": (decomposition.unseen_direction, lambda d: {"states": whole(d.n), "discount": d.discount()},
