@@ -11,12 +11,16 @@ def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: 
     """A layer, Z + P Z M (Z' Q Z), whose M keeps all columns but the first ``length`` out of the context.
 
     P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).  ValueError for
-    what does not fit; by hand, as a layer takes but microseconds.
+    what does not fit.
     """
     tensors = all(isinstance(matrix, torch.Tensor) for matrix in (Z, P, Q)) and Z.dtype == P.dtype == Q.dtype
     if not (tensors and Z.ndim > 1 and P.shape[-2:] == Q.shape[-2:] == (Z.shape[-2], Z.shape[-2])):
         raise ValueError("Z, P and Q do not fit; give tensors (..., r, c), (..., r, r) and (..., r, r) of one type.")
-    context = Z[..., : whole(1, Z.shape[-1])("length", length, {})]
+    return _layer(Z, P, Q, whole(1, Z.shape[-1])("length", length, {}))
+
+
+def _layer(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
+    context = Z[..., :length]
     return Z + (P @ (context @ context.mT) @ Q) @ Z
 
 
@@ -78,7 +82,7 @@ class LinearTransformer(torch.nn.Module):
             )
         P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
         for _ in range(self.depth):
-            Z = linear_attention(Z, P, Q, length)
+            Z = _layer(Z, P, Q, length)
         return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]
 
     def _tensor(self, prompt) -> torch.Tensor:
