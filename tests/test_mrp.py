@@ -35,7 +35,7 @@ def test_stationary_distribution_known_cases():
 @pytest.mark.parametrize("bad", [[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
 def test_reducible_chain_is_named(bad):
     good = [[0.5, 0.5], [0.5, 0.5]]
-    with pytest.raises(ValueError, match=r"task 1 is reducible"):
+    with pytest.raises(ValueError, match=r"transition\[1\] is reducible"):
         ictd.stationary_distribution(np.array([good, bad]))
 
 
@@ -119,6 +119,9 @@ def test_initial_weights_are_xavier_normal_with_gain():
     assert abs(drawn.A.mean()) < 1e-4 and (drawn.u != 0).all()
 
 
+HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -128,12 +131,12 @@ def test_initial_weights_are_xavier_normal_with_gain():
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "does not take the options"),
         (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
         (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 2))), "transition has shape"),
-        (lambda: ictd.Tasks(np.full((1, 2, 2), 0.5), np.zeros((2, 2))), "reward has shape"),
-        (lambda: ictd.Tasks(np.full((1, 2, 2), 0.4), np.zeros((1, 2))), "task 0 has a row that does not sum to one"),
-        (lambda: ictd.Tasks(np.array([[[1.5, -0.5], [0.5, 0.5]]]), np.zeros((1, 2))), "task 0 has a negative"),
-        (lambda: ictd.Tasks(np.full((1, 2, 2), np.nan), np.zeros((1, 2))), "task 0 has a value that is not finite"),
-        (lambda: ictd.Tasks(np.full((1, 2, 2), 0.5), np.full((1, 2), np.inf)), "reward of task 0"),
-        (lambda: ictd.Tasks(np.full((1, 2, 2), 0.5), np.zeros((1, 2)), np.array([[0.9, 0.1]])), "stationary of task 0"),
+        (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
+        (lambda: ictd.Tasks(0.8 * HALVES, REWARD), r"transition\[0, 0\] does not sum to one"),
+        (lambda: ictd.Tasks([[[1.5, -0.5], [0.5, 0.5]]], REWARD), r"transition\[0, 0, 1\] is not a probability"),
+        (lambda: ictd.Tasks(np.nan * HALVES, REWARD), r"transition\[0, 0, 0\] is not a probability"),
+        (lambda: ictd.Tasks(HALVES, np.full((1, 2), np.inf)), r"reward\[0, 0\] is not finite"),
+        (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
     ],
 )
 def test_bad_tasks_are_refused(call, message):

@@ -110,12 +110,12 @@ ONES = np.ones((1, 2), int)
         (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
         (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
-        (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "visits, transitions and returns have shapes"),
-        (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), "task 0 has transition counts"),
-        (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), "task 0 has transition counts"),
-        (lambda t: ictd.Unrolls(ONES, np.eye(2, dtype=int)[None], ONES * np.nan), "task 0 has a sum of"),
-        (lambda t: ictd.Unrolls(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "counts are integers"),
-        (lambda t: ictd.Unrolls(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), "task 0 has no visits"),
+        (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "transitions has shape"),
+        (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), r"transitions\[0\] has counts"),
+        (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), r"transitions\[0, 0, 1\] is not"),
+        (lambda t: ictd.Unrolls(ONES, np.eye(2, dtype=int)[None], ONES * np.nan), r"returns\[0, 0\] is not finite"),
+        (lambda t: ictd.Unrolls(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "visits is .* whole numbers"),
+        (lambda t: ictd.Unrolls(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), r"visits\[0\] has no visits"),
     ],
 )
 def test_bad_unrolls_are_refused(call, message):

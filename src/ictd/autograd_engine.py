@@ -3,7 +3,9 @@
 import numpy as np
 import torch
 
+from ictd.checks import checked, of, whole
 from ictd.mrp import Tasks
+from ictd.pretraining import RUN, SEEN
 from ictd.prompts import enumerated_context, prompts_of
 from ictd.trajectories import Unrolls
 from ictd.transformer import LinearTransformer
@@ -12,13 +14,15 @@ from ictd.transformer import LinearTransformer
 class AutogradEngine:
     """Training state: the Transformer and its optimiser."""
 
+    @checked(**RUN)
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=learning_rate, weight_decay=0.0)
-        self.algo = algo
+        self.algo, self.states = algo, weights.states
         self.discount = discount
 
+    @checked(**SEEN)
     def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
         """As ``FusedEngine.train``."""
         estimates = np.full_like(tasks.reward, np.nan)
@@ -27,10 +31,10 @@ class AutogradEngine:
             prompts = torch.from_numpy(prompts_of(context))
             state, following, mean_return = batch_of(unrolls, i)
             reward = torch.from_numpy(tasks.reward[i])[state]
-            estimate = self.model(prompts[state])
+            estimate = self.model(prompts[state], queries=1)[:, 0]
             with torch.no_grad():
-                estimates[i] = self.model(prompts).numpy()
-                bootstrapped = reward + self.discount * self.model(prompts[following])
+                estimates[i] = self.model(prompts, queries=1)[:, 0].numpy()
+                bootstrapped = reward + self.discount * self.model(prompts[following], queries=1)[:, 0]
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
             target = bootstrapped if self.algo == "td" else mean_return
@@ -45,6 +49,7 @@ class AutogradEngine:
         return self.model.u.detach().numpy().copy(), self.model.A.detach().numpy().copy()
 
 
+@checked(unrolls=of(Unrolls, visits="N, n"), task=whole(0, "N-1"))
 def batch_of(unrolls: Unrolls, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The batch of one task, in some order: states S_t, their successors, and returns.
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from ictd.checks import DISCOUNT, FINITE, POSITIVE, checked, either, of, reals, whole
 from ictd.prompts import Context
 
 
+@checked(context=of(Context), discount=DISCOUNT, step_size=either(FINITE, reals("K")), depth=whole(1))
 def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
     """Value estimates of batch TD from w_0 = 0, (..., n), or (..., n, K) for K step sizes.
 
@@ -26,10 +28,12 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
     return w if np.ndim(step_size) else w[..., 0]
 
 
+@checked(context=of(Context), discount=DISCOUNT, ridge=POSITIVE)
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     """Least-squares TD (Bradtke and Barto, Machine Learning 22, 1996): (m C - gamma m D + ridge I)^{-1} m b.
 
-    These are (..., n) value estimates; ValueError if the ridge is not positive.
+    These are (..., n) value estimates; ValueError if the ridge is not positive,
+    as states that a context lacks need it.
 
     Parameters
     ----------
@@ -37,8 +41,7 @@ def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     discount : float, gamma
     ridge : float, positive, added to the diagonal of the matrix summed over the context
     """
-    if not ridge > 0:
-        raise ValueError(f"ridge is {ridge}; states that a context lacks need a positive one.")
     identity = np.eye(context.visits.shape[-1])
-    matrix = identity * (context.visits + ridge / context.length)[..., None] - discount * context.successors
+    diagonal = context.visits + ridge / np.asarray(context.length)[..., None]
+    matrix = identity * diagonal[..., None] - discount * context.successors
     return np.linalg.solve(matrix, context.rewards[..., None])[..., 0]

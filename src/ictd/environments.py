@@ -4,13 +4,15 @@ To add an environment, write a function ``f(states, size, rng, **options) -> (tr
 (size, states, states) and (size, states), and give it a line in ``ENVIRONMENTS``.
 """
 
-from numbers import Real
-
 import numpy as np
 
+from ictd.checks import GENERATOR, checked, one_of, real, whole
 from ictd.mrp import Tasks
 
+DRAW = {"states": whole(2), "size": whole(1), "rng": GENERATOR}
 
+
+@checked(**DRAW)
 def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random Boyan's chains (Algorithm 3): each state leads to the next two, the last one to all."""
     reward = rng.uniform(-1, 1, (size, states))
@@ -24,13 +26,12 @@ def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
     return transition, reward
 
 
+@checked(**DRAW, threshold=real(lambda x: 0 < x < 1, "between 0 and 1, both excluded"))
 def loop(states: int, size: int, rng: np.random.Generator, threshold: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Random Loops (Algorithm 4): a cycle through all states with random chords.
 
     A chord from i to j, other than the cycle's own step and a self-loop, is there with probability 1 - ``threshold``.
     """
-    if not (isinstance(threshold, Real) and 0 < threshold < 1):
-        raise ValueError(f"Loop's threshold is {threshold}; give a number between 0 and 1, both excluded.")
     reward = rng.uniform(-1, 1, (size, states))
     connected = rng.uniform(0, 1, (size, states, states)) > threshold
     state = np.arange(states)
@@ -49,6 +50,7 @@ ENVIRONMENTS = {
 }
 
 
+@checked(env=one_of(ENVIRONMENTS, "environment"), **DRAW)
 def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
     """Draw a task set, with its stationary distributions, from an environment's distribution.
 
@@ -56,12 +58,6 @@ def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **e
     ``states`` is n, at least 2, and ``size`` the number of tasks N, at least 1.  An unknown environment or option, or
     numbers out of range, raise a ValueError.
     """
-    if env not in ENVIRONMENTS:
-        raise ValueError(f"there is no environment {env!r}; choose from {', '.join(ENVIRONMENTS)}.")
-    if states < 2:
-        raise ValueError(f"states is {states}; an environment needs at least 2.")
-    if size < 1:
-        raise ValueError(f"size is {size}; draw at least 1 task.")
     try:
         transition, reward = ENVIRONMENTS[env](states, size, rng, **env_options)
     except TypeError as error:

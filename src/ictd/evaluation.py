@@ -4,12 +4,16 @@ import numpy as np
 import torch
 
 from ictd.baselines import lstd
+from ictd.checks import FINITE, FLAG, POSITIVE, checked, of, reals, whole, wholes
 from ictd.prompts import enumerated_context, joint_prompt, sampled_context
 from ictd.transformer import LinearTransformer
-from ictd.unseen_tasks import UnseenTasks, batch_td_msve
+from ictd.unseen_tasks import DATA, UnseenTasks, batch_td_msve
 from ictd.weights import Weights, theta_td
 
+MODEL, LENGTHS = of(torch.nn.Module), wholes("K", 1, "M")
 
+
+@checked(model=MODEL, context=reals("..., 2n+1, m"))
 @torch.no_grad()
 def estimates(model: LinearTransformer, context: np.ndarray) -> np.ndarray:
     """The Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m)."""
@@ -17,17 +21,20 @@ def estimates(model: LinearTransformer, context: np.ndarray) -> np.ndarray:
     return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()
 
 
+@checked(model=MODEL, data=DATA, lengths=LENGTHS)
 def transformer_msve(model: LinearTransformer, data: UnseenTasks, lengths: list[int]) -> np.ndarray:
     """MSVE (lengths, k) of the Transformer on sampled contexts."""
     contexts = [sampled_context(data.paths[:, : m + 1], data.tasks.reward, data.discount) for m in lengths]
     return np.stack([data.error(estimates(model, context)) for context in contexts])
 
 
+@checked(model=MODEL, data=DATA)
 def enumerated_msve(model: LinearTransformer, data: UnseenTasks) -> np.ndarray:
     """MSVE (k,) of the Transformer on the contexts it was trained with, eq. (Z0 redef)."""
     return data.error(estimates(model, enumerated_context(data.tasks.transition, data.tasks.reward, data.discount)))
 
 
+@checked(data=DATA, depth=whole(1), lengths=LENGTHS, step_size=FINITE, ridge=POSITIVE, scaled=FLAG)
 def baseline_msve(
     data: UnseenTasks, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:
@@ -44,5 +51,5 @@ def baseline_msve(
         "theta_td": transformer_msve(model, data, lengths),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
-        "zero": np.broadcast_to(data.error(0.0), (len(lengths), len(data.tasks))),
+        "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(lengths), len(data.tasks))),
     }

@@ -21,8 +21,10 @@ errors delta_t over the visits to s (Algorithms 1 and 2).
 
 import numpy as np
 
+from ictd.checks import DISCOUNT, checked, of, whole
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
+from ictd.pretraining import RUN, SEEN
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, theta_td
 
@@ -198,6 +200,7 @@ def train_block(
 class FusedEngine:
     """Training state: parameters and Adam's moments, in flat arrays that the kernel changes in place."""
 
+    @checked(**RUN)
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         self.parameter = np.concatenate([weights.u, weights.A.ravel()])
         self.mean = np.zeros_like(self.parameter)
@@ -206,8 +209,9 @@ class FusedEngine:
         self.states = weights.states
         self.scale = 1 / weights.states if scaled else 1.0
         self.bootstrap = algo == "td"
-        self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
+        self.depth, self.discount, self.learning_rate = depth, discount, learning_rate
 
+    @checked(**SEEN)
     def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
         """One update per task, as long as estimates are finite; returns those made just before each update, (N, n) with
         NaN in the rows of tasks not reached, and the number of updates."""
@@ -226,6 +230,9 @@ class FusedEngine:
         return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
 
 
+@checked(
+    tasks=of(Tasks, reward="N, n"), weights=of(Weights, u="2n"), task=whole(0, "N-1"), discount=DISCOUNT, depth=whole(1)
+)
 def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
     """Gradients (n, 2n + 4n^2) of TF_L for each query state of one task, u before A; attention is not divided by n.
 
@@ -251,6 +258,7 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     return rows
 
 
+@checked(count=of(type))
 def examples(count: type) -> tuple[Tasks, Unrolls]:
     """Two tasks with three states, and unrolls whose counts are of one type: what kernels are compiled with."""
     tasks = Tasks(np.full((2, 3, 3), 1 / 3), np.zeros((2, 3)))

@@ -12,29 +12,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ictd.checks import DISCOUNT, FLAG, checked, of, own, places, reals, whole
 from ictd.mrp import Tasks
-from ictd.prompts import Context, enumerated_context
+from ictd.prompts import CONTEXT_LENGTH, Context, enumerated_context
 from ictd.weights import Weights
 
 
 @dataclass(frozen=True)
 class Gram:
-    """Averages over the columns of contexts: ``length`` m, ``M`` (..., 2n, 2n) and ``c`` (..., 2n)."""
+    """Averages over the columns of contexts: ``length`` m, ``M`` (..., 2n, 2n) and ``c`` (..., 2n).
+
+    ``length`` may be an array (...) of them, and ``gram[index]`` takes some.  The arrays are copied.  ValueError for
+    shapes that do not fit, or values that are not finite.
+    """
 
     length: int | np.ndarray
     M: np.ndarray
     c: np.ndarray
 
+    def __post_init__(self):
+        own(self, M=reals("..., 2n, 2n"), c=reals("..., 2n"), length=CONTEXT_LENGTH)
+
     def __getitem__(self, index) -> "Gram":
-        return Gram(self.length[index] if np.ndim(self.length) else self.length, self.M[index], self.c[index])
+        taken, wide = places(self.c.shape[:-1], index), self.c.shape[-1]
+        length = self.length.ravel()[taken] if np.ndim(self.length) else self.length
+        return Gram(length, self.M.reshape(-1, wide, wide)[taken], self.c.reshape(-1, wide)[taken])
 
 
+@checked(tasks=of(Tasks), discount=DISCOUNT)
 def enumerated_gram(tasks: Tasks, discount: float) -> Gram:
     """Of the enumerated prompts of N tasks, eq. (Z0 redef)."""
     X = enumerated_context(tasks.transition, tasks.reward, discount)[:, :-1]
     return Gram(tasks.states, X @ X.mT / tasks.states, np.matvec(X, tasks.reward) / tasks.states)
 
 
+@checked(context=of(Context, rewards="..., n"), reward=reals("..., n"), discount=DISCOUNT)
 def sampled_gram(context: Context, reward: np.ndarray, discount: float) -> Gram:
     """Of sampled contexts, section "In-Context Policy Evaluation Verification".
 
@@ -50,6 +62,7 @@ def sampled_gram(context: Context, reward: np.ndarray, discount: float) -> Gram:
     return Gram(context.length, M, np.concatenate([context.rewards, discount * np.vecmat(reward, D)], axis=-1))
 
 
+@checked(weights=of(Weights, u="R, 2n"), gram=of(Gram, c="T, 2n"), depth=whole(1), scaled=FLAG)
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
     """TF_L (R, T, n) of every query state, for each of R weights on each of T contexts.
 
@@ -61,7 +74,7 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
     scaled : bool
         Whether attention is divided by the context length.
     """
-    A = weights.A[:, None] * (1 if scaled else gram.length)
+    A = weights.A[:, None] * (1 if scaled else np.asarray(gram.length)[..., None, None])
     AM = A @ gram.M
     k = np.vecmat(weights.u[:, None], gram.M) + gram.c
     total = np.zeros_like(k)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Largest deviation of a row sum from one that is put down to rounding.
-ROW_SUM_TOLERANCE = 1e-9
+from ictd.checks import DISCOUNT, checked, optional, own, part, reals, refuse, rows, whole
 
 
 @dataclass(frozen=True)
 class Tasks:
     """A set of N Markov reward processes with n states.
 
-    A ValueError names the task that has a wrong shape, a value that is not finite, a negative probability, a row that
-    does not sum to one, a chain that is not irreducible, or a distribution that is not stationary.
+    The arrays are copied; ``tasks[a:b]`` is a view of some.  A ValueError names what has a wrong shape, is not finite,
+    not a probability, does not sum to one, is a chain that is not irreducible, or a distribution that is not
+    stationary.
 
     Parameters
     ----------
@@ -32,25 +32,13 @@ class Tasks:
     stationary: np.ndarray | None = None
 
     def __post_init__(self):
-        transition = np.ascontiguousarray(self.transition, dtype=np.float64)
-        reward = np.ascontiguousarray(self.reward, dtype=np.float64)
-        if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
-            raise ValueError(f"transition has shape {transition.shape}; give (N, n, n) with n of at least 2.")
-        if reward.shape != transition.shape[:2]:
-            raise ValueError(f"reward has shape {reward.shape}; these transitions need {transition.shape[:2]}.")
-        _check_rows(transition, "transition")
-        refuse(~np.isfinite(reward).all(axis=-1), "a value that is not finite", "reward of ")
+        known = own(self, transition=rows("N, n, n"), reward=reals("N, n"), stationary=optional(rows("N, n")))
+        whole(2)("the number of states", self.states, known)
         if self.stationary is None:
-            stationary = stationary_distribution(transition)
-        else:
-            stationary = np.ascontiguousarray(self.stationary, dtype=np.float64)
-            if stationary.shape != reward.shape:
-                raise ValueError(f"stationary has shape {stationary.shape}; these transitions need {reward.shape}.")
-            _check_rows(stationary, "stationary")
-            moved = np.einsum("is,isj->ij", stationary, transition)
-            off = np.abs(moved - stationary).max(axis=1) > ROW_SUM_TOLERANCE
-            refuse(off, "a distribution that its transitions change", "stationary of ")
-        vars(self).update(transition=transition, reward=reward, stationary=stationary)
+            vars(self)["stationary"] = stationary_distribution(self.transition)
+        moved = np.einsum("is,isj->ij", self.stationary, self.transition)
+        off = np.abs(moved - self.stationary).max(axis=1) > known["rounding"]
+        refuse("stationary", off, "is not stationary: its transitions change it")
 
     @property
     def states(self) -> int:
@@ -61,41 +49,18 @@ class Tasks:
         return len(self.transition)
 
     def __getitem__(self, tasks: slice) -> "Tasks":
-        return unchecked(Tasks, **{name: array[tasks] for name, array in vars(self).items()})
+        return part(self, tasks)
 
 
-def unchecked(kind: type, **fields):
-    """A dataclass object made without its checks, from fields that have passed them before."""
-    made = object.__new__(kind)
-    vars(made).update(fields)
-    return made
-
-
-def refuse(bad: np.ndarray, what: str, of: str = "") -> None:
-    """Raise a ValueError that names the first task that ``bad`` (N,) marks, and the array of tasks if it is given."""
-    if bad.any():
-        raise ValueError(f"{of}task {int(np.argmax(bad))} has {what}.")
-
-
-def _check_rows(rows: np.ndarray, name: str) -> None:
-    """Refuse rows (N, ..., n) that are not probability distributions."""
-    axes = tuple(range(1, rows.ndim))
-    refuse(~np.isfinite(rows).all(axis=axes), "a value that is not finite", f"{name} of ")
-    refuse((rows < 0).any(axis=axes), "a negative probability", f"{name} of ")
-    off = np.abs(rows.sum(axis=-1) - 1) > ROW_SUM_TOLERANCE
-    refuse(off.reshape(len(rows), -1).any(axis=-1), "a row that does not sum to one", f"{name} of ")
-
-
+@checked(transition=rows("..., n, n"))
 def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     """Stationary distribution mu (..., n), with mu p = mu, of irreducible chains with transitions (..., n, n).
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
     full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).  Transitions are
-    row-stochastic; ValueError with its index if a chain is reducible.
+    row-stochastic; ValueError with the index of a row that is not, or of a chain that is reducible.
     """
-    work = np.array(transition, dtype=np.float64)
-    if work.ndim < 2 or work.shape[-1] != work.shape[-2]:
-        raise ValueError(f"transition has shape {work.shape}; give (..., n, n).")
+    work = transition.copy()
     states = work.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(states - 1, 0, -1):
@@ -107,47 +72,43 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
         for k in range(1, states):
             stationary[..., k] = (stationary[..., :k] * work[..., :k, k]).sum(axis=-1)
         stationary /= stationary.sum(axis=-1, keepdims=True)
-    reducible = ~(stationary > 0).all(axis=-1)
-    if reducible.any():
-        where = f" of task {int(np.argmax(reducible.ravel()))}" if reducible.ndim else ""
-        raise ValueError(f"transition{where} is reducible: some state cannot be reached from every other.")
+    refuse("transition", ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
     return stationary
 
 
+@checked(transition=rows("*, n, n"), reward=reals("*, n"), discount=DISCOUNT)
 def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """True values v = (I - gamma p)^{-1} r, (..., n) (appendix, proof of Theorem 1); ValueError for another discount.
+    """True values v = (I - gamma p)^{-1} r, (..., n) (appendix, proof of Theorem 1).
+
+    Leading axes broadcast.  ValueError for rows that are no distributions, a reward that is not finite, or a discount
+    out of range; above 1 - 2^-26, rounding would move values by more than a reward.
 
     Parameters
     ----------
-    transition : (..., n, n) array
+    transition : (..., n, n) array, row-stochastic
     reward : (..., n) array
-    discount : float, gamma in [0, 1)
+    discount : float, gamma
     """
-    check_discount(discount)
-    identity = np.eye(np.shape(transition)[-1])
-    return np.linalg.solve(identity - discount * np.asarray(transition), np.asarray(reward)[..., None])[..., 0]
+    identity = np.eye(transition.shape[-1])
+    return np.linalg.solve(identity - discount * transition, reward[..., None])[..., 0]
 
 
+@checked(stationary=rows("*, n"), value=reals("*, n", False), estimate=reals("*, n", False))
 def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     """Mean square value error (...), sum_s mu(s) (v(s) - v'(s))^2 (section "Policy Evaluation").
 
-    The three (..., n) arrays broadcast against each other.
+    The three (..., n) arrays broadcast against each other; values that are not finite give errors that are not.
     """
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
 
 
-def check_discount(discount: float) -> None:
-    """Refuse a discount outside [0, 1)."""
-    if not 0 <= discount < 1:
-        raise ValueError(f"discount is {discount}; give a number from 0 up to, but not including, 1.")
-
-
+@checked(transition=rows("*, n, n"), value=reals("*, n"), discount=DISCOUNT, steps=whole(0))
 def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:
     """Expected error (..., n) of a return cut after ``steps`` rewards, E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
 
     Parameters
     ----------
-    transition : (..., n, n) array
+    transition : (..., n, n) array, row-stochastic
     value : (..., n) array, v
     discount : float, gamma
     steps : int, tau in Algorithm 2

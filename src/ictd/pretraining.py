@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.mrp import Tasks, check_discount
+from ictd.checks import DISCOUNT, FLAG, NOT_NEGATIVE, POSITIVE, checked, of, one_of, optional, own, reals, whole, wholes
+from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
 ALGOS = ("td", "mc")
 ENGINES = ("fused", "autograd")
+# What an engine is made with, and what it trains on.
+RUN = {
+    "weights": of(Weights, u="2n"), "algo": one_of(ALGOS, "algo"), "depth": whole(1), "discount": DISCOUNT,
+    "learning_rate": NOT_NEGATIVE, "scaled": FLAG,
+}  # fmt: skip
+SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unrolls": of(Unrolls, visits="N, n")}
 # Tasks that are in memory together where they are drawn on the way; a run's are drawn in blocks of this size.
 BLOCK = 10_000
 # A long run says how far it is, no more often than this.
@@ -37,6 +44,10 @@ class History:
     weights: Weights
     estimates: np.ndarray
 
+    def __post_init__(self):
+        estimates = reals("N, n", False)
+        own(self, tasks_seen=wholes("K", 1), weights=of(Weights, u="K, 2n"), estimates=estimates)
+
 
 class Divergence(ArithmeticError):
     """Parameters or value estimates stopped being finite.
@@ -45,16 +56,22 @@ class Divergence(ArithmeticError):
     NaN from there on.
     """
 
+    @checked(task=whole(1), history=of(History))
     def __init__(self, task: int, history: History):
         super().__init__(f"parameters or values stop being finite at task {task} of {len(history.estimates)}")
         self.task, self.history = task, history
 
 
+@checked(tasks=whole(1), number=whole(1))
 def snapshot_counts(tasks: int, number: int) -> np.ndarray:
     """At most ``number`` ascending task counts, log-spaced up to ``tasks``, from 1 if there are several."""
     return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))
 
 
+@checked(
+    tasks=SEEN["tasks"], unrolls=SEEN["unrolls"], u=reals("2n"), A=reals("2n, 2n"), learning_rate=POSITIVE,
+    engine=one_of(ENGINES, "engine"), tasks_seen=optional(wholes("K", 1)),
+)  # fmt: skip
 def pretrain_history(
     tasks: Tasks,
     unrolls: Unrolls,
@@ -88,16 +105,12 @@ def pretrain_history(
     scaled : bool
         Whether attention is divided by the context length n.
     """
-    start = Weights(u, A)
-    _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine)
-    stops = np.asarray([len(tasks)] if tasks_seen is None else tasks_seen)
-    if stops[-1:].tolist() != [len(tasks)] or (np.diff(stops, prepend=0) <= 0).any():
-        raise ValueError(f"tasks_seen must ascend from at least 1 to the number of tasks, {len(tasks)}.")
+    stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     if engine == "fused":
         from ictd.fused_engine import FusedEngine as Engine
     else:
         from ictd.autograd_engine import AutogradEngine as Engine
-    run = Engine(start, algo, depth, discount, learning_rate, scaled)
+    run = Engine(Weights(u, A), algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
         Weights(np.full((len(stops), *u.shape), np.nan), np.full((len(stops), *A.shape), np.nan)),
@@ -123,6 +136,7 @@ def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine=
     return pretrain_history(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
 
 
+@checked(draw=of(Callable), seen=wholes("K", 1))
 def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
     """Pretrain on more tasks than fit in memory at once, drawn on the way.
 
@@ -135,11 +149,13 @@ def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -
         From a number of tasks to what ``engine.train`` takes, task by task: tasks, unrolls, and what else it needs.
     seen : (K,) int array, ascending task counts at which weights are kept, the last one the number of tasks N
     """
-    tasks, width = int(seen[-1]), 2 * engine.states
+    seen, tasks, width = _ascending("seen", seen, seen[-1]), int(seen[-1]), 2 * engine.states
     weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))
     for first in range(0, tasks, BLOCK):
         size = min(BLOCK, tasks - first)
         block, at = draw(size), 0
+        if len(block[0]) != size:
+            raise ValueError(f"draw gives {len(block[0])} tasks where {size} are asked for.")
         for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
             _, done = engine.train(*(part[at:stop] for part in block))
             if done < stop - at:
@@ -150,17 +166,8 @@ def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -
     return weights
 
 
-def _check(tasks, unrolls, algo, depth, discount, learning_rate, start, engine) -> None:
-    if algo not in ALGOS:
-        raise ValueError(f"there is no algo {algo!r}; choose from {', '.join(ALGOS)}.")
-    if engine not in ENGINES:
-        raise ValueError(f"there is no engine {engine!r}; choose from {', '.join(ENGINES)}.")
-    if not (isinstance(depth, int | np.integer) and depth >= 1):
-        raise ValueError(f"depth is {depth}; a Transformer has a whole number of layers, at least 1.")
-    check_discount(discount)
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate is {learning_rate}; give a positive number.")
-    if unrolls.visits.shape != tasks.reward.shape:
-        raise ValueError(f"unrolls are of {unrolls.visits.shape} tasks and states, the tasks of {tasks.reward.shape}.")
-    if start.u.shape != (2 * tasks.states,):
-        raise ValueError(f"u has shape {start.u.shape}; tasks with {tasks.states} states need ({2 * tasks.states},).")
+def _ascending(name: str, counts, tasks: int) -> np.ndarray:
+    counts = np.asarray(counts, np.int64)
+    if counts[-1] != tasks or (np.diff(counts, prepend=0) <= 0).any():
+        raise ValueError(f"{name} must ascend from at least 1 to the number of tasks, {tasks}.")
+    return counts

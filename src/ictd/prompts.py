@@ -5,9 +5,13 @@ from typing import Self
 
 import numpy as np
 
+from ictd.checks import DISCOUNT, checked, either, own, reals, rows, whole, wholes
+
 ENUMERATED = 0  # In place of a context length, for enumerated prompts.
+CONTEXT_LENGTH = either(whole(1), wholes("...", 1))
 
 
+@checked(transition=rows("..., n, n"), reward=reals("..., n"), discount=DISCOUNT)
 def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """Context (..., 2n+1, n) of eq. (Z0 redef): all states, expected next features, rewards.
 
@@ -21,6 +25,7 @@ def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: flo
     return np.concatenate([features, discount * np.swapaxes(transition, -1, -2), reward[..., None, :]], axis=-2)
 
 
+@checked(reward=reals("..., n"), paths=wholes("..., m+1", 0, "n-1"), discount=DISCOUNT)
 def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """Context (..., 2n+1, m) of the prompt Z_0, eq. (Z0 def original).
 
@@ -39,11 +44,13 @@ def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> n
     return np.concatenate([features[..., :-1], discount * features[..., 1:], rewards[..., None, :]], axis=-2)
 
 
+@checked(states=whole(1))
 def query_columns(states: int) -> np.ndarray:
     """Columns [phi(s); 0; 0] of all query states, (2n+1, n)."""
     return np.eye(2 * states + 1, states)
 
 
+@checked(context=reals("..., 2n+1, m"))
 def prompts_of(context: np.ndarray) -> np.ndarray:
     """The n prompts (..., n, 2n+1, m+1) of a context (..., 2n+1, m); entry [..., s, :, :] has s as its query."""
     states = (context.shape[-2] - 1) // 2
@@ -52,6 +59,7 @@ def prompts_of(context: np.ndarray) -> np.ndarray:
     return np.concatenate([repeated, np.broadcast_to(queries, (*repeated.shape[:-1], 1))], axis=-1)
 
 
+@checked(context=reals("..., 2n+1, m"))
 def joint_prompt(context: np.ndarray) -> np.ndarray:
     """One prompt (..., 2n+1, m+n) with all n query states behind a context (..., 2n+1, m)."""
     queries = query_columns((context.shape[-2] - 1) // 2)
@@ -77,7 +85,11 @@ class Context:
     successors: np.ndarray
     rewards: np.ndarray
 
+    def __post_init__(self):
+        own(self, visits=rows("..., n"), successors=reals("..., n, n"), rewards=reals("..., n"), length=CONTEXT_LENGTH)
+
     @classmethod
+    @checked(reward=reals("..., n"), paths=wholes("..., m+1", 0, "n-1"))
     def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
         """Averages over the contexts that trajectories S_0, ..., S_m give.
 
@@ -91,6 +103,7 @@ class Context:
         return cls(length, visits, successors, visits * reward)
 
     @classmethod
+    @checked(transition=rows("..., n, n"), reward=reals("..., n"))
     def enumerated(cls, transition: np.ndarray, reward: np.ndarray) -> Self:
         """What an enumerated prompt, eq. (Z0 redef), has in place of averages: each state once, and p for D.
 

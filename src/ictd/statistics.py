@@ -4,6 +4,8 @@ from functools import cache
 
 import numpy as np
 
+from ictd.checks import checked, reals
+
 RESAMPLES = 10_000
 
 
@@ -14,22 +16,26 @@ def _shares(size: int) -> np.ndarray:
     return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
+@checked(samples=reals("N, ...", False))
 def bootstrap_means(samples: np.ndarray) -> np.ndarray:
     """Means (RESAMPLES, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
     return np.tensordot(_shares(len(samples)), samples, axes=1)
 
 
+@checked(resampled=reals("R", False))
 def interval(resampled: np.ndarray) -> tuple[float, float]:
     """95% percentile interval of a statistic (RESAMPLES,) of resamples."""
     low, high = np.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
 
 
+@checked(samples=reals("N", False))
 def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
     """95% percentile bootstrap interval of the mean of one-dimensional samples."""
-    return interval(bootstrap_means(np.asarray(samples, dtype=float)))
+    return interval(bootstrap_means(samples))
 
 
+@checked(values=reals("..., k", False))
 def ranks(values: np.ndarray) -> np.ndarray:
     """Ranks from 0 along the last axis; ties share the mean of their ranks, and NaN counts as infinite."""
     values = np.where(np.isnan(values), np.inf, values)
@@ -38,6 +44,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return below + (equal - 1) / 2
 
 
+@checked(first=reals("*, k", False), second=reals("*, k", False))
 def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Pearson's correlation along the last axis; zero where one side is constant."""
     first = first - first.mean(axis=-1, keepdims=True)
@@ -46,11 +53,13 @@ def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide((first * second).sum(axis=-1), norms, out=np.zeros(norms.shape), where=norms != 0)
 
 
+@checked(first=reals("*, k", False), second=reals("*, k", False))
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Spearman's rank correlation along the last axis; zero where one side is constant."""
     return correlation(ranks(first), ranks(second))
 
 
+@checked(samples=reals("N, ...", False))
 def standard_error(samples: np.ndarray) -> np.ndarray:
     """Standard error of the mean along the first axis; zero for a single sample."""
     count = len(samples)

@@ -4,7 +4,10 @@ import re
 
 import numpy as np
 
+from ictd.checks import TEXT, checked, whole
 
+
+@checked(seed=whole(0, 2**64 - 1), env=TEXT, states=whole(1), purpose=TEXT)
 def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Generator:
     """Generator for one purpose of one run.
 
@@ -16,6 +19,7 @@ def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Gener
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence((seed, states, name))))
 
 
+@checked(text=TEXT)
 def seeds_of(text: str) -> range:
     """Seeds of a range "first-last"; ValueError if it is none."""
     first, last = map(int, text.split("-")) if re.fullmatch(r"\d+-\d+", text) else (1, 0)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ictd.checks import DISCOUNT, GENERATOR, checked, of, own, part, reals, refuse, whole, wholes
 from ictd.kernels import kernel
-from ictd.mrp import Tasks, check_discount, refuse, unchecked
+from ictd.mrp import Tasks
 
 # Tasks whose random numbers are drawn at once; results do not depend on it.
 BLOCK = 16
@@ -23,7 +24,8 @@ BLOCK = 16
 class Unrolls:
     """What the updates of Algorithms 1 and 2 need to know of each task's batch S_0, R_1, ..., S_b.
 
-    Shapes that do not fit, counts that do not add up, or returns that are not finite raise a ValueError.
+    The arrays are copied.  Shapes that do not fit, counts that do not add up, or returns that are not finite raise a
+    ValueError.  ``unrolls[a:b]`` is a view of some.
 
     Parameters
     ----------
@@ -40,26 +42,16 @@ class Unrolls:
     returns: np.ndarray
 
     def __post_init__(self):
-        visits, transitions, returns = map(np.ascontiguousarray, (self.visits, self.transitions, self.returns))
-        if visits.dtype.kind not in "iu" or transitions.dtype.kind not in "iu":
-            raise ValueError(f"visits and transitions are {visits.dtype} and {transitions.dtype}; counts are integers.")
-        if visits.ndim != 2 or transitions.shape != visits.shape + visits.shape[1:] or returns.shape != visits.shape:
-            raise ValueError(
-                f"visits, transitions and returns have shapes {visits.shape}, {transitions.shape} and {returns.shape}; "
-                "give (N, n), (N, n, n) and (N, n)."
-            )
-        unequal = (transitions.sum(axis=2) != visits).any(axis=1) | (transitions < 0).any(axis=(1, 2))
-        refuse(unequal, "transition counts that do not add up to its visits")
-        refuse(visits.sum(axis=1) == 0, "no visits")
-        refuse(~np.isfinite(returns).all(axis=1), "a sum of returns that is not finite")
-        returns = np.ascontiguousarray(returns, dtype=np.float64)
-        vars(self).update(visits=visits, transitions=transitions, returns=returns)
+        own(self, visits=wholes("N, n"), transitions=wholes("N, n, n"), returns=reals("N, n"))
+        unequal = (self.transitions.sum(axis=2) != self.visits).any(axis=1)
+        refuse("transitions", unequal, "has counts that do not add up to visits")
+        refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
 
     def __len__(self) -> int:
         return len(self.visits)
 
     def __getitem__(self, tasks: slice) -> "Unrolls":
-        return unchecked(Unrolls, **{name: array[tasks] for name, array in vars(self).items()})
+        return part(self, tasks)
 
 
 @kernel
@@ -167,6 +159,7 @@ def paths_block(transition, stationary, bits, paths):
             paths[i, t] = state
 
 
+@checked(rng=GENERATOR, rows=whole(1), columns=whole(1))
 def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     """Random 32-bit numbers, at least ``columns`` in a row, cut from 64-bit draws, which NumPy makes in half the time.
 
@@ -177,6 +170,7 @@ def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
     return words.astype("<u8", copy=False).view("<u4")
 
 
+@checked(tasks=of(Tasks), batch_size=whole(1), discount=DISCOUNT, rollout_steps=whole(1), rng=GENERATOR)
 def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
     """Unroll each of N tasks as Algorithms 1 and 2 do, and keep the sufficient statistics.
 
@@ -186,10 +180,6 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
     out of range.
     """
     _check_states(tasks)
-    for name, value in (("batch_size", batch_size), ("rollout_steps", rollout_steps)):
-        if value < 1:
-            raise ValueError(f"{name} is {value}; give at least 1.")
-    check_discount(discount)
     shape = tasks.reward.shape
     count = np.uint8 if batch_size < 2**8 else np.uint32
     visits, transitions = np.zeros(shape, count), np.zeros(tasks.transition.shape, count)
@@ -199,10 +189,11 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
         bits = random_bits(rng, part.stop - first, batch_size + 1 + (rollout_steps - 1) * batch_size)
         block, filled = tasks[part], (visits[part], transitions[part], returns[part])
         of_block = (block.transition, block.stationary, block.reward)
-        unroll_block(*of_block, float(discount), batch_size, rollout_steps, bits, *filled)
+        unroll_block(*of_block, discount, batch_size, rollout_steps, bits, *filled)
     return Unrolls(visits, transitions, returns)
 
 
+@checked(tasks=of(Tasks), steps=whole(0), rng=GENERATOR)
 def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
     """One trajectory S_0, ..., S_steps of each of N tasks from its stationary distribution.
 
@@ -210,8 +201,6 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     at most 256.
     """
     _check_states(tasks)
-    if steps < 0:
-        raise ValueError(f"steps is {steps}; give at least 0.")
     paths = np.empty((len(tasks), steps + 1), np.int64)
     paths_block(tasks.transition, tasks.stationary, random_bits(rng, len(tasks), steps + 1), paths)
     return paths

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.baselines import batch_td
+from ictd.checks import DISCOUNT, FLAG, POSITIVE, TEXT, checked, each, of, own, reals, whole, wholes
 from ictd.environments import sample_tasks
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.mrp import Tasks, msve, value_function
@@ -31,10 +32,16 @@ class UnseenTasks:
     paths: np.ndarray
     discount: float
 
+    def __post_init__(self):
+        paths = wholes("k, M+1", 0, "n-1")
+        own(self, tasks=of(Tasks, reward="k, n"), value=reals("k, n"), paths=paths, discount=DISCOUNT)
+
+    @checked(self=of(object, value="k, n"), estimate=reals("..., k, n", False))
     def error(self, estimate: np.ndarray) -> np.ndarray:
         """MSVE (..., k) of value estimates (..., k, n)."""
         return msve(self.tasks.stationary, self.value, estimate)
 
+    @checked(self=of(object, paths="k, M+1"), length=whole(ENUMERATED, "M"))
     def context(self, length: int) -> Context:
         """Averages over the contexts of one length, or over enumerated prompts."""
         if length == ENUMERATED:
@@ -42,6 +49,7 @@ class UnseenTasks:
         return Context.of_paths(self.paths[:, : length + 1], self.tasks.reward)
 
 
+@checked(steps=whole(1), discount=DISCOUNT, stream=TEXT)
 def draw_unseen_tasks(
     seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **env_options
 ) -> UnseenTasks:
@@ -55,6 +63,10 @@ def draw_unseen_tasks(
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 
 
+DATA = of(UnseenTasks, value="k, n", paths="k, M+1")
+
+
+@checked(data=DATA, weights=of(Weights, u="R, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
@@ -74,11 +86,13 @@ def weights_msve(
     return found
 
 
+@checked(smallest=POSITIVE, largest=POSITIVE, number=whole(1))
 def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
     """Step sizes to choose from, (number,)."""
     return np.geomspace(smallest, largest, number)
 
 
+@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
 def batch_td_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
@@ -88,11 +102,12 @@ def batch_td_msve(
     """
     found = []
     for context in contexts:
-        steps = step_sizes * (1 if scaled else context.length)
+        steps = step_sizes * (1 if scaled else whole(1)("the context length", context.length, {}))
         found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
     return np.stack(found)
 
 
+@checked(data=DATA, depth=whole(1), lengths=wholes("J", ENUMERATED, "M"), step_sizes=reals("K"), scaled=FLAG)
 def tune_step_size(
     data: UnseenTasks, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:

@@ -4,22 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ictd.checks import GENERATOR, NOT_NEGATIVE, checked, own, places, reals, whole
+
 
 @dataclass(frozen=True)
 class Weights:
     """Row u (..., 2n) of P and block A (..., 2n, 2n) of Q: all that is trained.
 
-    Leading axes, if any, are alike: seeds, snapshots or tasks.  Shapes that do not fit raise a ValueError.
+    Leading axes, if any, are alike: seeds, snapshots or tasks; ``weights[index]`` takes some of them.  The arrays are
+    copied, and may have NaN.  Shapes that do not fit raise a ValueError.
     """
 
     u: np.ndarray
     A: np.ndarray
 
     def __post_init__(self):
-        u, A = (np.ascontiguousarray(array, dtype=np.float64) for array in (self.u, self.A))
-        if u.ndim < 1 or u.shape[-1] % 2 or u.shape[-1] < 2 or A.shape != u.shape + u.shape[-1:]:
-            raise ValueError(f"u and A have shapes {u.shape} and {A.shape}; give (..., 2n) and (..., 2n, 2n).")
-        vars(self).update(u=u, A=A)
+        own(self, u=reals("..., 2n", False), A=reals("..., 2n, 2n", False))
 
     @property
     def states(self) -> int:
@@ -27,7 +27,8 @@ class Weights:
         return self.u.shape[-1] // 2
 
     def __getitem__(self, index) -> "Weights":
-        return Weights(self.u[index], self.A[index])
+        taken, wide = places(self.u.shape[:-1], index), self.u.shape[-1]
+        return Weights(self.u.reshape(-1, wide)[taken], self.A.reshape(-1, wide, wide)[taken])
 
     def P(self) -> np.ndarray:
         """P = [0, 0; u, 1], of shape (..., 2n+1, 2n+1)."""
@@ -42,11 +43,13 @@ class Weights:
         return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
 
 
+@checked(states=whole(1))
 def theta_td(states: int) -> Weights:
     """theta^TD of n states, u = 0 and A = [-I, I; 0, 0]: a layer is one step of batch TD (section "In-Context TD")."""
     return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
 
 
+@checked(states=whole(1), gain=NOT_NEGATIVE, rng=GENERATOR)
 def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
     """Xavier normal P and Q, (2n+1) x (2n+1) for n states, masked to Theta.
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import lstd
-from ictd.mrp import value_function
 from ictd.pipeline.storage import save_arrays
 from ictd.prompts import Context
 from ictd.streams import generator
@@ -43,7 +42,8 @@ def main(
         for purpose, size in (("beyond", test_tasks), ("beyond tuning", tuning_tasks))
     )
     sizes, of = log_spaced(**step_sizes), (data, tuning, context_lengths)
-    error, chosen = {"zero": np.broadcast_to(data.error(0.0), (len(context_lengths), test_tasks))}, {}
+    zero = data.error(np.zeros_like(data.value))
+    error, chosen = {"zero": np.broadcast_to(zero, (len(context_lengths), test_tasks))}, {}
     error["lstd"], chosen["ridge"] = tuned_lstd(*of, log_spaced(**ridges))
     error["theta_td"], chosen["theta_td"] = tuned_batch_td(*of, sizes, [depth])
     error["batch_td"], chosen["batch_td"] = tuned_batch_td(*of, sizes, updates)
@@ -155,4 +155,5 @@ def certainty_equivalence(context: Context, discount: float) -> np.ndarray:
     """Values (..., n) of the maximum likelihood model of a context; states that it never left have value zero."""
     left = context.visits > 0
     share = np.where(left, context.visits, 1.0)
-    return value_function(context.successors / share[..., None], context.rewards / share, discount)
+    p, r = context.successors / share[..., None], context.rewards / share
+    return np.linalg.solve(np.eye(r.shape[-1]) - discount * p, r[..., None])[..., 0]

@@ -5,8 +5,9 @@ What a run on sampled contexts sees is drawn on the way: tasks, their unrolled b
 
 from collections.abc import Callable
 
+from ictd.checks import unchecked
 from ictd.environments import sample_tasks
-from ictd.mrp import Tasks, truncation_bias, unchecked, value_function
+from ictd.mrp import Tasks, truncation_bias, value_function
 from ictd.prompts import Context
 from ictd.streams import generator
 from ictd.trajectories import Unrolls, unroll

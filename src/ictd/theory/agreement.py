@@ -47,7 +47,7 @@ def by_autograd(weights: Weights, tasks: Tasks, task: int, discount: float, dept
     context = enumerated_context(tasks.transition[task], tasks.reward[task], discount)
     rows = []
     for prompt in torch.from_numpy(prompts_of(context)):
-        parts = torch.autograd.grad(model(prompt), [model.u, model.A])
+        parts = torch.autograd.grad(model(prompt, queries=1), [model.u, model.A])
         rows.append(np.concatenate([part.numpy().ravel() for part in parts]))
     return np.stack(rows)
 

@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ictd.mrp import Tasks, check_discount, value_function
+from ictd.checks import DISCOUNT
+from ictd.mrp import Tasks, value_function
 from ictd.prompts import enumerated_context
 from ictd.weights import Weights
 
@@ -84,7 +85,7 @@ def embeddings(weights: Weights, tasks: Tasks, discount: float, depth: int) -> E
     discount : float, gamma
     depth : int, L
     """
-    check_discount(discount)
+    DISCOUNT("discount", discount, {})
     states = tasks.states
     if weights.states != states:
         raise ValueError(f"the weights are for {weights.states} states, and the tasks have {states}.")
