@@ -2,13 +2,11 @@
 import atexit
 import os
 import sys
+from math import ceil
 
 from snakemake.utils import min_version
 
 min_version("9.17")
-
-
-configfile: f"{workflow.current_basedir}/config.yaml"
 
 
 report: "report/workflow.rst"
@@ -80,3 +78,12 @@ for study in study_names(ROOT / "studies"):
 
 # `localrule` is not inherited.
 workflow.localrules(*(rule.name for rule in workflow.rules if rule.resources.get("runtime") == GATHERING))
+# A configuration that needs more memory than the paper's asks clusters for it.
+for needs in NEEDS.values():
+    for name in needs.memory.keys() & workflow._rules.keys():
+        asked = workflow._rules[name].resources
+        asked["mem_mb"] = max(asked["mem_mb"].value, ceil(needs.memory[name] / 1e6))
+if workflow.is_main_process:
+    logger.info(
+        "It needs about: " + "; ".join(f"{name} {NEEDS[name]}" for name in NEEDS if name not in FAILED) + "."
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.config import checked_config, numbers_from_text
 from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +25,7 @@ def changed(key, value):
 
 
 def test_the_papers_grid():
-    check_config(CONFIG, SCHEMA)
+    checked_config(CONFIG, SCHEMA)
     settings = [("boyan", 5, 30), ("boyan", 5, 5), ("boyan", 5, 10), ("boyan", 5, 60)]
     settings += [("boyan", 3, 30), ("boyan", 10, 30), ("loop", 5, 30)]
     assert cells(CONFIG) == [Cell(algo, *setting) for setting in settings for algo in ("td", "mc")]
@@ -124,7 +124,7 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
 )
 def test_bad_values_are_named_in_one_sentence(key, value, message):
     with pytest.raises(ValueError) as raised:
-        check_config(numbers_from_text(changed(key, value)), SCHEMA)
+        checked_config(changed(key, value), SCHEMA)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -132,18 +132,26 @@ def test_bad_values_are_named_in_one_sentence(key, value, message):
 def test_numbers_on_the_command_line_may_be_text():
     given = {"depths": ["6", "30"], "discount": "0.5", "step": {"a": ["1e-3", ".5"]}, "envs": ["1x"], "seeds": 20.0}
     wanted = {"depths": [6, 30], "discount": 0.5, "step": {"a": [0.001, 0.5]}, "envs": ["1x"], "seeds": 20}
-    assert numbers_from_text(given) == wanted
-    assert isinstance(numbers_from_text(given)["seeds"], int)
-    assert numbers_from_text({"results": "2024-01-01", "other": "@foo", "flag": True}) == {
-        "results": "2024-01-01", "other": "@foo", "flag": True,
+    assert numbers_from_text(given, {}) == wanted
+    assert isinstance(numbers_from_text(given, {})["seeds"], int)
+    as_it_is = {"results": "2024-01-01", "other": "@foo", "flag": True, "tasks": "1_000", "most": 1e30}
+    assert numbers_from_text(as_it_is, {}) == as_it_is
+
+
+def test_text_stays_text_where_the_schema_wants_it():
+    names = {"type": "array", "items": {"properties": {"name": {"type": "string"}}}}
+    given = {"names": [{"name": "007", "clip": "1e-3"}], "results": "2024"}
+    assert numbers_from_text(given, {"properties": {"names": names, "results": {"type": "string"}}}) == {
+        "names": [{"name": "007", "clip": 0.001}], "results": "2024",
     }  # fmt: skip
+    assert checked_config(changed("results", "007"), SCHEMA)["results"] == "007"
 
 
 def test_missing_keys_are_named():
     config = copy.deepcopy(CONFIG)
     del config["evaluation"]["tasks"]
     with pytest.raises(ValueError, match="evaluation lacks key 'tasks'"):
-        check_config(config, SCHEMA)
+        checked_config(config, SCHEMA)
 
 
 def test_every_key_is_described():

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.config import checked_config
 from ictd.pipeline.storage import load_arrays, load_json, save_arrays
 from ictd.pipeline.table_files import load_table
 
@@ -49,9 +49,8 @@ values = st.recursive(
 @SAME
 @given(path=st.sampled_from(list(keys(CONFIG))), value=values)
 def test_any_value_is_taken_or_refused_in_one_sentence(path, value):
-    config = numbers_from_text(with_value(CONFIG, path, value))
     try:
-        check_config(config, SCHEMA)
+        checked_config(with_value(CONFIG, path, value), SCHEMA)
     except ValueError as error:
         sentence = str(error)
         assert sentence.startswith("Config: ") and sentence.endswith(".") and "\n" not in sentence
@@ -67,7 +66,7 @@ def test_every_key_is_needed_and_named(path):
     del inner[path[-1]]
     optional = path[:2] == ("readings", "env_options") and len(path) > 2
     try:
-        check_config(config, SCHEMA)
+        checked_config(config, SCHEMA)
     except ValueError as error:
         assert f"{path[-1]!r}" in str(error)
         assert not optional

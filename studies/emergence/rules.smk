@@ -1,6 +1,7 @@
 # What pretraining makes emerge: parts of the weights, long runs, a plane of states and layers, and other readings.
 import studies.emergence.grid as EMERGENCE_GRID
 
+NEEDS["emergence"] = checked_needs(EMERGENCE_GRID.needs, config, SCHEMA["properties"], CORES, LIMIT)
 EMERGENCE = config["emergence"]
 EMERGENCE_MAIN = main_setting(config)
 EMERGENCE_EVALUATION = {
