@@ -51,13 +51,9 @@ with ending_in_a_sentence():
     own = checked_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
     check_folder(Path(own["results"]), ROOT)
     check_writable(Path(own["results"]))
-    needs = checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)
+    NEEDS = {"the paper": checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)}
 
 
-if workflow.is_main_process:
-    logger.info(f"{needs}")
-# Bytes by rule; studies add theirs.
-MEMORY = needs.memory
 config = {**config, **own}
 # What the paper's results depend on; how the work is cut into jobs, and studies, are left out.
 SETTINGS = {key: own[key] for key in own if key not in ("seeds_per_job", "results")}
