@@ -85,5 +85,5 @@ for needs in NEEDS.values():
         asked["mem_mb"] = max(asked["mem_mb"].value, ceil(needs.memory[name] / 1e6))
 if workflow.is_main_process:
     logger.info(
-        "It needs about: " + "; ".join(f"{name} {NEEDS[name]}" for name in NEEDS if name not in FAILED) + "."
+        "Needed, about: " + "; ".join(f"{name} {NEEDS[name]}" for name in NEEDS if name not in FAILED) + "."
     )

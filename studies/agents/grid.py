@@ -98,7 +98,7 @@ def needs(config: dict, cores: int | None) -> Needs:
     kinds, places = len(own["attentions"]), len(config["envs"]) * (1 + len(own["discounts"]))
     of_attention = len(PROMPTS) * algos * kinds
     sizes = [min(S, seeds_in_a_job(config["seeds_per_job"], S, number, cores)) for number in (runs, of_attention)]
-    n, m = max(config["states"][0], *own["states"]), config["states"][0]
+    n, m = max([config["states"][0], *own["states"]]), config["states"][0]
     block, K, test = min(BLOCK, own["main_tasks"]), own["snapshots"] + 1, own["test_tasks"]
     lengths, steps = own["context_lengths"], own["step_sizes"]["number"]
     drawn = 8 * block * (25 * n**2 + 3 * own["lengths"][1]) + 64 * config["batch_size"] * config["rollout_steps"]
@@ -106,7 +106,7 @@ def needs(config: dict, cores: int | None) -> Needs:
     tested = batch_td_memory(test, n, max(lengths), 2 * n)
     tuned = steps * (4 + 2 * len(lengths))
     memory = {
-        "agents_pretrain": drawn + max(sizes) * history + 48 * n * max(config["depths"][0], *own["depths"]),
+        "agents_pretrain": drawn + max(sizes) * history + 48 * n * max([config["depths"][0], *own["depths"]]),
         # A column for each pair of states.
         "agents_pretrain_attention": drawn + 40 * block * m**3 + 72 * m**4 + 48 * m**2 * config["depths"][0],
         "agents_evaluate": tested + S * (history + 16 * K * len(lengths) * test),

@@ -22,8 +22,8 @@ KINDS = {
 }
 
 
-# Numbers, texts and the like in a configuration, and how deep they stand; YAML can write many more in a few lines.
-MOST_VALUES, DEEPEST = 10_000, 20
+# Of a configuration; YAML can write any number of values in a few lines, and reads 100 kB in a second.
+MOST_VALUES, DEEPEST, MOST_BYTES = 5_000, 20, 100_000
 # Folders of the project; results in them would be taken for its files.
 OWN = {
     ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "profiles", "reference", "report", "src",
@@ -50,7 +50,7 @@ def checked_config(config: dict, schema: dict) -> dict:
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
         except (ValueError, TypeError) as error:
-            what = str(error).rstrip(".")
+            what = " ".join(str(error).split()).rstrip(".")
             raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
     return config
 
@@ -154,6 +154,12 @@ def _variants(validator, wanted, values, schema):
             yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
 
 
+def _unique(validator, wanted, values, schema):
+    # jsonschema's own compares each with each where values cannot be sorted.
+    if isinstance(values, list) and len({repr(value) for value in values}) < len(values):
+        yield jsonschema.ValidationError("give each value once")
+
+
 def _pattern(validator, pattern, value, schema):
     # JSON schema searches, and a $ would be found before a newline at the end.
     if isinstance(value, str) and not re.fullmatch(pattern, value):
@@ -170,7 +176,7 @@ def _is_integer(checker, value) -> bool:
 
 VALIDATOR = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
-    {"ascending": _ascending, "atMost": _at_most, "variants": _variants, "pattern": _pattern},
+    {"ascending": _ascending, "atMost": _at_most, "variants": _variants, "pattern": _pattern, "uniqueItems": _unique},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
@@ -209,7 +215,6 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
-        "uniqueItems": "give each value once",
         "maxLength": f"give at most {allowed} letters",
     }
     shown = "empty" if found is None else _shown(found)

@@ -34,9 +34,7 @@ class Needs(NamedTuple):
 
     def __str__(self) -> str:
         rule, most = max(self.memory.items(), key=lambda pair: pair[1])
-        return (
-            f"{self.jobs:.0f} jobs, {self.room / 1e9:.1f} GB of results, {most / 1e9:.1f} GB of memory in {rule}"
-        )
+        return f"{self.jobs:.0f} jobs of up to {most / 1e9:.2g} GB ({rule}), {self.room / 1e9:.2g} GB of results"
 
 
 def own_memory() -> int:

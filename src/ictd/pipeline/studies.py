@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from ictd.pipeline.config import check_size, checked_values
+from ictd.pipeline.config import MOST_BYTES, check_size, checked_values
 
 # What a study has to have; `studies/README.md` says what each is.
 PARTS = ("README.md", "rules.smk", "config.yaml", "schema.yaml")
@@ -63,6 +63,8 @@ def load_yaml(path: Path) -> dict:
     """What a YAML file holds; ValueError with the file, and the line where it is known, if that is no mapping, or one
     with a key that is there twice, or one that ``check_size`` refuses."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES} bytes")
         found = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
@@ -73,7 +75,7 @@ def load_yaml(path: Path) -> dict:
         raise ValueError(f"{path}{line}: {getattr(error, 'problem', None) or 'it is not valid YAML'}.") from None
     except (ValueError, RecursionError) as error:
         what = str(error).partition(";")[0].partition("\n")[0]
-        raise ValueError(f"{path} holds a value that cannot be read: {what}.") from None
+        raise ValueError(f"{path} cannot be read: {what}.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no keys with values.")
     check_size(found, str(path))
