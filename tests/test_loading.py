@@ -2,11 +2,13 @@
 
 import copy
 import json
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from fuzz.configurations import case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +57,15 @@ def test_any_value_is_taken_or_refused_in_one_sentence(path, value):
         sentence = str(error)
         assert sentence.startswith("Config: ") and sentence.endswith(".") and "\n" not in sentence
         assert path[0] in sentence or path[-1] in sentence
+
+
+def test_any_file_is_planned_or_refused_in_one_sentence(tmp_path):
+    found = {}
+    for seed in range(40):
+        (tmp_path / f"{seed}").mkdir()
+        tried, outcome = case(random.Random(seed), tmp_path / f"{seed}")
+        found.setdefault(outcome, []).append(tried)
+    assert set(found) == {"taken", "refused"}, found
 
 
 @pytest.mark.parametrize("path", list(keys(CONFIG)), ids=".".join)

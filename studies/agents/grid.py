@@ -101,7 +101,7 @@ def needs(config: dict, cores: int | None) -> Needs:
     n, m = max([config["states"][0], *own["states"]]), config["states"][0]
     block, K, test = min(BLOCK, own["main_tasks"]), own["snapshots"] + 1, own["test_tasks"]
     lengths, steps = own["context_lengths"], own["step_sizes"]["number"]
-    drawn = 8 * block * (25 * n**2 + 3 * own["lengths"][1]) + 64 * config["batch_size"] * config["rollout_steps"]
+    drawn = 8 * block * (25 * n**2 + 3 * own["lengths"][-1]) + 64 * config["batch_size"] * config["rollout_steps"]
     history = 16 * K * (4 * n**2 + 2 * n)
     tested = batch_td_memory(test, n, max(lengths), 2 * n)
     tuned = steps * (4 + 2 * len(lengths))

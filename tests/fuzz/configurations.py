@@ -5,6 +5,7 @@ in well under a second.
 """
 
 import copy
+import importlib
 import json
 import random
 import shlex
@@ -17,18 +18,16 @@ from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-import studies.agents.grid as agents_grid
-import studies.emergence.grid as emergence_grid
 from ictd.pipeline.config import _shown, check_folder, checked_config
 from ictd.pipeline.grid import Cell, cells, seed_ranges
 from ictd.pipeline.needs import checked_needs, paper_needs
 from ictd.pipeline.rules import env_options, step_params
-from ictd.pipeline.studies import load_yaml, study_settings
+from ictd.pipeline.studies import load_yaml, study_names, study_settings
 
 ROOT = Path(__file__).parents[2]
 CONFIG = load_yaml(ROOT / "config.yaml")
 SCHEMA = load_yaml(ROOT / "workflow/schemas/config.schema.yaml")
-STUDIES = {name: load_yaml(ROOT / "studies" / name / "config.yaml") for name in ("agents", "emergence")}
+STUDIES = {name: load_yaml(ROOT / "studies" / name / "config.yaml") for name in study_names(ROOT / "studies")}
 MEMORY = 24e9
 OF_ENV = ("tasks", "theory.values", "theory.descent", "theory.pretrained")
 SECONDS = 1
@@ -69,7 +68,7 @@ BROKEN = (
 
 def case(rng: random.Random, folder: Path) -> tuple[str, str]:
     """One configuration: what was tried, and what came of it."""
-    path, option = folder / "config.yaml", f"{rng.choice(list(CONFIG))}={rng.choice(TEXTS + OPTIONS + NUMBERS)}"
+    path, option = folder / "config.yaml", f"{rng.choice(list(CONFIG))}={rng.choice(TEXTS + OPTIONS + NUMBERS)}".strip()
     tried = _write(rng, path) if rng.random() < 0.9 else f"--config {option!r:.70}"
     began = time.monotonic()
     try:
@@ -101,7 +100,8 @@ def _planned(given: dict, folder: Path, rng: random.Random) -> None:
     check_folder(folder / own["results"], ROOT)
     checked_needs(paper_needs, own, SCHEMA["properties"], cores, MEMORY)
     config = {**config, **own}
-    for study, needs in (("agents", agents_grid.needs), ("emergence", emergence_grid.needs)):
+    for study in STUDIES:
+        needs = importlib.import_module(f"studies.{study}.grid").needs
         config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
         checked_needs(needs, config, SCHEMA["properties"], cores, MEMORY)
     assert json.loads(json.dumps(config, allow_nan=False)) == config
@@ -110,8 +110,6 @@ def _planned(given: dict, folder: Path, rng: random.Random) -> None:
     ranges = seed_ranges(config, config["seeds"], len(grid), cores, [])
     assert [int(one.split("-")[1]) + 1 for one in ranges[:-1]] == [int(one.split("-")[0]) for one in ranges[1:]]
     assert ranges[0].startswith("0-") and ranges[-1].endswith(f"-{config['seeds'] - 1}")
-    agents_grid.Grid(config, folder, cores)
-    emergence_grid.parts(config), emergence_grid.readings(config)
     results, unseen = Path(own["results"]), env_options(config, config["readings"]["evaluation_env"])
     wildcards = SimpleNamespace(**grid[-1]._asdict(), seeds=ranges[-1])
     given = {name: {"env_options": env_options(config, wildcards.env)} for name in OF_ENV}

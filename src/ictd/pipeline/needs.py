@@ -125,14 +125,14 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
         digits = 30 - max(t["depth"], deepest) * math.log10(config["discount"] or 1)
         return {
             "tasks": 8 * N * (s * (3 * n**2 + 8 * n) + 3 * n**2),
-            "unrolls": s * (tasks + 3 * unrolls) + 64 * b * config["rollout_steps"],
-            "pretrain": s * (tasks + unrolls + history) + 24 * (N * n + config["snapshots"])
+            "unrolls": s * (tasks + 3 * unrolls) + tasks + 64 * b * config["rollout_steps"],
+            "pretrain": s * (tasks + unrolls + history) + tasks + 24 * (N * n + config["snapshots"])
             + engines[config["engine"]],
             "audit": s * (tasks + unrolls) + history + sum(engines.values()),
             "evaluate": 2 * S * history + prompts,
             "baselines": prompts + batch_td_memory(tuning, n, longest, sizes["number"])
             + 8 * tuning * len(lengths) * (n**2 + 2 * sizes["number"]),
-            "theory_descent": 8 * (16 * n * t["tasks"] * t["update_depth"] + 20 * at_once * n**3) + updates,
+            "theory_descent": 8 * (16 * n * t["tasks"] * t["update_depth"] + 20 * at_once * n**3) + 1.5 * updates,
             "theory_pretrained": 128 * n * (t["pretrained_tasks"] * (L + n) + 3 * groups * deepest) + updates,
             "theory_agreement": 4 * engines["autograd"] + 320 * n**3,
             "theory_precision": (10 * n**2 + deepest * n) * (104 + digits / 2) + 400 * t["depth"],
@@ -142,7 +142,7 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     found = [of_jobs(max(config["states"]), L), of_jobs(n, max(config["depths"]))]
     memory = {rule: BASE + max(one[rule] for one in found) for rule in found[0]}
     n = max(*t["states"], *config["states"])
-    memory["theory_values"] = BASE + 8 * (t["tasks"] * (24 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
+    memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
     jobs = math.ceil(S / s) * (2 * len(sets) + len(runs)) + 2 * len(runs) + len(sets) + len(pairs)
     room = S * sum(sum(stored(states)) for _, states in sets) + 16 * S * K * sum(4 * cell.states**2 for cell in runs)
@@ -151,4 +151,4 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
 
 def batch_td_memory(tasks: int, n: int, longest: int, step_sizes: int) -> float:
     """Bytes that contexts of n states, and batch TD on them with some step sizes, take."""
-    return 8 * tasks * n * (4 * longest + n + 5 * step_sizes)
+    return 8 * tasks * n * (2 * longest + n + 5 * step_sizes)
