@@ -214,7 +214,7 @@ def test_results_go_to_a_folder_of_their_own(tmp_path, monkeypatch):
             check_folder(tmp_path / name, root)
     with pytest.raises(ValueError, match=r"foreign', where there is 'thesis\.tex'; give a folder of its own"):
         check_folder(tmp_path / "foreign", root)
-    with pytest.raises(ValueError, match="no usable folder: .*too long"):
+    with pytest.raises(ValueError, match=r"no usable folder: .*too long"):
         check_folder(tmp_path / ("x" * 300), root)
 
 
@@ -257,7 +257,7 @@ def test_mappings_that_take_in_others_may_be_used_again(tmp_path):
 def test_values_given_on_the_command_line_may_not_hold_themselves():
     cycle = []
     cycle.append(cycle)
-    with pytest.raises(ValueError, match="^Config: the whole has .* or a value that holds itself; give less"):
+    with pytest.raises(ValueError, match=r"^Config: the whole has .* or a value that holds itself; give less"):
         checked_config(changed("states", cycle), SCHEMA)
 
 
@@ -267,13 +267,13 @@ def test_values_given_on_the_command_line_may_not_hold_themselves():
         ({"tasks": 10**15}, "tasks is 1000000000000000, with which a job of rule tasks needs about 6.*e.10 GB"),
         ({"seeds": 10**9}, "seeds is 1000000000, with which a job of rule tasks needs about"),
         ({"seeds": 10**9, "seeds_per_job": 1}, r"seeds is 1000000000, which makes about 2\.2e\+10 jobs; give less"),
-        ({"depths": [30, 10**12]}, "depths has 2 values up to 1000000000000, with which a job of rule"),
-        ({"depths": list(range(1, 4000)), "seeds_per_job": 1}, "depths has 3999 values up to 3999, which makes about"),
-        ({"states": [256]}, "states has 1 values up to 256, with which a job of rule tasks"),
+        ({"depths": [30, 10**12]}, r"depths is \[30, 1000000000000\], with which a job of rule"),
+        ({"depths": list(range(1, 4000)), "seeds_per_job": 1}, r"depths is \[1, 2, .* \.\.\. .*, 3999\], which makes"),
+        ({"states": [256]}, r"states is \[256\], with which a job of rule tasks"),
         ({"rollout_steps": 10**12}, "rollout_steps is 1000000000000, with which a job of rule unrolls"),
         ({"snapshots": 10**12}, "snapshots is 1000000000000, with which a job of rule pretrain"),
         ({"theory": {"depth": 10**10}}, "theory.depth is 10000000000, with which a job of rule theory_values"),
-        ({"theory": {"states": [3, 10**6]}}, "theory.states has 2 values up to 1000000, with which a job of rule"),
+        ({"theory": {"states": [3, 10**6]}}, r"theory.states is \[3, 1000000\], with which a job of rule"),
         ({"evaluation": {"tuning_tasks": 10**9}}, "evaluation.tuning_tasks is 1000000000, with which a job"),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ in well under a second.
 """
 
 import copy
-import importlib
+import importlib.util
 import json
 import random
 import shlex
@@ -18,7 +18,7 @@ from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-from ictd.pipeline.config import _shown, check_folder, checked_config
+from ictd.pipeline.config import check_folder, checked_config, shown
 from ictd.pipeline.grid import Cell, cells, seed_ranges
 from ictd.pipeline.needs import checked_needs, paper_needs
 from ictd.pipeline.rules import env_options, step_params
@@ -101,9 +101,10 @@ def _planned(given: dict, folder: Path, rng: random.Random) -> None:
     checked_needs(paper_needs, own, SCHEMA["properties"], cores, MEMORY)
     config = {**config, **own}
     for study in STUDIES:
-        needs = importlib.import_module(f"studies.{study}.grid").needs
         config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
-        checked_needs(needs, config, SCHEMA["properties"], cores, MEMORY)
+        if importlib.util.find_spec(f"studies.{study}.needs"):
+            needs = importlib.import_module(f"studies.{study}.needs").needs
+            checked_needs(needs, config, SCHEMA["properties"], cores, MEMORY)
     assert json.loads(json.dumps(config, allow_nan=False)) == config
     grid = cells(config)
     assert len(set(grid)) == len(grid) and all(Cell.parse(f"{cell}") == cell for cell in grid)
@@ -167,7 +168,7 @@ def _write(rng: random.Random, path: Path) -> str:
         for name in place[:-1]:
             section = section.setdefault(name, {}) if isinstance(section.get(name, {}), dict) else {}
         section[place[-1]] = value
-        changes.append(f"{place[-1]!s:.40} = {_shown(value)[:60]}")
+        changes.append(f"{place[-1]!s:.40} = {shown(value)[:60]}")
     text = yaml.dump(given, Dumper=yaml.CSafeDumper)
     if rng.random() < 0.03:
         text = text[: rng.randrange(len(text))]

@@ -29,8 +29,8 @@ OWN = {
     ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "profiles", "reference", "report", "src",
     "studies", "tests", "workflow",
 }  # fmt: skip
-# What a run makes first, whatever it is asked for.
-MARKS = {"benchmarks", "figures", "kernels", "logs", "tasks", "theory"}
+# What a folder of results has, also after a run that ended early, or without its logs.
+MARKS = {"benchmarks", "figures", "kernels", "logs", "runs", "tasks", "theory", "weights"}
 
 
 def checked_config(config: dict, schema: dict) -> dict:
@@ -45,7 +45,7 @@ def checked_config(config: dict, schema: dict) -> dict:
     named += [("readings.env_options", env) for env in readings["env_options"]]
     for key, env in named:
         if env not in ENVIRONMENTS or not env.isidentifier():
-            raise ValueError(f"Config: {key} names {_shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
+            raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
     for env in dict.fromkeys(env for _, env in named):
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
@@ -67,8 +67,8 @@ def checked_values(values: dict, schema: dict, section: str = "") -> dict:
     values = numbers_from_text(values, schema)
     for name, number in _numbers(values, section):
         if not abs(number) <= sys.float_info.max:
-            shown = number if isinstance(number, float) else "too large"
-            raise ValueError(f"Config: {name} is {shown}; give a finite number.")
+            what = number if isinstance(number, float) else "too large"
+            raise ValueError(f"Config: {name} is {what}; give a finite number.")
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
         raise ValueError(f"Config: {_explain(error, section)}.")
@@ -109,7 +109,7 @@ def check_folder(results: Path, root: Path) -> None:
         folder, root = results.resolve(), root.resolve()
         names = {path.name for path in folder.glob("[!.]*")} if folder.is_dir() else set()
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"Config: results is {_shown(str(results))}, no usable folder: {error}.") from None
+        raise ValueError(f"Config: results is {shown(str(results))}, no usable folder: {error}.") from None
     around = folder in {root, *root.parents, Path("~").expanduser()}
     if around or (folder.is_relative_to(root) and folder.relative_to(root).parts[0] in OWN):
         raise ValueError(
@@ -202,7 +202,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         known = error.schema["properties"]
         unknown = sorted(set(found) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
-        return f"{where} an unknown key {_shown(unknown[0])}; the keys are {', '.join(known)}"
+        return f"{where} an unknown key {shown(unknown[0])}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in found]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
@@ -217,11 +217,11 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "minItems": f"give at least {allowed} value(s)",
         "maxLength": f"give at most {allowed} letters",
     }
-    shown = "empty" if found is None else _shown(found)
-    return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"
+    what = "empty" if found is None else shown(found)
+    return f"{place}{key} is {what}; {wanted.get(rule, error.message)}"
 
 
-def _shown(value) -> str:
+def shown(value) -> str:
     """A value as Python writes it, without the middle of a long one."""
     whole = repr(value)
     return whole if len(whole) <= 100 else f"{whole[:70]} ... {whole[-20:]}"

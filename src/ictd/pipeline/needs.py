@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ictd.pipeline.config import shown
 from ictd.pipeline.grid import cells, seeds_in_a_job
 
 # Snakemake plans some 500 jobs a second and keeps 27 kB of each: more take minutes, and gigabytes, before any of them.
@@ -83,8 +84,7 @@ def _largest(config: dict, properties: dict, size: Callable[[dict], float]) -> s
         return size(other)
 
     path, value, _ = min(_counts(config, properties), key=lambda one: without(one[0], one[2]))
-    shown = f"has {len(value)} values up to {max(value)}" if isinstance(value, list) else f"is {value}"
-    return f"{'.'.join(path)} {shown}"
+    return f"{'.'.join(path)} is {shown(value)}"
 
 
 def _counts(section: dict, properties: dict, path: tuple[str, ...] = ()):

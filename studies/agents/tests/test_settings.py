@@ -8,7 +8,8 @@ import yaml
 from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
 from studies.agents.attention_engine import KINDS, Attention
-from studies.agents.grid import Grid, Setting, needs
+from studies.agents.grid import Grid, Setting
+from studies.agents.needs import needs
 
 STUDY = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())

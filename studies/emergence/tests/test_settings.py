@@ -9,7 +9,8 @@ import yaml
 
 from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
-from studies.emergence.grid import courses, needs, parts, readings
+from studies.emergence.grid import courses, parts, readings
+from studies.emergence.needs import needs
 from studies.emergence.readings import Reading
 
 STUDY = Path(__file__).parents[1]
