@@ -139,7 +139,7 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
         ("discount", 1 - 2**-53, "discount is 0.9999999999999999; give at most 0.99999999"),
         ("evaluation.lstd_ridge", 1e-320, "evaluation.lstd_ridge is 1e-320; give at least 1e-16"),
         ("batch_size", 2**32, "batch_size is 4294967296; give at most 4294967295"),
-        ("seeds", 1e30, "seeds is 1e+30; give an integer, below 2^63"),
+        ("seeds", 1e30, "seeds is 1e+30; give an integer below 2^63"),
         ("seeds", "1_000", "seeds is '1_000'; give an integer"),
         ("learning_rate", 10**400, "learning_rate is too large; give a finite number"),
         ("states", [5, "a"] * 500, "'a', 5, 'a']; give each value once"),

@@ -15,7 +15,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 LARGEST = 2**63
 KINDS = {
     "array": "a list, such as [a, b]",
-    "integer": "an integer, below 2^63",
+    "integer": "an integer",
     "number": "a number",
     "object": "keys with values",
     "string": "a text",
@@ -206,8 +206,9 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     if rule == "required":
         missing = [name for name in allowed if name not in found]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
+    large = allowed == "integer" and _is_number(found) and abs(found) >= LARGEST
     wanted = {
-        "type": f"give {KINDS.get(str(allowed), allowed)}",
+        "type": f"give {KINDS.get(str(allowed), allowed)}{' below 2^63' if large else ''}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
         "minimum": f"give at least {allowed}",
         "maximum": f"give at most {allowed}",
