@@ -1,17 +1,34 @@
 """Checking the configuration, and the grid that it spans."""
 
 import copy
+import importlib
+import itertools
+import re
+import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import yaml
+from projects import SMOKE_OF_ALL, STUDIES, copy_project, plans
+from snakemake.utils import update_config
+from tolerances import NEEDED
 
-from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.fused_engine import compile_kernels
+from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text
 from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
+from ictd.pipeline.needs import BASE, checked_needs, paper_needs
+from ictd.pipeline.steps import find_step
+from ictd.pipeline.studies import load_yaml
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+
+
+# Nine to the sixth values in six lines.
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+BOMB += "".join(f"{one}: &{one} [{', '.join([f'*{last}'] * 9)}]\n" for last, one in itertools.pairwise("abcdef"))
 
 
 def changed(key, value):
@@ -25,7 +42,7 @@ def changed(key, value):
 
 
 def test_the_papers_grid():
-    check_config(CONFIG, SCHEMA)
+    checked_config(CONFIG, SCHEMA)
     settings = [("boyan", 5, 30), ("boyan", 5, 5), ("boyan", 5, 10), ("boyan", 5, 60)]
     settings += [("boyan", 3, 30), ("boyan", 10, 30), ("loop", 5, 30)]
     assert cells(CONFIG) == [Cell(algo, *setting) for setting in settings for algo in ("td", "mc")]
@@ -50,7 +67,8 @@ def test_cell_names_go_both_ways():
         (30, 8, ["0-19"], ["0-19", "20-27", "28-29"]),
         (8, 1, ["0-2", "3-4"], ["0-2", "3-4", "5-5", "6-6", "7-7"]),
         (8, 8, ["3-4"], ["0-2", "3-4", "5-7"]),
-        (4, 4, ["0-19", "notes"], ["0-3"]),
+        (4, 4, ["0-19", "notes", "1-0"], ["0-3"]),
+        (3, 2, ["1-0", "2-1"], ["0-1", "2-2"]),
         (6, 2, ["0-1", "0-3"], ["0-3", "4-5"]),
         (20, 20, ["0-19", "0-9", "0-9"], ["0-9", "10-19"]),
     ],
@@ -118,13 +136,25 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
         ("readings.env_options", {"loop": {"size": 3}}, "environment 'loop' with its readings.env_options"),
         ("evaluation.context_lengths", [100, 5], "give the lengths in ascending order"),
         ("envs", None, "envs is empty; give a list"),
+        ("discount", 1 - 2**-53, "discount is 0.9999999999999999; give at most 0.99999999"),
+        ("evaluation.lstd_ridge", 1e-320, "evaluation.lstd_ridge is 1e-320; give at least 1e-16"),
+        ("batch_size", 2**32, "batch_size is 4294967296; give at most 4294967295"),
+        ("seeds", 1e30, "seeds is 1e+30; give an integer below 2^63"),
+        ("seeds", "1_000", "seeds is '1_000'; give an integer"),
+        ("learning_rate", 10**400, "learning_rate is too large; give a finite number"),
+        ("states", [5, "a"] * 500, "'a', 5, 'a']; give each value once"),
+        (
+            "readings.env_options",
+            {"loop": {"threshold": "a\n"}},
+            "with its readings.env_options: Loop's threshold is a ; give",
+        ),
         ("readings.env_options", {"loop": {"threshold": 3}}, "threshold is 3; give a number between 0 and 1"),
         ("readings.env_options", {"loop": {"treshold": 0.3}}, "does not take the options ['treshold']"),
     ],
 )
 def test_bad_values_are_named_in_one_sentence(key, value, message):
     with pytest.raises(ValueError) as raised:
-        check_config(numbers_from_text(changed(key, value)), SCHEMA)
+        checked_config(changed(key, value), SCHEMA)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -132,18 +162,26 @@ def test_bad_values_are_named_in_one_sentence(key, value, message):
 def test_numbers_on_the_command_line_may_be_text():
     given = {"depths": ["6", "30"], "discount": "0.5", "step": {"a": ["1e-3", ".5"]}, "envs": ["1x"], "seeds": 20.0}
     wanted = {"depths": [6, 30], "discount": 0.5, "step": {"a": [0.001, 0.5]}, "envs": ["1x"], "seeds": 20}
-    assert numbers_from_text(given) == wanted
-    assert isinstance(numbers_from_text(given)["seeds"], int)
-    assert numbers_from_text({"results": "2024-01-01", "other": "@foo", "flag": True}) == {
-        "results": "2024-01-01", "other": "@foo", "flag": True,
+    assert numbers_from_text(given, {}) == wanted
+    assert isinstance(numbers_from_text(given, {})["seeds"], int)
+    as_it_is = {"results": "2024-01-01", "other": "@foo", "flag": True, "tasks": "1_000", "most": 1e30}
+    assert numbers_from_text(as_it_is, {}) == as_it_is
+
+
+def test_text_stays_text_where_the_schema_wants_it():
+    names = {"type": "array", "items": {"properties": {"name": {"type": "string"}}}}
+    given = {"names": [{"name": "007", "clip": "1e-3"}], "results": "2024"}
+    assert numbers_from_text(given, {"properties": {"names": names, "results": {"type": "string"}}}) == {
+        "names": [{"name": "007", "clip": 0.001}], "results": "2024",
     }  # fmt: skip
+    assert checked_config(changed("results", "007"), SCHEMA)["results"] == "007"
 
 
 def test_missing_keys_are_named():
     config = copy.deepcopy(CONFIG)
     del config["evaluation"]["tasks"]
     with pytest.raises(ValueError, match="evaluation lacks key 'tasks'"):
-        check_config(config, SCHEMA)
+        checked_config(config, SCHEMA)
 
 
 def test_every_key_is_described():
@@ -155,3 +193,145 @@ def test_every_key_is_described():
                 yield name + key
 
     assert list(undescribed(SCHEMA)) == []
+
+
+@pytest.mark.parametrize("results", ["results\n", "-x", "a b", "results\x00", "~/x", "é\n"])
+def test_folders_of_odd_letters_are_refused(results):
+    with pytest.raises(ValueError, match="give a folder whose path has letters, digits and _"):
+        checked_config(changed("results", results), SCHEMA)
+
+
+def test_results_go_to_a_folder_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("project/src", "project/results/logs", "project/empty", "other/logs", "foreign", "home"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "foreign/thesis.tex").touch()
+    root = tmp_path / "project"
+    for name in ("project/results", "project/empty", "project/new/deep", "other", "elsewhere", "project/../other"):
+        check_folder(tmp_path / name, root)
+    for name in ("project/src", "project/src/new", "project/.git/new", "project/new/../src", "project", ".", "home"):
+        with pytest.raises(ValueError, match="a folder of the project, one around it, or the home folder"):
+            check_folder(tmp_path / name, root)
+    with pytest.raises(ValueError, match=r"foreign', where there is 'thesis\.tex'; give a folder of its own"):
+        check_folder(tmp_path / "foreign", root)
+    with pytest.raises(ValueError, match=r"no usable folder: .*too long"):
+        check_folder(tmp_path / ("x" * 300), root)
+
+
+def test_no_folder_of_the_project_is_for_results():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("this is no repository")
+    assert {line.split("/")[0] for line in tracked.stdout.split() if "/" in line} < OWN
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds: 1\nseeds: 2", "line 2: key 'seeds' is there twice"),
+        ("evaluation: {tasks: 1, tasks: 2}", "line 1: key 'tasks' is there twice"),
+        ("states: &a [*a]", "a value that holds itself"),
+        ("readings: &a {env_options: *a}", "a value that holds itself"),
+        (BOMB, "more than 5000 values"),
+        (f"states: {'[' * 30}{']' * 30}", "20 levels"),
+        (f"states: {'[' * 900}{']' * 900}", "cannot be read: maximum recursion depth"),
+        (f"seeds: {'9' * 5000}", "cannot be read: Exceeds the limit"),
+        (f"results: {'x' * 200_000}", "cannot be read: it has more than 100000 bytes"),
+        ("results: 2024-13-45", "cannot be read: month must be in 1..12"),
+        ("results: !!python/name:os.system", "line 1: could not determine a constructor"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_plain_mappings_are_refused(tmp_path, text, message):
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(ValueError) as raised:
+        load_yaml(tmp_path / "config.yaml")
+    assert f"{raised.value}".startswith(f"{tmp_path}/config.yaml") and message in f"{raised.value}"
+    assert "\n" not in f"{raised.value}"
+
+
+def test_mappings_that_take_in_others_may_be_used_again(tmp_path):
+    (tmp_path / "config.yaml").write_text("a: {b: &b {<<: {c: 1, d: 2}, c: 3}}\ne: {<<: *b, d: 4}\n")
+    assert load_yaml(tmp_path / "config.yaml") == {"a": {"b": {"c": 3, "d": 2}}, "e": {"c": 3, "d": 4}}
+
+
+def test_values_given_on_the_command_line_may_not_hold_themselves():
+    cycle = []
+    cycle.append(cycle)
+    with pytest.raises(ValueError, match=r"^Config: the whole has .* or a value that holds itself; give less"):
+        checked_config(changed("states", cycle), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tasks": 10**15}, "tasks is 1000000000000000, with which a job of rule tasks needs about 6.*e.10 GB"),
+        ({"seeds": 10**9}, "seeds is 1000000000, with which a job of rule tasks needs about"),
+        ({"seeds": 10**9, "seeds_per_job": 1}, r"seeds is 1000000000, which makes about 2\.2e\+10 jobs; give less"),
+        ({"depths": [30, 10**12]}, r"depths is \[30, 1000000000000\], with which a job of rule"),
+        ({"depths": list(range(1, 4000)), "seeds_per_job": 1}, r"depths is \[1, 2, .* \.\.\. .*, 3999\], which makes"),
+        ({"states": [256]}, r"states is \[256\], with which a job of rule tasks"),
+        ({"rollout_steps": 10**12}, "rollout_steps is 1000000000000, with which a job of rule unrolls"),
+        ({"snapshots": 10**12}, "snapshots is 1000000000000, with which a job of rule pretrain"),
+        ({"theory": {"depth": 10**10}}, "theory.depth is 10000000000, with which a job of rule theory_values"),
+        ({"theory": {"states": [3, 10**6]}}, r"theory.states is \[3, 1000000\], with which a job of rule"),
+        ({"evaluation": {"tuning_tasks": 10**9}}, "evaluation.tuning_tasks is 1000000000, with which a job"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_its_key(change, message):
+    config = copy.deepcopy(CONFIG)
+    update_config(config, change)
+    with pytest.raises(ValueError, match=f"^Config: {message}"):
+        checked_needs(paper_needs, config, SCHEMA["properties"], 2, 24e9)
+
+
+def test_clusters_may_have_more_memory_than_this_machine_but_no_more_than_can_be_addressed():
+    for config in (changed("tasks", 10**9), changed("seeds", 10**4)):
+        checked_needs(paper_needs, config, SCHEMA["properties"], None)
+    with pytest.raises(ValueError, match=r"give less, as there are 1\.4e\+05 GB"):
+        checked_needs(paper_needs, changed("tasks", 10**12), SCHEMA["properties"], None)
+
+
+def test_memory_is_about_what_steps_take(tmp_path):
+    config = CONFIG | {
+        "states": [10], "depths": [10], "envs": ["loop"], "tasks": 2000, "seeds": 5, "seeds_per_job": 5,
+        "rollout_steps": 20, "snapshots": 100,
+        "theory": {"tasks": 200, "pretrained_tasks": 100, "states": [10], "depth": 300, "update_depth": 50},
+    }  # fmt: skip
+    needs = paper_needs(config, 1).memory
+    one = config | config["readings"] | {"env": "loop", "algo": "td", "states": 10, "depth": 10, "env_options": {}}
+    one |= {"seeds": "0-4", "on_divergence": "record", "diverged": tmp_path}
+    files = {"tasks": tmp_path / "tasks.npz", "unrolls": tmp_path / "unrolls.npz"}
+    compile_kernels()
+    for name, given in (
+        ("tasks", one),
+        ("unrolls", one | files),
+        ("pretrain", one | files),
+        ("theory.values", one | config["theory"]),
+        ("theory.descent", one | config["theory"] | {"states": 10}),
+    ):
+        step, given = find_step(name), given | {"output": tmp_path / f"{name}.npz"}
+        main = importlib.import_module(step.module).main
+        tracemalloc.start()
+        main(**{parameter: given[parameter] for parameter in step.parameters()})
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        least, greatest = NEEDED
+        assert least < most / (needs[name.replace(".", "_")] - BASE) < greatest, name
+
+
+def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
+    folder = copy_project(tmp_path)
+    (folder / "twice.yaml").write_text("seeds: 3\nseeds: 4\n")
+    smoke, rules = ["--configfile", *SMOKE_OF_ALL], ["--quiet", "rules"]
+    large = [*smoke, "--quiet", "host", "--config", "tasks=1e6"]
+    runs = [[*smoke, *rules], large, ["--configfile", "twice.yaml", *rules], ["--config", "tasks=1e15", *rules]]
+    (code, said), (_, of_large), *refused = plans([(folder, one) for one in runs])
+    assert code == 0
+    studies = "".join(rf"; {name} \d+ jobs .*" for name in STUDIES)
+    (line,) = re.findall(rf"^Needed, about: the paper (\d+) jobs .*{studies}\.$", said, re.MULTILINE)
+    assert line == re.search(r"^total +(\d+)$", said, re.MULTILINE)[1]
+    asked = re.findall(r"^rule tasks:\n(?:    .*\n)*    resources: .*mem_mb=(\d+)", of_large, re.MULTILINE)
+    assert asked and all(2500 < int(size) < 3000 for size in asked)
+    assert "twice.yaml, line 2: key 'seeds' is there twice." in refused[0][0]
+    assert "Config: tasks is 1000000000000000, with which a job of rule tasks" in refused[1][0]
+    assert not any("Traceback" in found[1] for found in refused)

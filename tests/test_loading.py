@@ -2,15 +2,17 @@
 
 import copy
 import json
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from fuzz.configurations import case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.config import checked_config
 from ictd.pipeline.storage import load_arrays, load_json, save_arrays
 from ictd.pipeline.table_files import load_table
 
@@ -49,13 +51,21 @@ values = st.recursive(
 @SAME
 @given(path=st.sampled_from(list(keys(CONFIG))), value=values)
 def test_any_value_is_taken_or_refused_in_one_sentence(path, value):
-    config = numbers_from_text(with_value(CONFIG, path, value))
     try:
-        check_config(config, SCHEMA)
+        checked_config(with_value(CONFIG, path, value), SCHEMA)
     except ValueError as error:
         sentence = str(error)
         assert sentence.startswith("Config: ") and sentence.endswith(".") and "\n" not in sentence
         assert path[0] in sentence or path[-1] in sentence
+
+
+def test_any_file_is_planned_or_refused_in_one_sentence(tmp_path):
+    found = {}
+    for seed in range(40):
+        (tmp_path / f"{seed}").mkdir()
+        tried, outcome = case(random.Random(seed), tmp_path / f"{seed}")
+        found.setdefault(outcome, []).append(tried)
+    assert set(found) == {"taken", "refused"}, found
 
 
 @pytest.mark.parametrize("path", list(keys(CONFIG)), ids=".".join)
@@ -67,7 +77,7 @@ def test_every_key_is_needed_and_named(path):
     del inner[path[-1]]
     optional = path[:2] == ("readings", "env_options") and len(path) > 2
     try:
-        check_config(config, SCHEMA)
+        checked_config(config, SCHEMA)
     except ValueError as error:
         assert f"{path[-1]!r}" in str(error)
         assert not optional

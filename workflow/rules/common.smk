@@ -6,7 +6,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-import yaml
+from snakemake.logging import logger
 
 # Relative, so that results can be carried to another place.
 ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
@@ -15,23 +15,43 @@ sys.path.insert(0, str(SOURCE))
 # Rules of studies import modules of theirs.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import check_config, numbers_from_text
+from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence
 from ictd.pipeline.failures import check_writable, failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
+from ictd.pipeline.needs import ADDRESSABLE, checked_needs, own_memory, paper_needs
 from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
-from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
+from ictd.pipeline.studies import (
+    check_name,
+    left_out_if_it_fails,
+    load_yaml,
+    refusing,
+    study_names,
+    study_settings,
+)
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
-SCHEMA = yaml.safe_load(SCHEMA_FILE.read_text())
-FAILED, STUDIES = {}, [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
-config = numbers_from_text(config)
+CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
+# Jobs run on this machine unless their number is limited, in place of cores.
+LIMIT = own_memory() if workflow.is_main_process and workflow.resource_settings.nodes is None else ADDRESSABLE
+FAILED = {}
+with ending_in_a_sentence():
+    SCHEMA = load_yaml(SCHEMA_FILE)
+    # Snakemake takes the last of repeated keys, and ends in tracebacks where a value holds itself.
+    for path in (ROOT / "config.yaml", *workflow.overwrite_configfiles):
+        load_yaml(path)
+
+    configfile: f"{(ROOT / 'config.yaml').resolve()}"
+
+    STUDIES = [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
+    own = checked_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
+    check_folder(Path(own["results"]), ROOT)
+    check_writable(Path(own["results"]))
+    NEEDS = {"the paper": checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)}
+
+
+config = {**config, **own}
 # What the paper's results depend on; how the work is cut into jobs, and studies, are left out.
-SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results", *STUDIES)}
-try:
-    check_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
-    check_writable(Path(config["results"]))
-except ValueError as error:
-    sys.exit(f"{error}")
+SETTINGS = {key: own[key] for key in own if key not in ("seeds_per_job", "results")}
 
 STARTED = time.time()
 RESULTS = Path(config["results"])
@@ -45,7 +65,6 @@ GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
-CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])

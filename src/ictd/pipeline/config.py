@@ -1,7 +1,9 @@
 """Checking a configuration."""
 
-import math
 import re
+import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from ictd.environments import ENVIRONMENTS, sample_tasks
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+# Where NumPy's integers end.
+LARGEST = 2**63
 KINDS = {
     "array": "a list, such as [a, b]",
     "integer": "an integer",
@@ -18,56 +22,113 @@ KINDS = {
 }
 
 
-def numbers_from_text(value):
-    """A configuration with its numbers as such: those that YAML or Snakemake's --config leave as text, like 1e-3, and
-    whole ones, like 20.0, as integers."""
-    if isinstance(value, dict):
-        return {key: numbers_from_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [numbers_from_text(item) for item in value]
-    if isinstance(value, str) and NUMBER.fullmatch(value):
-        value = float(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+# Of a configuration; YAML can write any number of values in a few lines, and reads 100 kB in a second.
+MOST_VALUES, DEEPEST, MOST_BYTES = 5_000, 20, 100_000
+# Folders of the project; results in them would be taken for its files.
+OWN = {
+    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "profiles", "reference", "report", "src",
+    "studies", "tests", "workflow",
+}  # fmt: skip
+# What a folder of results has, also after a run that ended early, or without its logs.
+MARKS = {"benchmarks", "figures", "kernels", "logs", "runs", "tasks", "theory", "weights"}
 
 
-def check_config(config: dict, schema: dict) -> None:
-    """Refuse a configuration, as loaded from YAML, that does not make sense.
+def checked_config(config: dict, schema: dict) -> dict:
+    """A configuration, as ``checked_values`` gives it, whose environments are there and take their options.
 
-    The JSON schema is workflow/schemas/config.schema.yaml.  The ValueError is one sentence that names the key, its
-    value and what is allowed.
+    The JSON schema is workflow/schemas/config.schema.yaml.
     """
-    check_values(config, schema)
+    config = checked_values(config, schema)
     readings = config["readings"]
     named = [("envs", env) for env in config["envs"]]
     named += [("readings.evaluation_env", readings["evaluation_env"])]
     named += [("readings.env_options", env) for env in readings["env_options"]]
     for key, env in named:
         if env not in ENVIRONMENTS or not env.isidentifier():
-            raise ValueError(f"Config: {key} names {env!r}; the environments are {', '.join(ENVIRONMENTS)}.")
+            raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
     for env in dict.fromkeys(env for _, env in named):
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
         except (ValueError, TypeError) as error:
-            what = str(error).rstrip(".")
+            what = " ".join(str(error).split()).rstrip(".")
             raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
+    return config
 
 
-def check_values(values: dict, schema: dict, section: str = "") -> None:
-    """Refuse values, as loaded from YAML, that do not fit a JSON schema.
+def checked_values(values: dict, schema: dict, section: str = "") -> dict:
+    """Values as loaded from YAML, with numbers as such; refused where they do not fit a JSON schema.
 
     Besides JSON schema's own keywords there are ``ascending`` for lists of numbers, ``atMost`` for mappings, from a key
     to another whose value is at least as large, ``variants`` for lists of mappings with names, each name once and the
-    first with nothing else, and ``means`` beside a pattern, which says it in words.
-
-    ``section`` is the one that the values are of, if they are not the whole configuration.  The ValueError is one
-    sentence that names the key, its value and what is allowed.
+    first with nothing else, and ``means`` beside a pattern, which says it in words; patterns are of whole texts.
+    The ValueError is one sentence that names the key, its value and what is allowed.
     """
+    check_size(values, f"Config: {section or 'the whole'}")
+    values = numbers_from_text(values, schema)
     for name, number in _numbers(values, section):
-        if not math.isfinite(number):
-            raise ValueError(f"Config: {name} is {number}; give a finite number.")
+        if not abs(number) <= sys.float_info.max:
+            what = number if isinstance(number, float) else "too large"
+            raise ValueError(f"Config: {name} is {what}; give a finite number.")
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
         raise ValueError(f"Config: {_explain(error, section)}.")
+    return values
+
+
+def check_size(value, of: str) -> None:
+    """Refuse what holds itself, or an absurd number of values; ValueError that begins with ``of``, its name."""
+    waiting, number = [(value, 0)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        number += 1
+        if number > MOST_VALUES or depth > DEEPEST:
+            raise ValueError(
+                f"{of} has more than {MOST_VALUES} values or {DEEPEST} levels, or a value that holds itself; give less."
+            )
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        waiting += [(one, depth + 1) for one in inner]
+
+
+def numbers_from_text(value, schema: dict):
+    """Values with their numbers as such: those that YAML or Snakemake's --config leave as text, like 1e-3, unless the
+    schema wants a text there, and whole ones, like 20.0, as integers."""
+    schema = schema if isinstance(schema, dict) else {}
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        return {key: numbers_from_text(item, inner.get(key, {})) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbers_from_text(item, schema.get("items", {})) for item in value]
+    if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
+        value = float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST else value
+
+
+def check_folder(results: Path, root: Path) -> None:
+    """Refuse a folder of the project, which is in ``root``, or one with other files, for results; ValueError."""
+    try:
+        folder, root = results.resolve(), root.resolve()
+        names = {path.name for path in folder.glob("[!.]*")} if folder.is_dir() else set()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"Config: results is {shown(str(results))}, no usable folder: {error}.") from None
+    around = folder in {root, *root.parents, Path("~").expanduser()}
+    if around or (folder.is_relative_to(root) and folder.relative_to(root).parts[0] in OWN):
+        raise ValueError(
+            f"Config: results is {str(results)!r}, a folder of the project, one around it, or the home folder; give one"
+            " of its own."
+        )
+    if names and not names & MARKS:
+        raise ValueError(
+            f"Config: results is {str(results)!r}, where there is {min(names)!r}; give a folder of its own."
+        )
+
+
+@contextmanager
+def ending_in_a_sentence():
+    """End the program with the sentence of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        sys.exit(f"{error}")
 
 
 def _ascending(validator, wanted, values, schema):
@@ -93,12 +154,30 @@ def _variants(validator, wanted, values, schema):
             yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
 
 
+def _unique(validator, wanted, values, schema):
+    # jsonschema's own compares each with each where values cannot be sorted.
+    if isinstance(values, list) and len({repr(value) for value in values}) < len(values):
+        yield jsonschema.ValidationError("give each value once")
+
+
+def _pattern(validator, pattern, value, schema):
+    # JSON schema searches, and a $ would be found before a newline at the end.
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield jsonschema.ValidationError(f"give {schema['means']} only")
+
+
 def _is_number(value) -> bool:
     return isinstance(value, int | float)
 
 
+def _is_integer(checker, value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+
+
 VALIDATOR = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"ascending": _ascending, "atMost": _at_most, "variants": _variants}
+    jsonschema.Draft202012Validator,
+    {"ascending": _ascending, "atMost": _at_most, "variants": _variants, "pattern": _pattern, "uniqueItems": _unique},
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
 
@@ -110,7 +189,7 @@ def _numbers(value, name: str = ""):
     elif isinstance(value, list):
         for item in value:
             yield from _numbers(item, name)
-    elif isinstance(value, float):
+    elif _is_number(value):
         yield name, value
 
 
@@ -123,12 +202,13 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         known = error.schema["properties"]
         unknown = sorted(set(found) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
-        return f"{where} an unknown key {unknown[0]!r}; the keys are {', '.join(known)}"
+        return f"{where} an unknown key {shown(unknown[0])}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in found]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
+    large = allowed == "integer" and _is_number(found) and abs(found) >= LARGEST
     wanted = {
-        "type": f"give {KINDS.get(str(allowed), allowed)}",
+        "type": f"give {KINDS.get(str(allowed), allowed)}{' below 2^63' if large else ''}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
         "minimum": f"give at least {allowed}",
         "maximum": f"give at most {allowed}",
@@ -136,8 +216,13 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
-        "uniqueItems": "give each value once",
-        "pattern": f"give {error.schema.get('means')} only",
+        "maxLength": f"give at most {allowed} letters",
     }
-    shown = "empty" if found is None else repr(found)
-    return f"{place}{key} is {shown}; {wanted.get(rule, error.message)}"
+    what = "empty" if found is None else shown(found)
+    return f"{place}{key} is {what}; {wanted.get(rule, error.message)}"
+
+
+def shown(value) -> str:
+    """A value as Python writes it, without the middle of a long one."""
+    whole = repr(value)
+    return whole if len(whole) <= 100 else f"{whole[:70]} ... {whole[-20:]}"

@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -74,12 +75,16 @@ def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
     So more seeds, or jobs of another size, do not repeat what is there.  Of ranges that start alike, the one that most
     cells have is kept, and of those the longest.
     """
-    ranges = Counter(tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name))
+    named = (re.fullmatch(r"(\d+)-(\d+)", name, re.ASCII) for name in finished)
+    ranges = Counter(
+        bounds for bounds in (tuple(map(int, one.groups())) for one in named if one) if bounds[0] <= bounds[1]
+    )
     best = sorted(ranges, key=lambda bounds: (ranges[bounds], bounds[1]))
     stops = {first: last + 1 for first, last in best if last < seeds}
+    starts = sorted(stops)
     groups, first = [], 0
     while first < seeds:
-        later = [start for start in stops if start > first]
+        later = starts[bisect_right(starts, first) :][:1]
         stop = stops.get(first) or min(first + size, seeds, *later)
         groups.append(f"{first}-{stop - 1}")
         first = stop

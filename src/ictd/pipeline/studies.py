@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from ictd.pipeline.config import check_values, numbers_from_text
+from ictd.pipeline.config import MOST_BYTES, check_size, checked_values
 
 # What holds for the whole workflow, by its names in rules files and in Snakemake.
 GLOBAL = {"pathvars": "register_pathvars", "wildcard_constraints": "global_wildcard_constraints"}
@@ -47,24 +47,42 @@ def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
     if missing:
         raise ValueError(f"{folder} lacks {', '.join(missing)}.")
     settings, schema = (load_yaml(folder / name) for name in ("config.yaml", "schema.yaml"))
-    if not isinstance(given, dict):
-        raise ValueError(f"Config: {folder.name} is {given!r}; give keys with values.")
-    settings = numbers_from_text(_merged(settings, given))
-    check_values(settings, schema | {"$defs": definitions | schema.get("$defs", {})}, folder.name)
-    return settings
+    schema |= {"$defs": definitions | schema.get("$defs", {})}
+    return checked_values(_merged(settings, given) if isinstance(given, dict) else given, schema, folder.name)
+
+
+class _Loader(yaml.SafeLoader):
+    """One that refuses a key that a mapping has twice, of which YAML's own would take the last."""
+
+    def compose_mapping_node(self, anchor):
+        node, seen = super().compose_mapping_node(anchor), set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is there twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return node
 
 
 def load_yaml(path: Path) -> dict:
-    """What a YAML file holds; ValueError with the file, and the line where it is known, if that is no mapping."""
+    """What a YAML file holds; ValueError with the file, and the line where it is known, if that is no mapping, or one
+    with a key that is there twice, or one that ``check_size`` refuses."""
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES} bytes")
+        found = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no UTF-8 text: {error}.") from None
     except yaml.YAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
         raise ValueError(f"{path}{line}: {getattr(error, 'problem', None) or 'it is not valid YAML'}.") from None
+    except (ValueError, RecursionError) as error:
+        what = str(error).partition(";")[0].partition("\n")[0]
+        raise ValueError(f"{path} cannot be read: {what}.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no keys with values.")
+    check_size(found, str(path))
     return found
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
 from studies.agents.attention_engine import KINDS, Attention
 from studies.agents.grid import Grid, Setting
+from studies.agents.needs import needs
 
 STUDY = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
@@ -62,6 +64,28 @@ def test_discounts_that_files_cannot_be_named_after_are_refused(given, paper):
     with pytest.raises(ValueError, match=r"^Config: there is a discount of 1e-05; give 0, or at least 0\.0001\.$"):
         grid(given, **paper)
     assert "td-boyan-5-30-0.0001" in grid({"discounts": [0, 1e-4]}).tasks
+
+
+def test_names_are_texts_of_one_line():
+    assert settings({"attentions": [{"name": "007"}]})["attentions"] == [{"name": "007"}]
+    for name in ("a\n", "a" * 101):
+        with pytest.raises(ValueError, match=r"^Config: value 1 of agents\.attentions\.name is 'a"):
+            settings({"attentions": [{"name": name}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "paper", "message"),
+    [
+        ({"test_tasks": 10**9}, {}, "agents.test_tasks is 1000000000, with which a job of rule agents_"),
+        ({"seeds": 10**6, "snapshots": 2}, {"seeds_per_job": 1}, "agents.seeds is 1000000, which makes about"),
+        ({"bayes_samples": 10**9}, {}, "agents.bayes_samples is 1000000000, with which a job of rule agents_"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(given, paper, message):
+    config = CONFIG | paper | {"agents": settings(given)}
+    with pytest.raises(ValueError, match=f"^Config: {message}"):
+        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+    assert checked_needs(needs, CONFIG | {"agents": settings({})}, SCHEMA["properties"], 2).jobs > 100
 
 
 def test_every_key_is_described():

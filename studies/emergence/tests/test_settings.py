@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
 from studies.emergence.grid import courses, parts, readings
+from studies.emergence.needs import needs
 from studies.emergence.readings import Reading
 
 STUDY = Path(__file__).parents[1]
@@ -59,6 +61,32 @@ def test_single_settings_are_replaced():
     found = settings({"tasks": 7, "phase": {"seeds": "3"}})
     assert found["tasks"] == 7 and found["phase"]["seeds"] == 3 and found["phase"]["tasks"] == 5000
     assert settings(yaml.safe_load((STUDY / "smoke.yaml").read_text())["emergence"])["context_lengths"] == [5, 20]
+
+
+def test_names_are_texts_of_one_line():
+    assert settings({"readings": [{"name": "007"}]})["readings"] == [{"name": "007"}]
+    for name in ("a\n", "a" * 101):
+        with pytest.raises(ValueError, match=r"^Config: value 1 of emergence\.readings\.name is 'a"):
+            settings({"readings": [{"name": name}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "paper", "message"),
+    [
+        ({"phase": {"seeds": 10**9}}, {}, "emergence.phase.seeds is 1000000000, which makes about"),
+        (
+            {"course": {"snapshots": 10**9}},
+            {},
+            "emergence.course.snapshots is 1000000000, with which a job of rule emergence_",
+        ),
+        ({"tuning_tasks": 10**9}, {}, "emergence.tuning_tasks is 1000000000, with which a job of rule emergence_"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(given, paper, message):
+    config = CONFIG | paper | {"emergence": settings(given)}
+    with pytest.raises(ValueError, match=f"^Config: {message}"):
+        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+    assert checked_needs(needs, CONFIG | {"emergence": settings({})}, SCHEMA["properties"], 2).jobs > 100
 
 
 def test_every_setting_is_described():
