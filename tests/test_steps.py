@@ -10,7 +10,7 @@ from projects import ROOT
 from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline.help import listing, sentences
-from ictd.pipeline.rules import step_params
+from ictd.pipeline.rules import named_files, step_params
 from ictd.pipeline.steps import all_steps, find_step
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -123,3 +123,12 @@ def test_kernels_are_those_of_our_modules():
     without = {"ictd.mrp": "error: Module ictd.mrp has no kernels; name one with a function compile_kernels."}
     for module, said in (unknown | without).items():
         assert command("kernels", "--module", module).stderr.splitlines()[-1] == said
+
+
+def test_names_of_files_count_and_their_order_does_not():
+    rules = [
+        SimpleNamespace(input=named(**inputs), output=named(output="c"))
+        for inputs in ({"runs": ["a", "b"]}, {"runs": ["b", "a"]}, {"tables": ["a", "b"]}, {"runs": ["a"]})
+    ]
+    same, ordered, named_otherwise, fewer = map(named_files, rules)
+    assert same == ordered and len({same, named_otherwise, fewer}) == 3

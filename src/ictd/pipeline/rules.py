@@ -86,9 +86,10 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
 
 
 def named_files(rule) -> str:
-    """Digest of a Snakemake rule's inputs and outputs with their names, which Snakemake does not compare."""
+    """Digest of a Snakemake rule's inputs and outputs, in any order, with their names, which it does not compare."""
     named = [pair for files in (rule.input, rule.output) for pair in files.items()]
-    return digest(*(f"{name} {file}" for name, files in named for file in _listed(files) if isinstance(file, str)))
+    files = [f"{name} {file}" for name, listed in named for file in _listed(listed) if isinstance(file, str)]
+    return digest(*sorted(files))
 
 
 def step_settings(config: dict, studies: list[str], step: Step) -> dict:
