@@ -5,9 +5,8 @@ import shlex
 from os.path import commonpath
 from pathlib import Path
 
-from ictd.pipeline.grid import main_setting
 from ictd.pipeline.provenance import code_digests, digest, text_digest
-from ictd.pipeline.steps import ROOTS, Step, find_step
+from ictd.pipeline.steps import ROOTS, find_step
 
 # Modules that carry out every step, besides its own.
 RUNNER = "ictd.steps.__main__"
@@ -49,7 +48,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     if unknown:
         raise ValueError(f"step {name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
     files = [one for one, kind in parameters.items() if "Path" in kind and one not in given]
-    settings = step_settings(config, studies, step)
+    settings = step.settings(config, studies)
 
     def values(wildcards) -> str:
         words = []
@@ -90,27 +89,6 @@ def named_files(rule) -> str:
     named = [pair for files in (rule.input, rule.output) for pair in files.items()]
     files = [f"{name} {file}" for name, listed in named for file in _listed(listed) if isinstance(file, str)]
     return digest(*sorted(files))
-
-
-def step_settings(config: dict, studies: list[str], step: Step) -> dict:
-    """What a step may take from the configuration by name.
-
-    Of the sections, other than the step's own and the readings, nothing is taken, nor what has the name of one of their
-    keys.
-    """
-    paper = {key: value for key, value in config.items() if key not in studies}
-    inner = [key for key, value in paper.items() if isinstance(value, dict) and key != "readings" for key in value]
-    found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner} | main_setting(
-        config
-    )
-    for name in reversed(step.sections()):
-        section = config
-        for part in name.split("."):
-            section = section.get(part)
-            if not isinstance(section, dict):
-                raise ValueError(f"{step.path}: SECTION names {name!r}, which is no section of the configuration.")
-        found |= section
-    return found
 
 
 def _words(name: str, value) -> list[str]:

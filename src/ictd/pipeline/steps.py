@@ -7,8 +7,11 @@ A step is named by its module, without ``ictd.steps.``, ``ictd.`` or ``studies.`
 import ast
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
+
+from ictd.pipeline.grid import main_setting
 
 # The project's folder, and where its packages are.
 PROJECT = Path(__file__).parents[3]
@@ -63,6 +66,25 @@ class Step(NamedTuple):
         if self.study:
             return [*([f"{self.study}.{own}"] if own else []), self.study]
         return [own] if own else []
+
+    def settings(self, config: dict, studies: Collection[str] = ()) -> dict:
+        """What it may take from a configuration by name, of which ``studies`` are the studies' sections.
+
+        Of the sections, other than its own and the readings, nothing is taken, nor what has the name of one of their
+        keys.
+        """
+        paper = {key: value for key, value in config.items() if key not in studies}
+        inner = [key for key, value in paper.items() if isinstance(value, dict) and key != "readings" for key in value]
+        found = {key: value for key, value in (paper | paper["readings"]).items() if key not in inner}
+        found |= main_setting(config)
+        for name in reversed(self.sections()):
+            section = config
+            for part in name.split("."):
+                section = section.get(part)
+                if not isinstance(section, dict):
+                    raise ValueError(f"{self.path}: SECTION names {name!r}, which is no section of the configuration.")
+            found |= section
+        return found
 
 
 def syntax_tree(path: Path) -> ast.Module:

@@ -27,6 +27,7 @@ def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
 
     Each product has values, or lists of them, by columns, and stands for a row of each combination.
     """
+    products = products or [{name: [] for name in table}]
     lists = [[values if isinstance(values, list) else [values] for values in one.values()] for one in products]
     rows = [pd.DataFrame(itertools.product(*one), columns=list(of)) for one, of in zip(lists, products, strict=True)]
     wanted = pd.concat(rows)

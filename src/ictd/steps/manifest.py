@@ -13,7 +13,6 @@ from pathlib import Path
 import ictd
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.labels import of_steps, read_label
-from ictd.pipeline.rules import step_settings
 from ictd.pipeline.steps import PROJECT, find_step
 from ictd.pipeline.storage import file_digest, load_text, naming, save_json
 
@@ -48,7 +47,7 @@ def check_settings(path: Path, settings: dict) -> None:
     with naming(path), zipfile.ZipFile(path) as archive:
         for name, values in of_steps(read_label(archive, path)):
             step = find_step(name)
-            wanted = step_settings(settings, [], step) | ({} if step.sections() else settings)
+            wanted = step.settings(settings) | ({} if step.sections() else settings)
             for key in sorted(values.keys() & wanted.keys() - {*CELL}):
                 if type(wanted[key]) is type(values[key]) is not dict and wanted[key] != values[key]:
                     raise ValueError(f"step {name} made it with {key} {values[key]}, not {wanted[key]}")
