@@ -2,7 +2,7 @@
 import atexit
 import os
 import sys
-from math import ceil
+from importlib import import_module
 
 from snakemake.utils import min_version
 
@@ -54,6 +54,9 @@ for study in study_names(ROOT / "studies"):
     with left_out_if_it_fails(workflow, study, FAILED):
         check_name(study, TAKEN)
         config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
+        if (ROOT / "studies" / study / "needs.py").exists():
+            of_study = import_module(f"studies.{study}.needs").needs
+            NEEDS[study] = checked_needs(of_study, config, SCHEMA["properties"], CORES, LIMIT)
 
         include: f"studies/{study}/rules.smk"
 
@@ -78,12 +81,9 @@ for study in study_names(ROOT / "studies"):
 
 # `localrule` is not inherited.
 workflow.localrules(*(rule.name for rule in workflow.rules if rule.resources.get("runtime") == GATHERING))
-# A configuration that needs more memory than the paper's asks clusters for it.
 for needs in NEEDS.values():
-    for name in needs.memory.keys() & workflow._rules.keys():
-        asked = workflow._rules[name].resources
-        asked["mem_mb"] = max(asked["mem_mb"].value, ceil(needs.memory[name] / 1e6))
+    ask_for(needs.memory, workflow._rules)
 if workflow.is_main_process:
     logger.info(
-        "Needed, about: " + "; ".join(f"{name} {NEEDS[name]}" for name in NEEDS if name not in FAILED) + "."
+        f"Needed, about: {'; '.join(f'{name} {NEEDS[name]}' for name in NEEDS if name not in FAILED)}."
     )
