@@ -1,7 +1,7 @@
 # The experiments of "Towards Provable Emergence of In-Context Reinforcement Learning"; see README.md.
 import atexit
 import sys
-from math import ceil
+from importlib import import_module
 
 from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
@@ -58,6 +58,9 @@ for study in study_names(ROOT / "studies"):
     with left_out_if_it_fails(workflow, study, FAILED):
         check_name(study, TAKEN)
         config[study] = study_settings(ROOT / "studies" / study, config.get(study, {}), SCHEMA["$defs"])
+        if (ROOT / "studies" / study / "needs.py").exists():
+            of_study = import_module(f"studies.{study}.needs").needs
+            NEEDS[study] = checked_needs(of_study, config, SCHEMA["properties"], CORES, LIMIT)
 
         include: f"studies/{study}/rules.smk"
 
@@ -88,12 +91,9 @@ for made in workflow.modifier.rules:
     # `localrule` is not inherited.
     if made.resources.get("runtime") == GATHERING:
         workflow.localrules(made.name)
-# A configuration that needs more memory than the paper's asks clusters for it.
 for needs in NEEDS.values():
-    for name in needs.memory.keys() & workflow._rules.keys():
-        asked = workflow._rules[name].resources
-        asked["mem_mb"] = max(asked["mem_mb"].value, ceil(needs.memory[name] / 1e6))
+    ask_for(needs.memory, workflow._rules)
 if workflow.is_main_process:
     logger.info(
-        "Needed, about: " + "; ".join(f"{name} {NEEDS[name]}" for name in NEEDS if name not in FAILED) + "."
+        f"Needed, about: {'; '.join(f'{name} {NEEDS[name]}' for name in NEEDS if name not in FAILED)}."
     )

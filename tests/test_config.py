@@ -1,24 +1,15 @@
 """Checking the configuration, and the grid that it spans."""
 
 import copy
-import importlib
 import itertools
-import re
 import subprocess
-import tracemalloc
 from pathlib import Path
 
 import pytest
 import yaml
-from projects import SMOKE_OF_ALL, STUDIES, copy_project, plans
-from snakemake.utils import update_config
-from tolerances import NEEDED
 
-from ictd.fused_engine import compile_kernels
 from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text
 from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
-from ictd.pipeline.needs import BASE, checked_needs, paper_needs
-from ictd.pipeline.steps import find_step
 from ictd.pipeline.studies import load_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -259,79 +250,3 @@ def test_values_given_on_the_command_line_may_not_hold_themselves():
     cycle.append(cycle)
     with pytest.raises(ValueError, match=r"^Config: the whole has .* or a value that holds itself; give less"):
         checked_config(changed("states", cycle), SCHEMA)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"tasks": 10**15}, "tasks is 1000000000000000, with which a job of rule tasks needs about 6.*e.10 GB"),
-        ({"seeds": 10**9}, "seeds is 1000000000, with which a job of rule tasks needs about"),
-        ({"seeds": 10**9, "seeds_per_job": 1}, r"seeds is 1000000000, which makes about 2\.2e\+10 jobs; give less"),
-        ({"depths": [30, 10**12]}, r"depths is \[30, 1000000000000\], with which a job of rule"),
-        ({"depths": list(range(1, 4000)), "seeds_per_job": 1}, r"depths is \[1, 2, .* \.\.\. .*, 3999\], which makes"),
-        ({"states": [256]}, r"states is \[256\], with which a job of rule tasks"),
-        ({"rollout_steps": 10**12}, "rollout_steps is 1000000000000, with which a job of rule unrolls"),
-        ({"snapshots": 10**12}, "snapshots is 1000000000000, with which a job of rule pretrain"),
-        ({"theory": {"depth": 10**10}}, "theory.depth is 10000000000, with which a job of rule theory_values"),
-        ({"theory": {"states": [3, 10**6]}}, r"theory.states is \[3, 1000000\], with which a job of rule"),
-        ({"evaluation": {"tuning_tasks": 10**9}}, "evaluation.tuning_tasks is 1000000000, with which a job"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_by_its_key(change, message):
-    config = copy.deepcopy(CONFIG)
-    update_config(config, change)
-    with pytest.raises(ValueError, match=f"^Config: {message}"):
-        checked_needs(paper_needs, config, SCHEMA["properties"], 2, 24e9)
-
-
-def test_clusters_may_have_more_memory_than_this_machine_but_no_more_than_can_be_addressed():
-    for config in (changed("tasks", 10**9), changed("seeds", 10**4)):
-        checked_needs(paper_needs, config, SCHEMA["properties"], None)
-    with pytest.raises(ValueError, match=r"give less, as there are 1\.4e\+05 GB"):
-        checked_needs(paper_needs, changed("tasks", 10**12), SCHEMA["properties"], None)
-
-
-def test_memory_is_about_what_steps_take(tmp_path):
-    config = CONFIG | {
-        "states": [10], "depths": [10], "envs": ["loop"], "tasks": 2000, "seeds": 5, "seeds_per_job": 5,
-        "rollout_steps": 20, "snapshots": 100,
-        "theory": {"tasks": 200, "pretrained_tasks": 100, "states": [10], "depth": 300, "update_depth": 50},
-    }  # fmt: skip
-    needs = paper_needs(config, 1).memory
-    one = config | config["readings"] | {"env": "loop", "algo": "td", "states": 10, "depth": 10, "env_options": {}}
-    one |= {"seeds": "0-4", "on_divergence": "record", "diverged": tmp_path}
-    files = {"tasks": tmp_path / "tasks.npz", "unrolls": tmp_path / "unrolls.npz"}
-    compile_kernels()
-    for name, given in (
-        ("tasks", one),
-        ("unrolls", one | files),
-        ("pretrain", one | files),
-        ("theory.values", one | config["theory"]),
-        ("theory.descent", one | config["theory"] | {"states": 10}),
-    ):
-        step, given = find_step(name), given | {"output": tmp_path / f"{name}.npz"}
-        main = importlib.import_module(step.module).main
-        tracemalloc.start()
-        main(**{parameter: given[parameter] for parameter in step.parameters()})
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        least, greatest = NEEDED
-        assert least < most / (needs[name.replace(".", "_")] - BASE) < greatest, name
-
-
-def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
-    folder = copy_project(tmp_path)
-    (folder / "twice.yaml").write_text("seeds: 3\nseeds: 4\n")
-    smoke, rules = ["--configfile", *SMOKE_OF_ALL], ["--quiet", "rules"]
-    large = [*smoke, "--quiet", "host", "--config", "tasks=1e6"]
-    runs = [[*smoke, *rules], large, ["--configfile", "twice.yaml", *rules], ["--config", "tasks=1e15", *rules]]
-    (code, said), (_, of_large), *refused = plans([(folder, one) for one in runs])
-    assert code == 0
-    studies = "".join(rf"; {name} \d+ jobs .*" for name in STUDIES)
-    (line,) = re.findall(rf"^Needed, about: the paper (\d+) jobs .*{studies}\.$", said, re.MULTILINE)
-    assert line == re.search(r"^total +(\d+)$", said, re.MULTILINE)[1]
-    asked = re.findall(r"^rule tasks:\n(?:    .*\n)*    resources: .*mem_mb=(\d+)", of_large, re.MULTILINE)
-    assert asked and all(2500 < int(size) < 3000 for size in asked)
-    assert "twice.yaml, line 2: key 'seeds' is there twice." in refused[0][0]
-    assert "Config: tasks is 1000000000000000, with which a job of rule tasks" in refused[1][0]
-    assert not any("Traceback" in found[1] for found in refused)

@@ -1,8 +1,6 @@
 # A study beyond the paper: prompts as an agent sees them. `snakemake agents` runs it.
 import studies.agents.grid as AGENTS_GRID
-import studies.agents.needs as AGENTS_NEEDS
 
-NEEDS["agents"] = checked_needs(AGENTS_NEEDS.needs, config, SCHEMA["properties"], CORES, LIMIT)
 AGENTS = AGENTS_GRID.Grid(config, RESULTS / "agents", CORES)
 AGENTS_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
 AGENTS_PLACE = "{on_env}-{on_discount}"

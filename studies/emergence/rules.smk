@@ -1,8 +1,6 @@
 # What pretraining makes emerge: parts of the weights, long runs, a plane of states and layers, and other readings.
 import studies.emergence.grid as EMERGENCE_GRID
-import studies.emergence.needs as EMERGENCE_NEEDS
 
-NEEDS["emergence"] = checked_needs(EMERGENCE_NEEDS.needs, config, SCHEMA["properties"], CORES, LIMIT)
 EMERGENCE = config["emergence"]
 EMERGENCE_MAIN = main_setting(config)
 EMERGENCE_EVALUATION = {

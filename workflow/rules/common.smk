@@ -16,24 +16,17 @@ sys.path.insert(0, str(SOURCE))
 sys.path.append(str(ROOT.resolve()))
 
 from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence
-from ictd.pipeline.failures import check_writable, failed_jobs
+from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.needs import ADDRESSABLE, checked_needs, own_memory, paper_needs
+from ictd.pipeline.needs import ADDRESSABLE, ask_for, checked_needs, own_memory, paper_needs
 from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
-from ictd.pipeline.studies import (
-    check_name,
-    left_out_if_it_fails,
-    load_yaml,
-    refusing,
-    study_names,
-    study_settings,
-)
+from ictd.pipeline.studies import check_name, load_yaml, study_names, study_settings
+from ictd.pipeline.studies import left_out_if_it_fails, refusing
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 # Jobs run on this machine unless their number is limited, in place of cores.
 LIMIT = own_memory() if workflow.is_main_process and workflow.resource_settings.nodes is None else ADDRESSABLE
-FAILED = {}
 with ending_in_a_sentence():
     SCHEMA = load_yaml(SCHEMA_FILE)
     # Snakemake takes the last of repeated keys, and ends in tracebacks where a value holds itself.
@@ -42,10 +35,11 @@ with ending_in_a_sentence():
 
     configfile: f"{(ROOT / 'config.yaml').resolve()}"
 
-    STUDIES = [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
+    FAILED, STUDIES = {}, [
+        name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]
+    ]
     own = checked_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
     check_folder(Path(own["results"]), ROOT)
-    check_writable(Path(own["results"]))
     NEEDS = {"the paper": checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)}
 
 

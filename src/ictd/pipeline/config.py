@@ -9,6 +9,7 @@ import jsonschema
 import numpy as np
 
 from ictd.environments import ENVIRONMENTS, sample_tasks
+from ictd.pipeline.failures import check_writable
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Where NumPy's integers end.
@@ -104,7 +105,8 @@ def numbers_from_text(value, schema: dict):
 
 
 def check_folder(results: Path, root: Path) -> None:
-    """Refuse a folder of the project, which is in ``root``, or one with other files, for results; ValueError."""
+    """Refuse a folder of the project, which is in ``root``, one with other files, or one that cannot be written to, for
+    results; ValueError."""
     try:
         folder, root = results.resolve(), root.resolve()
         names = {path.name for path in folder.glob("[!.]*")} if folder.is_dir() else set()
@@ -120,6 +122,7 @@ def check_folder(results: Path, root: Path) -> None:
         raise ValueError(
             f"Config: results is {str(results)!r}, where there is {min(names)!r}; give a folder of its own."
         )
+    check_writable(results)
 
 
 @contextmanager

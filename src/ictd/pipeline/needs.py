@@ -38,6 +38,13 @@ class Needs(NamedTuple):
         return f"{self.jobs:.0f} jobs of up to {most / 1e9:.2g} GB ({rule}), {self.room / 1e9:.2g} GB of results"
 
 
+def ask_for(memory: dict[str, float], rules: dict) -> None:
+    """Have each of Snakemake's rules ask for the memory that its jobs need, if that is more than it asks for."""
+    for name in memory.keys() & rules.keys():
+        asked = rules[name].resources
+        asked["mem_mb"] = max(asked["mem_mb"].value, math.ceil(memory[name] / 1e6))
+
+
 def own_memory() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
