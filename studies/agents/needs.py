@@ -3,8 +3,7 @@
 import math
 
 from ictd.pipeline.grid import seeds_in_a_job
-from ictd.pipeline.needs import BASE, Needs, batch_td_memory
-from ictd.pretraining import BLOCK
+from ictd.pipeline.needs import BASE, BLOCK, Needs, batch_td_memory
 from studies.agents.grid import PROMPTS
 
 

@@ -1,8 +1,7 @@
 """What the study needs: jobs, memory and room for its results."""
 
 from ictd.pipeline.grid import cells
-from ictd.pipeline.needs import BASE, Needs, batch_td_memory
-from ictd.pretraining import BLOCK
+from ictd.pipeline.needs import BASE, BLOCK, Needs, batch_td_memory
 
 
 def needs(config: dict, cores: int | None) -> Needs:

@@ -19,6 +19,8 @@ MOST_JOBS = 100_000
 ADDRESSABLE = 2**47
 # Python with NumPy, numba and torch.
 BASE = 4e8
+# As in ictd.pretraining, whose imports would take longer than the planning of a run.
+BLOCK = 10_000
 # Rules with one job, figures among them.
 SINGLE = 26
 
