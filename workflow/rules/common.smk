@@ -18,7 +18,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence
 from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.needs import ADDRESSABLE, ask_for, checked_needs, own_memory, paper_needs
+from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
 from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
 from ictd.pipeline.studies import check_name, load_yaml, study_names, study_settings
 from ictd.pipeline.studies import left_out_if_it_fails, refusing
@@ -26,7 +26,7 @@ from ictd.pipeline.studies import left_out_if_it_fails, refusing
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
 # Jobs run on this machine unless their number is limited, in place of cores.
-LIMIT = own_memory() if workflow.is_main_process and workflow.resource_settings.nodes is None else ADDRESSABLE
+LIMIT = OWN_MEMORY if workflow.is_main_process and workflow.resource_settings.nodes is None else ADDRESSABLE
 with ending_in_a_sentence():
     SCHEMA = load_yaml(SCHEMA_FILE)
     # Snakemake takes the last of repeated keys, and ends in tracebacks where a value holds itself.
