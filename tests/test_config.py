@@ -137,7 +137,7 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
         (
             "readings.env_options",
             {"loop": {"threshold": "a\n"}},
-            "with its readings.env_options: Loop's threshold is a ; give",
+            r"with its readings.env_options: threshold is 'a\n'; give",
         ),
         ("readings.env_options", {"loop": {"threshold": 3}}, "threshold is 3; give a number between 0 and 1"),
         ("readings.env_options", {"loop": {"treshold": 0.3}}, "does not take the options ['treshold']"),

@@ -88,9 +88,9 @@ def refuse(name: str, bad: np.ndarray, what: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value in a sentence."""
+    """A value in a sentence, without the middle of a long one."""
     text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= 100 else f"{text[:70]} ... {text[-20:]}"
 
 
 def _kind(check: Callable) -> Callable:

@@ -18,7 +18,8 @@ from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-from ictd.pipeline.config import check_folder, checked_config, shown
+from ictd.checks import shown
+from ictd.pipeline.config import check_folder, checked_config
 from ictd.pipeline.grid import Cell, cells, seed_ranges
 from ictd.pipeline.needs import checked_needs, paper_needs
 from ictd.pipeline.rules import env_options, step_params

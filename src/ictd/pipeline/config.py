@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 
+from ictd.checks import shown
 from ictd.environments import ENVIRONMENTS, sample_tasks
 from ictd.pipeline.failures import check_writable
 
@@ -223,9 +224,3 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     }
     what = "empty" if found is None else shown(found)
     return f"{place}{key} is {what}; {wanted.get(rule, error.message)}"
-
-
-def shown(value) -> str:
-    """A value as Python writes it, without the middle of a long one."""
-    whole = repr(value)
-    return whole if len(whole) <= 100 else f"{whole[:70]} ... {whole[-20:]}"

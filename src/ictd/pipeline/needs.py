@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ictd.pipeline.config import shown
+from ictd.checks import shown
 from ictd.pipeline.grid import cells, seeds_in_a_job
 
 # Snakemake plans some 500 jobs a second and keeps 27 kB of each: more take minutes, and gigabytes, before any of them.
@@ -60,18 +60,16 @@ def checked_needs(
     """
     needs = of(config, cores)
     rule = max(needs.memory, key=needs.memory.get)
-    jobs = (
-        f"makes about {needs.jobs:.2g} jobs; give less, or more seeds_per_job, as Snakemake can plan some {MOST_JOBS}"
-    )
-    job = f"a job of rule {rule} needs about {needs.memory[rule] / 1e9:.2g} GB of memory; give less, as there are"
+    jobs = "which makes about {:.2g} jobs; give less, or more seeds_per_job, as Snakemake can plan some {}"
+    job = f"with which a job of rule {rule} needs about {{:.2g}} GB of memory; give less, as there are {{:.2g}} GB"
     for size, most, words in (
-        (lambda one: one.jobs, MOST_JOBS, f"which {jobs}"),
-        (lambda one: one.memory[rule], memory, f"with which {job} {memory / 1e9:.2g} GB"),
+        (lambda one: one.jobs, MOST_JOBS, jobs),
+        (lambda one: one.memory[rule] / 1e9, memory / 1e9, job),
     ):
         if size(needs) > most:
             counts = _counts(config, properties)
             key, value, _ = min(counts, key=lambda one, size=size: size(of(one[2], cores)))
-            raise ValueError(f"Config: {key} is {shown(value)}, {words}.")
+            raise ValueError(f"Config: {key} is {shown(value)}, {words.format(size(needs), most)}.")
     return needs
 
 
