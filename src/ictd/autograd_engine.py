@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from ictd.checks import checked, of, whole
+from ictd.fused_engine import RUN, SEEN
 from ictd.mrp import Tasks
-from ictd.pretraining import RUN, SEEN
 from ictd.prompts import enumerated_context, prompts_of
 from ictd.trajectories import Unrolls
 from ictd.transformer import LinearTransformer

@@ -21,13 +21,18 @@ errors delta_t over the visits to s (Algorithms 1 and 2).
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, checked, of, whole
+from ictd.checks import DISCOUNT, FLAG, NOT_NEGATIVE, checked, of, one_of, whole
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
-from ictd.pretraining import RUN, SEEN
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, theta_td
 
+# What an engine is made with, and what it trains on.
+RUN = {
+    "weights": of(Weights, u="2n"), "algo": one_of(("td", "mc"), "algo"), "depth": whole(1), "discount": DISCOUNT,
+    "learning_rate": NOT_NEGATIVE, "scaled": FLAG,
+}  # fmt: skip
+SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unrolls": of(Unrolls, visits="N, n")}
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 

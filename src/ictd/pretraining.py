@@ -7,19 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, NOT_NEGATIVE, POSITIVE, checked, of, one_of, optional, own, reals, whole, wholes
+from ictd.checks import POSITIVE, checked, of, one_of, optional, own, reals, whole, wholes
+from ictd.fused_engine import SEEN, FusedEngine
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
-ALGOS = ("td", "mc")
 ENGINES = ("fused", "autograd")
-# What an engine is made with, and what it trains on.
-RUN = {
-    "weights": of(Weights, u="2n"), "algo": one_of(ALGOS, "algo"), "depth": whole(1), "discount": DISCOUNT,
-    "learning_rate": NOT_NEGATIVE, "scaled": FLAG,
-}  # fmt: skip
-SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unrolls": of(Unrolls, visits="N, n")}
 # Tasks that are in memory together where they are drawn on the way; a run's are drawn in blocks of this size.
 BLOCK = 10_000
 # A long run says how far it is, no more often than this.
@@ -106,11 +100,10 @@ def pretrain_history(
         Whether attention is divided by the context length n.
     """
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
-    if engine == "fused":
-        from ictd.fused_engine import FusedEngine as Engine
-    else:
-        from ictd.autograd_engine import AutogradEngine as Engine
-    run = Engine(Weights(u, A), algo, depth, discount, learning_rate, scaled)
+    make = FusedEngine
+    if engine == "autograd":
+        from ictd.autograd_engine import AutogradEngine as make  # With torch, which takes seconds to import.
+    run = make(Weights(u, A), algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
         Weights(np.full((len(stops), *u.shape), np.nan), np.full((len(stops), *A.shape), np.nan)),
