@@ -54,6 +54,7 @@ TAKEN |= {path.stem for path in SOURCE.glob("ictd/*")}
 for rule in workflow.modifier.rules:
     files = [Path(file) for file in (*rule.output, *rule.log, rule.benchmark) if file]
     TAKEN |= {file.relative_to(RESULTS).parts[0].partition(".")[0] for file in files}
+FAILED = {}
 for study in study_names(ROOT / "studies"):
     with left_out_if_it_fails(workflow, study, FAILED):
         check_name(study, TAKEN)

@@ -35,9 +35,7 @@ with ending_in_a_sentence():
 
     configfile: f"{(ROOT / 'config.yaml').resolve()}"
 
-    FAILED, STUDIES = {}, [
-        name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]
-    ]
+    STUDIES = [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
     own = checked_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
     check_folder(Path(own["results"]), ROOT)
     NEEDS = {"the paper": checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)}

@@ -8,6 +8,7 @@ CLAIMED = "msve baselines weights mean_weights agreement truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
 PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"])
+DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
 PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
@@ -28,25 +29,13 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     params:
-        **step(
-            "report.paper_claims",
-            statements=STATEMENTS,
-            cells=GRID,
-            context_lengths=config["evaluation"]["context_lengths"],
-        ),
+        **step("report.paper_claims", statements=STATEMENTS, cells=GRID),
 
 
 use rule gather as manifest with:
     input:
         files=MANIFESTED,
-        pages=[
-            *expand(
-                "<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"]
-            ),
-            *PAGE_FILES,
-            "<results>/report.ipynb",
-            "<results>/report.html",
-        ],
+        pages=[*DRAWN, *PAGE_FILES, "<results>/report.ipynb", "<results>/report.html"],
     output:
         "<results>/manifest.json",
     pathvars:

@@ -2,6 +2,7 @@
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
+THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
 THEORY_TABLES = "statements neu pretrained repeated agreement precision".split()
 THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 pretrained".split()
 THEORY_FIGURES = expand("<results>/figures/{name}.png", name=THEORY_SHOWN)
@@ -87,12 +88,7 @@ use rule gather as theory_claims with:
     pathvars:
         job="theory_claims",
     params:
-        **step(
-            "theory.claims",
-            statements=ROOT / "report/theory_claims.toml",
-            cells=GRID,
-            states=VALUE_STATES,
-        ),
+        **step("theory.claims", statements=THEORY_STATEMENTS, cells=GRID, states=VALUE_STATES),
 
 
 use rule gather as theory_figures with:

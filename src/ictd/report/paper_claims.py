@@ -13,6 +13,7 @@ from ictd.report.claim import Claim, Statements, check_number, save_claims
 from ictd.report.result_tables import spanned
 from ictd.statistics import bootstrap_interval, rank_correlation
 
+SECTION = "evaluation"
 STUDIES = {"depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
 
 
