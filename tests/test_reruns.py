@@ -136,7 +136,8 @@ def test_every_key_has_an_entry():
 def test_the_order_of_values_after_the_first_is_no_matter(finished):
     changes = ["--configfile", SMOKE, "--config", "algos=[mc, td]", "seeds_per_job=2"]
     ((code, said),) = plans([(finished, ["results-smoke/manifest.json", *changes])])
-    assert code == 0 and rules_in(said) == {"manifest"}
+    # The report lists the settings, and the manifest its pages.
+    assert code == 0 and rules_in(said) == {"summaries", "notebook", "page", "manifest"}
 
 
 def differing(found, expected):
