@@ -306,3 +306,13 @@ def test_robustness_is_decided_whatever_the_sections_are_called(tmp_path):
     (tmp_path / "claims.toml").write_text(text)
     made = check_claims(Statements(tmp_path / "claims.toml"), tables, MAIN)
     assert [claim.id for claim in made] == [claim.id for claim in check_claims(STATEMENTS, tables, MAIN)]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 5, 6])
+def test_wrong_signs_are_counted(wrong):
+    A = PATTERN.copy()
+    entries = [(i, i) for i in range(3)] + [(i, 3 + i) for i in range(3)]
+    for entry in entries[:wrong]:
+        A[entry] *= -1
+    made = check_claims(STATEMENTS, result_tables(A, FALLING, zero=9.0), MAIN)
+    assert {claim.value for claim in made if claim.id.startswith("signs/td")} == {wrong}

@@ -124,3 +124,15 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
     np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
     assert tune_step_size(data, 40, [ENUMERATED], steps, scaled).argmin() == 2
+
+
+def test_seen_leaves_nothing_in_the_lower_halves():
+    weights, a = some_weights(4), unseen_direction(4, 0.9)
+    found = seen(weights, 0.9)
+    assert np.abs(found.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    assert np.abs(found.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    # What was taken out lies along a.
+    for before, after in ((weights.u, found.u), (weights.A.swapaxes(1, 2), found.A.swapaxes(1, 2))):
+        taken = before - after
+        np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
+        assert np.abs(taken).max() > 0.01

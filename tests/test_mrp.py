@@ -139,3 +139,15 @@ def test_initial_weights_are_xavier_normal_with_gain():
 def test_bad_tasks_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 2), (1, 2, 2, 2)])
+def test_transitions_are_square_and_of_two_states_or_more(shape):
+    with pytest.raises(ValueError, match=r"transition has shape .*; give \(N, n, n\) with n of at least 2"):
+        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros(shape[:2]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
+def test_stationary_distribution_needs_square_matrices(shape):
+    with pytest.raises(ValueError, match="give .*n, n"):
+        ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))
