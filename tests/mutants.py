@@ -134,7 +134,11 @@ def imports(path: Path) -> frozenset[Path]:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.replace(".", "").isidentifier():
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.replace(".", "").isidentifier()
+        ):
             names = [node.value]
         files = (place.joinpath(*name.split(".")) for name in names for place in places)
         found |= {one for file in files for one in (file.with_suffix(".py"), file / "__init__.py") if one.is_file()}
@@ -266,9 +270,14 @@ def main(cases: int, seed: int) -> None:
             by = None if reason else project.noticed(file, text)
             kind = "equivalent" if reason else "caught" if by else "missed"
             counts[kind] += 1
-            print(f"{kind}: {file}, line {line}\n  - {before}\n  + {after}\n  {reason or by or ''} ({time.monotonic() - started:.0f} s)", flush=True)
+            print(
+                f"{kind}: {file}, line {line}\n  - {before}\n  + {after}\n  {reason or by or ''} ({time.monotonic() - started:.0f} s)",
+                flush=True,
+            )
     tried = counts["caught"] + counts["missed"]
-    print(f"Seed {seed}: {counts['caught']} of {tried} changes were noticed, {counts['caught'] / max(tried, 1):.1%}; {counts['equivalent']} more change nothing.")
+    print(
+        f"Seed {seed}: {counts['caught']} of {tried} changes were noticed, {counts['caught'] / max(tried, 1):.1%}; {counts['equivalent']} more change nothing."
+    )
 
 
 if __name__ == "__main__":

@@ -358,7 +358,9 @@ def test_summary_of_both_sides():
     # At the edge a number is not yet clear.
     left[0, 0], rounding[0, 0] = 1000.0, 1.0
     left[0, 2], rounding[0, 2] = 1000.5, 1.0
-    parts = [statements.Inequality(*(side[rows] for side in (left, right, rounding))) for rows in (slice(2), slice(2, 5))]
+    parts = [
+        statements.Inequality(*(side[rows] for side in (left, right, rounding))) for rows in (slice(2), slice(2, 5))
+    ]
     found = statements.summarise(parts)
     np.testing.assert_allclose(found["left_mean"], left.mean(axis=0))
     np.testing.assert_allclose(found["left_max"], left.max(axis=0))
