@@ -1,6 +1,9 @@
-"""What is on the axes of a figure."""
+"""What is on the axes of a figure, and tables of numbers to draw."""
+
+import itertools
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import to_hex
 
 
@@ -28,3 +31,16 @@ def check_bands(axes, expected: list[tuple]) -> None:
         corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
         for edge in (low, high):
             assert {tuple(np.round(corner, 9)) for corner in zip(x, edge, strict=True)} <= corners
+
+
+def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:
+    """A table with a row for each combination of values, and numbers of no meaning in other columns."""
+    rng, table = np.random.default_rng(seed), pd.DataFrame(list(itertools.product(*axes.values())), columns=list(axes))
+    return table.assign(**{name: rng.uniform(0.1, 1, len(table)) for name in columns})
+
+
+def where(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """Rows with these values."""
+    for name, value in values.items():
+        table = table[table[name] == value]
+    return table

@@ -117,25 +117,25 @@ def sides(transition, reward, discount, depth):
     nu, xi = 2 * n * (beta + zeta), 2 * n * eta
     ratio = sum(2 * gamma**k for k in range(10_000)) - 1
     found = {}
-    for l in range(depth + 1):
-        w, Y = np.array([-layers[q][l][-1, -1] for q in range(n)]), layers[0][l][-1, :-1]
-        error, steps = r + gamma * P @ w - w, sum(range(l + 1))
-        context_A, query_A, context_u, query_u = gradients(theta, P, r, gamma, l)
+    for at in range(depth + 1):
+        w, Y = np.array([-layers[q][at][-1, -1] for q in range(n)]), layers[0][at][-1, :-1]
+        error, steps = r + gamma * P @ w - w, sum(range(at + 1))
+        context_A, query_A, context_u, query_u = gradients(theta, P, r, gamma, at)
         whole = [np.abs(query_A[q]).sum() + np.abs(query_u[q]).sum() for q in range(n)]
         rows = {
-            "theorem_1": (np.abs(v - w).max(), gamma**l * big_v),
-            "lemma_1": (np.abs(error).max(), big_r * gamma**l),
-            "lemma_2_query": (np.abs(w).max(), (1 + gamma**l) * big_v),
-            "lemma_2_context": (np.abs(Y).max(), (gamma + gamma**l) * big_v),
-            "lemma_2_context_sum": (np.abs(Y).sum(), (gamma + gamma**l) * big_v),
+            "theorem_1": (np.abs(v - w).max(), gamma**at * big_v),
+            "lemma_1": (np.abs(error).max(), big_r * gamma**at),
+            "lemma_2_query": (np.abs(w).max(), (1 + gamma**at) * big_v),
+            "lemma_2_context": (np.abs(Y).max(), (gamma + gamma**at) * big_v),
+            "lemma_2_context_sum": (np.abs(Y).sum(), (gamma + gamma**at) * big_v),
             "lemma_2_step": (np.abs(Y - (r - w)).max(), 0),
             "lemma_2_step_corrected": (np.abs(Y - error).max(), 0),
-            "lemma_4": (np.abs(v - w).max(), gamma**l * big_v),
-            "lemma_3": (max(whole), steps * nu + l * xi),
-            "lemma_3_context_A": (max(np.linalg.norm(part, 1) for part in context_A), l * beta),
+            "lemma_4": (np.abs(v - w).max(), gamma**at * big_v),
+            "lemma_3": (max(whole), steps * nu + at * xi),
+            "lemma_3_context_A": (max(np.linalg.norm(part, 1) for part in context_A), at * beta),
             "lemma_3_query_A": (max(np.linalg.norm(part, 1) for part in query_A), steps * beta),
-            "lemma_3_context_u": (np.linalg.norm(context_u.T, 1), l * zeta),
-            "lemma_3_query_u": (max(np.abs(part).sum() for part in query_u), steps * zeta + l * eta),
+            "lemma_3_context_u": (np.linalg.norm(context_u.T, 1), at * zeta),
+            "lemma_3_query_u": (max(np.abs(part).sum() for part in query_u), steps * zeta + at * eta),
             "bounded_gradient": (max(whole), n * ratio**2 * big_r + ratio),
         }
         for name, pair in rows.items():

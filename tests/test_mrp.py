@@ -149,5 +149,5 @@ def test_transitions_are_square_and_of_two_states_or_more(shape):
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
 def test_stationary_distribution_needs_square_matrices(shape):
-    with pytest.raises(ValueError, match="give .*n, n"):
+    with pytest.raises(ValueError, match=r"give .*n, n"):
         ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))

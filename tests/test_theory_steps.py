@@ -9,7 +9,8 @@ import naive_theory as naive
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import axes_of, check_lines
+import torch
+from drawn import axes_of, check_lines, numbered, where
 from naive import larger_weights
 from projects import ROOT
 from tolerances import ENGINES
@@ -21,6 +22,7 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.theory import agreement, claims, descent, figures, precision, pretrained, statements, tables, values
 
+torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
@@ -226,15 +228,6 @@ def test_overview_names_the_tightest_ratio(checks, tmp_path):
     assert (table["least bound / measured"] != "").sum() >= 10
 
 
-# The figures' tables, with numbers of no meaning: each setting, layer and trial has its own.
-RNG = np.random.default_rng(3)
-
-
-def numbered(axes, columns):
-    table = pd.DataFrame(list(itertools.product(*axes.values())), columns=list(axes))
-    return table.assign(**{name: RNG.uniform(0.1, 1, len(table)) for name in columns})
-
-
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
@@ -262,9 +255,9 @@ def test_theorem_1_is_drawn():
     for axes, (env, title) in zip(figure.axes, (("boyan", "Boyan's chain"), ("loop", "Loop")), strict=True):
         lines = []
         for states, colour in ((3, LINES[1]), (5, LINES[2])):
-            rows = SIDES.query("statement == 'theorem_1' and env == @env and states == @states")
+            rows = where(SIDES, statement="theorem_1", env=env, states=states)
             lines.append((f"$n = {states}$", colour, "-", range(70), rows["left_mean"] / rows["right_mean"].iloc[0]))
-            exact = digits.query("quantity == 'lemma_4' and env == @env and states == @states")
+            exact = where(digits, quantity="lemma_4", env=env, states=states)
             means = [exact.loc[exact["layer"] == layer, "ratio"].mean() for layer in (0, 50, 100)]
             lines.append((None, colour, "None", [0, 50, 100], means * 0.9 ** np.array([0, 50, 100])))
         lines.append((r"bound, $\gamma^L$", COLOURS["zero"], ":", range(70), 0.9 ** np.arange(70)))
@@ -277,13 +270,13 @@ def test_lemmas_are_drawn():
     figure = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5)
     last = figure.axes[5]
     for i, (axes, (name, title, label)) in enumerate(zip(figure.axes, figures.PANELS, strict=False)):
-        rows = SIDES.query("statement == @name and env == 'loop' and states == 5 and 1 <= layer <= 64")
+        rows = where(SIDES, statement=name, env="loop", states=5).query("1 <= layer <= 64")
         lines = [
             ("measured, mean over tasks", LINES[2], "-", rows["layer"], rows["left_mean"]),
             ("the paper's bound, mean", COLOURS["zero"], ":", rows["layer"], rows["right_mean"]),
         ]
         if name == "lemma_3":
-            ours = SIDES.query("statement == 'bounded_gradient' and env == 'loop' and states == 5 and 1 <= layer <= 64")
+            ours = where(SIDES, statement="bounded_gradient", env="loop", states=5).query("1 <= layer <= 64")
             lines.append(("our bound, mean", "#000000", "--", ours["layer"], ours["right_mean"]))
         check_lines(axes, lines)
         assert axes_of(axes) == {
@@ -305,7 +298,7 @@ def test_expected_updates_are_drawn(algo, name, error):
     )  # fmt: skip
     figure = figures.expected_update(neu, SIDES, algo, "boyan", 3)
     left, right = figure.axes
-    rows = neu.query("algo == @algo and env == 'boyan' and states == 3 and layer > 0")
+    rows = where(neu, algo=algo, env="boyan", states=3).query("layer > 0")
     looped, separate = rows[rows["space"] == "looped"], rows[rows["space"] == "separate"]
     layers = np.arange(1, 70)
     check_lines(
@@ -321,9 +314,7 @@ def test_expected_updates_are_drawn(algo, name, error):
     early, greatest = looped[:60], looped["norm"][:60].max()
     lines = [(None, COLOURS[algo], "-", layers[:60], early["norm"] / greatest)]
     for statement, dashes, label in ((error, "-.", "expected error"), ("lemma_3", "--", "norm of the gradient")):
-        side = SIDES.query("statement == @statement and env == 'boyan' and states == 3 and 1 <= layer <= 60")[
-            "left_mean"
-        ]
+        side = where(SIDES, statement=statement, env="boyan", states=3)["left_mean"][1:61]
         lines.append((label, "#000000", dashes, layers[:60], side / side.max()))
     check_lines(right, lines)
     band = right.collections[0].get_paths()[0].vertices[:, 1]
