@@ -49,8 +49,8 @@ def folder(tmp_path_factory):
         paths = [folder / f"runs/{run}/{seed}-{seed}.npz" for seed in SEEDS]
         for path in paths:
             pretrain.main(
-    grids = {"step_sizes": {"smallest": 0.1, "largest": 4, "number": 5}}
-    grids["ridges"] = {"smallest": 0.1, "largest": 9, "number": 3}
+                run.split("-")[0], env, depth=DEPTH, discount=GAMMA, seeds=path.stem, run_tasks=30, snapshots=3,
+                tasks=10,
                 **TRAINING, **place(env), output=path,
             )  # fmt: skip
         for on in ENV_OPTIONS:
