@@ -14,6 +14,7 @@ import io
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -157,18 +158,18 @@ def reached(path: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def test_files() -> list[Path]:
-    """All test files."""
-    return [*(ROOT / "tests").glob("test_*.py"), *(ROOT / "studies").glob("*/tests/test_*.py")]
+def test_files() -> tuple[list[str], list[str]]:
+    """Test files; those that start processes, which is slow, apart."""
+    found = [*(ROOT / "tests").glob("test_*.py"), *(ROOT / "studies").glob("*/tests/test_*.py")]
+    slow = [path for path in found if re.search(r"subprocess|copy_project|\b(snakemake|plans|rules_of)\(", path.read_text())]
+    return tuple([str(path.relative_to(ROOT)) for path in part] for part in (sorted(set(found) - set(slow)), sorted(slow)))
 
 
 def tests_for(file: str, seconds: dict[str, float]) -> tuple[list[str], list[str]]:
-    """Test files that reach a file, those first that import it themselves; and others, that start processes."""
-    path, names = ROOT / file, {test: str(test.relative_to(ROOT)) for test in test_files()}
-    near = [test for test in names if path in reached(test)]
-    near.sort(key=lambda test: (path not in imports(test), seconds.get(names[test], 0)))
-    far = [test for test in names if ROOT / "tests/projects.py" in imports(test)]
-    return [names[test] for test in near], [names[test] for test in far if test not in near]
+    """Test files that reach a file, fast and slow ones, those first that import it themselves; slow ones reach all."""
+    path, (fast, slow) = ROOT / file, test_files()
+    order = {test: (path not in imports(ROOT / test), seconds.get(test, 0)) for test in fast + slow}
+    return sorted((test for test in fast if path in reached(ROOT / test)), key=order.get), sorted(slow, key=order.get)
 
 
 class Watch:
@@ -237,20 +238,19 @@ class Copy:
             else:
                 self.folder.mkdir(exist_ok=True)
                 shutil.copy2(source, self.folder / part)
-        tests = [str(path.relative_to(ROOT)) for path in test_files()]
-        failed, self.seconds, said = outcome(self.folder, self.caches, tests, False, 10 * FAST)
+        failed, self.seconds, said = outcome(self.folder, self.caches, test_files()[0], False, 10 * FAST)
         if failed:
             sys.exit(f"error: {failed} fails without any change.\n{said[-3000:]}")
 
     def noticed(self, file: str, text: str) -> str | None:
         """What notices that a file has another text."""
-        path, (near, far) = self.folder / file, tests_for(file, self.seconds)
+        path, (fast, slow) = self.folder / file, tests_for(file, self.seconds)
         was, times = path.read_text(), path.stat()
         # numba does not see that a kernel that another one calls has changed.
         caches = Path(tempfile.mkdtemp(dir=self.folder.parent)) if "njit" in was else self.caches
         path.write_text(text)
         try:
-            runs = ((near, False, FAST), (far, False, SLOW), (near + far, True, SLOW))
+            runs = ((fast, False, FAST), (slow, False, SLOW), (fast + slow, True, SLOW))
             found = (outcome(self.folder, caches, *run)[0] for run in runs if run[0] and run[2])
             return next(filter(None, found), None)
         finally:

@@ -144,7 +144,7 @@ def test_residuals_are_correlated_by_pairs_of_runs(ablations):
     assert table["null_states"].isna().all() and table["null_entries"].between(0.2, 0.5).all()
 
 
-@pytest.mark.parametrize(("algo", "scale"), zip(("td", "mc"), SCALES, strict=True))
+@pytest.mark.parametrize(("algo", "scale"), [("td", "context_length"), ("mc", "none")])
 def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     scaled, options = scale == "context_length", {"threshold": 0.3}
     course.main(algo, "loop", STATES, DEPTH, 3, 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, options, tmp_path / "3.npz")
