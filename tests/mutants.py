@@ -37,7 +37,7 @@ EQUIVALENT = ROOT / "tests/mutants_equivalent.txt"
 PARTS = [path.name for path in ROOT.iterdir() if path.name not in {".git", ".venv", ".snakemake", "results"}]
 RUNS = {"smoke", "under_conda"}
 # Seconds that the tests may take; the slow ones wait for runs of the workflow.
-FAST, SLOW = 150, 900
+FAST, SLOW = 300, 1800
 OTHERS = {
     ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult], ast.FloorDiv: [ast.Mult],
     ast.Mod: [ast.FloorDiv], ast.Pow: [ast.Mult], ast.MatMult: [ast.Mult], ast.BitAnd: [ast.BitOr],
@@ -161,8 +161,12 @@ def reached(path: Path) -> frozenset[Path]:
 def test_files() -> tuple[list[str], list[str]]:
     """Test files; those that start processes, which is slow, apart."""
     found = [*(ROOT / "tests").glob("test_*.py"), *(ROOT / "studies").glob("*/tests/test_*.py")]
-    slow = [path for path in found if re.search(r"subprocess|copy_project|\b(snakemake|plans|rules_of)\(", path.read_text())]
-    return tuple([str(path.relative_to(ROOT)) for path in part] for part in (sorted(set(found) - set(slow)), sorted(slow)))
+    slow = [
+        path for path in found if re.search(r"subprocess|copy_project|\b(snakemake|plans|rules_of)\(", path.read_text())
+    ]
+    return tuple(
+        [str(path.relative_to(ROOT)) for path in part] for part in (sorted(set(found) - set(slow)), sorted(slow))
+    )
 
 
 def tests_for(file: str, seconds: dict[str, float]) -> tuple[list[str], list[str]]:

@@ -10,6 +10,7 @@ import pytest
 from html_page import Page
 
 from ictd.report.claim import Statements
+from studies.agents import claims
 from studies.agents.claims import check_agents
 from studies.agents.grid import SETTING, Setting
 from studies.agents.selection import at_home, gap_closed, latest, sampled_updates, with_baselines
@@ -198,3 +199,43 @@ def test_the_study_is_made_as_a_page(under_conda):
     softmax = attention[attention["attention"] == "softmax"]
     for end in ("least_of_one", "most_of_one"):
         np.testing.assert_allclose(softmax[end], softmax["of_one"], rtol=1e-9)
+
+
+def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
+    backwards = {name: table.iloc[::-1] for name, table in tables.items()}
+    for name, table in backwards.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [tmp_path / f"{name}.csv" for name in tables]
+    claims.main(STUDY / "claims.toml", files, MAIN._asdict(), 100, [5, 100], tmp_path / "claims.json")
+    found = json.loads((tmp_path / "claims.json").read_text())
+    assert [one["id"] for one in found] == [one.id for one in check_agents(STATEMENTS, backwards, MAIN, 100, 100)]
+    by = {}
+    for one in found:
+        by.setdefault(one["id"].split("/")[0], []).append(one["setting"])
+    settings = ["loop-5-30-0.9", "boyan-5-3-0.9", "boyan-5-30-0.9"]
+    of_runs = [f"{algo}-{setting}-{m} steps" for setting in settings for algo in ("mc", "td") for m in (100, 5)]
+    of_runs.sort(key=lambda name: (name.split("-")[0], settings.index("-".join(name.split("-")[1:5]))))
+    assert by["beats_lstd, mean"] == of_runs == by["beats_batch_td"]
+    assert by["beats_lstd_over_tasks"] == of_runs
+    assert by["above_the_floor"] == by["closes_half"] == [name for name in of_runs if "loop" not in name]
+    pairs = ["mc-100 steps", "mc-5 steps", "td-100 steps", "td-5 steps"]
+    assert by["beats_enumerated"] == pairs
+    assert by["deeper_is_better"] == [pair.replace("-", "-30 layers-") for pair in pairs]
+    assert by["more_tasks_help"] == [pair.replace("-", "-1000 tasks-") for pair in pairs]
+    assert by["mc_targets_are_better"] == ["100 steps", "5 steps"]
+    assert by["mc_teaches_better"] == [f"{tasks} tasks-{m} steps" for tasks in (100, 1000) for m in (100, 5)]
+    assert by["noise_costs"] == ["td-100 steps", "mc-100 steps", "td-5 steps", "mc-5 steps"]
+    assert by["still_falls"] == ["mc-1000 steps", "td-1000 steps"]
+    away = {"loop": "boyan", "boyan": "loop"}
+    assert by["transfers, mean"] == [
+        f"{algo}-{setting}-on-{away[setting.split('-')[0]]}-0.9" for algo in ("mc", "td") for setting in settings
+    ]
+    assert by["structure"] == by["traces"] == [f"td-{setting}" for setting in settings]
+    assert by["step_is_near"] == ["td-100 steps", "td-5 steps"]
+    assert by["attention_beats_lstd"] == [
+        "softmax-td-100 steps",
+        "softmax-td-5 steps",
+        "linear-td-100 steps",
+        "linear-td-5 steps",
+    ]
+    assert by["constant_rewards"] == ["softmax"]

@@ -1,6 +1,7 @@
 """What the study's figures draw and its pages say, from tables of numbers of no meaning."""
 
 import itertools
+import json
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -365,3 +366,35 @@ def test_attentions_page(tables):
         own = where(rows, context_length=0 if key[1] == "enumerated" else 1000)["mean"]
         assert row["failed"] == sum(not value <= 5 * own.median() for value in own)
     assert table.loc["linear"]["failed"].tolist()[:4] == [0, 1, table["failed"].iloc[2], 1]
+
+
+def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
+    values = where(tables["values"], prompts="contexts")
+    over_tasks = values[values["seed"] == 0].assign(gap_low=0.25, gap_high=0.5)
+    of = {**tables, "over_tasks": over_tasks}
+    for name, table in of.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files, drawn = [tmp_path / f"{name}.csv" for name in of], {}
+    monkeypatch.setattr(figures, "save", lambda figure, path: drawn.setdefault(path, figure))
+    for name in ("beside_baselines", "gaps", "transfer", "teachers", "preconditioners", "attentions"):
+        monkeypatch.setattr(figures, name, lambda tables, *given, name=name: (name, set(tables), given))
+    figures.main(files, MAIN._asdict(), 7, [5, 100], tmp_path)
+    given = {
+        "beside_baselines": (MAIN, 7, [5, 100]), "gaps": (MAIN, 7, 100), "transfer": (MAIN, 7), "teachers": (MAIN, 100),
+        "preconditioners": (MAIN,), "attentions": (MAIN,),
+    }  # fmt: skip
+    names = {name: name.replace("preconditioners", "preconditioner") for name in given}
+    assert drawn == {tmp_path / f"{names[name]}.png": (name, set(of), given[name]) for name in given}
+    claims = [{"id": "a/b", "statement": "s", "statistic": "t", "relation": "<", "threshold": 1, "verdict": "holds",
+               "setting": "b", "value": 0.5}]  # fmt: skip
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    made = {}
+    monkeypatch.setattr(pages.html, "save_frames", lambda folder, frames: made.update(frames))
+    pages.main(tmp_path / "claims.json", files, MAIN._asdict(), 100, [5, 100], tmp_path)
+    assert (
+        list(made) == ["claims", "values", "gaps_by_setting", "shapes", "attention_runs"] and len(made["claims"]) == 1
+    )
+    pd.testing.assert_frame_equal(made["values"], pages.values_page(of, MAIN, 100))
+    pd.testing.assert_frame_equal(made["gaps_by_setting"], pages.gaps_page(of, 100))
+    pd.testing.assert_frame_equal(made["shapes"], pages.shapes_page(of["shapes"], 100))
+    pd.testing.assert_frame_equal(made["attention_runs"], pages.attentions_page(of["attention"]))
