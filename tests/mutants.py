@@ -49,8 +49,8 @@ PAIRS = [("min", "max"), ("any", "all"), ("argmin", "argmax"), ("minimum", "maxi
 SWAPPED = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 # Keywords in modules that draw.
 LOOKS = set(
-    "alpha aspect figsize fontsize labelsize length lw marker ms mutation_scale ncols offset pad rotation shrink shrinkA"
-    " shrinkB zorder".split()
+    "alpha aspect axes.titlesize figsize figure.constrained_layout.h_pad figure.dpi font.size fontsize labelsize length"
+    " lw marker ms mutation_scale ncols offset pad rotation savefig.dpi shrink shrinkA shrinkB zorder".split()
 )
 
 
@@ -58,6 +58,9 @@ def changes(node: ast.AST, left_alone: set[str]):
     """Pairs of a node inside ``node``, itself included, and the code that may take its place; not of some keywords."""
     if isinstance(node, ast.JoinedStr):
         return
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        node = ast.Tuple([value for key, value in pairs if getattr(key, "value", None) not in left_alone])
     if isinstance(node, ast.Compare):
         for i, op in enumerate(node.ops):
             for other in OTHERS[type(op)]:
@@ -274,14 +277,22 @@ def main(cases: int, seed: int) -> None:
             by = None if reason else project.noticed(file, text)
             kind = "equivalent" if reason else "caught" if by else "missed"
             counts[kind] += 1
+            took = f"({time.monotonic() - started:.0f} s)"
             print(
-                f"{kind}: {file}, line {line}\n  - {before}\n  + {after}\n  {reason or by or ''} ({time.monotonic() - started:.0f} s)",
-                flush=True,
+                f"{kind}: {file}, line {line}",
+                f"- {before}",
+                f"+ {after}",
+                reason or by or "nothing",
+                sep="\n  ",
+                end="",
             )
+            print("", took, flush=True)
     tried = counts["caught"] + counts["missed"]
     print(
-        f"Seed {seed}: {counts['caught']} of {tried} changes were noticed, {counts['caught'] / max(tried, 1):.1%}; {counts['equivalent']} more change nothing."
+        f"Seed {seed}: {counts['caught']} of {tried} changes were noticed, {counts['caught'] / max(tried, 1):.1%};",
+        end="",
     )
+    print(f" {counts['equivalent']} more mean the same as before.")
 
 
 if __name__ == "__main__":

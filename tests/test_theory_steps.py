@@ -20,6 +20,7 @@ from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import load_table
 from ictd.report.claim import Statements, as_records
 from ictd.report.figures.style import COLOURS, LINES, NAMES
+from ictd.statistics import bootstrap_interval
 from ictd.theory import agreement, claims, descent, figures, precision, pretrained, statements, tables, values
 
 torch.set_num_threads(1)
@@ -356,3 +357,114 @@ def test_pretrained_weights_are_drawn():
         assert [axes.get_ylabel() for axes in (above, below)] == ["" if column else "$J$ or $J'$"] * 2
     own = repeated[(repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < 1e100)]["looped_norm"]
     assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
+
+
+def test_claims_have_the_values_of_their_tables(tmp_path):
+    layers = range(201)
+    settings = {"env": ["loop", "boyan"], "states": [5, 3]}
+    sides = numbered(
+        {**settings, "statement": ["theorem_1", "lemma_4"], "layer": layers}, ["left_max", "right_mean", "tightest"], 1
+    )
+    sides["violations"] = sides["layer"] % 3 * (sides["env"] == "loop")
+    neu = numbered({"algo": ["mc", "td"], **settings, "space": ["separate", "looped"], "layer": layers}, ["norm"], 2)
+    neu["norm"] *= 0.88 ** neu["layer"]
+    neu["bound"], neu["sharper"] = neu["norm"] * (1 + neu["layer"] % 2), neu["norm"] - 1e-9 * (neu["layer"] == 7)
+    cells = {"algo": ["td", "mc"], **settings, "depth": [6], "seed": range(3)}
+    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm"], 3)
+    line.loc[(line["env"] == "loop") & (line["seed"] == 1), "looped_norm"] = np.nan
+    repeated = numbered({**cells, "layer": [1, 6, 90]}, ["looped_norm"], 4)
+    lost = repeated["env"] == "boyan"
+    repeated.loc[lost & (repeated["seed"] == 2) & (repeated["layer"] == 90), "looped_norm"] = np.nan
+    gone = lost & (repeated["seed"] == 1) & (repeated["states"] == 5)
+    repeated.loc[gone, "looped_norm"] = np.nan
+    agreement = pd.DataFrame({"fused": [1e-12, 3e-12], "appendix": [2e-12, np.nan]})
+    quantities = {"quantity": ["lemma_4", "lemma_1", "theorem_2"], "layer": [0, 10, 20]}
+    digits = numbered(quantities, ["ratio", "difference"], 5)
+    digits.loc[digits["layer"] == 0, ["ratio", "difference"]] = 5.0
+    tables = {"statements": sides, "neu": neu, "pretrained": line, "repeated": repeated, "agreement": agreement,
+              "precision": digits}  # fmt: skip
+    for name, table in tables.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    pages = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims.html, "save", lambda path, title, body: pages.update({path: (title, body)}))
+        claims.main(
+            ROOT / "report/theory_claims.toml", [tmp_path / f"{name}.csv" for name in tables], 0.9,
+            tmp_path / "claims.json", tmp_path / "theory.html",
+        )  # fmt: skip
+    made = {}
+    for claim in json.loads((tmp_path / "claims.json").read_text()):
+        made.setdefault(claim["id"].split("/")[0], {})[claim["setting"]] = claim
+    found = {name: {key: claim["value"] for key, claim in of.items()} for name, of in made.items()}
+    assert list(pages) == [tmp_path / "theory.html"] and next(iter(pages.values()))[0] == "theory"
+    order = ["loop-5", "loop-3", "boyan-5", "boyan-3"]
+    assert all([name.removeprefix("td-").removeprefix("mc-").removesuffix("-6") for name in found[kind]][:4] == order
+               for kind in ("theorem_1", "lemma_4", "theorem_2", "pretrained_lower", "barrier"))  # fmt: skip
+    for name in order:
+        env, states = name.split("-")[0], int(name.split("-")[1])
+        of = where(sides, env=env, states=states, statement="theorem_1")
+        assert found["theorem_1"][name] == pytest.approx(of["left_max"].iloc[-1] / of["right_mean"].iloc[0])
+        assert found["lemma_4"][name] == (201 if env == "loop" else 0)
+        for algo, theorem in (("td", "theorem_2"), ("mc", "corollary_1")):
+            of = where(neu, algo=algo, env=env, states=states)
+            looped, separate = (where(of, space=space)["norm"].to_numpy() for space in ("looped", "separate"))
+            assert found[f"{theorem}_bound"][name] == 0 and found[f"{theorem}_sharper"][name] == 2
+            assert found[theorem][name] == pytest.approx(looped[-1] / looped.max())
+            assert found[f"{theorem}_separate"][name] == pytest.approx(separate[-1] / separate.max())
+            tail = np.arange(134, 201)
+            slope = np.polyfit(tail, np.log(looped[tail]), 1)[0]
+            assert found[f"{theorem}_rate"][name] == pytest.approx(abs(slope / np.log(0.9) - 1))
+            assert f"{made[f'{theorem}_rate'][name]['statistic']} ".count(" 134 ") == 1
+        for algo in ("td", "mc"):
+            of = where(line, algo=algo, env=env, states=states).dropna()
+            at = {place: np.log10(where(of, position=place)["looped_norm"].to_numpy()) for place in (0, 0.25, 0.5, 1)}
+            cell = f"{algo}-{name}-6"
+            assert found["pretrained_lower"][cell] == pytest.approx(bootstrap_interval(at[0] - at[1])[1])
+            above = np.maximum(at[0.25], at[0.5]) - np.maximum(at[0], at[1])
+            assert found["barrier"][cell] == pytest.approx(bootstrap_interval(above)[0])
+            ratios = []
+            for seed in range(3):
+                of = where(repeated, algo=algo, env=env, states=states, seed=seed).set_index("layer")["looped_norm"]
+                if not np.isnan(of[6]):
+                    ratios.append(308 if np.isnan(of[90]) else np.log10(of[90] / of[6]))
+            assert len(ratios) == (2 if cell[3:] == "boyan-5-6" else 3)
+            assert found["pretrained_repeated"][cell] == pytest.approx(bootstrap_interval(np.array(ratios))[0])
+    assert found["gradients_fused"] == {"all": 3e-12} and found["gradients_appendix"] == {"all": None}
+    later = digits[digits["layer"] > 0]
+    for name in ("lemma_1", "lemma_4"):
+        assert found[f"{name}_digits"]["all"] == pytest.approx(where(later, quantity=name)["ratio"].max() - 1)
+    assert found["theorem_2_digits"]["all"] == where(later, quantity="theorem_2")["difference"].max()
+    short = {**tables, "neu": neu[neu["layer"] <= 131], "statements": sides[sides["layer"] <= 131]}
+    of = Statements(ROOT / "report/theory_claims.toml")
+    decided = {claim.id.split("/")[0] for claim in claims.check_theory(of, short, 0.9)}
+    # 0.9^131 is just above a millionth, 0.9^132 below it.
+    assert {"theorem_1", "theorem_2", "theorem_2_rate", "theorem_2_separate"} & decided == set()
+    short["neu"], short["statements"] = neu[neu["layer"] <= 132], sides[sides["layer"] <= 132]
+    decided = {claim.id.split("/")[0] for claim in claims.check_theory(of, short, 0.9)}
+    assert {"theorem_1", "theorem_2", "theorem_2_rate", "theorem_2_separate"} <= decided
+    single = {**tables, "pretrained": line[line["seed"] == 0], "repeated": repeated[repeated["seed"] == 0]}
+    decided = {claim.id.split("/")[0] for claim in claims.check_theory(of, single, 0.0)}
+    assert not {"pretrained_lower", "barrier", "pretrained_repeated", "theorem_2_rate"} & decided
+    as_deep = {**tables, "repeated": repeated[repeated["layer"] <= 6]}
+    assert "pretrained_repeated" not in {claim.id.split("/")[0] for claim in claims.check_theory(of, as_deep, 0.9)}
+
+
+def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
+    names = ("statements", "precision", "neu", "pretrained", "repeated")
+    for name in names:
+        pd.DataFrame({"of": [name]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    drawn = {}
+    monkeypatch.setattr(
+        figures, "save", lambda figure, path: drawn.setdefault(path.relative_to(tmp_path).as_posix(), figure)
+    )
+    shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
+    for name in ("theorem_1", "lemmas", "expected_update", "pretrained"):
+        monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
+    figures.main([tmp_path / f"{name}.csv" for name in names], "loop", 4, 0.8, tmp_path)
+    assert drawn == {
+        "theorem_1.png": ("theorem_1", "statements", "precision", 0.8),
+        "lemmas.png": ("lemmas", "statements", "loop", 4),
+        "theorem_2.png": ("expected_update", "neu", "statements", "td", "loop", 4),
+        "corollary_1.png": ("expected_update", "neu", "statements", "mc", "loop", 4),
+        "pretrained.png": ("pretrained", "pretrained", "repeated"),
+    }

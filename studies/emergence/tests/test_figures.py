@@ -7,6 +7,7 @@ import pytest
 from drawn import axes_of, check_bands, check_lines, numbered, where
 from matplotlib.colors import to_hex
 
+from ictd.pipeline.storage import save_arrays
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.statistics import bootstrap_interval
 from studies.emergence import figures, pages
@@ -184,3 +185,45 @@ def test_medians_of_runs():
         np.testing.assert_allclose(table.loc[i, "msve_50"], where(runs, reading=reading, algo=algo)["msve_50"].median())
     two = pages.medians(runs.drop(columns=["msve_20", "msve_50"]))
     assert list(two)[-2:] == ["msve_0", "msve_5"]
+
+
+def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
+    names = ("measures", "ablations", "baselines", "course", "phase", "correlations", "readings", "reading_runs")
+    for name in names:
+        pd.DataFrame({"of": [name]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    save_arrays(tmp_path / "run.npz", tasks_seen=np.array([1, 9]), A=np.zeros((2, 4, 4)))
+    drawn = {}
+    shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
+    monkeypatch.setattr(figures, "save", lambda figure, path: drawn.setdefault(path, figure))
+    monkeypatch.setattr(
+        figures, "save_animation", lambda seen, A, path: drawn.setdefault(path, (seen.tolist(), A.shape))
+    )
+    for name in ("decompositions", "ablations", "course", "phase"):
+        monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
+    figures.main([tmp_path / f"{name}.csv" for name in names], tmp_path / "run.npz", "loop", 4, 6, tmp_path)
+    assert drawn == {
+        tmp_path / "decompositions.png": ("decompositions", "measures"),
+        tmp_path / "ablations.png": ("ablations", "ablations", "baselines", ("loop", 4, 6)),
+        tmp_path / "course.png": ("course", "course"),
+        tmp_path / "phase.png": ("phase", "phase"),
+        tmp_path / "emergence_animation.gif": ([1, 9], (2, 4, 4)),
+    }
+    cells = {"algo": ["td", "mc"], "env": ["loop", "boyan"], "states": [3], "depth": [5], "seed": range(3)}
+    measures = numbered(cells, ["theta", "u"])
+    pairs = numbered({"kind": ["seeds", "algos"], **cells}, ["cosine", "null_entries", "null_states"], 1)
+    for name, table in (("measures", measures), ("correlations", pairs)):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "claims.json").write_text("[]")
+    made = {}
+    monkeypatch.setattr(pages, "save_frames", lambda folder, frames: made.update(frames))
+    monkeypatch.setattr(pages, "claims_overview", lambda claims: claims)
+    monkeypatch.setattr(pages, "verdicts_by_reading", shown)
+    monkeypatch.setattr(pages, "medians", shown)
+    pages.main(tmp_path / "claims.json", [tmp_path / f"{name}.csv" for name in names], tmp_path)
+    assert (made["claims"], made["other_readings"], made["reading_runs"]) == ([], "readings", "reading_runs")
+    assert list(made["measures"]) == ["algo", "env", "states", "depth", "theta", "u"]
+    assert made["measures"]["env"].tolist() == ["loop", "boyan"] * 2
+    np.testing.assert_allclose(made["measures"]["u"][1], where(measures, algo="td", env="boyan")["u"].mean())
+    assert made["correlations"]["kind"].tolist() == ["seeds"] * 4 + ["algos"] * 4 and "seed" not in made["correlations"]
+    of = where(pairs, kind="seeds", algo="mc", env="loop")
+    np.testing.assert_allclose(made["correlations"]["null_states"][2], of["null_states"].mean())
