@@ -11,6 +11,7 @@ import ast
 import contextlib
 import copy
 import io
+import itertools
 import multiprocessing
 import os
 import random
@@ -30,11 +31,11 @@ import matplotlib.pyplot  # noqa: F401
 import numba
 import pandas  # noqa: F401
 import pytest
-import torch  # noqa: F401
+import torch
 
 ROOT = Path(__file__).parents[1]
-EQUIVALENT = ROOT / "tests/mutants_equivalent.txt"
-PARTS = [path.name for path in ROOT.iterdir() if path.name not in {".git", ".venv", ".snakemake", "results"}]
+LEFT_OUT = (".git", ".venv", ".snakemake", "__pycache__", ".*_cache", "results*")
+EQUIVALENT = Path("tests/mutants_equivalent.txt")
 RUNS = {"smoke", "under_conda"}
 # Seconds that the tests may take; the slow ones wait for runs of the workflow.
 FAST, SLOW = 300, 1800
@@ -104,24 +105,22 @@ def _with(node: ast.AST, **fields) -> str:
 def mutants() -> dict[tuple[str, int], list[tuple[str, str, str]]]:
     """By file and line, what may stand there: the new text of the file, and the changed lines before and after."""
     found = {}
-    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "studies").glob("*/*.py")]:
+    for path in sorted([*Path("src").rglob("*.py"), *Path("studies").glob("*/*.py")]):
         text = path.read_text()
         lines = [line.encode() for line in text.splitlines(keepends=True)]
         for node, code in changes(ast.parse(text), {"strict"} | (LOOKS if "matplotlib" in text else set())):
             first, last = node.lineno - 1, node.end_lineno
-            head = lines[first][: node.col_offset]
-            after = head + code.encode() + lines[last - 1][node.end_col_offset :]
+            after = lines[first][: node.col_offset] + code.encode() + lines[last - 1][node.end_col_offset :]
             new = b"".join([*lines[:first], after, *lines[last:]]).decode()
             shown = [" ".join(part.decode().split()) for part in (b"".join(lines[first:last]), after)]
-            found.setdefault((str(path.relative_to(ROOT)), node.lineno), []).append((new, *shown))
+            found.setdefault((str(path), node.lineno), []).append((new, *shown))
     return found
 
 
 def drawn(cases: int, seed: int) -> list[tuple[str, int, str, str, str]]:
     """Changes on different lines: file, line, the file's new text, and the changed lines before and after."""
     rng, found = random.Random(seed), mutants()
-    places = rng.sample(sorted(found), cases)
-    return [(*place, *rng.choice(found[place])) for place in places]
+    return [(*place, *rng.choice(found[place])) for place in rng.sample(sorted(found), cases)]
 
 
 def equivalent() -> dict[tuple[str, str, str], str]:
@@ -133,19 +132,16 @@ def equivalent() -> dict[tuple[str, str, str], str]:
 @cache
 def imports(path: Path) -> frozenset[Path]:
     """Files of the project that a file imports, or names in a text as modules."""
-    found, places = set(), (ROOT, ROOT / "src", ROOT / "tests", path.parent)
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and node.value.replace(".", "").isidentifier()
-        ):
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"[a-z_.]+", str(node.value)):
             names = [node.value]
-        files = (place.joinpath(*name.split(".")) for name in names for place in places)
-        found |= {one for file in files for one in (file.with_suffix(".py"), file / "__init__.py") if one.is_file()}
+        for name, place in itertools.product(names, (Path(), Path("src"), Path("tests"), path.parent)):
+            file = place.joinpath(*name.split("."))
+            found |= {one for one in (file.with_suffix(".py"), file / "__init__.py") if one.is_file()}
     return frozenset(found)
 
 
@@ -161,22 +157,18 @@ def reached(path: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def test_files() -> tuple[list[str], list[str]]:
+def test_files() -> tuple[list[Path], list[Path]]:
     """Test files; those that start processes, which is slow, apart."""
-    found = [*(ROOT / "tests").glob("test_*.py"), *(ROOT / "studies").glob("*/tests/test_*.py")]
-    slow = [
-        path for path in found if re.search(r"subprocess|copy_project|\b(snakemake|plans|rules_of)\(", path.read_text())
-    ]
-    return tuple(
-        [str(path.relative_to(ROOT)) for path in part] for part in (sorted(set(found) - set(slow)), sorted(slow))
-    )
+    found = sorted([*Path("tests").glob("test_*.py"), *Path("studies").glob("*/tests/test_*.py")])
+    slow = re.compile(r"subprocess|copy_project|\b(snakemake|plans|rules_of)\(")
+    return tuple([path for path in found if bool(slow.search(path.read_text())) == of] for of in (False, True))
 
 
-def tests_for(file: str, seconds: dict[str, float]) -> tuple[list[str], list[str]]:
-    """Test files that reach a file, fast and slow ones, those first that import it themselves; slow ones reach all."""
-    path, (fast, slow) = ROOT / file, test_files()
-    order = {test: (path not in imports(ROOT / test), seconds.get(test, 0)) for test in fast + slow}
-    return sorted((test for test in fast if path in reached(ROOT / test)), key=order.get), sorted(slow, key=order.get)
+def tests_for(file: str, seconds: dict[str, float]) -> tuple[list[Path], list[Path]]:
+    """Fast test files that reach a file, and all slow ones; those first that import it themselves."""
+    path, (fast, slow) = Path(file), test_files()
+    order = {test: (path not in imports(test), seconds.get(str(test), 0)) for test in fast + slow}
+    return sorted((test for test in fast if path in reached(test)), key=order.get), sorted(slow, key=order.get)
 
 
 class Watch:
@@ -199,103 +191,77 @@ class Watch:
             self.failed = self.failed or report.nodeid
 
 
-def run_tests(answer, folder: Path, cache_home: Path, tests: list[str], slow: bool) -> None:
-    """Run tests in a copy of the project, in a process of its own, and answer which failed."""
+def run_tests(answer, caches: Path, tests: list[Path], slow: bool) -> None:
+    """Run tests in this folder, in a process of its own, and answer which failed first, seconds, and what was said."""
     os.setsid()
-    os.chdir(folder)
-    os.environ |= {"NUMBA_CACHE_DIR": str(cache_home / "numba"), "XDG_CACHE_HOME": str(cache_home)}
-    os.environ["PYTHONPATH"] = str(folder / "src")
-    sys.dont_write_bytecode = True
-    sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
+    here = Path.cwd()
+    os.environ |= {"NUMBA_CACHE_DIR": str(caches), "XDG_CACHE_HOME": str(caches), "PYTHONPATH": str(here / "src")}
     numba.config.reload_config()
+    sys.dont_write_bytecode = True
+    sys.path[:0] = map(str, (here / "src", here / "tests", here))
     watch, said = Watch(slow), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = pytest.main(["-x", "-p", "no:cacheprovider", *tests], plugins=[watch])
-    if code not in (0, 5):
-        watch.failed = watch.failed or f"pytest, which ended with {int(code)}"
+        code = pytest.main(["-x", "-p", "no:cacheprovider", "-p", "no:faulthandler", *map(str, tests)], plugins=[watch])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        watch.failed = watch.failed or f"pytest, {code.name}"
     answer.send((watch.failed, watch.seconds, said.getvalue()))
 
 
-def outcome(folder: Path, cache_home: Path, tests: list[str], slow: bool, limit: float) -> tuple:
-    """First failing test, or None; seconds by test file; what pytest said."""
+def outcome(caches: Path, tests: list[Path], slow: bool, limit: float) -> tuple[str | None, dict[str, float], str]:
+    """What ``run_tests`` answers; a crash, and a test that takes too long, count as failures."""
     here, there = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(target=run_tests, args=(there, folder, cache_home, tests, slow))
+    child = multiprocessing.get_context("fork").Process(target=run_tests, args=(there, caches, tests, slow))
     child.start()
     there.close()
     try:
-        return here.recv() if here.poll(limit) else ("time: the tests did not end", {}, "")
+        return here.recv() if here.poll(limit) else ("time, as the tests did not end", {}, "")
     except EOFError:
-        return "a crash of the process", {}, ""
+        return "a crash", {}, ""
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.join()
 
 
-class Copy:
-    """A copy of the project, with what numba has compiled for it."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.caches = folder / "project", folder / "cache"
-        for part in PARTS:
-            source = ROOT / part
-            if source.is_dir():
-                ignored = shutil.ignore_patterns("__pycache__", ".pytest_cache", "results*")
-                shutil.copytree(source, self.folder / part, ignore=ignored)
-            else:
-                self.folder.mkdir(exist_ok=True)
-                shutil.copy2(source, self.folder / part)
-        failed, self.seconds, said = outcome(self.folder, self.caches, test_files()[0], False, 10 * FAST)
-        if failed:
-            sys.exit(f"error: {failed} fails without any change.\n{said[-3000:]}")
-
-    def noticed(self, file: str, text: str) -> str | None:
-        """What notices that a file has another text."""
-        path, (fast, slow) = self.folder / file, tests_for(file, self.seconds)
-        was, times = path.read_text(), path.stat()
-        # numba does not see that a kernel that another one calls has changed.
-        caches = Path(tempfile.mkdtemp(dir=self.folder.parent)) if "njit" in was else self.caches
-        path.write_text(text)
-        try:
-            runs = ((fast, False, FAST), (slow, False, SLOW), (fast + slow, True, SLOW))
-            found = (outcome(self.folder, caches, *run)[0] for run in runs if run[0] and run[2])
-            return next(filter(None, found), None)
-        finally:
-            path.write_text(was)
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-            if caches != self.caches:
-                shutil.rmtree(caches, ignore_errors=True)
+def noticed(file: str, text: str, caches: Path, seconds: dict[str, float]) -> str | None:
+    """What notices that a file of this folder has another text."""
+    path, (fast, slow) = Path(file), tests_for(file, seconds)
+    was, times = path.read_text(), path.stat()
+    # numba does not see that a kernel that another one calls has changed.
+    own = Path(tempfile.mkdtemp(dir=caches)) if "njit" in was else caches
+    path.write_text(text)
+    try:
+        for tests, of_runs, limit in ((fast, False, FAST), (slow, False, SLOW), (fast + slow, True, SLOW)):
+            if tests and (found := outcome(own, tests, of_runs, limit)[0]):
+                return found
+    finally:
+        path.write_text(was)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def main(cases: int, seed: int) -> None:
     """Say of each change what noticed it, and at the end which share was noticed."""
-    reasons, counts = equivalent(), {"caught": 0, "missed": 0, "equivalent": 0}
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        project = Copy(Path(folder))
+        caches = Path(folder, "caches")
+        os.chdir(shutil.copytree(ROOT, Path(folder, "project"), ignore=shutil.ignore_patterns(*LEFT_OUT)))
+        caches.mkdir()
+        failed, seconds, said = outcome(caches, test_files()[0], False, 10 * FAST)
+        if failed:
+            sys.exit(f"error: {failed} fails without any change.\n{said[-3000:]}")
+        reasons, counts = equivalent(), {"caught": 0, "missed": 0, "the same": 0}
         for file, line, text, before, after in drawn(cases, seed):
-            reason, started = (
-                reasons.get((file, before, after), reasons.get((file, before, "anything"))),
-                time.monotonic(),
-            )
-            by = None if reason else project.noticed(file, text)
-            kind = "equivalent" if reason else "caught" if by else "missed"
+            started = time.monotonic()
+            reason = reasons.get((file, before, after)) or reasons.get((file, before, "anything"))
+            by = None if reason else noticed(file, text, caches, seconds)
+            kind = "the same" if reason else "caught" if by else "missed"
             counts[kind] += 1
-            took = f"({time.monotonic() - started:.0f} s)"
-            print(
-                f"{kind}: {file}, line {line}",
-                f"- {before}",
-                f"+ {after}",
-                reason or by or "nothing",
-                sep="\n  ",
-                end="",
-            )
-            print("", took, flush=True)
+            print(f"{kind}: {file}, line {line}\n  - {before}\n  + {after}\n  {reason or by or 'by nothing'}", end=" ")
+            print(f"({time.monotonic() - started:.0f} s)", flush=True)
     tried = counts["caught"] + counts["missed"]
-    print(
-        f"Seed {seed}: {counts['caught']} of {tried} changes were noticed, {counts['caught'] / max(tried, 1):.1%};",
-        end="",
-    )
-    print(f" {counts['equivalent']} more mean the same as before.")
+    share = counts["caught"] / max(tried, 1)
+    print(f"Seed {seed}: of {tried} changes {counts['caught']} were caught, {share:.1%}.", end=" ")
+    print(f"{counts['the same']} more are known to mean the same as before.")
 
 
 if __name__ == "__main__":
