@@ -114,12 +114,12 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
         bound, sharper = (
             np.mean([of[error][1] * of[name][1] for of in sides], axis=0) for name in ("lemma_3", "bounded_gradient")
         )
-        for depth, (i, space) in itertools.product(range(1, DEPTH + 1), enumerate(("looped", "separate"))):
-            row = table[(table["env"] == env) & (table["algo"] == algo) & (table["space"] == space)]
-            row = row[row["layer"] == depth]
-            expected = estimates_of(updates_at(ictd.theta_td(2), tasks, algo, depth)[i])
-            close(row[["norm", "standard_error", "noise"]].to_numpy()[0], expected, space)
-            close(row[["bound", "sharper"]].to_numpy()[0], (bound[depth], sharper[depth]), space)
+        for depth in range(1, DEPTH + 1):
+            updates = updates_at(ictd.theta_td(2), tasks, algo, depth)
+            for space, of_space in zip(("looped", "separate"), updates, strict=True):
+                row = where(table, env=env, algo=algo, space=space, layer=depth)
+                close(row[["norm", "standard_error", "noise"]].to_numpy()[0], estimates_of(of_space), space)
+                close(row[["bound", "sharper"]].to_numpy()[0], (bound[depth], sharper[depth]), space)
 
 
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):
@@ -135,14 +135,14 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
         assert set(repeated.index) == set(itertools.product([4, 7], [1, 2, 3, 4, 5]))
         for seed, start in zip((4, 7), trained(algo), strict=False):
             size = np.mean([-start.A[0, 0], -start.A[1, 1], start.A[0, 2], start.A[1, 3]])
-            for place in (0, 0.25, 0.5, 1):
+            for place in (0, 0.25, 0.5, 1) if seed == 4 else (0.5,):
                 here = ictd.Weights((1 - place) * start.u, (1 - place) * start.A + place * size * theta.A)
                 for space, updates in zip(
                     ("looped", "separate"), updates_at(here, tasks, algo, depth, scale), strict=True
                 ):
                     names = [f"{space}_{name}" for name in ("norm", "standard_error", "noise")]
                     close(line.loc[(seed, place), names], estimates_of(updates), space)
-            for layers in (1, 2, 5):
+            for layers in (1, 5) if seed == 4 else (2,):
                 few = updates_at(start, tasks[:60], algo, layers, scale)
                 for space, updates in zip(("looped", "separate"), few, strict=True):
                     close(repeated.loc[(seed, layers), f"{space}_norm"], estimates_of(updates)[0], space)

@@ -1,0 +1,100 @@
+"""Options of steps: what rules make of settings, and what a step makes of the words of a command line."""
+
+import errno
+import json
+import logging
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from projects import ROOT
+
+from ictd.pipeline import rules, runner
+
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def test_the_order_of_keys_is_no_matter():
+    evaluation = CONFIG["evaluation"]
+    sizes = dict(sorted(evaluation["step_sizes"].items(), reverse=True))
+    other = CONFIG | {"evaluation": evaluation | {"step_sizes": sizes}}
+    said = [
+        rules.step_params(one, [], "baselines", states=3, depth=4, env_options={})["values"]({})
+        for one in (CONFIG, other)
+    ]
+    assert said[0] == said[1] and json.dumps(sizes) != json.dumps(evaluation["step_sizes"])
+    assert rules.env_options(CONFIG, "loop") == CONFIG["readings"]["env_options"].get("loop", {})
+    assert rules.env_options(CONFIG, "ring") == {}
+
+
+def test_words_of_the_command_line_have_the_types_of_parameters(caplog):
+    got = []
+
+    def main(count: int, ratio: float, name: str, a_list: list[int], paths: list[Path], options: dict, out: Path):
+        got.append((count, ratio, name, a_list, paths, options, out))
+
+    words = '--count 3 --ratio 1e-3 --name x --a-list 4 5 --paths a b/c --options {"k":1} --out o'.split()
+    with caplog.at_level(logging.INFO, logger="ictd"):
+        runner.run(main, "some.step", words, {})
+    assert got == [(3, 1e-3, "x", [4, 5], [Path("a"), Path("b/c")], {"k": 1}, Path("o"))]
+    first, second, last = (record.getMessage() for record in caplog.records)
+    assert first == "python -m ictd.steps some.step " + " ".join(words).replace('{"k":1}', "'{\"k\":1}'")
+    assert second.startswith("Python 3.") and "numpy" in second and "papermill" in second and "None" not in second
+    assert re.fullmatch(r"done in 0\.\d s", last)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "the following arguments are required: --count, --options"),
+        (["--count", "x", "--options", "{}"], "argument --count: invalid int value: 'x'"),
+        (["--count", "1", "2", "--options", "{}"], "unrecognized arguments: 2"),
+        (["--count", "1", "--options", "[1]"], "argument --options: invalid mapping value: '[1]'"),
+        (["--coun", "1", "--options", "{}"], "the following arguments are required: --count"),
+    ],
+)
+def test_words_that_do_not_fit_are_named(words, said, capsys):
+    def main(count: int, options: dict):
+        raise AssertionError
+
+    with pytest.raises(SystemExit):
+        runner.run(main, "step", words, {})
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("It is wrong."), "error: It is wrong."),
+        (ImportError("there is no x"), "error: there is no x."),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file", "a.npz"),
+            "error: a.npz is missing; run snakemake to make it.",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left", "a.npz"),
+            "error: a.npz: No space left; make room or give write access, then run snakemake again.",
+        ),
+        (OSError(errno.EMFILE, "Too many open files"), "error: Too many open files."),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_sentence(error, said):
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        runner.run(main, "step", [], {})
+    assert ended.value.code == said
+
+
+def test_help_is_what_is_given(capsys):
+    def main(count: int, lengths: list[float], options: dict):
+        raise AssertionError
+
+    with pytest.raises(SystemExit):
+        runner.run(main, "a.step", ["--help"], {"": "What it does.\n\nMore.", "count": "How many."})
+    said = capsys.readouterr().out
+    assert said.startswith("usage: python -m ictd.steps a.step") and "What it does.\n\nMore." in said
+    assert "--count int" in said and "--lengths float [float ...]" in said and "--options json" in said
+    assert re.search(r"--count int +How many\.", said)
