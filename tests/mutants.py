@@ -124,8 +124,12 @@ def drawn(cases: int, seed: int) -> list[tuple[str, int, str, str, str]]:
 
 
 def equivalent() -> dict[tuple[str, str, str], str]:
-    """Reasons by file and changed line, before and after, or "anything" after."""
+    """Reasons by file and changed line, before and after, or "anything" after; ends where a line is there no more."""
     blocks = [block.strip().split("\n") for block in EQUIVALENT.read_text().split("\n\n") if block.strip()]
+    known = {(file, before) for (file, _), found in mutants().items() for _, before, _ in found}
+    gone = [block for block in blocks if tuple(block[:2]) not in known]
+    if gone:
+        sys.exit(f"error: {EQUIVALENT} has a line that {gone[0][0]} has no more: {gone[0][1]}")
     return {tuple(block[:3]): " ".join(block[3:]) for block in blocks}
 
 

@@ -21,6 +21,7 @@ from ictd.pattern import agreement_measures, pattern_measures
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import pretrain_history
 from ictd.report import claim, compute, paper_claims, result_tables, summaries
+from ictd.report.reference import differences
 from ictd.statistics import bootstrap_interval
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -399,3 +400,20 @@ def test_records_say_what_is_not_finite():
     made = [of.claim("finite", ["a"], 0, section="S"), of.claim("finite", ["b"], np.inf, section="S")]
     assert [record["value"] for record in claim.as_records(made)] == [0, None]
     assert summaries.claims_overview(claim.as_records(made))["holds in"].tolist() == ["1 of 2"]
+
+
+def test_what_differs_from_reference_numbers_is_named():
+    old = pd.DataFrame(
+        {"algo": ["td", "td", "mc"], "seed": [1, 2, 1], "x": [1.0, np.nan, 5.0], "said": ["a", "b", "c"]}
+    )
+    assert differences(old.iloc[::-1], old, ["algo", "seed"]) == []
+    assert differences(old.assign(x=old["x"] * (1 + 0.9e-6)), old, ["algo", "seed"]) == []
+    new = old.assign(x=[1.0, 2.0, 5.0 * (1 + 1.2e-6)], said=["a", "b", "d"])
+    new = pd.concat([new[1:], new[:1].assign(seed=9)])
+    assert differences(new, old, ["algo", "seed"]) == [
+        "td-1 is missing", "td-9 is not in the reference", f"mc-1: x is {5.0 * (1 + 1.2e-6)}, in the reference 5.0",
+        "td-2: x is 2.0, in the reference nan", "mc-1: said is d, in the reference c",
+    ]  # fmt: skip
+    zero = pd.DataFrame({"id": ["a"], "value": [0.0]})
+    assert differences(zero + pd.DataFrame({"id": [""], "value": [9e-13]}), zero, ["id"]) == []
+    assert len(differences(zero + pd.DataFrame({"id": [""], "value": [2e-12]}), zero, ["id"])) == 1
