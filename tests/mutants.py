@@ -141,7 +141,7 @@ def imports(path: Path) -> frozenset[Path]:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Constant) and re.fullmatch(r"[a-z_.]+", str(node.value)):
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", str(node.value)):
             names = [node.value]
         for name, place in itertools.product(names, (Path(), Path("src"), Path("tests"), path.parent)):
             file = place.joinpath(*name.split("."))
