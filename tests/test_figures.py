@@ -221,6 +221,7 @@ def test_weights_are_mapped_by_setting_and_algorithm(results, shown):
                 for axis in (panel.xaxis, panel.yaxis):
                     assert axis.get_ticklocs().tolist() == ticks
                     assert [text.get_text() for text in axis.get_ticklabels()] == [str(tick + 1) for tick in ticks]
+                assert all(spine.get_visible() for spine in panel.spines.values())
                 edges = [(line.get_xdata()[0], line.get_ydata()[0]) for line in panel.lines]
                 assert edges == [(0, n - 0.5), (n - 0.5, 0), (0, 2 * n - 0.5), (2 * n - 0.5, 0)]
     assert next(axes).get_xlabel() == "entry over the largest absolute entry"

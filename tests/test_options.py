@@ -10,7 +10,7 @@ import pytest
 import yaml
 from projects import ROOT
 
-from ictd.pipeline import rules, runner
+from ictd.pipeline import config, rules, runner
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -98,3 +98,12 @@ def test_help_is_what_is_given(capsys):
     assert said.startswith("usage: python -m ictd.steps a.step") and "What it does.\n\nMore." in said
     assert "--count int" in said and "--lengths float [float ...]" in said and "--options json" in said
     assert re.search(r"--count int +How many\.", said)
+
+
+def test_the_least_may_be_the_most():
+    schema = {"atMost": {"smallest": "largest"}}
+    config.check_values({"smallest": 2, "largest": 2}, schema)
+    config.check_values({"smallest": 2}, schema)
+    with pytest.raises(ValueError, match="smallest is 3; give at most the largest, 2"):
+        config.check_values({"smallest": 3, "largest": 2}, schema)
+    config.check_values({"lengths": [1, 1, 2]}, {"properties": {"lengths": {"ascending": True}}})
