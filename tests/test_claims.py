@@ -327,8 +327,8 @@ def test_wrong_signs_are_counted(wrong):
 
 
 def test_bootstrap_is_10_000_draws_with_replacement():
-    samples = np.random.default_rng(3).normal(size=(5, 2))
-    taken = np.random.default_rng(0).integers(5, size=(10_000, 5))
+    samples = np.random.default_rng(3).normal(size=(40, 2))
+    taken = np.random.default_rng(0).integers(40, size=(10_000, 40))
     means = np.array([samples[draw].mean(axis=0) for draw in taken])
     np.testing.assert_allclose(bootstrap_means(samples), means, atol=ROUNDING)
     low, high = bootstrap_interval(samples[:, 0])
