@@ -3,14 +3,17 @@
 import errno
 import json
 import logging
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from projects import ROOT
 
-from ictd.pipeline import config, rules, runner
+from ictd.pipeline import config, failures, rules, runner
+from ictd.pipeline.provenance import digest
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -107,3 +110,53 @@ def test_the_least_may_be_the_most():
     with pytest.raises(ValueError, match="smallest is 3; give at most the largest, 2"):
         config.check_values({"smallest": 3, "largest": 2}, schema)
     config.check_values({"lengths": [1, 1, 2]}, {"properties": {"lengths": {"ascending": True}}})
+
+
+def test_a_file_that_is_no_result_is_there_by_its_digest(tmp_path):
+    (tmp_path / "claims.toml").write_text("a = 1")
+    changed = CONFIG | {"results": str(tmp_path / "results")}
+    given = {"statements": tmp_path / "claims.toml", "theory": tmp_path / "results/theory.json"}
+    found = rules.step_params(changed, [], "report.paper_claims", **given)
+    assert found["statements"] == f"claims.toml {digest('claims.toml', 'a = 1')}" and "theory" not in found
+    assert found["ictd.statistics"].startswith("ictd.statistics ") and found["step"] == "report.paper_claims"
+
+
+@pytest.mark.parametrize(("free", "full"), [(2**20 - 1, True), (2**20, False), (2**40, False)])
+def test_a_full_disk_is_named(tmp_path, monkeypatch, free, full):
+    monkeypatch.setattr(failures.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    said = f"The disk that holds {tmp_path} is full: make room, and run the same command again."
+    assert failures.failed_jobs(tmp_path / "logs", 0, tmp_path) == (said if full else "")
+    assert failures.failed_jobs(tmp_path / "logs", 0, tmp_path / "none") == ""
+
+
+def test_jobs_that_did_not_end_well_are_named_with_their_last_words(tmp_path):
+    began = "2026-01-01 10:00:00 python -m ictd.steps x\n"
+    logs = {
+        "pretrain/a/0-1.log": began + "error: It is wrong.\n",
+        "tasks.log": began + "2026-01-01 10:00:09 done in 9.0 s\n",
+        "page.log": began,
+        "old.log": began + "error: Of another run.\n",
+        "empty.log": "",
+    }
+    for name, text in logs.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (99, 99) if name == "old.log" else (100, 100))
+    stopped = "it was stopped before it could say why."
+    assert failures.failed_jobs(tmp_path, 100, tmp_path / "none").splitlines() == [
+        f"Rule empty failed: {stopped}", f"  Its log: {tmp_path}/empty.log",
+        f"Rule page failed: {stopped}", f"  Its log: {tmp_path}/page.log",
+        "Rule pretrain failed: error: It is wrong.", f"  Its log: {tmp_path}/pretrain/a/0-1.log",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    failures.check_writable(tmp_path / "not/yet/there")
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"Nothing can be written to .*/file; give write access"):
+        failures.check_writable(tmp_path / "file/results")
+    asked = []
+    monkeypatch.setattr(failures.os, "access", lambda folder, mode: asked.append((folder, mode)))
+    with pytest.raises(ValueError, match="Nothing can be written to"):
+        failures.check_writable(tmp_path)
+    assert asked == [(tmp_path, os.W_OK | os.X_OK)]
