@@ -13,7 +13,7 @@ import yaml
 from projects import ROOT
 
 from ictd.pipeline import config, failures, rules, runner
-from ictd.pipeline.provenance import digest
+from ictd.pipeline.provenance import code_digests, digest
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -160,3 +160,24 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="Nothing can be written to"):
         failures.check_writable(tmp_path)
     assert asked == [(tmp_path, os.W_OK | os.X_OK)]
+
+
+@pytest.mark.parametrize(
+    ("edit", "seen"),
+    [
+        (("a = 1", "a = 2"), True), (("b = 3", "b = 4"), True), (("c = 5", "c = 6"), True), (("d = 7", "d = 8"), True),
+        (("Module.", "Text."), False), (("Function.", "Text."), False), (("a = 1", "a  =  1  # why"), False),
+        (('"""Class."""', "x: int"), True),
+    ],
+)  # fmt: skip
+def test_digests_see_each_statement_but_no_docstring(tmp_path, edit, seen):
+    text = (
+        '"""Module."""\na = 1\nb = 3\n\ndef f():\n    """Function."""\n    c = 5\n    return c\n\n'
+        'class C:\n    """Class."""\n    d = 7\n'
+    )
+    (tmp_path / "one/ours").mkdir(parents=True)
+    (tmp_path / "two/ours").mkdir(parents=True)
+    (tmp_path / "one/ours/m.py").write_text(text)
+    (tmp_path / "two/ours/m.py").write_text(text.replace(*edit))
+    before, after = (code_digests("ours.m", {"ours": tmp_path / name}) for name in ("one", "two"))
+    assert (before != after) == seen
