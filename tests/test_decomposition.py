@@ -136,3 +136,26 @@ def test_seen_leaves_nothing_in_the_lower_halves():
         taken = before - after
         np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
         assert np.abs(taken).max() > 0.01
+
+
+def test_measures_are_their_definitions():
+    n, gamma, weights = 3, 0.8, larger_weights(3, 7)
+    a = np.array([-gamma] * n + [1.0] * n)
+    u = weights.u - weights.u[n:].mean() * a
+    A = np.column_stack([column - column[n:].mean() * a for column in weights.A.T])
+    whole, K = (A**2).sum(), (A[:, n:] - A[:, :n]) / 2
+    G, H = K[:n], K[n:]
+    theta = (np.trace(A[:n, n:]) - np.trace(A[:n, :n])) / (2 * n)
+    along, kept = theta**2 * 2 * n / whole, 2 * (K**2).sum() / whole
+    diagonal = np.trace(G) ** 2 / n / (G**2).sum()
+    expected = {
+        "unseen": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
+        "alpha": theta / n, "cosine": np.sign(theta) * np.sqrt(along), "theta": along, "preconditioner": kept - along,
+        "outside": 1 - kept, "H": (H**2).sum() / (K**2).sum(), "diagonal": diagonal,
+        "symmetric": (((G + G.T) / 2) ** 2).sum() / (G**2).sum() - diagonal,
+        "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
+    }  # fmt: skip
+    found = decomposition_measures(weights, gamma)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value), name

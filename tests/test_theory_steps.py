@@ -186,6 +186,8 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
     agreement.main(["loop-8-2"], GAMMA, ENVS, tmp_path / "agreement.json")
     rows = json.loads((tmp_path / "agreement.json").read_text())
     assert [row[way] for row in rows for way in ("fused", "appendix")] == pytest.approx([0.2] * 4)
+    drawn = ictd.sample_tasks("loop", 8, 2, ictd.generator(0, "loop", 8, "agreement"), **ENVS["loop"])
+    assert all((tasks.transition == drawn.transition).all() for _, tasks in seen) and len(seen) == 4
     entries = np.concatenate([seen[-1][0].u, seen[-1][0].A.ravel()])
     assert entries.std() == pytest.approx(0.2 / 4, rel=0.15) and abs(entries.mean()) < 0.01
     # Few chords are left out.
