@@ -151,3 +151,16 @@ def test_transitions_are_square_and_of_two_states_or_more(shape):
 def test_stationary_distribution_needs_square_matrices(shape):
     with pytest.raises(ValueError, match=r"give .*n, n"):
         ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))
+
+
+@pytest.mark.parametrize("name", ["transition", "reward", "stationary"])
+@pytest.mark.parametrize("value", [np.nan, -0.25, 0.75])
+def test_the_task_that_is_wrong_is_named(name, value):
+    arrays = {"transition": np.full((4, 2, 2), 0.5), "reward": np.zeros((4, 2)), "stationary": np.full((4, 2), 0.5)}
+    ictd.Tasks(**arrays)
+    arrays[name][2, 0] = value
+    if name == "reward" and np.isfinite(value):
+        ictd.Tasks(**arrays)
+    else:
+        with pytest.raises(ValueError, match=f"^{name} of task 2 has "):
+            ictd.Tasks(**arrays)
