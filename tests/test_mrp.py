@@ -164,3 +164,10 @@ def test_the_task_that_is_wrong_is_named(name, value):
     else:
         with pytest.raises(ValueError, match=f"^{name} of task 2 has "):
             ictd.Tasks(**arrays)
+
+
+def test_the_task_whose_distribution_is_not_stationary_is_named():
+    stationary = np.full((4, 2), 0.5)
+    stationary[2] = [0.25, 0.75]
+    with pytest.raises(ValueError, match=r"^stationary of task 2 has a distribution that its transitions change\.$"):
+        ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)

@@ -14,6 +14,7 @@ from projects import ROOT
 
 from ictd.pipeline import config, failures, rules, runner
 from ictd.pipeline.provenance import code_digests, digest
+from ictd.pipeline.studies import load_yaml
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -181,3 +182,18 @@ def test_digests_see_each_statement_but_no_docstring(tmp_path, edit, seen):
     (tmp_path / "two/ours/m.py").write_text(text.replace(*edit))
     before, after = (code_digests("ours.m", {"ours": tmp_path / name}) for name in ("one", "two"))
     assert (before != after) == seen
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: 1\nb: [\n", r"a\.yaml, line 3: expected the node content"),
+        (b"a: \x00", r"a\.yaml: it is not valid YAML"),
+        (b"\xff", r"a\.yaml is no UTF-8 text"),
+        (b"- 1", r"a\.yaml holds no keys with values\."),
+    ],
+)
+def test_a_file_of_settings_that_is_none_is_named_with_the_line(tmp_path, content, said):
+    (tmp_path / "a.yaml").write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        load_yaml(tmp_path / "a.yaml")

@@ -324,6 +324,7 @@ def test_claims_have_the_values_of_their_tables(decided, metrics):
         ]
         assert values[f"robust_{study}/all"] == sum(verdict[name] == "fails" for name in of_study)
     assert "robust_depth/all" not in values
+    assert [name for name in values if name.startswith("theta_td/")] == ["theta_td/3-2", "theta_td/2-2"]
     falls = [name.split("/")[1] for name in values if name.startswith("msve_falls/")]
     assert falls == [*map(str, CELLS)]
 
