@@ -15,6 +15,7 @@ from projects import ROOT
 from ictd.pipeline import config, failures, rules, runner
 from ictd.pipeline.provenance import code_digests, digest
 from ictd.pipeline.studies import load_yaml
+from ictd.steps import manifest
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -197,3 +198,12 @@ def test_a_file_of_settings_that_is_none_is_named_with_the_line(tmp_path, conten
     (tmp_path / "a.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=said):
         load_yaml(tmp_path / "a.yaml")
+
+
+def test_the_commit_is_named_where_git_tracks_the_source(monkeypatch):
+    said = {"ls-files": "manifest.py\n", "describe": "abc-dirty\n"}
+    answer = lambda words, **_: SimpleNamespace(stdout=next(text for word, text in said.items() if word in words))  # noqa: E731
+    monkeypatch.setattr(manifest.subprocess, "run", answer)
+    assert manifest.commit() == "abc-dirty"
+    said["ls-files"] = ""
+    assert manifest.commit() is None
