@@ -336,3 +336,18 @@ def test_no_claims_on_traces_of_two_states_or_a_single_layer(tables):
     assert {claim.id.split("/")[0] for claim in two} & {"structure", "traces"} == {"structure"}
     one = check_agents(STATEMENTS, {**tables, "shapes": shapes.assign(depth=1)}, MAIN, 100, 100)
     assert not {claim.id.split("/")[0] for claim in one} & {"structure", "traces"}
+
+
+@pytest.mark.parametrize(
+    ("algos", "kinds"),
+    [
+        (["td", "expected_td"], {"noise_costs"}),
+        (["td", "mc"], {"mc_teaches_better"}),
+        (["td", "expected_mc"], set()),
+        (["td", "expected_td", "expected_mc"], {"noise_costs", "mc_targets_are_better"}),
+    ],
+)
+def test_teachers_are_compared_where_both_are_there(tables, algos, kinds):
+    values = tables["values"][tables["values"]["algo"].isin(algos)]
+    made = {claim.id.split("/")[0] for claim in check_agents(STATEMENTS, {**tables, "values": values}, MAIN, 100, 100)}
+    assert made & {"noise_costs", "mc_teaches_better", "mc_targets_are_better"} == kinds
