@@ -127,9 +127,9 @@ def equivalent() -> dict[tuple[str, str, str], str]:
     """Reasons by file and changed line, before and after, or "anything" after; ends where a line is there no more."""
     blocks = [block.strip().split("\n") for block in EQUIVALENT.read_text().split("\n\n") if block.strip()]
     known = {(file, before) for (file, _), found in mutants().items() for _, before, _ in found}
-    gone = [block for block in blocks if tuple(block[:2]) not in known]
+    gone = [f"  {block[0]}: {block[1]}" for block in blocks if tuple(block[:2]) not in known]
     if gone:
-        sys.exit(f"error: {EQUIVALENT} has a line that {gone[0][0]} has no more: {gone[0][1]}")
+        sys.exit("\n".join([f"error: {EQUIVALENT} names lines that are there no more; take them out:", *gone]))
     return {tuple(block[:3]): " ".join(block[3:]) for block in blocks}
 
 
