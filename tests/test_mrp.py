@@ -171,3 +171,12 @@ def test_the_task_whose_distribution_is_not_stationary_is_named():
     stationary[2] = [0.25, 0.75]
     with pytest.raises(ValueError, match=r"^stationary of task 2 has a distribution that its transitions change\.$"):
         ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)
+
+
+def test_rows_may_be_off_by_a_billionth():
+    rows = np.full((1, 2, 2), 0.5)
+    rows[0, 0, 0] += 0.9e-9
+    ictd.Tasks(rows, np.zeros((1, 2)))
+    rows[0, 0, 0] += 0.2e-9
+    with pytest.raises(ValueError, match="task 0 has a row that does not sum to one"):
+        ictd.Tasks(rows, np.zeros((1, 2)))
