@@ -398,3 +398,13 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(made["gaps_by_setting"], pages.gaps_page(of, 100))
     pd.testing.assert_frame_equal(made["shapes"], pages.shapes_page(of["shapes"], 100))
     pd.testing.assert_frame_equal(made["attention_runs"], pages.attentions_page(of["attention"]))
+
+
+def test_a_run_that_diverged_leaves_no_mean(tables):
+    values = tables["values"].copy()
+    at = (values["algo"] == "td") & (values["seed"] == 1) & (values["context_length"] == 20)
+    values.loc[at & (values["prompts"] == "contexts"), "mean"] = np.nan
+    table = pages.values_page({**tables, "values": values}, MAIN, 100).set_index("method")
+    assert table.isna().sum().sum() == 1 and np.isnan(table.loc["TD on contexts", "20"])
+    shapes = tables["shapes"].assign(alpha=lambda t: t["alpha"].mask((t["algo"] == "mc") & (t["seed"] == 2)))
+    assert pages.shapes_page(shapes, 100)["alpha"].isna().tolist() == [False, True, False]
