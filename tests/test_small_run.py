@@ -241,6 +241,7 @@ def test_tables_over_seeds_and_settings(run, metrics):
     for name, value in agreement_measures(td, mc).items():
         np.testing.assert_allclose(agreement[name][2], value)
     assert agreement["distance"].isna().tolist() == [False, True, False]
+    assert list(agreement) == ["env", "states", "depth", "correlation", "remainder_correlation", "distance"]
     only = {cell: dict(np.load(run / f"weights/{cell}.npz")) for cell in CELLS if cell.algo == "mc"}
     assert result_tables.agreement_table(only).empty
     for row in metrics["truncation"].itertuples():
