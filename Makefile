@@ -6,6 +6,7 @@
 # make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
 # make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
 # make test-fresh  `make reproduce` and `make test` in an empty Debian root (as root)
+# make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
 # make benchmark   speed of the engines, side by side
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
@@ -17,6 +18,8 @@ READY := $(VENV)/ready
 # Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 LOCK_PYTHON ?= $(PYTHON)
+CASES ?= 20
+SEED ?= 1
 IMAGE ?= ictd
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
@@ -27,7 +30,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz mutants test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -76,6 +79,9 @@ test-slurm: $(READY)
 
 test-fresh:
 	tests/fresh/run
+
+mutants: $(READY)
+	python tests/mutants.py $(CASES) $(SEED)
 
 environment: $(READY)
 

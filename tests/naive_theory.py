@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from ictd.prompts import enumerated_context, prompts_of
+from ictd.weights import theta_td
 
 
 def embeddings(weights, transition, reward, discount, depth, query):
@@ -104,3 +105,39 @@ def exact_errors(transition, reward, discount, depth):
         errors.append([float(abs(v[s] - w[s])) for s in range(2)])
         w = [r[s] + gamma * sum(P[s][j] * w[j] for j in range(2)) for s in range(2)]
     return np.array(errors)
+
+
+def sides(transition, reward, discount, depth):
+    """Both sides of each statement on theta^TD for one task, lists over the layers 0, ..., L, as the paper has them."""
+    n, gamma, P, r = len(reward), discount, transition, reward
+    theta, v = theta_td(n), np.linalg.solve(np.eye(n) - gamma * P, r)
+    layers = [embeddings(theta, P, r, gamma, depth, q) for q in range(n)]
+    big_r, big_v = max(map(abs, r)), max(map(abs, v))
+    beta, zeta, eta = n * (1 + gamma) ** 2 * big_v, (1 + gamma) ** 2, 1 + gamma
+    nu, xi = 2 * n * (beta + zeta), 2 * n * eta
+    ratio = sum(2 * gamma**k for k in range(10_000)) - 1
+    found = {}
+    for at in range(depth + 1):
+        w, Y = np.array([-layers[q][at][-1, -1] for q in range(n)]), layers[0][at][-1, :-1]
+        error, steps = r + gamma * P @ w - w, sum(range(at + 1))
+        context_A, query_A, context_u, query_u = gradients(theta, P, r, gamma, at)
+        whole = [np.abs(query_A[q]).sum() + np.abs(query_u[q]).sum() for q in range(n)]
+        rows = {
+            "theorem_1": (np.abs(v - w).max(), gamma**at * big_v),
+            "lemma_1": (np.abs(error).max(), big_r * gamma**at),
+            "lemma_2_query": (np.abs(w).max(), (1 + gamma**at) * big_v),
+            "lemma_2_context": (np.abs(Y).max(), (gamma + gamma**at) * big_v),
+            "lemma_2_context_sum": (np.abs(Y).sum(), (gamma + gamma**at) * big_v),
+            "lemma_2_step": (np.abs(Y - (r - w)).max(), 0),
+            "lemma_2_step_corrected": (np.abs(Y - error).max(), 0),
+            "lemma_4": (np.abs(v - w).max(), gamma**at * big_v),
+            "lemma_3": (max(whole), steps * nu + at * xi),
+            "lemma_3_context_A": (max(np.linalg.norm(part, 1) for part in context_A), at * beta),
+            "lemma_3_query_A": (max(np.linalg.norm(part, 1) for part in query_A), steps * beta),
+            "lemma_3_context_u": (np.linalg.norm(context_u.T, 1), at * zeta),
+            "lemma_3_query_u": (max(np.abs(part).sum() for part in query_u), steps * zeta + at * eta),
+            "bounded_gradient": (max(whole), n * ratio**2 * big_r + ratio),
+        }
+        for name, pair in rows.items():
+            found.setdefault(name, []).append(pair)
+    return {name: np.array(pairs).T for name, pairs in found.items()}

@@ -15,7 +15,15 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
 from ictd.report.summaries import claims_listing, claims_overview, msve_summary
-from ictd.statistics import bootstrap_interval, rank_correlation, ranks, standard_error
+from ictd.statistics import (
+    bootstrap_interval,
+    bootstrap_means,
+    correlation,
+    interval,
+    rank_correlation,
+    ranks,
+    standard_error,
+)
 
 STATEMENTS = Statements(ROOT / "report/claims.toml")
 
@@ -306,3 +314,31 @@ def test_robustness_is_decided_whatever_the_sections_are_called(tmp_path):
     (tmp_path / "claims.toml").write_text(text)
     made = check_claims(Statements(tmp_path / "claims.toml"), tables, MAIN)
     assert [claim.id for claim in made] == [claim.id for claim in check_claims(STATEMENTS, tables, MAIN)]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 5, 6])
+def test_wrong_signs_are_counted(wrong):
+    A = PATTERN.copy()
+    entries = [(i, i) for i in range(3)] + [(i, 3 + i) for i in range(3)]
+    for entry in entries[:wrong]:
+        A[entry] *= -1
+    made = check_claims(STATEMENTS, result_tables(A, FALLING, zero=9.0), MAIN)
+    assert {claim.value for claim in made if claim.id.startswith("signs/td")} == {wrong}
+
+
+def test_bootstrap_is_10_000_draws_with_replacement():
+    samples = np.random.default_rng(3).normal(size=(40, 2))
+    taken = np.random.default_rng(0).integers(40, size=(10_000, 40))
+    means = np.array([samples[draw].mean(axis=0) for draw in taken])
+    np.testing.assert_allclose(bootstrap_means(samples), means, atol=ROUNDING)
+    low, high = bootstrap_interval(samples[:, 0])
+    inside = (means[:, 0] >= low) & (means[:, 0] <= high)
+    assert (low, high) == interval(means[:, 0]) and inside.mean() == pytest.approx(0.95, abs=0.001)
+    assert (means[:, 0] < low).mean() == pytest.approx(0.025, abs=0.001)
+
+
+def test_correlations_with_a_constant_are_zero():
+    rows = np.array([[1.0, 1, 1], [1, 2, 4]])
+    np.testing.assert_allclose(correlation(rows, np.array([0.0, 1, 3])), [0, 1])
+    np.testing.assert_allclose(correlation(rows, np.ones(3)), [0, 0])
+    np.testing.assert_allclose(standard_error(np.array([[1.0, 2], [3, 2]])), [1, 0])

@@ -124,3 +124,45 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
     np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
     assert tune_step_size(data, 40, [ENUMERATED], steps, scaled).argmin() == 2
+
+
+def test_seen_leaves_nothing_in_the_lower_halves():
+    weights, a = some_weights(4), unseen_direction(4, 0.9)
+    found = seen(weights, 0.9)
+    assert np.abs(found.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    assert np.abs(found.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    # What was taken out lies along a.
+    for before, after in ((weights.u, found.u), (weights.A.swapaxes(1, 2), found.A.swapaxes(1, 2))):
+        taken = before - after
+        np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
+        assert np.abs(taken).max() > 0.01
+
+
+def test_measures_are_their_definitions():
+    n, gamma, weights = 3, 0.8, larger_weights(3, 7)
+    a = np.array([-gamma] * n + [1.0] * n)
+    u = weights.u - weights.u[n:].mean() * a
+    A = np.column_stack([column - column[n:].mean() * a for column in weights.A.T])
+    whole, K = (A**2).sum(), (A[:, n:] - A[:, :n]) / 2
+    G, H = K[:n], K[n:]
+    theta = (np.trace(A[:n, n:]) - np.trace(A[:n, :n])) / (2 * n)
+    along, kept = theta**2 * 2 * n / whole, 2 * (K**2).sum() / whole
+    diagonal = np.trace(G) ** 2 / n / (G**2).sum()
+    expected = {
+        "unseen": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
+        "alpha": theta / n, "cosine": np.sign(theta) * np.sqrt(along), "theta": along, "preconditioner": kept - along,
+        "outside": 1 - kept, "H": (H**2).sum() / (K**2).sum(), "diagonal": diagonal,
+        "symmetric": (((G + G.T) / 2) ** 2).sum() / (G**2).sum() - diagonal,
+        "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
+    }  # fmt: skip
+    found = decomposition_measures(weights, gamma)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value), name
+
+
+def test_weights_may_be_of_one_state_but_not_of_none():
+    assert ictd.Weights(np.zeros(2), np.zeros((2, 2))).states == 1
+    for shape in ((0,), (3,), ()):
+        with pytest.raises(ValueError, match="u and A have shapes"):
+            ictd.Weights(np.zeros(shape), np.zeros(shape + shape[-1:]))

@@ -199,3 +199,11 @@ def test_blocks_are_one_run_and_stop_at_a_divergence(monkeypatch):
     broken = run(ictd.Tasks(tasks.transition, reward, tasks.stationary))
     np.testing.assert_array_equal(broken.A[:2], whole.A[:2])
     assert np.isnan(broken.A[2:]).all() and np.isnan(broken.u[2:]).all()
+
+
+def test_long_runs_say_how_far_they_are(monkeypatch, caplog):
+    monkeypatch.setattr(pretraining, "PROGRESS_SECONDS", -1)
+    tasks, unrolls, start = material("boyan", 2, 0.9, tasks=5)
+    with caplog.at_level("INFO"):
+        pretrain_history(tasks, unrolls, "td", 1, 0.9, 1e-3, start.u, start.A, tasks_seen=[2, 5])
+    assert [record.getMessage() for record in caplog.records] == ["2 of 5 tasks", "5 of 5 tasks"]

@@ -3,13 +3,19 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from drawn import axes_of, check_bands, check_lines
 
 import ictd
 from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import save_arrays
+from ictd.report.figures import environment_diagrams, style
+from ictd.report.figures import learning_curves as curves
+from ictd.report.figures import msve_curves as by_length
+from ictd.report.figures import weight_maps as maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.learning_curves import learning_curves
 from ictd.report.figures.msve_curves import msve_curves
-from ictd.report.figures.style import COLOURS
+from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.report.figures.weight_maps import weight_maps
 
 RNG = np.random.default_rng(4)
@@ -90,3 +96,204 @@ def test_diagrams_have_an_arrow_for_each_transition(draw):
     arrows = [patch for patch in patches if type(patch).__name__ == "FancyArrowPatch"]
     assert len(arrows) == (transition > 0).sum()
     assert len(patches) - len(arrows) == 5
+
+
+LENGTHS = np.array([5, 10, 15])
+NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Figures that a step saves, and where."""
+    found = []
+    for module in (by_length, curves, maps, environment_diagrams):
+        monkeypatch.setattr(module, "save", lambda figure, path: found.append((figure, path)))
+    return found
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Evaluations, baselines and weights of cells with four numbers of states; with three a run diverged."""
+    for n in (4, 3, 5, 2):
+        for algo in NAMED:
+            name, late = f"{algo}-boyan-{n}-6", np.array([0, 0, 9 * (n == 3), 0])
+            save_arrays(
+                tmp_path / f"evaluation/{name}.npz", context_lengths=LENGTHS, msve=RNG.lognormal(size=(4, 3, 2)),
+                diverged_at=late,
+            )  # fmt: skip
+            save_arrays(
+                tmp_path / f"weights/{name}.npz", u=RNG.normal(size=(4, 2 * n)), A=RNG.normal(size=(4, 2 * n, 2 * n)),
+                history_A=RNG.normal(size=(4, 2, 2 * n, 2 * n)), tasks_seen=np.array([1, 50]), diverged_at=late,
+                online_msve=RNG.lognormal(size=(4, 2)),
+            )  # fmt: skip
+        beside = {name: RNG.lognormal(size=(4, 3, 2)) for name in ("theta_td", "lstd", "zero")}
+        save_arrays(tmp_path / f"baselines/{n}-6.npz", **beside)
+    return tmp_path
+
+
+def paths_of(results, folder):
+    return [results / f"{folder}/{algo}-boyan-{n}-6.npz" for n in (4, 3, 5, 2) for algo in NAMED]
+
+
+def test_msve_is_drawn_by_panels(results, shown):
+    by_length.main(
+        "states", paths_of(results, "evaluation"), [*(results / "baselines").iterdir()], results / "msve.png"
+    )
+    ((figure, path),) = shown
+    assert path == results / "msve.png" and [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
+    assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE", "", "", "MSVE", "", ""]
+    for axes, n in zip(figure.axes, (4, 3, 5, 2), strict=False):
+        lines, bands = [], []
+        for algo in NAMED:
+            found = np.load(results / f"evaluation/{algo}-boyan-{n}-6.npz")
+            trials = found["msve"].mean(axis=-1)[found["diverged_at"] == 0]
+            mean, error = trials.mean(axis=0), trials.std(axis=0, ddof=1) / np.sqrt(len(trials))
+            lines.append((f"{NAMED[algo]}, mean", COLOURS[algo], "-", LENGTHS, mean))
+            lines.append((f"{NAMED[algo]}, median", COLOURS[algo], ":", LENGTHS, np.median(trials, axis=0)))
+            low = [max(one - off, one / 10) for one, off in zip(mean, error, strict=True)]
+            bands.append((COLOURS[algo], LENGTHS, low, mean + error))
+        beside = np.load(results / f"baselines/{n}-6.npz")
+        for method, dashes in (("theta_td", "--"), ("lstd", "--"), ("zero", "-")):
+            lines.append((NAMES[method], COLOURS[method], dashes, LENGTHS, beside[method].mean(axis=(0, 2))))
+        check_lines(axes, lines)
+        check_bands(axes, bands)
+        notes = [f"\n{NAMED[algo]}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
+        label = "context length" + "".join(notes)
+        assert axes_of(axes) == {"title": f"$n = {n}$", "xlabel": label, "xscale": "linear", "yscale": "log"}
+
+
+def test_a_band_is_cut_at_a_tenth_of_the_mean():
+    errors = np.array([1.0, 1.0, 50.0])[:, None, None] * np.ones((3, 3, 1))
+    cell, beside = Cell("td", "boyan", 2, 3), {name: np.ones((3, 3, 1)) for name in ("theta_td", "lstd", "zero")}
+    result = {"context_lengths": LENGTHS, "msve": errors, "diverged_at": np.zeros(3)}
+    (axes,) = by_length.msve_curves({"title": ({cell: result}, beside)}).axes
+    mean, error = 52 / 3, np.std([1, 1, 50], ddof=1) / np.sqrt(3)
+    check_bands(axes, [(COLOURS["td"], LENGTHS, [max(mean - error, mean / 10)] * 3, [mean + error] * 3)])
+    result["msve"] = errors[[0, 2]] ** 3
+    (axes,) = by_length.msve_curves({"title": ({cell: {**result, "diverged_at": np.zeros(2)}}, beside)}).axes
+    assert min(axes.collections[0].get_paths()[0].vertices[:, 1]) == pytest.approx((1 + 50**3) / 20)
+
+
+def test_learning_curves_are_drawn_by_algorithm(results, shown):
+    curves.main(paths_of(results, "weights"), results / "learning.png")
+    ((figure, _),) = shown
+    for column, algo in enumerate(NAMED):
+        above, below = figure.axes[column], figure.axes[2 + column]
+        lines = {above: [], below: []}
+        looks = zip((4, 3, 5, 2), LINES, ("-", "--", ":", "-."), strict=False)
+        for n, colour, style_ in looks:
+            found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
+            kept = found["diverged_at"] == 0
+            theta = ictd.theta_td(n).A
+            cosine = [
+                [(A * theta).sum() / np.sqrt((A**2).sum() * (theta**2).sum()) for A in run]
+                for run in found["history_A"]
+            ]
+            label = f"Boyan's chain, $n = {n}$, $L = 6$"
+            online = np.median(found["online_msve"][kept], axis=0)
+            lines[above].append((label, colour, style_, [1, 50], online))
+            lines[below].append((None, colour, style_, [1, 50], np.median(np.array(cosine)[kept], axis=0)))
+        for axes, wanted in lines.items():
+            check_lines(axes, wanted)
+        assert axes_of(above) == {"title": NAMED[algo], "xlabel": "", "xscale": "log", "yscale": "log"}
+        said = "tasks seen\n1 of 16 diverged"
+        assert axes_of(below) == {"title": "", "xlabel": said, "xscale": "log", "yscale": "linear"}
+    assert [bool(axes.get_ylabel()) for axes in figure.axes] == [True, False, True, False]
+
+
+def test_weights_are_mapped_by_setting_and_algorithm(results, shown):
+    maps.main("states", paths_of(results, "weights"), results / "maps.png")
+    ((figure, _),) = shown
+    axes = iter(figure.axes)
+    for row, n in enumerate((4, 3, 5, 2)):
+        for algo in NAMED:
+            found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
+            of = ictd.Weights(found["u"], found["A"])
+            for name, matrices in (("P", of.P()), ("Q", of.Q())):
+                panel, mean = next(axes), matrices.mean(axis=0)
+                (image,) = panel.images
+                np.testing.assert_allclose(image.get_array(), mean / np.abs(mean).max())
+                assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
+                assert panel.get_title() == ("" if row else f"{NAMED[algo]}: ${name}$")
+                first = algo == "td" and name == "P"
+                assert panel.get_ylabel() == (f"$n = {n}$" if first else "")
+                ticks = [0, n, 2 * n]
+                for axis in (panel.xaxis, panel.yaxis):
+                    assert axis.get_ticklocs().tolist() == ticks
+                    assert [text.get_text() for text in axis.get_ticklabels()] == [str(tick + 1) for tick in ticks]
+                assert all(spine.get_visible() for spine in panel.spines.values())
+                edges = [(line.get_xdata()[0], line.get_ydata()[0]) for line in panel.lines]
+                assert edges == [(0, n - 0.5), (n - 0.5, 0), (0, 2 * n - 0.5), (2 * n - 0.5, 0)]
+    assert next(axes).get_xlabel() == "entry over the largest absolute entry"
+    zero = maps.weight_maps({"a, $n = 2$": {"td": ictd.Weights(np.zeros((1, 4)), np.zeros((1, 4, 4)))}})
+    assert (zero.axes[1].images[0].get_array() == 0).all() and zero.axes[0].get_ylabel() == "a,\n$n = 2$"
+
+
+def circles_and_arrows(figure):
+    axes = figure.axes[0]
+    arrows = [patch for patch in axes.patches if type(patch).__name__ == "FancyArrowPatch"]
+    circles = [patch for patch in axes.patches if patch not in arrows]
+    return axes, np.array([circle.get_center() for circle in circles]), arrows
+
+
+@pytest.mark.parametrize(("draw", "layout"), [(line_diagram, "line"), (circle_diagram, "circle")])
+@pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 5), ("boyan", 9), ("loop", 6)])
+def test_diagrams_are_laid_out_as_said(draw, layout, env, states, shown):
+    options = {"threshold": 0.7} if env == "loop" else {}
+    environment_diagrams.main(env, states, options, layout, "diagram.png")
+    ((figure, path),) = shown
+    rng = ictd.generator(0, env, states, "diagram")
+    transition = ictd.sample_tasks(env, states, 1, rng, **options).transition[0]
+    axes, centers, arrows = circles_and_arrows(figure)
+    assert path == "diagram.png" and len(arrows) == (transition > 0).sum()
+    assert [text.get_text() for text in axes.texts] == [f"$s_{{{i + 1}}}$" for i in range(states)]
+    np.testing.assert_allclose([text.get_position() for text in axes.texts], centers)
+    gaps = np.linalg.norm(np.diff(centers, axis=0), axis=1)
+    # Circles stand apart by a diameter or more, and evenly.
+    assert (gaps > 4 * environment_diagrams.RADIUS).all() and np.ptp(gaps) < 1e-9
+    if layout == "line":
+        assert (centers[:, 1] == 0).all() and (np.diff(centers[:, 0]) > 0).all()
+    else:
+        angles = np.pi / 2 - np.unwrap(np.arctan2(centers[:, 1], centers[:, 0]), period=2 * np.pi)
+        np.testing.assert_allclose(angles, 2 * np.pi * np.arange(states) / states, atol=1e-9)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    edge = environment_diagrams.RADIUS
+    assert left <= centers[:, 0].min() - edge and right >= centers[:, 0].max() + edge
+    assert bottom <= centers[:, 1].min() - edge and top >= centers[:, 1].max() + edge
+    pairs = [(i, j) for i, j in zip(*np.nonzero(transition), strict=True)]
+    for (i, j), arrow in zip(pairs, arrows, strict=True):
+        assert i == j or (
+            (arrow.patchA.get_center() == centers[i]).all() and (arrow.patchB.get_center() == centers[j]).all()
+        )
+        bend = arrow.get_connectionstyle().rad
+        if i == j:
+            continue
+        if layout == "line":
+            assert bend == 0 if j == i + 1 else bend < 0
+            # Bent to the left of its way, which is above for steps ahead.
+            reach = -bend * abs(centers[j, 0] - centers[i, 0]) / 2
+            assert env == "loop" or (reach <= top if j > i else -reach >= bottom)
+        else:
+            assert (bend > 0) == (transition[j, i] > 0)
+
+
+def test_style(tmp_path):
+    assert style.env_name("boyan") == "Boyan's chain" and style.env_name("ring") == "Ring"
+    cell = Cell("td", "loop", 4, 6)
+    assert [style.setting_title(cell, vary) for vary in ("main", "depths", "states", "envs")] == [
+        "Loop, $n = 4$, $L = 6$", "$L = 6$", "$n = 4$", "trained on Loop",
+    ]  # fmt: skip
+    assert style.diverged_note(np.array([True, False, True])) == "2 of 3 diverged"
+    assert style.diverged_note(np.zeros(3, bool)) == ""
+    for name in ("a.png", "b.png"):
+        figure, grid = plt.subplots(1, 2)
+        for axes in grid:
+            axes.plot([1, 2], label="same")
+        grid[1].plot([2, 1], label="other")
+        style.legend(figure, ncols=2)
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["same", "other"] and legend._ncols == 2
+        style.save(figure, tmp_path / name)
+        assert not plt.fignum_exists(figure.number)
+    for ending in ("png", "svg"):
+        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()

@@ -142,3 +142,44 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
 def test_bad_tasks_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 2), (1, 2, 2, 2)])
+def test_transitions_are_square_and_of_two_states_or_more(shape):
+    with pytest.raises(ValueError, match=r"transition has shape .*; give \(N, n, n\) with n of at least 2"):
+        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros(shape[:2]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
+def test_stationary_distribution_needs_square_matrices(shape):
+    with pytest.raises(ValueError, match=r"give .*n, n"):
+        ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))
+
+
+@pytest.mark.parametrize("name", ["transition", "reward", "stationary"])
+@pytest.mark.parametrize("value", [np.nan, -0.25, 0.75])
+def test_the_task_that_is_wrong_is_named(name, value):
+    arrays = {"transition": np.full((4, 2, 2), 0.5), "reward": np.zeros((4, 2)), "stationary": np.full((4, 2), 0.5)}
+    ictd.Tasks(**arrays)
+    arrays[name][2, 0] = value
+    if name == "reward" and np.isfinite(value):
+        ictd.Tasks(**arrays)
+    else:
+        with pytest.raises(ValueError, match=f"^{name} of task 2 has "):
+            ictd.Tasks(**arrays)
+
+
+def test_the_task_whose_distribution_is_not_stationary_is_named():
+    stationary = np.full((4, 2), 0.5)
+    stationary[2] = [0.25, 0.75]
+    with pytest.raises(ValueError, match=r"^stationary of task 2 has a distribution that its transitions change\.$"):
+        ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)
+
+
+def test_rows_may_be_off_by_a_billionth():
+    rows = np.full((1, 2, 2), 0.5)
+    rows[0, 0, 0] += 0.9e-9
+    ictd.Tasks(rows, np.zeros((1, 2)))
+    rows[0, 0, 0] += 0.2e-9
+    with pytest.raises(ValueError, match="task 0 has a row that does not sum to one"):
+        ictd.Tasks(rows, np.zeros((1, 2)))

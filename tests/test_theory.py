@@ -296,3 +296,75 @@ def test_formulas_become_html():
         "So <i>||Y<sub>l</sub>||<sub>∞</sub> ≤ γ<sup>L</sup> (x<sup>(i)</sup>)</i> &amp; θ<sup>TD</sup>_L -&gt; no."
         in html.table(frame)
     )
+
+
+@pytest.mark.parametrize(("env", "states", "depth", "discount"), [("boyan", 4, 9, 0.9), ("loop", 3, 5, 0.6)])
+def test_both_sides_of_each_statement_are_the_papers(env, states, depth, discount):
+    tasks = tasks_of(env, states, 3)
+    rows = embeddings(ictd.theta_td(states), tasks, discount, depth)
+    done = statements.descent(rows)
+    found = {one.__name__: one(rows) for one in statements.OF_VALUES}
+    found |= {one.__name__: one(rows, done) for one in statements.OF_GRADIENTS}
+    expected = [naive.sides(tasks.transition[i], tasks.reward[i], discount, depth) for i in range(3)]
+    assert set(found) == set(expected[0])
+    for name, pair in found.items():
+        for i, side in enumerate((pair.left, pair.right)):
+            both = np.array([of_task[name][i] for of_task in expected])
+            np.testing.assert_allclose(np.broadcast_to(side, both.shape), both, rtol=ENGINES, atol=1e-13, err_msg=name)
+    right = {name: np.array([of_task[name][1] for of_task in expected]) for name in found}
+    for bound, error in ((statements.theorem_2, "lemma_1"), (statements.corollary_1, "lemma_4")):
+        np.testing.assert_allclose(bound(rows), (right[error] * right["lemma_3"]).mean(axis=0), rtol=ENGINES)
+    for algo, error in (("td", "lemma_1"), ("mc", "lemma_4")):
+        product = right[error] * right["bounded_gradient"]
+        np.testing.assert_allclose(statements.sharper_neu(rows)[algo], product.mean(axis=0), rtol=ENGINES)
+
+
+def test_the_bound_on_the_gradient_is_near_where_all_rewards_are_one():
+    """With L large all terms of its derivation are met but [m = 0], whose share falls as gamma goes to 1."""
+    tasks = ictd.Tasks(tasks_of("boyan", 3).transition, np.ones((2, 3)))
+    rows = embeddings(ictd.theta_td(3), tasks, 0.96, 400)
+    found = statements.bounded_gradient(rows, statements.descent(rows))
+    assert (found.left[:, -1] <= found.right[:, -1]).all() and (found.left[:, -1] > 0.95 * found.right[:, -1]).all()
+
+
+def test_rounding_is_allowed_for_as_derived():
+    tasks = tasks_of("loop", 4, 3)
+    rows = embeddings(ictd.theta_td(4), tasks, 0.8, 6)
+    greatest, geometric = np.abs(tasks.reward).max(axis=1), sum(0.8**k for k in range(200))
+    for layer in range(7):
+        # Products of a layer, the sum over layers, and v with 3n times the condition number, twice.
+        units = (4 + 3) * geometric**2 + layer * geometric + 2 * 3 * 4 * geometric**2
+        allowed = np.finfo(float).eps * units * greatest
+        np.testing.assert_allclose(statements.lemma_1(rows).rounding[:, layer], allowed)
+    sides = statements.lemma_3(rows, statements.descent(rows))
+    units = (3 * 4 + 4) * np.arange(1, 8)
+    np.testing.assert_allclose(sides.rounding, 2.0**-53 * units * sides.right)
+
+
+def test_norms_are_taken_at_each_layer_first_and_then_at_each_tenth():
+    rows = embeddings(ictd.theta_td(2), tasks_of("loop", 2), 0.9, 52)
+    done = statements.descent(rows)
+    assert done.layers.tolist() == [*range(31), 40, 50]
+    assert all(norm.shape == (2, 33) for norm in done.norms.values())
+    bound = statements.lemma_3_context_u(rows, done).right
+    np.testing.assert_allclose(bound, np.tile(1.9**2 * done.layers, (2, 1)))
+
+
+def test_summary_of_both_sides():
+    rng = np.random.default_rng(1)
+    left, right = rng.uniform(1, 2, (5, 4)), rng.uniform(1.5, 3, (5, 4))
+    rounding = np.full((5, 4), 1e-9)
+    rounding[1:, 2], rounding[:, 3] = 1.0, 1.0
+    # At the edge a number is not yet clear.
+    left[0, 0], rounding[0, 0] = 1000.0, 1.0
+    left[0, 2], rounding[0, 2] = 1000.5, 1.0
+    parts = [
+        statements.Inequality(*(side[rows] for side in (left, right, rounding))) for rows in (slice(2), slice(2, 5))
+    ]
+    found = statements.summarise(parts)
+    np.testing.assert_allclose(found["left_mean"], left.mean(axis=0))
+    np.testing.assert_allclose(found["left_max"], left.max(axis=0))
+    np.testing.assert_allclose(found["right_mean"], right.mean(axis=0))
+    ratios = [(right[1:, 0] / left[1:, 0]).min(), (right[:, 1] / left[:, 1]).min(), right[0, 2] / 1000.5, np.nan]
+    np.testing.assert_allclose(found["tightest"], ratios)
+    np.testing.assert_array_equal(found["violations"], (left > right + rounding).sum(axis=0))

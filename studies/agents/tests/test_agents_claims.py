@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import where
 from html_page import Page
 
 from ictd.report.claim import Statements
+from ictd.statistics import bootstrap_interval
+from studies.agents import claims
 from studies.agents.claims import check_agents
 from studies.agents.grid import SETTING, Setting
 from studies.agents.selection import at_home, gap_closed, latest, sampled_updates, with_baselines
@@ -198,3 +201,153 @@ def test_the_study_is_made_as_a_page(under_conda):
     softmax = attention[attention["attention"] == "softmax"]
     for end in ("least_of_one", "most_of_one"):
         np.testing.assert_allclose(softmax[end], softmax["of_one"], rtol=1e-9)
+
+
+def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
+    backwards = {name: table.iloc[::-1] for name, table in tables.items()}
+    for name, table in backwards.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [tmp_path / f"{name}.csv" for name in tables]
+    claims.main(STUDY / "claims.toml", files, MAIN._asdict(), 100, [5, 100], tmp_path / "claims.json")
+    found = json.loads((tmp_path / "claims.json").read_text())
+    assert [one["id"] for one in found] == [one.id for one in check_agents(STATEMENTS, backwards, MAIN, 100, 100)]
+    by = {}
+    for one in found:
+        by.setdefault(one["id"].split("/")[0], []).append(one["setting"])
+    settings = ["loop-5-30-0.9", "boyan-5-3-0.9", "boyan-5-30-0.9"]
+    of_runs = [f"{algo}-{setting}-{m} steps" for setting in settings for algo in ("mc", "td") for m in (100, 5)]
+    of_runs.sort(key=lambda name: (name.split("-")[0], settings.index("-".join(name.split("-")[1:5]))))
+    assert by["beats_lstd, mean"] == of_runs == by["beats_batch_td"]
+    assert by["beats_lstd_over_tasks"] == of_runs
+    assert by["above_the_floor"] == by["closes_half"] == [name for name in of_runs if "loop" not in name]
+    pairs = ["mc-100 steps", "mc-5 steps", "td-100 steps", "td-5 steps"]
+    assert by["beats_enumerated"] == pairs
+    assert by["deeper_is_better"] == [pair.replace("-", "-30 layers-") for pair in pairs]
+    assert by["more_tasks_help"] == [pair.replace("-", "-1000 tasks-") for pair in pairs]
+    assert by["mc_targets_are_better"] == ["100 steps", "5 steps"]
+    assert by["mc_teaches_better"] == [f"{tasks} tasks-{m} steps" for tasks in (100, 1000) for m in (100, 5)]
+    assert by["noise_costs"] == ["td-100 steps", "mc-100 steps", "td-5 steps", "mc-5 steps"]
+    assert by["still_falls"] == ["mc-1000 steps", "td-1000 steps"]
+    away = {"loop": "boyan", "boyan": "loop"}
+    assert by["transfers, mean"] == [
+        f"{algo}-{setting}-on-{away[setting.split('-')[0]]}-0.9" for algo in ("mc", "td") for setting in settings
+    ]
+    assert by["structure"] == by["traces"] == [f"td-{setting}" for setting in settings]
+    assert by["step_is_near"] == ["td-100 steps", "td-5 steps"]
+    assert by["attention_beats_lstd"] == [
+        "softmax-td-100 steps",
+        "softmax-td-5 steps",
+        "linear-td-100 steps",
+        "linear-td-5 steps",
+    ]
+    assert by["constant_rewards"] == ["softmax"]
+
+
+def test_claims_have_the_values_of_their_tables(tables):
+    """Each number of the tables multiplied by one of its own, so that taking one for another shows."""
+    rng = np.random.default_rng(0)
+    named = {"seed", "tasks_seen", "context_length", "states", "depth", "discount", "on_discount", "of_one"}
+    for name, table in tables.items():
+        numbers = [column for column in table.select_dtypes("number") if column not in named]
+        tables[name] = table.assign(**{column: table[column] * rng.uniform(0.7, 1.4, len(table)) for column in numbers})
+    values, baselines, attention = tables["values"], tables["baselines"], tables["attention"]
+    found = {claim.id: claim.value for claim in check_agents(STATEMENTS, tables, MAIN, 100, 100)}
+    lower, checked = {name: table["relation"] == ">" for name, table in STATEMENTS.tables.items()}, set()
+
+    def check(kind, setting, samples, over=None):
+        name = f"{kind}, {over}" if over else kind
+        checked.add(f"{name}/{setting}")
+        ends = bootstrap_interval(np.asarray(samples, float))
+        assert found[f"{name}/{setting}"] == pytest.approx(ends[0 if lower[kind] else 1]), (name, setting)
+
+    def runs(algo, setting, length, seen=100, over="mean", **place):
+        place = {"on_env": setting.env, "on_discount": 0.9, "prompts": "contexts", "tasks_seen": seen, **place}
+        rows = where(values, algo=algo, **setting._asdict(), context_length=length, **place)
+        return rows.sort_values("seed")[over].to_numpy()
+
+    def beside(method, env, length, over="mean"):
+        return where(baselines, env=env, method=method, context_length=length)[over].item()
+
+    log = np.log10
+    deep, shallow, loop = SETTINGS
+    for algo, setting, length in itertools.product(["td", "mc"], SETTINGS, [5, 100]):
+        name, own = f"{algo}-{'-'.join(map(str, setting))}-{length} steps", runs(algo, setting, length)
+        for over in ("mean", "median"):
+            lstd = beside("lstd", setting.env, length, over)
+            check("beats_lstd", name, log(runs(algo, setting, length, over=over) / lstd), over)
+        check("beats_batch_td", name, log(own / beside("batch_td", setting.env, length)))
+        if setting != loop:
+            lstd, floor = beside("lstd", "boyan", length), beside("bayes", "boyan", length)
+            check("above_the_floor", name, log(own / floor))
+            check("closes_half", name, (lstd - own) / (lstd - floor))
+        of = where(tables["over_tasks"], algo=algo, **setting._asdict(), context_length=length)
+        checked.add(f"beats_lstd_over_tasks/{name}")
+        assert found[f"beats_lstd_over_tasks/{name}"] == of["excess_high"].item()
+    for algo, length in itertools.product(["td", "mc"], [5, 100]):
+        steps = f"{length} steps"
+        paper = runs(algo, deep, length, 20, prompts="enumerated")
+        check("beats_enumerated", f"{algo}-{steps}", log(runs(algo, deep, length, 10) / paper))
+        ratio = log(runs(algo, deep, length) / runs(algo, shallow, length))
+        check("deeper_is_better", f"{algo}-30 layers-{steps}", ratio)
+        ratio = log(runs(algo, deep, length, 1000) / runs(algo, deep, length))
+        check("more_tasks_help", f"{algo}-1000 tasks-{steps}", ratio)
+        ratio = log(runs(algo, deep, length) / runs(f"expected_{algo}", deep, length))
+        check("noise_costs", f"{algo}-{steps}", ratio)
+    for length in (5, 100):
+        for seen in (100, 1000):
+            ratio = log(runs("mc", deep, length, seen) / runs("td", deep, length, seen))
+            check("mc_teaches_better", f"{seen} tasks-{length} steps", ratio)
+        ratio = log(runs("expected_mc", deep, length) / runs("expected_td", deep, length))
+        check("mc_targets_are_better", f"{length} steps", ratio)
+    for algo in ("td", "mc"):
+        check("still_falls", f"{algo}-1000 steps", log(runs(algo, deep, 1000) / runs(algo, deep, 100)))
+        for setting, over in itertools.product(SETTINGS, ["mean", "median"]):
+            on = "boyan" if setting == loop else "loop"
+            ratio = log(runs(algo, setting, 5, over=over, on_env=on) / beside("lstd", on, 5, over))
+            check("transfers", f"{algo}-{'-'.join(map(str, setting))}-on-{on}-0.9", ratio, over)
+    for setting in SETTINGS:
+        rows = where(tables["shapes"], **setting._asdict(), tasks_seen=100)
+        name = f"td-{'-'.join(map(str, setting))}"
+        check("structure", name, rows["outside"])
+        check("traces", name, np.minimum(rows["predecessors"], rows["predecessors"] - rows["successors"]))
+    alpha = where(tables["shapes"], **deep._asdict(), tasks_seen=100)["alpha"].to_numpy()
+    for length in (5, 100):
+        ratio = 5 * alpha / where(tables["chosen"], context_length=length)["theta_td_step"].item()
+        check("step_is_near", f"td-{length} steps", np.maximum(ratio, 1 / ratio))
+    for kind, length in itertools.product(["linear", "softmax"], [0, 5, 100]):
+        prompts, place = ("contexts", f"{length} steps") if length else ("enumerated", "enumerated prompts")
+        own, linear = (
+            where(attention, attention=one, prompts=prompts, context_length=length)["mean"].to_numpy()
+            for one in (kind, "linear")
+        )
+        check("emerges", f"{kind}-td-{place}", own / beside("zero", "boyan", 5))
+        if length:
+            check("attention_beats_lstd", f"{kind}-td-{place}", log(own / beside("lstd", "boyan", length)))
+        if kind == "softmax":
+            check("beats_linear", f"{kind}-td-{place}", log(own / linear))
+    ends = where(attention, attention="softmax")[["least_of_one", "most_of_one"]].to_numpy() / 8
+    assert found["constant_rewards/softmax"] == pytest.approx(np.abs(ends - 1).max())
+    assert checked | {"constant_rewards/softmax"} == set(found)
+
+
+def test_no_claims_on_traces_of_two_states_or_a_single_layer(tables):
+    shapes = tables["shapes"]
+    two = check_agents(STATEMENTS, {**tables, "shapes": shapes.assign(states=2)}, MAIN, 100, 100)
+    assert {claim.id.split("/")[0] for claim in two} & {"structure", "traces"} == {"structure"}
+    one = check_agents(STATEMENTS, {**tables, "shapes": shapes.assign(depth=1)}, MAIN, 100, 100)
+    assert not {claim.id.split("/")[0] for claim in one} & {"structure", "traces"}
+
+
+@pytest.mark.parametrize(
+    ("algos", "kinds"),
+    [
+        (["td", "expected_td"], {"noise_costs"}),
+        (["td", "mc"], {"mc_teaches_better"}),
+        (["td", "expected_mc"], set()),
+        (["td", "expected_td", "expected_mc"], {"noise_costs", "mc_targets_are_better"}),
+    ],
+)
+def test_teachers_are_compared_where_both_are_there(tables, algos, kinds):
+    values = tables["values"][tables["values"]["algo"].isin(algos)]
+    made = {claim.id.split("/")[0] for claim in check_agents(STATEMENTS, {**tables, "values": values}, MAIN, 100, 100)}
+    assert made & {"noise_costs", "mc_teaches_better", "mc_targets_are_better"} == kinds

@@ -123,3 +123,16 @@ def test_baselines_are_tuned_on_other_tasks_and_reach_the_floor():
     certain = [data.error(baselines.certainty_equivalence(data.context(length), GAMMA)) for length in lengths]
     others = [lstd, td, online, np.stack(certain), mean]
     assert all((least.mean(axis=1) < other.mean(axis=1)).all() for other in others) and sizes.min() > 50
+
+
+def test_each_length_has_a_ridge_of_its_own():
+    data, tuning = (draw_unseen_tasks(0, 4, 40, 200, GAMMA, "boyan", purpose) for purpose in ("a", "b"))
+    ridges, lengths = np.geomspace(0.01, 100, 9), [2, 10, 200]
+    errors, chosen = baselines.tuned_lstd(data, tuning, lengths, ridges)
+    assert len(set(chosen)) == 3
+    for k, length in enumerate(lengths):
+        scores = [tuning.error(ictd.baselines.lstd(tuning.context(length), GAMMA, ridge)).mean() for ridge in ridges]
+        assert chosen[k] == ridges[np.argmin(scores)]
+        np.testing.assert_array_equal(
+            errors[k], data.error(ictd.baselines.lstd(data.context(length), GAMMA, chosen[k]))
+        )

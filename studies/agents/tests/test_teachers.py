@@ -49,3 +49,16 @@ def test_teachers_of_a_seed_have_the_same_tasks_and_contexts():
     away = (batches.returns[visited] / batches.visits[visited] - value[visited]).mean()
     assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
     np.testing.assert_allclose(drawn[3][1].returns / tasks.stationary, value, atol=GAMMA**40 * 10)
+
+
+@pytest.mark.parametrize(("teacher", "steps"), [("td", 1), ("mc", 40)])
+def test_only_mc_needs_whole_returns(teacher, steps):
+    draw = agent_material(teacher, "loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
+    streams = {name: ictd.generator(7, "loop", 4, f"agent {name}") for name in ("tasks", "unrolls")}
+    for size in (5, 3):
+        tasks, unrolls, _ = draw(size)
+        expected = ictd.sample_tasks("loop", 4, size, streams["tasks"], threshold=0.3)
+        np.testing.assert_array_equal(tasks.transition, expected.transition)
+        batches = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
+        np.testing.assert_array_equal(unrolls.returns, batches.returns)
+        np.testing.assert_array_equal(unrolls.transitions, batches.transitions)

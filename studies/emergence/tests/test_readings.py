@@ -6,6 +6,7 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
+from studies.emergence import batched_engine
 from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
 from studies.emergence.readings import Reading
 
@@ -176,3 +177,11 @@ def test_a_run_that_diverges_leaves_the_others_alone(clip):
     assert (diverged > 0).tolist() == [False, True, False]
     A = model.weights().A
     assert np.isnan(A[1]).all() and np.array_equal(A[[0, 2]], calm.weights().A[[0, 2]])
+
+
+def test_long_runs_say_how_far_they_are(monkeypatch, caplog):
+    monkeypatch.setattr(batched_engine, "PROGRESS_SECONDS", -1)
+    tasks, unrolls = material("boyan", 2, 3, 1)
+    with caplog.at_level("INFO"):
+        pretrain(["td"], 1, tasks, unrolls, clip=1e9)
+    assert [record.getMessage() for record in caplog.records] == [f"{i} of 3 tasks" for i in (1, 2, 3)]

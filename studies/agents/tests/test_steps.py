@@ -1,0 +1,290 @@
+"""The study's steps at a small size, beside slow computations."""
+
+import itertools
+
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from drawn import where
+
+import ictd
+import ictd.baselines
+from ictd.decomposition import preconditioner, seen
+from ictd.statistics import bootstrap_means
+from ictd.unseen_tasks import draw_unseen_tasks, log_spaced
+from studies.agents import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
+from studies.agents.attention_engine import Attention, AttentionEngine, columns_of
+from studies.agents.context_engine import GramEngine
+from studies.agents.teachers import agent_material
+from studies.agents.tests.test_attention import WholePrompts
+from studies.agents.traces import trace_measures
+
+torch.set_num_threads(1)
+GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [2, 9], 7
+ENV_OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
+TRAINING = {
+    "lengths": [2, 5],
+    "clip": 0.5,
+    "batch_size": 8,
+    "rollout_steps": 30,
+    "learning_rate": 0.01,
+    "initial_gain": 0.3,
+}
+RUNS = {"td-boyan-3-2-0.9": "boyan", "expected_mc-loop-3-2-0.9": "loop"}
+SEEDS, SNAPSHOTS = [4, 5], [1, 6, 10, 30]
+KINDS = {"linear": {}, "softmax": {"kind": "softmax", "corner": -0.5, "scaled_rewards": True}}
+
+
+def place(env):
+    return {"states": STATES, "env_options": ENV_OPTIONS[env]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the steps write."""
+    folder = tmp_path_factory.mktemp("agents")
+    for run, env in RUNS.items():
+        paths = [folder / f"runs/{run}/{seed}-{seed}.npz" for seed in SEEDS]
+        for path in paths:
+            pretrain.main(
+                run.split("-")[0], env, depth=DEPTH, discount=GAMMA, seeds=path.stem, run_tasks=30, snapshots=3,
+                tasks=10,
+                **TRAINING, **place(env), output=path,
+            )  # fmt: skip
+        for on in ENV_OPTIONS:
+            evaluate.main(
+                on, depth=DEPTH, on_discount=GAMMA, attention_scale="context_length", test_tasks=TEST,
+                context_lengths=LENGTHS, **place(on), runs=paths, output=folder / f"values/{run}/{on}-0.9.npz",
+            )  # fmt: skip
+    evaluate.main(
+        "boyan", depth=DEPTH, on_discount=GAMMA, attention_scale="none", test_tasks=TEST, context_lengths=LENGTHS,
+        **place("boyan"), runs=[folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz"],
+        output=folder / "paper/td-boyan-3-2/boyan-0.9.npz",
+    )  # fmt: skip
+    grids = {
+        "step_sizes": {"smallest": 0.1, "largest": 4, "number": 5},
+        "ridges": {"smallest": 0.1, "largest": 9, "number": 3},
+    }
+    for env in ENV_OPTIONS:
+        baselines.main(
+            env, discount=GAMMA, depth=DEPTH, test_tasks=TEST, tuning_tasks=11, context_lengths=LENGTHS, updates=[1, 8],
+            bayes_samples=400, **grids, **place(env), output=folder / f"baselines/{env}-3-0.9.npz",
+        )  # fmt: skip
+    for name, attention in KINDS.items():
+        paths = []
+        for prompts in ("contexts", "enumerated"):
+            paths.append(folder / f"attention/{name}/{prompts}-mc/4-5.npz")
+            pretrain_attention.main(
+                attention, prompts, "mc", "loop", depth=DEPTH, discount=GAMMA, seeds="4-5", attention_tasks=9,
+                **TRAINING, **place("loop"), output=paths[-1],
+            )  # fmt: skip
+        evaluate_attention.main(
+            attention, "loop", depth=DEPTH, discount=GAMMA, test_tasks=TEST, context_lengths=LENGTHS, **place("loop"),
+            runs=paths, output=folder / f"attention/{name}.csv",
+        )  # fmt: skip
+    files = {name: sorted((folder / name).rglob("*.npz")) for name in ("runs", "values", "paper", "baselines")}
+    kinds = [folder / f"attention/{name}.csv" for name in KINDS]
+    tables.main(**files, attention=kinds, env_options=ENV_OPTIONS, output=folder / "tables")
+    return folder
+
+
+def unseen(env, purpose="beyond", size=TEST):
+    return draw_unseen_tasks(0, STATES, size, max(LENGTHS), GAMMA, env, purpose, **ENV_OPTIONS[env])
+
+
+def material(teacher, env, seed):
+    given = {name: TRAINING[name] for name in ("lengths", "batch_size", "rollout_steps")}
+    return agent_material(teacher, env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])
+
+
+def start_of(env, seed):
+    return ictd.initial_weights(STATES, 0.3, ictd.generator(seed, env, STATES, "weights"))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_runs_keep_the_weights_of_their_engine(folder, run):
+    env, teacher = RUNS[run], run.split("-")[0]
+    for seed in SEEDS:
+        found = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+        # Log-spaced from 1 to 30, and where shorter runs end.
+        assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
+        tasks, unrolls, context = material(teacher, env, seed)(30)
+        gram = ictd.gram.sampled_gram(context, tasks.reward, GAMMA)
+        for k, size in enumerate(found["tasks_seen"]):
+            engine = GramEngine(start_of(env, seed), teacher[-2:], DEPTH, GAMMA, 0.01, 0.5)
+            first = slice(0, size)
+            engine.train(tasks[first], unrolls[first], gram[first])
+            for name, part in zip(("history_u", "history_A"), engine.weights(), strict=True):
+                np.testing.assert_array_equal(found[name][0, k], part)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("prompts", ["contexts", "enumerated"])
+def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind, prompts):
+    found, attention = np.load(folder / f"attention/{kind}/{prompts}-mc/4-5.npz"), Attention(**KINDS[kind])
+    assert found["seeds"].tolist() == SEEDS
+    for i, seed in enumerate(SEEDS):
+        tasks, unrolls, context = material("mc", "loop", seed)(9)
+        engine = AttentionEngine(start_of("loop", seed), "mc", DEPTH, GAMMA, 0.01, 0.5, attention)
+        shown = tasks.reward / (1 - GAMMA) if attention.scaled_rewards else tasks.reward
+        engine.train(tasks, unrolls, columns_of(tasks, GAMMA, shown, context if prompts == "contexts" else None))
+        np.testing.assert_array_equal(found["u"][i], engine.weights()[0])
+        np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
+
+
+def errors_of(weights, data, length, scaled=True):
+    """MSVE of each task by whole prompts."""
+    errors = []
+    for i, path in enumerate(data.paths[:, : length + 1]):
+        prompts = [naive.sampled_prompt(path, data.tasks.reward[i], GAMMA, s) for s in range(STATES)]
+        values = np.array([naive.transformer(weights, DEPTH, prompt, scaled) for prompt in prompts])
+        errors.append((data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum())
+    return np.array(errors)
+
+
+def test_runs_are_evaluated_on_whole_prompts(folder):
+    table = pd.read_csv(folder / "tables/values.csv")
+    assert len(table) == 2 * 2 * 2 * 4 * 2 + 4 * 2
+    cases = [(run, on, "contexts") for run in RUNS for on in ENV_OPTIONS] + [
+        ("td-boyan-3-2-0.9", "boyan", "enumerated")
+    ]
+    for run, on, prompts in cases:
+        algo, env, data, of_tasks = run.split("-")[0], RUNS[run], unseen(on), {}
+        rows = where(
+            table, algo=algo, env=env, states=3, depth=2, discount=0.9, on_env=on, on_discount=0.9, prompts=prompts
+        )
+        assert len(rows) == (16 if prompts == "contexts" else 8)
+        for seed in SEEDS if prompts == "contexts" else SEEDS[:1]:
+            stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+            for (k, size), length in itertools.product(enumerate(stored["tasks_seen"]), LENGTHS):
+                weights = ictd.Weights(stored["history_u"][0, k], stored["history_A"][0, k])
+                errors = errors_of(weights, data, length, prompts == "contexts")
+                row = where(rows, seed=seed, tasks_seen=size, context_length=length)
+                assert row[["mean", "median"]].to_numpy()[0] == pytest.approx(
+                    [errors.mean(), np.median(errors)], rel=1e-9
+                )
+                of_tasks.setdefault(length, {})[seed, size] = errors
+        kind = "values" if prompts == "contexts" else "paper"
+        found = np.load(folder / kind / (run if kind == "values" else "td-boyan-3-2") / f"{on}-0.9.npz")["of_tasks"]
+        for k, length in enumerate(LENGTHS):
+            last = [errors for (_, size), errors in of_tasks[length].items() if size == 30]
+            np.testing.assert_allclose(found[k], np.mean(last, axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("env", ENV_OPTIONS)
+def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
+    found, data, tuning = np.load(folder / f"baselines/{env}-3-0.9.npz"), unseen(env), unseen(env, "beyond tuning", 11)
+    sizes, ridges = np.geomspace(0.1, 4, 5), np.geomspace(0.1, 9, 3)
+    error = dict(zip(found["methods"], found["msve"], strict=True))
+    wanted = {
+        "lstd": baselines.tuned_lstd(data, tuning, LENGTHS, ridges),
+        "theta_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [DEPTH]),
+        "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
+        "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
+    }
+    for name, (errors, chosen) in wanted.items():
+        np.testing.assert_array_equal(error[name], errors)
+        np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
+    zero = (data.tasks.stationary * data.value**2).sum(axis=1)
+    np.testing.assert_allclose(error["zero"], [zero, zero])
+    for k, length in enumerate(LENGTHS):
+        estimate = baselines.certainty_equivalence(data.context(length), GAMMA)
+        np.testing.assert_array_equal(error["certainty_equivalence"][k], data.error(estimate))
+    if env == "boyan":
+        rng = ictd.generator(0, env, STATES, "beyond bayes")
+        mean, least, worth = baselines.bayes(data, LENGTHS, 400, rng)
+        np.testing.assert_array_equal(error["posterior_mean"], mean)
+        np.testing.assert_array_equal(error["bayes"], least)
+        np.testing.assert_array_equal(found["effective_sizes"], worth)
+    else:
+        assert "bayes" not in error and np.isnan(found["effective_sizes"]).all()
+        assert found["effective_sizes"].shape == (2, TEST)
+    rows = where(pd.read_csv(folder / "tables/baselines.csv"), env=env, states=3, discount=0.9)
+    chosen = where(pd.read_csv(folder / "tables/chosen.csv"), env=env, states=3, discount=0.9)
+    for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
+        row = where(rows, method=name, context_length=length)
+        assert row[["mean", "median"]].to_numpy()[0] == pytest.approx([errors[k].mean(), np.median(errors[k])])
+    for k, length in enumerate(LENGTHS):
+        row = where(chosen, context_length=length).iloc[0]
+        assert row["ridge"] == found["ridge"][k] and row["td_lambda_decay"] == found["td_lambda"][k, 0]
+        for name in ("theta_td", "batch_td"):
+            assert row[[f"{name}_updates", f"{name}_step"]].tolist() == found[name][k].tolist()
+        worth = found["effective_sizes"][k]
+        expected = [np.median(worth), worth.min()]
+        np.testing.assert_allclose(row[["median_effective_size", "least_effective_size"]].tolist(), expected)
+
+
+def test_step_sizes_are_log_spaced():
+    np.testing.assert_allclose(log_spaced(0.1, 1.6, 5), [0.1, 0.2, 0.4, 0.8, 1.6])
+
+
+def test_intervals_over_tasks(folder):
+    table = pd.read_csv(folder / "tables/over_tasks.csv")
+    assert len(table) == 2 * 2 * 2 and set(table["tasks_seen"]) == {30}
+    for run, on, (k, length) in itertools.product(RUNS, ENV_OPTIONS, enumerate(LENGTHS)):
+        row = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, context_length=length).iloc[0]
+        own = np.load(folder / f"values/{run}/{on}-0.9.npz")["of_tasks"][k]
+        others = np.load(folder / f"baselines/{on}-3-0.9.npz")
+        error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
+        mean, lstd = bootstrap_means(own), bootstrap_means(error["lstd"])
+        assert row[["excess_low", "excess_high"]].tolist() == pytest.approx(
+            np.quantile(mean - lstd, [0.025, 0.975]).tolist()
+        )
+        if on == "boyan":
+            closed = (lstd - mean) / (lstd - bootstrap_means(error["bayes"]))
+            assert row[["gap_low", "gap_high"]].tolist() == pytest.approx(np.quantile(closed, [0.025, 0.975]).tolist())
+        else:
+            assert row[["gap_low", "gap_high"]].isna().all()
+
+
+def test_shapes_are_measured_with_the_mean_transition(folder):
+    table, entries = (pd.read_csv(folder / f"tables/{name}.csv") for name in ("shapes", "preconditioners"))
+    assert len(table) == 2 * 2 * 4 and len(entries) == 2 * 2 * STATES * STATES
+    for run, env in RUNS.items():
+        rng = ictd.generator(0, env, STATES, "beyond transitions")
+        mean = ictd.sample_tasks(env, STATES, 10_000, rng, **ENV_OPTIONS[env]).transition.mean(axis=0)
+        K = []
+        for seed in SEEDS:
+            stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+            weights = ictd.Weights(stored["history_u"][0], stored["history_A"][0])
+            rows = where(table, algo=run.split("-")[0], env=env, seed=seed)
+            assert rows["tasks_seen"].tolist() == stored["tasks_seen"].tolist()
+            for name, values in trace_measures(weights, GAMMA, mean).items():
+                np.testing.assert_allclose(rows[name], values)
+            measures = ictd.decomposition.decomposition_measures(weights, GAMMA)
+            np.testing.assert_allclose(rows["outside"], measures["outside"])
+            K.append(preconditioner(seen(weights, GAMMA).A[-1]))
+        rows = where(entries, algo=run.split("-")[0], env=env)
+        for i, j in itertools.product(range(2 * STATES), range(STATES)):
+            assert where(rows, row=i + 1, column=j + 1)["mean"].item() == pytest.approx(np.mean([k[i, j] for k in K]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_is_evaluated_on_whole_prompts(folder, kind):
+    rows, attention, data = pd.read_csv(folder / "tables/attention.csv"), Attention(**KINDS[kind]), unseen("loop")
+    rows = where(rows, attention=kind)
+    assert len(rows) == 3 * 2 * 2 and set(rows["algo"]) == {"mc"}
+    for prompts, (k, seed), length in itertools.product(("contexts", "enumerated"), enumerate(SEEDS), [0, *LENGTHS]):
+        stored = np.load(folder / f"attention/{kind}/{prompts}-mc/4-5.npz")
+        model = WholePrompts(ictd.Weights(stored["u"][k], stored["A"][k]), attention, DEPTH)
+        without_u = WholePrompts(ictd.Weights(0 * stored["u"][k], stored["A"][k]), attention, DEPTH)
+        errors, responses = [], []
+        for i in range(TEST):
+            if length:
+                context = ictd.sampled_context(data.paths[i, : length + 1], data.tasks.reward[i], GAMMA)
+            else:
+                context = ictd.enumerated_context(data.tasks.transition[i], data.tasks.reward[i], GAMMA)
+            values = model(context).detach().numpy()
+            errors.append((data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum())
+            context[-1] = 1
+            responses.append(without_u(context).detach().numpy())
+        row = where(rows, prompts=prompts, seed=seed, context_length=length).iloc[0]
+        assert row[["mean", "median"]].tolist() == pytest.approx([np.mean(errors), np.median(errors)], rel=1e-9)
+        ends = [np.min(responses), np.max(responses)]
+        assert row[["least_of_one", "most_of_one"]].tolist() == pytest.approx(ends, rel=1e-9)
+        if kind == "softmax":
+            assert [row["of_one"]] * 2 == pytest.approx(ends, rel=1e-9)
+        else:
+            assert np.isnan(row["of_one"])

@@ -1,0 +1,46 @@
+"""What is on the axes of a figure, and tables of numbers to draw."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import to_hex
+
+
+def axes_of(axes) -> dict[str, str]:
+    """Title, name of the x axis, and scales."""
+    return {name: getattr(axes, f"get_{name}")() for name in ("title", "xlabel", "xscale", "yscale")}
+
+
+def check_lines(axes, expected: list[tuple]) -> None:
+    """Compare lines, in their order, with (label, colour, style, x, y); a label of None stands for none."""
+    found = [line.get_label() for line in axes.lines]
+    assert len(found) == len(expected), found
+    for line, (label, colour, style, x, y) in zip(axes.lines, expected, strict=True):
+        assert line.get_label() == label or (label is None and line.get_label().startswith("_")), line.get_label()
+        assert (to_hex(line.get_color()), line.get_linestyle()) == (to_hex(colour), style), label
+        np.testing.assert_allclose(np.asarray(line.get_xdata(), float), np.asarray(x, float), err_msg=str(label))
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), np.asarray(y, float), err_msg=str(label))
+
+
+def check_bands(axes, expected: list[tuple]) -> None:
+    """Compare filled bands, in their order, with (colour, x, low, high)."""
+    assert len(axes.collections) == len(expected)
+    for band, (colour, x, low, high) in zip(axes.collections, expected, strict=True):
+        assert to_hex(band.get_facecolor()[0]) == to_hex(colour)
+        corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
+        for edge in (low, high):
+            assert {tuple(np.round(corner, 9)) for corner in zip(x, edge, strict=True)} <= corners
+
+
+def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:
+    """A table with a row for each combination of values, and numbers of no meaning in other columns."""
+    rng, table = np.random.default_rng(seed), pd.DataFrame(list(itertools.product(*axes.values())), columns=list(axes))
+    return table.assign(**{name: rng.uniform(0.1, 1, len(table)) for name in columns})
+
+
+def where(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """Rows with these values."""
+    for name, value in values.items():
+        table = table[table[name] == value]
+    return table
