@@ -107,11 +107,11 @@ def test_help_is_what_is_given(capsys):
 
 def test_the_least_may_be_the_most():
     schema = {"atMost": {"smallest": "largest"}}
-    config.check_values({"smallest": 2, "largest": 2}, schema)
-    config.check_values({"smallest": 2}, schema)
+    config.checked_values({"smallest": 2, "largest": 2}, schema)
+    config.checked_values({"smallest": 2}, schema)
     with pytest.raises(ValueError, match="smallest is 3; give at most the largest, 2"):
-        config.check_values({"smallest": 3, "largest": 2}, schema)
-    config.check_values({"lengths": [1, 1, 2]}, {"properties": {"lengths": {"ascending": True}}})
+        config.checked_values({"smallest": 3, "largest": 2}, schema)
+    config.checked_values({"lengths": [1, 1, 2]}, {"properties": {"lengths": {"ascending": True}}})
 
 
 def test_a_file_that_is_no_result_is_there_by_its_digest(tmp_path):

@@ -19,6 +19,7 @@ import ictd
 from ictd.mrp import truncation_bias
 from ictd.pattern import agreement_measures, pattern_measures
 from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_named, save_arrays, save_json
 from ictd.pretraining import pretrain_history
 from ictd.report import claim, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
@@ -84,7 +85,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def metrics(run):
-    return {path.stem: pd.read_csv(path) for path in (run / "metrics").iterdir()}
+    return {path.stem: pd.read_csv(path) for path in (run / "metrics").glob("[!.]*")}
 
 
 def made(env, states, seed):
@@ -261,10 +262,10 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
     files["trained"] = [run / f"runs/{algo}-loop-3-2/0-1.npz" for algo in ("td", "mc")]
     said = r"audit.tolerance, 1e-08: mc-loop-3-2, seed 0, after 3 tasks by [\d.e-]+ of the largest; do not use"
     wrong = run / "wrong/mc-loop-3-2/0-1.npz"
-    arrays = dict(np.load(files["trained"][1]))
+    names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
+    arrays = load_named(files["trained"][1], *names)
     arrays["A"][0, 1, 0, 0] += 1e-6
-    wrong.parent.mkdir(parents=True)
-    np.savez(wrong, **arrays)
+    save_arrays(wrong, **arrays)
     with pytest.raises(ValueError, match=said):
         carry_out(audit, **files | {"trained": [files["trained"][0], wrong]}, tasks=5, output=run / "no.json")
     assert not (run / "no.json").exists()
@@ -275,10 +276,12 @@ def decided(run):
     """All claims, with one on the theory."""
     theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "L", "statistic": "n", "value": 0.0,
                "relation": "<", "threshold": 1, "verdict": "holds"}]  # fmt: skip
-    (run / "theory.json").write_text(json.dumps(theory))
+    save_json(run / "theory.json", theory)
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "truncation")
     tables = [run / f"metrics/{name}.csv" for name in names]
-    paper_claims.main(ROOT / "report/claims.toml", tables, run / "theory.json", "boyan", 3, 2, run / "claims.json")
+    grid = {"cells": sorted(map(str, CELLS)), "seeds": 3, "context_lengths": LENGTHS}
+    place = {"env": "boyan", "states": 3, "depth": 2, "theory": run / "theory.json", "output": run / "claims.json"}
+    paper_claims.main(ROOT / "report/claims.toml", tables, **place, **grid)
     return json.loads((run / "claims.json").read_text())
 
 
@@ -339,7 +342,7 @@ def test_pages_of_tables(run, decided, metrics):
         run / "claims.json", run / "theory.json", [run / f"metrics/{name}.csv" for name in names], settings,
         ROOT / "workflow/schemas/config.schema.yaml", run / "tables",
     )  # fmt: skip
-    rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
+    rows = {path.stem: Page(path).rows() for path in (run / "tables").glob("[!.]*")}
     assert set(rows) == {"claims", "claims_all", "msve", "mean_weights", "agreement", "audit", "settings", "readings"}
     assert len(rows["claims_all"]) == len(decided) and rows["claims_all"][-1][0] == "lemma/x"
     assert len(rows["claims"]) == len({one["id"].split("/")[0] for one in decided}) - 1

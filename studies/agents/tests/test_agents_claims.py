@@ -10,6 +10,7 @@ import pytest
 from drawn import where
 from html_page import Page
 
+from ictd.pipeline.table_files import save_table
 from ictd.report.claim import Statements
 from ictd.statistics import bootstrap_interval
 from studies.agents import claims
@@ -206,7 +207,7 @@ def test_the_study_is_made_as_a_page(under_conda):
 def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
     backwards = {name: table.iloc[::-1] for name, table in tables.items()}
     for name, table in backwards.items():
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        save_table(tmp_path / f"{name}.csv", table)
     files = [tmp_path / f"{name}.csv" for name in tables]
     claims.main(STUDY / "claims.toml", files, MAIN._asdict(), 100, [5, 100], tmp_path / "claims.json")
     found = json.loads((tmp_path / "claims.json").read_text())

@@ -1,7 +1,6 @@
 """What the study's figures draw and its pages say, from tables of numbers of no meaning."""
 
 import itertools
-import json
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +8,8 @@ import pandas as pd
 import pytest
 from drawn import axes_of, check_bands, check_lines, numbered, where
 
+from ictd.pipeline.storage import save_json
+from ictd.pipeline.table_files import save_table
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.statistics import bootstrap_interval
 from studies.agents import figures, pages
@@ -373,7 +374,7 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     over_tasks = values[values["seed"] == 0].assign(gap_low=0.25, gap_high=0.5)
     of = {**tables, "over_tasks": over_tasks}
     for name, table in of.items():
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        save_table(tmp_path / f"{name}.csv", table)
     files, drawn = [tmp_path / f"{name}.csv" for name in of], {}
     monkeypatch.setattr(figures, "save", lambda figure, path: drawn.setdefault(path, figure))
     for name in ("beside_baselines", "gaps", "transfer", "teachers", "preconditioners", "attentions"):
@@ -387,7 +388,7 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     assert drawn == {tmp_path / f"{names[name]}.png": (name, set(of), given[name]) for name in given}
     claims = [{"id": "a/b", "statement": "s", "statistic": "t", "relation": "<", "threshold": 1, "verdict": "holds",
                "setting": "b", "value": 0.5}]  # fmt: skip
-    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    save_json(tmp_path / "claims.json", claims)
     made = {}
     monkeypatch.setattr(pages.html, "save_frames", lambda folder, frames: made.update(frames))
     pages.main(tmp_path / "claims.json", files, MAIN._asdict(), 100, [5, 100], tmp_path)

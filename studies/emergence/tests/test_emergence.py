@@ -18,6 +18,7 @@ from ictd.decomposition import seen
 from ictd.gram import estimates, sampled_gram
 from ictd.pattern import remainder
 from ictd.pipeline.grid import Cell
+from ictd.pipeline.table_files import save_table
 from ictd.pretraining import pretrain_history
 from ictd.prompts import ENUMERATED
 from ictd.report.claim import Statements
@@ -255,7 +256,7 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
         *["holds"] * 4,
     ]
     for name, table in made.items():
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        save_table(tmp_path / f"{name}.csv", table)
     claims.main(STUDY / "claims.toml", [tmp_path / f"{name}.csv" for name in made], tmp_path / "claims.json")
     values = {claim["id"]: claim["value"] for claim in json.loads((tmp_path / "claims.json").read_text())}
     ids = list(values)

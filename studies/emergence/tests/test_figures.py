@@ -7,7 +7,8 @@ import pytest
 from drawn import axes_of, check_bands, check_lines, numbered, where
 from matplotlib.colors import to_hex
 
-from ictd.pipeline.storage import save_arrays
+from ictd.pipeline.storage import save_arrays, save_json
+from ictd.pipeline.table_files import save_table
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.statistics import bootstrap_interval
 from studies.emergence import figures, pages
@@ -191,7 +192,7 @@ def test_medians_of_runs():
 def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     names = ("measures", "ablations", "baselines", "course", "phase", "correlations", "readings", "reading_runs")
     for name in names:
-        pd.DataFrame({"of": [name]}).to_csv(tmp_path / f"{name}.csv", index=False)
+        save_table(tmp_path / f"{name}.csv", pd.DataFrame({"of": [name]}))
     save_arrays(tmp_path / "run.npz", tasks_seen=np.array([1, 9]), A=np.zeros((2, 4, 4)))
     drawn = {}
     shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
@@ -213,8 +214,8 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     measures = numbered(cells, ["theta", "u"])
     pairs = numbered({"kind": ["seeds", "algos"], **cells}, ["cosine", "null_entries", "null_states"], 1)
     for name, table in (("measures", measures), ("correlations", pairs)):
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-    (tmp_path / "claims.json").write_text("[]")
+        save_table(tmp_path / f"{name}.csv", table)
+    save_json(tmp_path / "claims.json", [])
     made = {}
     monkeypatch.setattr(pages, "save_frames", lambda folder, frames: made.update(frames))
     monkeypatch.setattr(pages, "claims_overview", lambda claims: claims)

@@ -16,6 +16,7 @@ import ictd.baselines
 from ictd.decomposition import decomposition_measures, seen
 from ictd.pattern import pattern_measures, remainder
 from ictd.pipeline.storage import save_arrays
+from ictd.pipeline.table_files import save_table
 from ictd.pretraining import pretrain_history
 from ictd.statistics import bootstrap_interval
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -83,8 +84,8 @@ def ablations(tmp_path_factory):
             STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, 10, LENGTHS, SIZES, paths[-1],
             folder / f"ablations/{algo}-loop-3-2.npz",
         )  # fmt: skip
-    ablation_tables.main(sorted((folder / "ablations").iterdir())[::-1], paths, GAMMA, folder / "tables")
-    return {path.stem: pd.read_csv(path) for path in (folder / "tables").iterdir()}
+    ablation_tables.main(sorted((folder / "ablations").glob("[!.]*"))[::-1], paths, GAMMA, folder / "tables")
+    return {path.stem: pd.read_csv(path) for path in (folder / "tables").glob("[!.]*")}
 
 
 def test_variants_are_evaluated_on_whole_prompts(ablations):
@@ -250,14 +251,14 @@ def read(tmp_path_factory):
         "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
         "learning_rate": 0.01, "clip": 0, "precision": "float64",
     }  # fmt: skip
-    files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "unrolls")}
+    files = {name: sorted((folder / name).glob("[!.]*")) for name in ("tasks", "unrolls")}
     for name, changes in READINGS.items():
         readings.main(
             ["td", "mc"], "boyan", STATES, DEPTH, GAMMA, ours | changes, "loop", {"threshold": 0.3}, TEST, LENGTHS,
             **files, output=folder / f"{name}.npz",
         )  # fmt: skip
     zero = pd.DataFrame(itertools.product(range(3), LENGTHS), columns=["seed", "context_length"])
-    zero.assign(method="zero", states=STATES, depth=DEPTH, msve=5.0).to_csv(folder / "baselines.csv")
+    save_table(folder / "baselines.csv", zero.assign(method="zero", states=STATES, depth=DEPTH, msve=5.0))
     paths = [folder / f"{name}.npz" for name in READINGS]
     reading_tables.main(
         ROOT / "report/claims.toml", paths, folder / "baselines.csv", "boyan", STATES, DEPTH, GAMMA, folder / "tables"
