@@ -16,9 +16,12 @@ def load_table(path: str | Path) -> pd.DataFrame:
         return pd.read_csv(io.StringIO(load_text(path)))
 
 
-def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
-    """Read tables by their files' names, as ``load_table`` does."""
-    return {path.stem: load_table(path) for path in paths}
+def load_tables(paths: list[Path], rows: dict[str, list[dict]] | None = None) -> dict[str, pd.DataFrame]:
+    """Read tables by their files' names, as ``load_table`` does; where ``rows`` are given, ``check_rows`` of each."""
+    tables = {path.stem: load_table(path) for path in paths}
+    for path in paths if rows else ():
+        check_rows(path, tables[path.stem], rows[path.stem])
+    return tables
 
 
 def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
