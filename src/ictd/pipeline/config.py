@@ -24,10 +24,8 @@ KINDS = {
     "string": "a text",
 }
 # Folders of the project; results in them would be taken for its files.
-OWN = {
-    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "profiles", "reference", "report", "src",
-    "studies", "tests", "workflow",
-}  # fmt: skip
+OWN = {".ci", ".git", ".github", ".snakemake", ".venv"}
+OWN |= set("config docs envs profiles reference report src studies tests workflow".split())
 # What a folder of results has, also after a run that ended early, or without its logs.
 MARKS = {"benchmarks", "figures", "kernels", "logs", "runs", "tasks", "theory", "weights"}
 
