@@ -10,7 +10,7 @@ import yaml
 
 from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text
 from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
-from ictd.pipeline.studies import load_yaml
+from ictd.pipeline.yaml_files import load_yaml
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

@@ -13,7 +13,7 @@ from tolerances import NEEDED
 from ictd import fused_engine, trajectories
 from ictd.pipeline.needs import BASE, checked_needs, paper_needs
 from ictd.pipeline.steps import find_step
-from ictd.pipeline.studies import load_yaml
+from ictd.pipeline.yaml_files import load_yaml
 
 CONFIG = load_yaml(ROOT / "config.yaml")
 SCHEMA = load_yaml(ROOT / "workflow/schemas/config.schema.yaml")

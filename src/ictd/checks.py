@@ -76,9 +76,11 @@ def part(whole, tasks: slice):
     return unchecked(type(whole), **{name: np.ascontiguousarray(array[tasks]) for name, array in vars(whole).items()})
 
 
-def places(lead: tuple[int, ...], index) -> np.ndarray:
-    """Which of the things in leading axes, counted in C order, an index of these axes takes; IndexError as NumPy's."""
-    return np.arange(math.prod(lead)).reshape(lead)[index]
+def picked(whole, lead: tuple[int, ...], index) -> dict:
+    """Fields of an object at an index of their leading axes alone; a number stays as it is.  IndexError as NumPy's."""
+    at = np.arange(math.prod(lead)).reshape(lead)[index]
+    fields = vars(whole).items()
+    return {name: one.reshape(-1, *one.shape[len(lead) :])[at] if np.ndim(one) else one for name, one in fields}
 
 
 def refuse(name: str, bad: np.ndarray, what: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, checked, of, own, places, reals, whole
+from ictd.checks import DISCOUNT, FLAG, checked, of, own, picked, reals, whole
 from ictd.mrp import Tasks
 from ictd.prompts import CONTEXT_LENGTH, Context, enumerated_context
 from ictd.weights import Weights
@@ -34,9 +34,7 @@ class Gram:
         own(self, M=reals("..., 2n, 2n"), c=reals("..., 2n"), length=CONTEXT_LENGTH)
 
     def __getitem__(self, index) -> "Gram":
-        taken, wide = places(self.c.shape[:-1], index), self.c.shape[-1]
-        length = self.length.ravel()[taken] if np.ndim(self.length) else self.length
-        return Gram(length, self.M.reshape(-1, wide, wide)[taken], self.c.reshape(-1, wide)[taken])
+        return Gram(**picked(self, self.c.shape[:-1], index))
 
 
 @checked(tasks=of(Tasks), discount=DISCOUNT)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import GENERATOR, NOT_NEGATIVE, checked, own, places, reals, whole
+from ictd.checks import GENERATOR, NOT_NEGATIVE, checked, own, picked, reals, whole
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,7 @@ class Weights:
         return self.u.shape[-1] // 2
 
     def __getitem__(self, index) -> "Weights":
-        taken, wide = places(self.u.shape[:-1], index), self.u.shape[-1]
-        return Weights(self.u.reshape(-1, wide)[taken], self.A.reshape(-1, wide, wide)[taken])
+        return Weights(**picked(self, self.u.shape[:-1], index))
 
     def P(self) -> np.ndarray:
         """P = [0, 0; u, 1], of shape (..., 2n+1, 2n+1)."""

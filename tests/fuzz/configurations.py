@@ -23,7 +23,8 @@ from ictd.pipeline.config import check_folder, checked_config
 from ictd.pipeline.grid import Cell, cells, seed_ranges
 from ictd.pipeline.needs import checked_needs, paper_needs
 from ictd.pipeline.rules import env_options, step_params
-from ictd.pipeline.studies import load_yaml, study_names, study_settings
+from ictd.pipeline.studies import study_names, study_settings
+from ictd.pipeline.yaml_files import load_yaml
 
 ROOT = Path(__file__).parents[2]
 CONFIG = load_yaml(ROOT / "config.yaml")

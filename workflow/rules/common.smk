@@ -20,8 +20,8 @@ from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
 from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
-from ictd.pipeline.studies import check_name, load_yaml, study_names, study_settings
-from ictd.pipeline.studies import left_out_if_it_fails, refusing
+from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
+from ictd.pipeline.yaml_files import load_yaml
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes

@@ -11,6 +11,7 @@ import numpy as np
 from ictd.checks import shown
 from ictd.environments import ENVIRONMENTS, sample_tasks
 from ictd.pipeline.failures import check_writable
+from ictd.pipeline.yaml_files import check_size
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Where NumPy's integers end.
@@ -22,15 +23,9 @@ KINDS = {
     "object": "keys with values",
     "string": "a text",
 }
-
-
-# Of a configuration; YAML can write any number of values in a few lines, and reads 100 kB in a second.
-MOST_VALUES, DEEPEST, MOST_BYTES = 5_000, 20, 100_000
 # Folders of the project; results in them would be taken for its files.
-OWN = {
-    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "profiles", "reference", "report", "src",
-    "studies", "tests", "workflow",
-}  # fmt: skip
+OWN = {".ci", ".git", ".github", ".snakemake", ".venv"}
+OWN |= set("config docs envs profiles reference report src studies tests workflow".split())
 # What a folder of results has, also after a run that ended early, or without its logs.
 MARKS = {"benchmarks", "figures", "kernels", "logs", "runs", "tasks", "theory", "weights"}
 
@@ -66,42 +61,27 @@ def checked_values(values: dict, schema: dict, section: str = "") -> dict:
     The ValueError is one sentence that names the key, its value and what is allowed.
     """
     check_size(values, f"Config: {section or 'the whole'}")
-    values = numbers_from_text(values, schema)
-    for name, number in _numbers(values, section):
-        if not abs(number) <= sys.float_info.max:
-            what = number if isinstance(number, float) else "too large"
-            raise ValueError(f"Config: {name} is {what}; give a finite number.")
+    values = numbers_from_text(values, schema, section)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
         raise ValueError(f"Config: {_explain(error, section)}.")
     return values
 
 
-def check_size(value, of: str) -> None:
-    """Refuse what holds itself, or an absurd number of values; ValueError that begins with ``of``, its name."""
-    waiting, number = [(value, 0)], 0
-    while waiting:
-        value, depth = waiting.pop()
-        number += 1
-        if number > MOST_VALUES or depth > DEEPEST:
-            raise ValueError(
-                f"{of} has more than {MOST_VALUES} values or {DEEPEST} levels, or a value that holds itself; give less."
-            )
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        waiting += [(one, depth + 1) for one in inner]
-
-
-def numbers_from_text(value, schema: dict):
+def numbers_from_text(value, schema: dict, name: str = ""):
     """Values with their numbers as such: those that YAML or Snakemake's --config leave as text, like 1e-3, unless the
-    schema wants a text there, and whole ones, like 20.0, as integers."""
+    schema wants a text there, and whole ones, like 20.0, as integers.  ValueError for one that is not finite."""
     schema = schema if isinstance(schema, dict) else {}
     if isinstance(value, dict):
-        inner = schema.get("properties", {})
-        return {key: numbers_from_text(item, inner.get(key, {})) for key, item in value.items()}
+        of, inner = f"{name}." if name else "", schema.get("properties", {})
+        return {key: numbers_from_text(item, inner.get(key, {}), f"{of}{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [numbers_from_text(item, schema.get("items", {})) for item in value]
+        return [numbers_from_text(item, schema.get("items", {}), name) for item in value]
     if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
         value = float(value)
+    if _is_number(value) and not abs(value) <= sys.float_info.max:
+        what = value if isinstance(value, float) else "too large"
+        raise ValueError(f"Config: {name} is {what}; give a finite number.")
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST else value
 
 
@@ -183,18 +163,6 @@ VALIDATOR = jsonschema.validators.extend(
     {"ascending": _ascending, "atMost": _at_most, "variants": _variants, "pattern": _pattern, "uniqueItems": _unique},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
-
-
-def _numbers(value, name: str = ""):
-    """Pairs of dotted keys and numbers of a configuration."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _numbers(item, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _numbers(item, name)
-    elif _is_number(value):
-        yield name, value
 
 
 def _explain(error: jsonschema.ValidationError, section: str) -> str:

@@ -75,10 +75,8 @@ def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
     So more seeds, or jobs of another size, do not repeat what is there.  Of ranges that start alike, the one that most
     cells have is kept, and of those the longest.
     """
-    named = (re.fullmatch(r"(\d+)-(\d+)", name, re.ASCII) for name in finished)
-    ranges = Counter(
-        bounds for bounds in (tuple(map(int, one.groups())) for one in named if one) if bounds[0] <= bounds[1]
-    )
+    named = [tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name, re.ASCII)]
+    ranges = Counter((first, last) for first, last in named if first <= last)
     best = sorted(ranges, key=lambda bounds: (ranges[bounds], bounds[1]))
     stops = {first: last + 1 for first, last in best if last < seeds}
     starts = sorted(stops)

@@ -7,7 +7,7 @@ The sentences on settings are the schema's.  Those on files and on what names a 
 import ast
 
 from ictd.pipeline.steps import PROJECT, Step, all_steps, syntax_tree
-from ictd.pipeline.studies import load_yaml
+from ictd.pipeline.yaml_files import load_yaml
 
 SCHEMA = PROJECT / "workflow/schemas/config.schema.yaml"
 

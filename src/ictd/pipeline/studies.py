@@ -9,10 +9,10 @@ import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
-import yaml
-
-from ictd.pipeline.config import MOST_BYTES, check_size, checked_values
+from ictd.pipeline.config import checked_values
+from ictd.pipeline.yaml_files import load_yaml
 
 # What holds for the whole workflow, by its names in rules files and in Snakemake.
 GLOBAL = {"pathvars": "register_pathvars", "wildcard_constraints": "global_wildcard_constraints"}
@@ -51,41 +51,6 @@ def study_settings(folder: Path, given: dict, definitions: dict) -> dict:
     return checked_values(_merged(settings, given) if isinstance(given, dict) else given, schema, folder.name)
 
 
-class _Loader(yaml.SafeLoader):
-    """One that refuses a key that a mapping has twice, of which YAML's own would take the last."""
-
-    def compose_mapping_node(self, anchor):
-        node, seen = super().compose_mapping_node(anchor), set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is there twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return node
-
-
-def load_yaml(path: Path) -> dict:
-    """What a YAML file holds; ValueError with the file, and the line where it is known, if that is no mapping, or one
-    with a key that is there twice, or one that ``check_size`` refuses."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it has more than {MOST_BYTES} bytes")
-        found = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text: {error}.") from None
-    except yaml.YAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
-        raise ValueError(f"{path}{line}: {getattr(error, 'problem', None) or 'it is not valid YAML'}.") from None
-    except (ValueError, RecursionError) as error:
-        what = str(error).partition(";")[0].partition("\n")[0]
-        raise ValueError(f"{path} cannot be read: {what}.") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} holds no keys with values.")
-    check_size(found, str(path))
-    return found
-
-
 def _merged(settings: dict, given: dict) -> dict:
     """Settings with what is given in their place; mappings are merged, lists replaced."""
     both = {key: _merged(settings[key], given[key]) for key in settings.keys() & given.keys()
@@ -104,7 +69,7 @@ def left_out_if_it_fails(workflow, name: str, failed: dict[str, str]) -> Iterato
     refused = {method: _stands_in_rules(directive) for directive, method in GLOBAL.items()}
     of_shell = {method: _stands_in_rules(f"shell.{method}") for method in ("executable", "prefix", "suffix")}
     try:
-        with _replaced(workflow, refused), _replaced(workflow.globals["shell"], of_shell):
+        with patch.multiple(workflow, **refused), patch.multiple(workflow.globals["shell"], **of_shell):
             yield
     except (Exception, SystemExit) as error:
         failed[name] = f"Study {name} is left out: {_explained(error, workflow.linemaps)}"
@@ -114,21 +79,6 @@ def left_out_if_it_fails(workflow, name: str, failed: dict[str, str]) -> Iterato
         for rule in set(workflow._rules) - known:
             workflow.modifier.rules.discard(workflow._rules.pop(rule))
         workflow._localrules.intersection_update(workflow._rules)
-
-
-@contextmanager
-def _replaced(owner, methods: dict[str, Callable]) -> Iterator[None]:
-    """Put other methods in the place of an object's or a class's own."""
-    own = {name: vars(owner)[name] for name in methods if name in vars(owner)}
-    for name, method in methods.items():
-        setattr(owner, name, method)
-    try:
-        yield
-    finally:
-        for name in methods:
-            delattr(owner, name)
-        for name, method in own.items():
-            setattr(owner, name, method)
 
 
 def _stands_in_rules(directive: str) -> Callable:

@@ -16,9 +16,12 @@ def load_table(path: str | Path) -> pd.DataFrame:
         return pd.read_csv(io.StringIO(load_text(path)))
 
 
-def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
-    """Read tables by their files' names, as ``load_table`` does."""
-    return {path.stem: load_table(path) for path in paths}
+def load_tables(paths: list[Path], rows: dict[str, list[dict]] | None = None) -> dict[str, pd.DataFrame]:
+    """Read tables by their files' names, as ``load_table`` does; where ``rows`` are given, ``check_rows`` of each."""
+    tables = {path.stem: load_table(path) for path in paths}
+    for path in paths if rows else ():
+        check_rows(path, tables[path.stem], rows[path.stem])
+    return tables
 
 
 def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
@@ -28,9 +31,8 @@ def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
     Each product has values, or lists of them, by columns, and stands for a row of each combination.
     """
     products = products or [{name: [] for name in table}]
-    lists = [[values if isinstance(values, list) else [values] for values in one.values()] for one in products]
-    rows = [pd.DataFrame(itertools.product(*one), columns=list(of)) for one, of in zip(lists, products, strict=True)]
-    wanted = pd.concat(rows)
+    lists = [{name: one if isinstance(one, list) else [one] for name, one in of.items()} for of in products]
+    wanted = pd.concat(pd.DataFrame(itertools.product(*of.values()), columns=list(of)) for of in lists)
     names, wanted = list(wanted), pd.MultiIndex.from_frame(wanted)
     found = pd.MultiIndex.from_frame(table[names])
     twice, beyond = found[found.duplicated()], found.difference(wanted)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import check_rows, load_tables, rows_with
+from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.claim import Claim, Statements, check_number, save_claims
 from ictd.report.result_tables import spanned
 from ictd.statistics import bootstrap_interval, rank_correlation
@@ -34,10 +34,8 @@ def main(
     ``env``, ``states`` and ``depth`` are the main setting.  An entry has id, section, setting, statement, statistic,
     value, relation, threshold and verdict.  ValueError names a row that a table lacks, and claims that are too few.
     """
-    of, grid, main = load_tables(tables), [Cell.parse(cell) for cell in cells], (env, states, depth)
-    rows = spanned(grid, list(range(seeds)), context_lengths)
-    for path in tables:
-        check_rows(path, of[path.stem], rows[path.stem])
+    grid, main = [Cell.parse(cell) for cell in cells], (env, states, depth)
+    of = load_tables(tables, spanned(grid, list(range(seeds)), context_lengths))
     found = check_claims(Statements(statements), of, main)
     check_number(found, number_of_claims(grid, main, seeds, context_lengths))
     save_claims(output, found, load_json(theory))

@@ -52,7 +52,7 @@ def main(
 
 
 def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str, list[dict]]:
-    """Rows of the tables that claims rest on, for ``table_files.check_rows``, as a configuration spans them.
+    """Rows of the tables that claims rest on, for ``table_files.load_tables``, as a configuration spans them.
 
     ``cells`` are those of the grid, ``seeds`` the trials', and ``lengths`` those of contexts.
     """

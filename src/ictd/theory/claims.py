@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.table_files import check_rows, load_tables
+from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
 from ictd.report.summaries import claims_overview
@@ -38,10 +38,8 @@ def main(
 
     ValueError names a row that a table lacks, and claims that are too few.
     """
-    of, grid = load_tables(tables), [Cell.parse(cell) for cell in cells]
-    rows = spanned(grid, states, seeds, depth, update_depth)
-    for path in tables:
-        check_rows(path, of[path.stem], rows[path.stem])
+    grid = [Cell.parse(cell) for cell in cells]
+    of = load_tables(tables, spanned(grid, states, seeds, depth, update_depth))
     found = check_theory(Statements(statements), of, discount)
     check_number(found, number_of_claims(grid, states, seeds, depth, update_depth, discount))
     save_claims(claims, found)
@@ -49,7 +47,7 @@ def main(
 
 
 def spanned(cells: list[Cell], states: list[int], seeds: int, depth: int, update_depth: int) -> dict[str, list[dict]]:
-    """Rows of the theory's tables, for ``table_files.check_rows``, as a configuration spans them.
+    """Rows of the theory's tables, for ``table_files.load_tables``, as a configuration spans them.
 
     ``cells`` are those of the grid, ``states`` the numbers of states that the statements on values are checked on,
     ``seeds`` the number of trials, and ``depth`` and ``update_depth`` the theory's greatest depths.
