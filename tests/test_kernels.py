@@ -61,6 +61,8 @@ def test_code_of_a_kernel_is_that_of_all_that_it_calls(monkeypatch):
     with pytest.raises(TypeError, match=r"names <module 'os'.*kernels, numbers"):
         code_of(outer.py_func)
 
+
+def test_code_of_a_kernel_has_its_closure_and_defaults():
     def of(n):
         @kernel
         def closed(x):
@@ -68,7 +70,15 @@ def test_code_of_a_kernel_is_that_of_all_that_it_calls(monkeypatch):
 
         return closed
 
-    assert code_of(of(3).py_func) == code_of(of(3).py_func) != code_of(of(4).py_func)
+    def with_default(n):
+        @kernel
+        def defaulting(x, factor=n):
+            return factor * x
+
+        return defaulting
+
+    for make in (of, with_default, lambda n: of((outer, of(n)))):
+        assert code_of(make(3).py_func) == code_of(make(3).py_func) != code_of(make(4).py_func)
 
 
 @pytest.fixture

@@ -87,10 +87,12 @@ def code_of(function: FunctionType) -> list[str]:
         code, cells = one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]
         values = {name: one.__globals__[name] for name in code.co_names if name in one.__globals__}
         values |= dict(zip(code.co_freevars, cells, strict=True))
+        values["its defaults"] = one.__defaults__
         constants = [constant for constant in code.co_consts if constant != one.__doc__]
         texts = [_written(one), code.co_code.hex(), repr(code.co_names), *map(_written, constants)]
         found[one] = "\n".join([*texts, *(f"{name} = {_written(value)}" for name, value in values.items())])
-        waiting += [value.py_func for value in values.values() if hasattr(value, "py_func")]
+        listed = (value if isinstance(value, tuple) else (value,) for value in values.values())
+        waiting += [part.py_func for parts in listed for part in parts if hasattr(part, "py_func")]
     return sorted(found.values())
 
 
@@ -112,7 +114,8 @@ def _written(value) -> str:
 def cache_folder() -> Path | None:
     """Folder of compiled kernels; None, with a word in the log, if there can be none that its owner alone can write."""
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "ictd"
+        named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        folder = (named if named.is_absolute() else Path.home() / ".cache") / "ictd"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:

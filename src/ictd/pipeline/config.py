@@ -26,8 +26,8 @@ KINDS = {
 # Folders of the project; results in them would be taken for its files.
 OWN = {".ci", ".git", ".github", ".snakemake", ".venv"}
 OWN |= set("config docs envs profiles reference report src studies tests workflow".split())
-# What a folder of results has, also after a run that ended early, or without its logs.
-MARKS = {"benchmarks", "figures", "kernels", "logs", "runs", "tasks", "theory", "weights"}
+# What there is in a folder of results before the first job has ended; afterwards there are benchmarks.
+MARKS = {"benchmarks", "kernels", "logs"}
 
 
 def checked_config(config: dict, schema: dict) -> dict:
@@ -99,10 +99,9 @@ def check_folder(results: Path, root: Path) -> None:
             f"Config: results is {str(results)!r}, a folder of the project, one around it, or the home folder; give one"
             " of its own."
         )
-    if names and not names & MARKS:
-        raise ValueError(
-            f"Config: results is {str(results)!r}, where there is {min(names)!r}; give a folder of its own."
-        )
+    if names - MARKS and "benchmarks" not in names:
+        other = min(names - MARKS)
+        raise ValueError(f"Config: results is {str(results)!r}, where there is {other!r}; give a folder of its own.")
     check_writable(results)
 
 

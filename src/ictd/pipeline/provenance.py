@@ -12,10 +12,13 @@ from pathlib import Path
 
 from ictd.pipeline.steps import syntax_tree
 
-# What imports by name; and modules that may: the runner, which imports steps and their help, the package, of which
-# `_check_taken` knows, and what compiles kernels, which are no result.
-DYNAMIC = ("import_module", "__import__", "importlib")
-FOLLOWED = ("ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.steps.kernels")
+# What imports by name, or reads files beside the code; and modules that may: the runner, which imports steps and their
+# help, the package, of which `_check_taken` knows, what compiles kernels, which are no result, and what finds the code.
+DYNAMIC = {"importlib", "importlib.import_module", "__import__", "__file__"}
+FOLLOWED = (
+    "ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.pipeline.steps", "ictd.steps.kernels",
+    "ictd.steps.manifest",
+)  # fmt: skip
 
 
 def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
@@ -74,20 +77,25 @@ def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str,
     modules that it imports by name, with the lines."""
     tree = syntax_tree(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    names, taken, attributes = [], [], []
+    names, taken, attributes, packages = [], [], [], {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                packages[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
             origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
             taken += [(origin, alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.append((node.value.id, node.attr, node.lineno))
-        elif isinstance(node, ast.Name) and node.id in DYNAMIC and module not in FOLLOWED:
-            where = f"{os.path.relpath(path)}, line {node.lineno}"
-            raise ValueError(f"{where}: {node.id} is not followed; use an import statement.")
-    taken += [one for one in attributes if one[0] in names]
+        elif isinstance(node, ast.Name):
+            names += [node.id] if node.id in DYNAMIC else []
+    unseen = sorted(DYNAMIC & {*names}) if module not in FOLLOWED else []
+    if unseen:
+        raise ValueError(f"{os.path.relpath(path)}: what {unseen[0]} finds is not followed; use an import statement.")
+    taken += [(packages[name], attribute, line) for name, attribute, line in attributes if name in packages]
     return digest(repr(_outline(tree))), names, taken
 
 

@@ -17,7 +17,7 @@ KEPT = "HOME LD_LIBRARY_PATH OPENBLAS_CORETYPE PATH TMPDIR XDG_CACHE_HOME".split
 SET = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25, "PYTHONNOUSERSITE": 1, "PYTHONSAFEPATH": 1}
 SET |= dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "{threads}")
 # The beginning of a rule's shell command that gives it this environment.
-ENVIRONMENT = " ".join(["env -i", *('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT)])
+ENVIRONMENT = " ".join(["/usr/bin/env -i", *('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT)])
 ENVIRONMENT += "".join(f" {name}={value}" for name, value in SET.items())
 
 

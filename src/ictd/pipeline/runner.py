@@ -25,6 +25,8 @@ from ictd.pipeline.steps import ROOTS, find_step
 
 PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
+# A file that numba reads in the folder that it runs in, whatever the environment.
+NUMBA_SETTINGS = ".numba_config.yaml"
 # By name, as it is no part of what results depend on.
 HELP = "ictd.pipeline.help"
 logger = logging.getLogger(__name__)
@@ -46,6 +48,9 @@ def command() -> None:
             # Settings and programs of the user's own lie in the home folder; caches stay where they are.
             home = stack.enter_context(TemporaryDirectory(prefix="ictd-", ignore_cleanup_errors=True))
             caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+            caches = caches if os.path.isabs(caches) else f"{home}/cache"
+            if os.path.exists(NUMBA_SETTINGS):
+                raise ValueError(f"{NUMBA_SETTINGS} in this folder changes what is compiled; remove it or go elsewhere")
             os.environ.update(HOME=home, XDG_CACHE_HOME=caches, MPLCONFIGDIR=f"{caches}/matplotlib")
             main = import_module(step.module).main
         except SyntaxError as error:

@@ -91,7 +91,9 @@ def load_text(path: str | Path) -> str:
     """Read a text that ``save_text`` wrote; ValueError naming the file, if it is missing or another."""
     with naming(path):
         content, beside = Path(path).read_bytes(), _digest_file(Path(path))
-        if not beside.is_file() or beside.read_text(encoding="utf-8").strip() != hashlib.sha256(content).hexdigest():
+        if not beside.is_file():
+            raise ValueError(f"its digest is not beside it, in {beside.name}")
+        if beside.read_text(encoding="utf-8").strip() != hashlib.sha256(content).hexdigest():
             raise ValueError("it is not what was written there")
         return content.decode()
 

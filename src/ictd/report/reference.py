@@ -71,13 +71,18 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
     -------
     dict with
         tables : a row a table, group of rows and column, as ``summary`` has them
-        claims : a row a claim; value and verdict
+        claims : a row a claim; value, relation, threshold and verdict
     """
-    parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
-    claims = pd.DataFrame(load_json(results / "claims.json"))
+    parts = []
+    for name, keys in TABLES.items():
+        with naming(results / f"{name}.csv"):
+            parts.append(summary(load_table(results / f"{name}.csv"), keys).assign(table=name))
+    with naming(results / "claims.json"):
+        claims = pd.DataFrame(load_json(results / "claims.json"))[["id", "value", "relation", "threshold", "verdict"]]
+        claims = claims.astype({"value": float, "threshold": float})
     return {
         "tables": pd.concat(parts)[[*KEYS["tables"], "rows", "entries", "mean", "check"]],
-        "claims": claims[["id", "value", "verdict"]],
+        "claims": claims,
     }
 
 
@@ -106,6 +111,9 @@ def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -
     Numbers may differ by TOLERANCE, relative, and ROUNDING, and checks by CHECK_TOLERANCE.
     """
     found, reference = (table.set_index(keys).sort_index() for table in (found, reference))
+    twice = found.index[found.index.duplicated()]
+    if len(twice):
+        return [f"{_name(twice[0])} is there twice"]
     sentences = [f"{_name(key)} is missing" for key in reference.index.difference(found.index)]
     sentences += [f"{_name(key)} is not in the reference" for key in found.index.difference(reference.index)]
     both = reference.index.intersection(found.index)

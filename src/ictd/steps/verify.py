@@ -5,6 +5,7 @@ from pathlib import Path
 from ictd.pipeline.storage import file_digest, load_json
 from ictd.pipeline.table_files import load_table
 from ictd.report.reference import KEYS, TOLERANCE, differences, load_manifest, names_of_files, summaries
+from ictd.steps.manifest import check_settings
 
 SHOWN = 20
 
@@ -29,6 +30,8 @@ def main(results: Path, reference: Path) -> None:
         for name, digest in manifest[kind].items():
             if file_digest(results / name) != digest:
                 raise ValueError(f"{results / name} is not the file that the manifest lists; run snakemake to the end.")
+            if name.endswith(".npz"):
+                check_settings(results / name, settings)
     found, tables = summaries(results), {name: load_table(reference / f"{name}.csv") for name in KEYS}
     sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
     if sentences:
