@@ -93,7 +93,7 @@ def test_interrupted_runs_end_with_the_same_bytes(smoke, tmp_path):
     assert ours["files"] == theirs["files"]
     for path in (smoke / "results-smoke/figures").iterdir():
         assert path.read_bytes() == (folder / "results-smoke/figures" / path.name).read_bytes(), path.name
-    assert {path.suffix for path in (folder / "results-smoke").rglob(".*")} == {".sha256"}
+    assert {path.suffix for path in (folder / "results-smoke").rglob(".*")} == {".label"}
 
 
 def test_a_killed_run_says_how_to_unlock(tmp_path):

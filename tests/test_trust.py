@@ -20,7 +20,7 @@ from ictd.pipeline.labels import Work
 from ictd.pipeline.storage import file_digest, join_arrays, load_arrays, load_json, load_text, save_arrays, save_json
 from ictd.pipeline.table_files import check_rows, load_table, save_table
 from ictd.report import paper_claims, reference
-from ictd.steps import manifest, verify
+from ictd.steps import verify
 from ictd.theory import claims as theory_claims
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load((ROOT / SMOKE).read_text())
@@ -96,7 +96,7 @@ def test_an_archive_with_other_arrays_is_refused(tmp_path, label):
     if label:
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("label.json", kept)
-    with pytest.raises(ValueError, match="arrays are not those" if label else "does not say what it is"):
+    with pytest.raises(ValueError, match="not what was written there" if label else "does not say what it is"):
         load_arrays(path, "u")
 
 
@@ -186,19 +186,47 @@ def test_the_number_of_claims_is_checked(smoke, tmp_path, monkeypatch):
         )  # fmt: skip
 
 
-def test_the_manifest_refuses_archives_of_other_settings(smoke):
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("learning_rate", 0.01, "step pretrain made it with learning_rate 0.001, not 0.01"),
+        ("tasks", 301, "step tasks made it with tasks 300, not 301"),
+        ("rollout_steps", 100, "step unrolls made it with rollout_steps 200, not 100"),
+        (
+            "readings.env_options",
+            {"loop": {"threshold": 0.2}},
+            "step tasks made it with env_options {'threshold': 0.5}",
+        ),
+        ("theory.pretrained_tasks", 40, "step theory.pretrained made it with pretrained_tasks 20, not 40"),
+        ("evaluation.step_sizes", {"smallest": 1}, "step baselines made it with step_sizes"),
+    ],
+)
+def test_what_was_made_with_other_settings_is_refused(smoke, monkeypatch, key, value, words):
+    """Also where it is a table, and where the settings are of what it was made from."""
     results = smoke / "results-smoke"
     settings = json.loads((results / "manifest.json").read_text())["settings"]
-    path = results / "evaluation/td-boyan-4-6.npz"
-    manifest.check_settings(path, settings)
-    changes = {
-        "learning_rate": (0.01, "step pretrain made it with learning_rate 0.001, not 0.01"),
-        "tasks": (301, "step tasks made it with tasks 300, not 301"),
-        "rollout_steps": (100, "step unrolls made it with rollout_steps 200, not 100"),
-    }
-    for key, (value, words) in changes.items():
-        with pytest.raises(ValueError, match=rf"td-boyan-4-6\.npz cannot be used: {words}"):
-            manifest.check_settings(path, settings | {key: value})
+    readers = {
+        "evaluation/td-loop-4-6.npz": load_arrays, "baselines/4-6.npz": load_arrays,
+        "theory/pretrained/td-loop-4-6.npz": load_arrays, "metrics/msve.csv": load_table, "claims.json": load_json,
+    }  # fmt: skip
+
+    def refused() -> str:
+        said = []
+        for name, load in readers.items():
+            monkeypatch.setattr(storage, "work", Work("evaluate", config=settings))
+            try:
+                load(results / name)
+            except ValueError as error:
+                said.append(str(error))
+        return "\n".join(said)
+
+    assert refused() == ""
+    *sections, last = key.split(".")
+    inner = settings
+    for section in sections:
+        inner = inner[section]
+    inner[last] = value
+    assert words in refused() and "claims.json cannot be used" in refused()
 
 
 def test_verification_misses_no_file_and_no_change(smoke, tmp_path):

@@ -65,7 +65,7 @@ def damage(rng: random.Random, path: Path, project: Path) -> str:
     if kind == "gone":
         path.unlink()
     elif kind == "alone":
-        path.with_name(f".{path.name}.sha256").unlink(missing_ok=True)
+        path.with_name(f".{path.name}.label").unlink(missing_ok=True)
     elif kind in ("empty", "cut", "zeros", "flipped", "null"):
         flipped = content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
         made = {"empty": b"", "cut": content[:place], "zeros": bytes(len(content)), "flipped": flipped}
@@ -154,7 +154,7 @@ def case(rng: random.Random, folder: Path) -> tuple[str, str]:
     job = rng.choice(jobs(project))
     for name in job["inputs"]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        for part in (Path(name), Path(name).with_name(f".{Path(name).name}.sha256")):
+        for part in (Path(name), Path(name).with_name(f".{Path(name).name}.label")):
             if (project / part).exists():
                 shutil.copyfile(project / part, folder / part)
     for word in job["words"]:

@@ -1,4 +1,5 @@
 # Configuration, paths, and the rule that all others start from.
+import json
 import os
 import shlex
 import sys
@@ -18,6 +19,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence
 from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
+from ictd.pipeline.labels import SETTINGS as SETTINGS_OF_JOBS, TAKEN as TAKEN_BY_JOBS
 from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
 from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
 from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
@@ -51,7 +53,7 @@ ENVS = (ROOT / "envs").resolve()
 CAPTIONS = (ROOT / "report/captions").resolve()
 # The Python that runs Snakemake, unless --sdm puts an environment in front of it.
 SDM = workflow.deployment_settings.deployment_method
-PYTHON = shlex.join([f"PYTHONPATH={SOURCE}", "python" if SDM else sys.executable])
+PYTHON = "python" if SDM else sys.executable
 # Minutes, by which rules that run where Snakemake does are known.
 GATHERING = 10
 CELL = "{algo}-{env}-{states}-{depth}"
@@ -61,6 +63,8 @@ GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("r
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = partial(step_params, config, STUDIES)
+# What jobs compare the labels of files with.
+settings_of_jobs = lambda: f"{SETTINGS_OF_JOBS}={json.dumps({**config, 'studies': STUDIES})}"
 own_options = lambda wildcards: env_options(config, wildcards.env)
 kernels = lambda module: RESULTS / "kernels" / kernels_marker(module)
 # Figures and tables that Snakemake's report shows, with the captions of their names.
@@ -104,10 +108,10 @@ rule step:
         mem_mb=2000,
         runtime=30,
     params:
-        # A function of input, as what these return is no reason to run a job again.
-        python=lambda wildcards, input: PYTHON,
+        # Functions of input, as what these return is no reason to run a job again.
+        python=lambda wildcards, input: shlex.join([f"PYTHONPATH={SOURCE}", settings_of_jobs(), PYTHON]),
     shell:
-        f"{ENVIRONMENT} {{params.python}} -m ictd.steps"
+        f"{ENVIRONMENT} {TAKEN_BY_JOBS}={{params.taken:q}} {{params.python}} -m ictd.steps"
         " {params.step} {params.values} {params.files} > {log:q} 2>&1"
 
 

@@ -10,6 +10,7 @@ use rule step as kernels with:
     params:
         step="kernels",
         values="--module {module}",
+        taken="",
         files="",
 
 

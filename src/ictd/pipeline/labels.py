@@ -1,23 +1,27 @@
-"""What archives say of themselves, so that none is taken for another.
+"""What result files say of themselves, so that none is taken for another.
 
-The label of an archive has
+The label of a file has
 
-    step, values : what wrote it, and with which options
-    of : the labels of the archives that were read for it, by their steps
+    step, values, taken : what wrote it, with which options, and which of these the configuration gave
+    of : the labels of the files that were read for it, by their steps, in what they have in common
     place : the end of its path
-    content : digest of the names, sizes and checksums of its arrays
+    content : a digest
 
-How seeds were cut into jobs is no part of the labels in ``of``, so that it changes no byte.
+How seeds were cut into jobs is no part of the labels in ``of``, so that it changes no byte of an archive.
 """
 
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ENTRY = "label.json"
-# Options that have one value from the task sets of a run to its last figure.
+from ictd.pipeline.steps import find_step
+
+# Variables in which the workflow gives a job its configuration, and the names of the options that come from it.
+SETTINGS, TAKEN = "ICTD_SETTINGS", "ICTD_TAKEN"
+# Options that have one value from the task sets of a run to its weights, for commands that get no configuration.
 SHARED = (
     "algo", "env", "states", "depth", "discount", "batch_size", "rollout_steps", "learning_rate", "initial_gain",
     "attention_scale", "engine", "evaluation_env",
@@ -25,57 +29,90 @@ SHARED = (
 
 
 class Work:
-    """What a process carries out: the name of a step and its options, empty outside of steps; and what it has read."""
+    """What a process carries out: the name of a step and its options, empty outside of steps; and what it has read.
 
-    def __init__(self, step: str = "", values: dict | None = None):
-        self.step, self.values, self.of = step, values or {}, {}
+    ``taken`` are the names of options that come from the configuration, and ``config`` is that, or None.
+    """
 
-    def label(self, archive: zipfile.ZipFile, path: Path) -> str:
-        """Label, as JSON, of an archive whose arrays are written."""
-        made = {"step": self.step, "values": self.values, "of": self.of}
-        return json.dumps(made | {"place": place(path), "content": _content(archive)}, sort_keys=True)
+    def __init__(self, step: str = "", values: dict | None = None, taken: str = "", config: dict | None = None):
+        self.step, self.values, self.taken, self.of = step, values or {}, taken.split(), {}
+        self.config = config
 
-    def read(self, archive: zipfile.ZipFile, path: Path) -> None:
-        """Refuse an archive that is not what its place and this work call for; ValueError says why."""
-        label = read_label(archive, path)
+    @classmethod
+    def of_job(cls, step: str, values: dict) -> "Work":
+        """What a job of the workflow carries out, or a command given by hand."""
+        return cls(step, values, os.environ.get(TAKEN, ""), json.loads(os.environ.get(SETTINGS, "null")))
+
+    def label(self, path: Path, content: str) -> str:
+        """Label, as JSON, of a file with a content."""
+        made = {"step": self.step, "values": self.values, "taken": self.taken, "of": self.of}
+        return json.dumps(made | {"place": self._place(path), "content": content}, sort_keys=True)
+
+    def read(self, label: str, path: Path, content: str) -> None:
+        """Refuse a file that is not what its label, its place, and this work call for; ValueError says why."""
+        label = json.loads(label)
+        if label["content"] != content:
+            raise ValueError("it is not what was written there")
+        if not f"{path.absolute()}".endswith(f"/{label['place']}"):
+            raise ValueError(f"it says that it is {label['place']}")
         if self.step and not label["step"]:
             raise ValueError("no step wrote it")
-        for _, values in of_steps(label):
-            for name in SHARED:
-                if name in values and values[name] != self.values.get(name, values[name]):
-                    raise ValueError(f"it was made with {name} {values[name]}, not {self.values[name]}")
-        kept = {name: value for name, value in label["values"].items() if name != "seeds"}
-        others = self.of.get(label["step"], {"values": kept})["values"]
-        same = {name: value for name, value in kept.items() if name in others and others[name] == value}
-        self.of[label["step"]] = {"values": same, "of": label["of"]}
+        for name, values, taken in _steps(label):
+            if self.config is not None and name:
+                _check_settings(name, values, taken, self.config)
+            for key in SHARED if self.config is None and path.suffix == ".npz" else ():
+                own = self.values.get(key)
+                if key in values and type(own) is type(values[key]) and own != values[key]:
+                    raise ValueError(f"it was made with {key} {values[key]}, not {own}")
+        kept = {key: value for key, value in label["values"].items() if key != "seeds"}
+        node = {"values": kept, "taken": label["taken"], "of": label["of"]}
+        self.of[label["step"]] = _common(self.of.get(label["step"], node), node)
+
+    def _place(self, path: Path) -> str:
+        """A path in the folder of results, where that is known, or else a file's folder and name."""
+        results = Path((self.config or {}).get("results", "/")).absolute()
+        if self.config is not None and path.absolute().is_relative_to(results):
+            return str(path.absolute().relative_to(results))
+        return "/".join(path.absolute().parts[-2:])
 
 
-def read_label(archive: zipfile.ZipFile, path: Path) -> dict:
-    """Label of an archive; ValueError if it has none, is at another place, or has other arrays."""
-    if ENTRY not in archive.namelist():
-        raise ValueError("it does not say what it is")
-    label = json.loads(archive.read(ENTRY))
-    if label["content"] != _content(archive):
-        raise ValueError("its arrays are not those that its label is of")
-    if label["place"] != place(path):
-        raise ValueError(f"it says that it is {label['place']}")
-    return label
+def content_of_archive(archive: zipfile.ZipFile, label: str) -> str:
+    """Digest of an archive's arrays by what its directory says of them; each is compared with that when it is read.
+
+    The entry ``label`` is none of them.
+    """
+    arrays = [entry for entry in archive.infolist() if entry.filename != label]
+    return content_of_text("\n".join(f"{entry.filename} {entry.file_size} {entry.CRC}" for entry in arrays).encode())
 
 
-def place(path: Path) -> str:
-    """The end of a path that tells files of a run apart: its folder and its name."""
-    return "/".join(path.absolute().parts[-2:])
+def content_of_text(text: bytes) -> str:
+    """Digest of a text."""
+    return hashlib.sha256(text).hexdigest()
 
 
-def of_steps(label: dict) -> Iterator[tuple[str, dict]]:
-    """Name and options of the step that wrote an archive, and of those that wrote what was read for it."""
-    yield label["step"], label["values"]
+def _steps(label: dict) -> Iterator[tuple[str, dict, list[str]]]:
+    """Name, options, and names of those from the configuration, of the step that wrote a file and of all before it."""
+    yield label["step"], label["values"], label.get("taken", [])
     for step, inner in label["of"].items():
-        yield from of_steps({"step": step, **inner})
+        yield from _steps({"step": step, **inner})
 
 
-def _content(archive: zipfile.ZipFile) -> str:
-    """Digest of an archive's arrays by what its directory says of them; each is compared with that when it is read."""
-    arrays = [entry for entry in archive.infolist() if entry.filename != ENTRY]
-    lines = (f"{entry.filename} {entry.file_size} {entry.CRC}" for entry in arrays)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def _check_settings(name: str, values: dict, taken: list[str], config: dict) -> None:
+    """Refuse what a step made with other settings than a configuration's."""
+    wanted = config | find_step(name).settings(config, config.get("studies", ()))
+    wanted = {key: wanted.get(key) for key in taken if key in values}
+    env = next((values[key] for key in ("on_env", "evaluation_env", "env") if key in values), None)
+    if "env_options" in values and env:
+        wanted["env_options"] = config["readings"]["env_options"].get(env, {})
+    for key, value in wanted.items():
+        if values[key] != value:
+            raise ValueError(f"step {name} made it with {key} {values[key]}, not {value}")
+
+
+def _common(one: dict, other: dict) -> dict:
+    """What two mappings have in common, inner ones likewise."""
+    both = {key: (one[key], other[key]) for key in one if key in other}
+    return {
+        key: _common(*pair) if all(isinstance(part, dict) for part in pair) else pair[0]
+        for key, pair in both.items() if pair[0] == pair[1] or all(isinstance(part, dict) for part in pair)
+    }  # fmt: skip

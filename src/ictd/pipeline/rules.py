@@ -41,6 +41,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
             its digest, so that an edit reruns the rules that it touches
         values, files : functions that return the options, each as one string, so that any change is seen; apart, as
             Snakemake does not compare what depends on input or output
+        taken : a function that returns the names of the options that come from the configuration
     """
     step = find_step(name)
     parameters = step.parameters()
@@ -66,6 +67,10 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
                 )
         return shlex.join(words)
 
+    def taken(wildcards) -> str:
+        own = [one for one in parameters if one not in files and one not in wildcards.keys()]
+        return " ".join(one for one in own if one not in given or (one in config and given[one] == config[one]))
+
     def paths(wildcards, input, output) -> str:
         named = dict(output.items()) | dict(input.items())
         if len(output):
@@ -81,7 +86,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     for one, path in given.items():
         if isinstance(path, Path) and not path.is_relative_to(config["results"]):
             digests[one] = text_digest(path)
-    return {"step": name, **digests, "values": values, "files": paths}
+    return {"step": name, **digests, "values": values, "taken": taken, "files": paths}
 
 
 def named_files(rule) -> str:

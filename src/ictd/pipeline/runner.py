@@ -87,7 +87,7 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
         )
     values = vars(parser.parse_args(options))
     files = {one for one, parameter in signature(main).parameters.items() if "Path" in str(parameter.annotation)}
-    storage.work = Work(name, {one: value for one, value in values.items() if one not in files})
+    storage.work = Work.of_job(name, {one: value for one, value in values.items() if one not in files})
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     for top in ROOTS:
         logging.getLogger(top).setLevel(logging.INFO)

@@ -1,7 +1,7 @@
 """Result files: arrays as .npz without pickling, the rest as JSON; tables are in ``table_files``.
 
-A file appears under its name only when it is complete.  An archive has a label (``labels``), and a text file the digest
-of its content beside it, in a hidden file; one that is not what was written is not read.
+A file appears under its name only when it is complete.  A file has a label (``labels``), an archive's in it and a
+text's beside it, in a hidden file; what is not what it should be is not read.
 """
 
 import glob
@@ -16,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.pipeline import labels
+from ictd.pipeline.labels import Work, content_of_archive, content_of_text
 
 # What this process carries out; the runner says it.
-work = labels.Work()
+work = Work()
+# The entry of an archive that holds its label.
+LABEL = "label.json"
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
-        archive.writestr(zipfile.ZipInfo(labels.ENTRY), work.label(archive, Path(path)))
+        archive.writestr(zipfile.ZipInfo(LABEL), work.label(Path(path), content_of_archive(archive, LABEL)))
 
 
 def stacked(parts: list) -> dict[str, np.ndarray]:
@@ -65,11 +67,23 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged, another's or lacks an
     array."""
     with naming(path), zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as stored:
-        work.read(archive, Path(path))
+        _read_label(archive, path, work)
         missing = [name for name in names if name not in stored]
         if missing:
             raise ValueError(f"it has no array {missing[0]!r}")
         return [stored[name] for name in names]
+
+
+def check_archive(path: str | Path, config: dict) -> None:
+    """Refuse an archive that is not what was written, or was made with other settings; ValueError naming the file."""
+    with naming(path), zipfile.ZipFile(path) as archive:
+        _read_label(archive, path, Work(config=config))
+
+
+def _read_label(archive: zipfile.ZipFile, path: str | Path, by: Work) -> None:
+    if LABEL not in archive.namelist():
+        raise ValueError("it does not say what it is")
+    by.read(archive.read(LABEL).decode(), Path(path), content_of_archive(archive, LABEL))
 
 
 def load_json(path: str | Path):
@@ -79,27 +93,26 @@ def load_json(path: str | Path):
 
 
 def save_text(path: str | Path, text: str) -> None:
-    """Write a text, and its digest beside it."""
+    """Write a text, and its label beside it."""
     path = Path(path)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
-        with replacing(_digest_file(path)) as beside:
-            beside.write_text(hashlib.sha256(text.encode()).hexdigest() + "\n", encoding="utf-8")
+        with replacing(_label_file(path)) as beside:
+            beside.write_text(work.label(path, content_of_text(text.encode())) + "\n", encoding="utf-8")
 
 
 def load_text(path: str | Path) -> str:
     """Read a text that ``save_text`` wrote; ValueError naming the file, if it is missing or another."""
     with naming(path):
-        content, beside = Path(path).read_bytes(), _digest_file(Path(path))
+        content, beside = Path(path).read_bytes(), _label_file(Path(path))
         if not beside.is_file():
-            raise ValueError(f"its digest is not beside it, in {beside.name}")
-        if beside.read_text(encoding="utf-8").strip() != hashlib.sha256(content).hexdigest():
-            raise ValueError("it is not what was written there")
+            raise ValueError(f"its label is not beside it, in {beside.name}")
+        work.read(beside.read_text(encoding="utf-8"), Path(path), content_of_text(content))
         return content.decode()
 
 
-def _digest_file(path: Path) -> Path:
-    return path.with_name(f".{path.name}.sha256")
+def _label_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.label")
 
 
 class Unusable(ValueError):

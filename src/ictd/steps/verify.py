@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from ictd.pipeline.storage import file_digest, load_json
+from ictd.pipeline.storage import check_archive, file_digest, load_json
 from ictd.pipeline.table_files import load_table
 from ictd.report.reference import KEYS, TOLERANCE, differences, load_manifest, names_of_files, summaries
-from ictd.steps.manifest import check_settings
 
 SHOWN = 20
 
@@ -31,7 +30,7 @@ def main(results: Path, reference: Path) -> None:
             if file_digest(results / name) != digest:
                 raise ValueError(f"{results / name} is not the file that the manifest lists; run snakemake to the end.")
             if name.endswith(".npz"):
-                check_settings(results / name, settings)
+                check_archive(results / name, settings)
     found, tables = summaries(results), {name: load_table(reference / f"{name}.csv") for name in KEYS}
     sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
     if sentences:
