@@ -146,7 +146,9 @@ def test_bad_tasks_are_refused(call, message):
 
 @pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 2), (1, 2, 2, 2)])
 def test_transitions_are_square_and_of_two_states_or_more(shape):
-    with pytest.raises(ValueError, match=r"transition has shape .*; give \(N, n, n\) with n of at least 2"):
+    with pytest.raises(
+        ValueError, match=r"transition has shape .*; give \(N, n, n\)|number of states is 1; give a whole number from 2"
+    ):
         ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros(shape[:2]))
 
 
@@ -165,14 +167,14 @@ def test_the_task_that_is_wrong_is_named(name, value):
     if name == "reward" and np.isfinite(value):
         ictd.Tasks(**arrays)
     else:
-        with pytest.raises(ValueError, match=f"^{name} of task 2 has "):
+        with pytest.raises(ValueError, match=rf"^{name}\[2[\d, ]*\] (is not|does not)"):
             ictd.Tasks(**arrays)
 
 
 def test_the_task_whose_distribution_is_not_stationary_is_named():
     stationary = np.full((4, 2), 0.5)
     stationary[2] = [0.25, 0.75]
-    with pytest.raises(ValueError, match=r"^stationary of task 2 has a distribution that its transitions change\.$"):
+    with pytest.raises(ValueError, match=r"^stationary\[2\] "):
         ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)
 
 
@@ -181,5 +183,5 @@ def test_rows_may_be_off_by_a_billionth():
     rows[0, 0, 0] += 0.9e-9
     ictd.Tasks(rows, np.zeros((1, 2)))
     rows[0, 0, 0] += 0.2e-9
-    with pytest.raises(ValueError, match="task 0 has a row that does not sum to one"):
+    with pytest.raises(ValueError, match=r"transition\[0, 0\] does not sum to one"):
         ictd.Tasks(rows, np.zeros((1, 2)))

@@ -3,7 +3,7 @@
 The label of a file has
 
     step, values, taken : what wrote it, with which options, and which of these the configuration gave
-    of : the labels of the files that were read for it, by their steps, in what they have in common
+    of : the same of all steps before it, by their names, in what their files have in common
     place : the end of its path
     content : a digest
 
@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from ictd.pipeline.steps import find_step
@@ -45,35 +44,36 @@ class Work:
 
     def label(self, path: Path, content: str) -> str:
         """Label, as JSON, of a file with a content."""
+        place = self._inside(path) or "/".join(path.absolute().parts[-2:])
         made = {"step": self.step, "values": self.values, "taken": self.taken, "of": self.of}
-        return json.dumps(made | {"place": self._place(path), "content": content}, sort_keys=True)
+        return json.dumps(made | {"place": place, "content": content}, sort_keys=True)
 
     def read(self, label: str, path: Path, content: str) -> None:
         """Refuse a file that is not what its label, its place, and this work call for; ValueError says why."""
         label = json.loads(label)
         if label["content"] != content:
             raise ValueError("it is not what was written there")
-        if not f"{path.absolute()}".endswith(f"/{label['place']}"):
+        inside = self._inside(path)
+        if inside != label["place"] if inside else not f"{path.absolute()}".endswith(f"/{label['place']}"):
             raise ValueError(f"it says that it is {label['place']}")
         if self.step and not label["step"]:
             raise ValueError("no step wrote it")
-        for name, values, taken in _steps(label):
+        before = label["of"] | {label["step"]: {"values": label["values"], "taken": label["taken"]}}
+        for name, one in before.items():
+            values = one["values"]
             if self.config is not None and name:
-                _check_settings(name, values, taken, self.config)
+                _check_settings(name, values, one.get("taken", []), self.config)
             for key in SHARED if self.config is None and path.suffix == ".npz" else ():
                 own = self.values.get(key)
                 if key in values and type(own) is type(values[key]) and own != values[key]:
                     raise ValueError(f"it was made with {key} {values[key]}, not {own}")
-        kept = {key: value for key, value in label["values"].items() if key != "seeds"}
-        node = {"values": kept, "taken": label["taken"], "of": label["of"]}
-        self.of[label["step"]] = _common(self.of.get(label["step"], node), node)
+            kept = one | {"values": {key: value for key, value in values.items() if key != "seeds"}}
+            self.of[name] = _common(self.of.get(name, kept), kept)
 
-    def _place(self, path: Path) -> str:
-        """A path in the folder of results, where that is known, or else a file's folder and name."""
-        results = Path((self.config or {}).get("results", "/")).absolute()
-        if self.config is not None and path.absolute().is_relative_to(results):
-            return str(path.absolute().relative_to(results))
-        return "/".join(path.absolute().parts[-2:])
+    def _inside(self, path: Path) -> str:
+        """A path in the folder of results; empty where that is not known, or it lies elsewhere."""
+        results = Path((self.config or {}).get("results", "/dev/null")).absolute()
+        return str(path.absolute().relative_to(results)) if path.absolute().is_relative_to(results) else ""
 
 
 def content_of_archive(archive: zipfile.ZipFile, label: str) -> str:
@@ -88,13 +88,6 @@ def content_of_archive(archive: zipfile.ZipFile, label: str) -> str:
 def content_of_text(text: bytes) -> str:
     """Digest of a text."""
     return hashlib.sha256(text).hexdigest()
-
-
-def _steps(label: dict) -> Iterator[tuple[str, dict, list[str]]]:
-    """Name, options, and names of those from the configuration, of the step that wrote a file and of all before it."""
-    yield label["step"], label["values"], label.get("taken", [])
-    for step, inner in label["of"].items():
-        yield from _steps({"step": step, **inner})
 
 
 def _check_settings(name: str, values: dict, taken: list[str], config: dict) -> None:
