@@ -67,7 +67,8 @@ class Work:
                 own = self.values.get(key)
                 if key in values and type(own) is type(values[key]) and own != values[key]:
                     raise ValueError(f"it was made with {key} {values[key]}, not {own}")
-            kept = one | {"values": {key: value for key, value in values.items() if key != "seeds"}}
+            kept = {key: value for key, value in values.items() if key != "seeds"}
+            kept = {"values": kept, "taken": one.get("taken", [])}
             self.of[name] = _common(self.of.get(name, kept), kept)
 
     def _inside(self, path: Path) -> str:
