@@ -142,8 +142,10 @@ BROKEN = {
 
 def test_a_broken_study_stops_only_what_asks_for_it(tmp_path):
     folders = {name: with_study(tmp_path / name.replace(" ", "-"), **changes) for name, (changes, _) in BROKEN.items()}
-    targets = (["all"], ["mine"], ["results-smoke/mine/total.txt"])
-    runs = [(folder, [*target, "--configfile", SMOKE]) for folder in folders.values() for target in targets]
+    # One run stands for all of the paper, but for the first: its plan takes seconds.
+    targets = ["results-smoke/runs/td-boyan-4-6/0-2.npz", "mine", "results-smoke/mine/total.txt"]
+    runs = [(folder, [target, "--configfile", SMOKE]) for folder in folders.values() for target in targets]
+    runs[0][1][0] = "all"
     said = iter(plans(runs))
     for name, (_, expected) in BROKEN.items():
         (code, paper), *asked = next(said), next(said), next(said)
