@@ -28,7 +28,6 @@ from pathlib import Path
 import jsonschema  # noqa: F401
 import matplotlib.animation
 import matplotlib.pyplot  # noqa: F401
-import numba
 import pandas  # noqa: F401
 import pytest
 import torch
@@ -200,8 +199,7 @@ def run_tests(answer, caches: Path, tests: list[Path], slow: bool) -> None:
     """Run tests in this folder, in a process of its own, and answer which failed first, seconds, and what was said."""
     os.setsid()
     here = Path.cwd()
-    os.environ |= {"NUMBA_CACHE_DIR": str(caches), "XDG_CACHE_HOME": str(caches), "PYTHONPATH": str(here / "src")}
-    numba.config.reload_config()
+    os.environ |= {"XDG_CACHE_HOME": str(caches), "PYTHONPATH": str(here / "src")}
     sys.dont_write_bytecode = True
     sys.path[:0] = map(str, (here / "src", here / "tests", here))
     watch, said = Watch(slow), io.StringIO()
@@ -232,12 +230,10 @@ def noticed(file: str, text: str, caches: Path, seconds: dict[str, float]) -> st
     """What notices that a file of this folder has another text."""
     path, (fast, slow) = Path(file), tests_for(file, seconds)
     was, times = path.read_text(), path.stat()
-    # numba does not see that a kernel that another one calls has changed.
-    own = Path(tempfile.mkdtemp(dir=caches)) if "njit" in was else caches
     path.write_text(text)
     try:
         for tests, of_runs, limit in ((fast, False, FAST), (slow, False, SLOW), (fast + slow, True, SLOW)):
-            if tests and (found := outcome(own, tests, of_runs, limit)[0]):
+            if tests and (found := outcome(caches, tests, of_runs, limit)[0]):
                 return found
     finally:
         path.write_text(was)
