@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import Future
 from pathlib import Path
 
+from ictd.pipeline.needs import BASE
 from ictd.pipeline.studies import study_names
 
 ROOT = Path(__file__).parents[1]
@@ -83,3 +84,18 @@ def rules_of(folder: Path, configfiles=(SMOKE,)) -> dict[str, dict]:
     command = [sys.executable, ROOT / "tests/rules.py", *configfiles]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
+
+
+def without_compilation(files: list[Path], chosen: str) -> subprocess.CompletedProcess:
+    """Tests of some files, chosen by a part of their names, with kernels as plain Python."""
+    command = [sys.executable, "-P", "-m", "pytest", "-k", chosen, "-p", "no:cacheprovider", *map(str, files)]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def in_megabytes(needs) -> tuple[int, float, dict[str, float]]:
+    """Jobs, room and memory beside Python's, of which four digits are kept."""
+    room, *memory = (
+        float(f"{size / 1e6:.4g}") for size in (needs.room, *(one - BASE for one in needs.memory.values()))
+    )
+    return needs.jobs, room, dict(zip(needs.memory, memory, strict=True))

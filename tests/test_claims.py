@@ -215,11 +215,13 @@ def test_no_trend_is_claimed_without_trials_or_lengths():
 
 def test_overview_counts_and_names_what_fails():
     made = result_tables(PATTERN, np.array([[1, 4, np.nan]] * 3), zero=9.0)
-    overview = claims_overview(as_records(check_claims(STATEMENTS, made, MAIN))).set_index("claim")
+    records = as_records(check_claims(STATEMENTS, made, MAIN))
+    overview = claims_overview(records).set_index("claim")
+    assert list(overview.index) == list(dict.fromkeys(record["statement"] for record in records))
     falls = overview.loc["The MSVE falls as the context gets longer."]
     assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
     assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
-    listing = claims_listing(as_records(check_claims(STATEMENTS, made, MAIN)))
+    listing = claims_listing(records)
     assert "not finite" in listing.query("id == 'beats_zero/td-boyan-3-4'")["value"].tolist()
 
 

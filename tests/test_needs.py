@@ -6,7 +6,7 @@ import re
 import tracemalloc
 
 import pytest
-from projects import ROOT, SMOKE_OF_ALL, STUDIES, copy_project, plans
+from projects import ROOT, SMOKE_OF_ALL, STUDIES, copy_project, in_megabytes, plans
 from snakemake.utils import update_config
 from tolerances import NEEDED
 
@@ -94,3 +94,31 @@ def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
     assert "twice.yaml, line 2: key 'seeds' is there twice." in refused[0][0]
     assert "Config: tasks is 1000000000000000, with which a job of rule tasks" in refused[1][0]
     assert not any("Traceback" in found[1] for found in refused)
+
+
+# Jobs, MB of results, and MB of memory beside Python's, as estimated when they were compared with measured ones.
+AT_FULL_SIZE = 90, 901.9, {
+    "tasks": 1210, "unrolls": 665.6, "pretrain": 523, "audit": 516.5, "evaluate": 13.74, "baselines": 53.54,
+    "theory_descent": 534, "theory_pretrained": 152.5, "theory_agreement": 13.86, "theory_precision": 0.5258,
+    "theory_values": 264,
+}  # fmt: skip
+DEEP_AND_LONG = 56, 159.3, {
+    "tasks": 13.82, "unrolls": 16.27, "pretrain": 32.28, "audit": 15.68, "evaluate": 49.54, "baselines": 22.16,
+    "theory_descent": 203.1, "theory_pretrained": 143.2, "theory_agreement": 18, "theory_precision": 0.2839,
+    "theory_values": 264,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "cores", "expected"),
+    [
+        ({}, 2, AT_FULL_SIZE),
+        (
+            {"states": [4], "depths": [2, 500], "tasks": 3000, "snapshots": 3000, "batch_size": 300, "seeds": 7},
+            None,
+            DEEP_AND_LONG,
+        ),
+    ],
+)
+def test_estimates_are_what_they_were(change, cores, expected):
+    assert in_megabytes(paper_needs(CONFIG | change, cores)) == expected

@@ -143,6 +143,12 @@ def test_verify_accepts_the_run_that_made_the_reference_and_lists_what_differs(s
     done, cell = verify(), "-".join(map(str, table.loc[3, ["algo", "env", "states", "depth"]]))
     assert done.returncode != 0 and "in 2 places" in done.stderr
     assert all(f"metrics/weights-{cell}-cosine: {what} is" in done.stderr for what in ("mean", "check"))
+    table["cosine"] = -2.0
+    save_table(results / "metrics/weights.csv", table)
+    manifest["files"]["metrics/weights.csv"] = file_digest(results / "metrics/weights.csv")
+    save_json(results / "manifest.json", manifest)
+    (found,) = re.findall(r"in (\d+) places:", said := verify().stderr)
+    assert said.count("\n  ") == 21 and said.endswith(f"\n  and {int(found) - 20} more\n")
     save_json(results / "manifest.json", manifest | {"settings": manifest["settings"] | {"discount": 0.8}})
     assert "of other settings than the reference: discount." in verify().stderr
 

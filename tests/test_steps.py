@@ -118,6 +118,18 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
     assert done.stderr.splitlines()[-1] == "error: seeds is '3-1'; give first-last, such as 0-19."
 
 
+def test_every_option_must_be_given():
+    done = command("kernels")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("the following arguments are required: --module")
+
+
+def test_compiled_kernels_are_kept_where_caches_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert command("kernels", "--module", "ictd.trajectories").returncode == 0
+    assert any((tmp_path / "ictd").iterdir())
+
+
 def test_kernels_are_those_of_our_modules():
     unknown = {module: f"error: There is no module {module}." for module in ("nothing", "antigravity", ".x")}
     without = {"ictd.mrp": "error: Module ictd.mrp has no kernels; name one with a function compile_kernels."}

@@ -142,18 +142,22 @@ BROKEN = {
 
 def test_a_broken_study_stops_only_what_asks_for_it(tmp_path):
     folders = {name: with_study(tmp_path / name.replace(" ", "-"), **changes) for name, (changes, _) in BROKEN.items()}
-    # One run stands for all of the paper, but for the first: its plan takes seconds.
-    targets = ["results-smoke/runs/td-boyan-4-6/0-2.npz", "mine", "results-smoke/mine/total.txt"]
-    runs = [(folder, [target, "--configfile", SMOKE]) for folder in folders.values() for target in targets]
-    runs[0][1][0] = "all"
-    said = iter(plans(runs))
-    for name, (_, expected) in BROKEN.items():
-        (code, paper), *asked = next(said), next(said), next(said)
-        sentence = next(line for line in paper.splitlines() if line.startswith("Study mine is left out: "))
-        assert code == 0 and "Traceback" not in paper and re.search(r"^pretrain +\d+$", paper, re.MULTILINE), name
-        assert sentence.endswith(".") and expected in sentence, (name, sentence)
-        for ended, text in asked:
-            assert ended == sentence and "Traceback" not in text, (name, ended)
+    # All of the paper, with what fails before any rule is read, and with what fails on the way: some of it may be left.
+    paper = ["no schema", *(name for name, (changes, _) in BROKEN.items() if "rules.smk" in changes)]
+    target = "results-smoke/runs/td-boyan-4-6/0-2.npz"
+    runs = [(folder, ["mine", "--configfile", SMOKE]) for folder in folders.values()]
+    runs += [(folders["no schema"], ["results-smoke/mine/total.txt", "--configfile", SMOKE])]
+    runs += [(folders[name], ["all" if name == paper[0] else target, "--configfile", SMOKE]) for name in paper]
+    said = plans(runs)
+    sentences = {}
+    for (name, (_, expected)), (ended, text) in zip(BROKEN.items(), said, strict=False):
+        sentences[name] = next(line for line in text.splitlines() if line.startswith("Study mine is left out: "))
+        assert ended == sentences[name] and "Traceback" not in text, (name, ended)
+        assert ended.endswith(".") and expected in ended, (name, ended)
+    assert said[len(BROKEN)][0] == sentences["no schema"]
+    for name, (code, text) in zip(paper, said[len(BROKEN) + 1 :], strict=True):
+        assert code == 0 and sentences[name] in text and "Traceback" not in text, (name, text)
+        assert re.search(r"^pretrain +\d+$", text, re.MULTILINE), name
 
 
 def test_what_lies_about_in_a_study_leaves_the_paper_as_it_is(tmp_path):
@@ -207,19 +211,27 @@ def test_settings_that_a_user_gives_stop_only_their_study(tmp_path):
         assert code == 0 and expected in paper and expected in ended
 
 
-@pytest.mark.parametrize("gone", [[name] for name in STUDIES] + [STUDIES] * (len(STUDIES) > 1), ids="-".join)
-def test_without_a_study_all_is_as_before(gone, smoke, tmp_path):
-    """Nothing is to be done anew; linters and those tests that speak of the whole repository pass, and both reports."""
-    folder = tmp_path / "project"
+def without(gone: list[str], smoke: Path, folder: Path) -> Path:
+    """A copy of the whole repository, and of what the smoke run made, without some studies."""
     ignored = shutil.ignore_patterns(".venv", ".git", ".snakemake", "results*", "__pycache__", ".*_cache")
     shutil.copytree(ROOT, folder, ignore=ignored)
     for part in (".snakemake", "results-smoke"):
         shutil.copytree(smoke / part, folder / part)
     for name in gone:
         shutil.rmtree(folder / "studies" / name)
-    done = snakemake(folder, "--cores", "1", "--dry-run")
+    return folder
+
+
+@pytest.mark.parametrize("gone", [[name] for name in STUDIES] + [STUDIES] * (len(STUDIES) > 1), ids="-".join)
+def test_without_a_study_nothing_is_to_be_done_anew(gone, smoke, tmp_path):
+    done = snakemake(without(gone, smoke, tmp_path / "project"), "--cores", "1", "--dry-run")
     assert done.returncode == 0 and "Nothing to be done" in done.stdout + done.stderr, done.stderr
     assert "left out" not in done.stderr
+
+
+def test_without_any_study_all_is_as_before(smoke, tmp_path):
+    """Linters and those tests that speak of the whole repository pass, and Snakemake's report is made."""
+    folder = without(STUDIES, smoke, tmp_path / "project")
     assert snakemake(folder, "--report", "results-smoke/report-of-all.html").returncode == 0
     bin = Path(sys.executable).parent
     linters = [
@@ -230,7 +242,7 @@ def test_without_a_study_all_is_as_before(gone, smoke, tmp_path):
     ]
     structure = [f"tests/test_{name}.py" for name in ("config", "steps", "envs", "studies")]
     # Of those that speak of the whole repository, the quick ones.
-    others = " and ".join(f"not {name}" for name in ("all_is_as_before", "gives_the_same", "broken_study", "random"))
+    others = " and ".join(f"not {name}" for name in ("without_a", "gives_the_same", "broken_study", "random"))
     tests = f"python -m pytest -p no:cacheprovider {' '.join(structure)} -k '{others}'"
     environment = os.environ | {"PYTHONPATH": str(folder / "src"), "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
     for command in (*linters, tests):

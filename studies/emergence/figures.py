@@ -124,9 +124,7 @@ def phase(table: pd.DataFrame) -> Figure:
     norms = {"cosine": plt.Normalize(0, 1), "outside": plt.Normalize(0, 1), "gain": LogNorm(1e-2, 1e2)}
     for row, algo in zip(grid, algos, strict=True):
         here = table[table["algo"] == algo]
-        lost = here.pivot_table(
-            index="states", columns="depth", values="diverged_at", aggfunc=lambda at: (at > 0).sum()
-        )
+        lost = here.pivot_table(index="states", columns="depth", values="diverged_at", aggfunc="max")
         for axes, (name, title) in zip(row, PHASE, strict=True):
             values = here.pivot_table(index="states", columns="depth", values=name, aggfunc="median", dropna=False)
             colours = "PuOr" if name == "gain" else "viridis"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from projects import in_megabytes
 
 from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
@@ -140,3 +141,15 @@ def test_seeds_are_cut_into_jobs_that_keep_finished_runs(tmp_path):
     # 24 runs and 28 of seven kinds of attention, two kinds of prompts and two algorithms.
     busy = grid({"seeds": 20}, cores=26)
     assert len(busy.seeds) == 2 and len(busy.attention_runs) == 4
+
+
+# Jobs, MB of results, and MB of memory beside Python's, as estimated when they were compared with measured ones.
+AT_FULL_SIZE = 133, 167.9, {
+    "agents_pretrain": 838.5, "agents_pretrain_attention": 874.9, "agents_evaluate": 182.3,
+    "agents_evaluate_attention": 152.1, "agents_baselines": 1442,
+}  # fmt: skip
+
+
+def test_estimates_are_what_they_were():
+    config = CONFIG | {"agents": settings({})}
+    assert in_megabytes(needs(config, 2)) == AT_FULL_SIZE

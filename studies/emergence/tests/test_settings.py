@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from projects import in_megabytes
 
 from ictd.pipeline.needs import checked_needs
 from ictd.pipeline.studies import study_settings
@@ -121,3 +122,15 @@ def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_s
         "course": ["course/td-loop"],
         "phase": ["phase/9/0", "phase/9/1", "phase/4/0", "phase/4/1"],
     }
+
+
+# Jobs, MB of results, and MB of memory beside Python's, as estimated when they were compared with measured ones.
+AT_FULL_SIZE = 213, 2.816, {
+    "emergence_ablate": 163.5, "emergence_course": 16.89, "emergence_course_measures": 26.44, "emergence_phase": 874,
+    "emergence_readings": 349.2,
+}  # fmt: skip
+
+
+def test_estimates_are_what_they_were():
+    config = CONFIG | {"emergence": settings({})}
+    assert in_megabytes(needs(config, 2)) == AT_FULL_SIZE
