@@ -81,6 +81,15 @@ def test_code_of_a_kernel_has_its_closure_and_defaults():
         assert code_of(make(3).py_func) == code_of(make(3).py_func) != code_of(make(4).py_func)
 
 
+def test_code_of_a_kernel_has_its_constants_and_not_its_docstring():
+    def written(body):
+        exec(f"def function(x):\n    {body}", made := {"__name__": "made"})
+        return code_of(made["function"])
+
+    assert written("'One.'; return 2.5 * x") == written("'Another.'; return 2.5 * x")
+    assert written("'One.'; return 2.5 * x") != written("'One.'; return 3.5 * x")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """An empty cache."""
