@@ -207,6 +207,15 @@ def test_one_bad_or_diverged_trial_is_not_consistent():
         )
 
 
+@pytest.mark.parametrize("given", ["section = 3", 'section = ""', "id = 'a/b'", "relation = '='", "threshold = nan"])
+def test_statements_of_another_kind_are_refused(given, tmp_path):
+    rest = {"section": "'S'", "statement": "'T'", "statistic": "'U'", "relation": "'<'", "threshold": "1"}
+    key, _, value = given.partition(" = ")
+    (tmp_path / "claims.toml").write_text("[one]\n" + "".join(f"{k} = {v}\n" for k, v in (rest | {key: value}).items()))
+    with pytest.raises(ValueError, match=rf"table \[one\]: '{key}' is missing, unknown or of no use"):
+        Statements(tmp_path / "claims.toml")
+
+
 def test_no_trend_is_claimed_without_trials_or_lengths():
     made = result_tables(PATTERN, FALLING, zero=9.0)
     for kept in ("seed == 0", "context_length == 20"):

@@ -8,10 +8,11 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.decomposition import decomposition_measures, preconditioner, seen, structured, unseen_direction
+from ictd.evaluation import batch_td_msve, tune_step_size, weights_msve
 from ictd.gram import enumerated_gram, estimates, sampled_gram
 from ictd.pattern import remainder
 from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 
 
 def some_weights(states, runs=3):

@@ -9,9 +9,10 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.baselines import batch_td, lstd
-from ictd.evaluation import baseline_msve, enumerated_msve, transformer_msve
-from ictd.prompts import Context
-from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, tune_step_size
+from ictd.evaluation import baseline_msve, batch_td_msve, tune_step_size, weights_msve
+from ictd.prompts import ENUMERATED, Context
+from ictd.transformer import estimates
+from ictd.unseen_tasks import draw_unseen_tasks
 
 STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
 
@@ -97,7 +98,10 @@ def test_lstd_equals_naive(data, ridge):
 def test_msve_of_methods_by_direct_formulas(data):
     weights, depth = larger_weights(STATES), 6
     model = ictd.LinearTransformer(weights, depth)
-    sampled, enumerated = transformer_msve(model, data, LENGTHS), enumerated_msve(model, data)
+    (found,) = weights_msve(ictd.Weights(weights.u[None], weights.A[None]), data, [ENUMERATED, *LENGTHS], depth)
+    whole = [data.error(estimates(model, data.columns(length))) for length in (ENUMERATED, *LENGTHS)]
+    np.testing.assert_allclose(found, whole, rtol=1e-9)
+    enumerated, *sampled = found
     beside = baseline_msve(data, depth, LENGTHS, 0.7, 0.1)
     for j, length in enumerate(LENGTHS):
         for i in range(5):
@@ -111,7 +115,7 @@ def test_msve_of_methods_by_direct_formulas(data):
                 "zero": np.zeros(STATES),
             }
             expected = {name: (mu * (v - np.array(value)) ** 2).sum() for name, value in values.items()}
-            np.testing.assert_allclose(sampled[j, i], expected["sampled"], rtol=1e-9)
+            np.testing.assert_allclose(sampled[j][i], expected["sampled"], rtol=1e-9)
             np.testing.assert_allclose(beside["theta_td"][j, i], expected["batch_td"], rtol=1e-9)
             for name in ("batch_td", "lstd", "zero"):
                 np.testing.assert_allclose(beside[name][j, i], expected[name], rtol=1e-9)
@@ -156,6 +160,10 @@ def test_bad_prompts_are_refused():
         model(torch.zeros(5, 4))
     with pytest.raises(ValueError, match="m above 0"):
         model(torch.zeros(7, 3), queries=3)
+    for row in range(3, 7):
+        query = np.eye(7, 1) + np.eye(7)[:, [row]]
+        with pytest.raises(ValueError, match="does not end in just 1 columns"):
+            model(torch.from_numpy(np.concatenate([np.ones((7, 3)), query], axis=1)))
     with pytest.raises(ValueError, match="depth is 0"):
         ictd.LinearTransformer(ictd.theta_td(3), 0)
     with pytest.raises(ValueError, match="ridge is 0"):

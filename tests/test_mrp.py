@@ -117,6 +117,7 @@ def test_initial_weights_are_xavier_normal_with_gain():
         assert sample.std() == pytest.approx(0.1 / np.sqrt(201), rel=0.2)
     assert drawn.A.std() == pytest.approx(0.1 / np.sqrt(201), rel=0.02)
     assert abs(drawn.A.mean()) < 1e-4 and (drawn.u != 0).all()
+    np.testing.assert_array_equal(ictd.initial_weights(1, 0.1, rng()).u, rng().normal(0, 0.1 / np.sqrt(3), 2))
 
 
 HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))

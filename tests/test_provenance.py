@@ -88,6 +88,7 @@ def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
             discount=0.9, learning_rate=0.001, initial_gain=0.1, attention_scale="context_length", engine=engine,
             tasks=20, tolerance=1e-10, task_sets=[results / f"tasks/{env}-4/0-2.npz" for env in ("boyan", "loop")],
             unrolls=[results / f"unrolls/{env}-4/0-2.npz" for env in ("boyan", "loop")], trained=runs,
+            evaluation_env="boyan", env_options={}, unseen_tasks=3, context_lengths=[5, 9],
             output=tmp_path / "audit.json",
         )  # fmt: skip
         return load_json(tmp_path / "audit.json")
@@ -96,7 +97,8 @@ def test_audit_compares_the_stored_run_with_the_other_engine(smoke, tmp_path):
         rows = audited(engine, 0)
         assert [row["env"] for row in rows] == ["boyan", "loop"]
         assert all(row["difference"] < ENGINES and row["tasks"] > 5 for row in rows)
-    with pytest.raises(ValueError, match=r"more than audit\.tolerance, 1e-10: mc-loop-4-6, seed 0, after \d+ tasks by"):
+        assert all(row["evaluation_difference"] < ENGINES for row in rows)
+    with pytest.raises(ValueError, match=r"audit\.tolerance, 1e-10: mc-loop-4-6, seed 0, weights after \d+ tasks by"):
         audited("fused", 1e-8)
     with pytest.raises(ValueError, match="by inf of the largest"):
         audited("autograd", np.nan)

@@ -38,6 +38,7 @@ SETTINGS = {
 OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
+AUDITED = {"tasks": 5, "unseen_tasks": TEST, "env_options": OPTIONS["loop"]}
 
 
 def carry_out(step, **given):
@@ -74,7 +75,7 @@ def run(tmp_path_factory):
         for name, kind in (("task_sets", "tasks"), ("unrolls", "unrolls"))
     }
     trained = [folder / f"runs/{cell}/0-1.npz" for cell in cells]
-    carry_out(audit, **material, trained=trained, tasks=5, output=folder / "audit.json")
+    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "audit.json")
     carry_out(
         result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], audit=folder / "audit.json",
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
@@ -258,16 +259,17 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
     table = metrics["audit"]
     assert [Cell(*row[:4]) for row in table.itertuples(index=False)] == sorted(CELLS)
     assert set(table["tasks"]) == {3} and set(table["seed"]) == {0} and (table["difference"] < 1e-10).all()
+    assert (table["evaluation_difference"] < 1e-10).all() and (table["evaluation_difference"] > 0).any()
     files = {"task_sets": [run / "tasks/loop-3/0-1.npz"] * 2, "unrolls": [run / "unrolls/loop-3/0-1.npz"] * 2}
     files["trained"] = [run / f"runs/{algo}-loop-3-2/0-1.npz" for algo in ("td", "mc")]
-    said = r"audit.tolerance, 1e-08: mc-loop-3-2, seed 0, after 3 tasks by [\d.e-]+ of the largest; do not use"
+    said = r"audit.tolerance, 1e-08: mc-loop-3-2, seed 0, weights after 3 tasks by [\d.e-]+ of the largest; do not use"
     wrong = run / "wrong/mc-loop-3-2/0-1.npz"
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
     arrays = load_named(files["trained"][1], *names)
     arrays["A"][0, 1, 0, 0] += 1e-6
     save_arrays(wrong, **arrays)
     with pytest.raises(ValueError, match=said):
-        carry_out(audit, **files | {"trained": [files["trained"][0], wrong]}, tasks=5, output=run / "no.json")
+        carry_out(audit, **files | AUDITED | {"trained": [files["trained"][0], wrong]}, output=run / "no.json")
     assert not (run / "no.json").exists()
 
 

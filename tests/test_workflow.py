@@ -14,8 +14,9 @@ from html_page import Page
 from projects import ROOT, copy_project, plans, snakemake
 
 import ictd
+from ictd.evaluation import tune_step_size
 from ictd.pipeline.grid import cells
-from ictd.unseen_tasks import draw_unseen_tasks, tune_step_size
+from ictd.unseen_tasks import draw_unseen_tasks
 
 SMOKE = {
     **yaml.safe_load((ROOT / "config.yaml").read_text()),

@@ -31,14 +31,12 @@ class AutogradEngine:
             prompts = torch.from_numpy(prompts_of(context))
             state, following, mean_return = batch_of(unrolls, i)
             reward = torch.from_numpy(tasks.reward[i])[state]
-            estimate = self.model(prompts[state], queries=1)[:, 0]
-            with torch.no_grad():
-                estimates[i] = self.model(prompts, queries=1)[:, 0].numpy()
-                bootstrapped = reward + self.discount * self.model(prompts[following], queries=1)[:, 0]
+            value = self.model(prompts, queries=1)[:, 0]
+            estimates[i] = value.detach().numpy()
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
-            target = bootstrapped if self.algo == "td" else mean_return
-            loss = 0.5 * ((target - estimate) ** 2).mean()
+            target = reward + self.discount * value.detach()[following] if self.algo == "td" else mean_return
+            loss = 0.5 * ((target - value[state]) ** 2).mean()
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()

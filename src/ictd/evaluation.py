@@ -1,40 +1,68 @@
 """In-context policy evaluation on unseen tasks (section "In-Context Policy Evaluation Verification")."""
 
 import numpy as np
-import torch
 
-from ictd.baselines import lstd
-from ictd.checks import FINITE, FLAG, POSITIVE, checked, of, reals, whole, wholes
-from ictd.prompts import enumerated_context, joint_prompt, sampled_context
-from ictd.transformer import LinearTransformer
-from ictd.unseen_tasks import DATA, UnseenTasks, batch_td_msve
+from ictd.baselines import batch_td, lstd
+from ictd.checks import FINITE, FLAG, POSITIVE, checked, each, of, reals, whole, wholes
+from ictd.gram import estimates
+from ictd.prompts import ENUMERATED, Context
+from ictd.unseen_tasks import DATA, UnseenTasks
 from ictd.weights import Weights, theta_td
 
-MODEL, LENGTHS = of(torch.nn.Module), wholes("K", 1, "M")
+
+@checked(data=DATA, weights=of(Weights, u="R, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
+def weights_msve(
+    weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
+) -> np.ndarray:
+    """MSVE (R, K, k) of R weights, u (R, 2n) and A (R, 2n, 2n), at K context lengths on k unseen tasks.
+
+    Some tasks have errors many times those of others.  ENUMERATED as a length stands for the enumerated prompt.  The
+    depth is L, and ``scaled`` says whether attention is divided by the context length.
+    """
+    found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
+    for k, length in enumerate(lengths):
+        gram = data.gram(length)
+        for i in range(len(found)):
+            found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
+    return found
 
 
-@checked(model=MODEL, context=reals("..., 2n+1, m"))
-@torch.no_grad()
-def estimates(model: LinearTransformer, context: np.ndarray) -> np.ndarray:
-    """The Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m)."""
-    states = (context.shape[-2] - 1) // 2
-    return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()
+@checked(smallest=POSITIVE, largest=POSITIVE, number=whole(1))
+def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
+    """Step sizes to choose from, (number,)."""
+    return np.geomspace(smallest, largest, number)
 
 
-@checked(model=MODEL, data=DATA, lengths=LENGTHS)
-def transformer_msve(model: LinearTransformer, data: UnseenTasks, lengths: list[int]) -> np.ndarray:
-    """MSVE (lengths, k) of the Transformer on sampled contexts."""
-    contexts = [sampled_context(data.paths[:, : m + 1], data.tasks.reward, data.discount) for m in lengths]
-    return np.stack([data.error(estimates(model, context)) for context in contexts])
+@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
+def batch_td_msve(
+    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
+) -> np.ndarray:
+    """MSVE (contexts, K, k) of the batch TD that theta^TD, its A multiplied by each of K step sizes, carries out.
+
+    Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
+    """
+    found = []
+    for context in contexts:
+        steps = step_sizes * (1 if scaled else whole(1)("the context length", context.length, {}))
+        found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
+    return np.stack(found)
 
 
-@checked(model=MODEL, data=DATA)
-def enumerated_msve(model: LinearTransformer, data: UnseenTasks) -> np.ndarray:
-    """MSVE (k,) of the Transformer on the contexts it was trained with, eq. (Z0 redef)."""
-    return data.error(estimates(model, enumerated_context(data.tasks.transition, data.tasks.reward, data.discount)))
+@checked(data=DATA, depth=whole(1), lengths=wholes("J", ENUMERATED, "M"), step_sizes=reals("K"), scaled=FLAG)
+def tune_step_size(
+    data: UnseenTasks, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
+) -> np.ndarray:
+    """Mean MSVE (step sizes,) of batch TD over tasks and context lengths; the best step size has the least.
+
+    Values too large for floating point count as infinite.
+    """
+    contexts = [data.context(length) for length in lengths]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
+    return np.where(np.isnan(scores), np.inf, scores)
 
 
-@checked(data=DATA, depth=whole(1), lengths=LENGTHS, step_size=FINITE, ridge=POSITIVE, scaled=FLAG)
+@checked(data=DATA, depth=whole(1), lengths=wholes("K", 1, "M"), step_size=FINITE, ridge=POSITIVE, scaled=FLAG)
 def baseline_msve(
     data: UnseenTasks, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:
@@ -45,10 +73,10 @@ def baseline_msve(
     attention is divided by the context length.
     """
     theta = theta_td(data.tasks.states)
-    model = LinearTransformer(Weights(theta.u, step_size * theta.A), depth, scaled)
+    weights = Weights(theta.u[None], step_size * theta.A[None])
     contexts = [data.context(length) for length in lengths]
     return {
-        "theta_td": transformer_msve(model, data, lengths),
+        "theta_td": weights_msve(weights, data, lengths, depth, scaled)[0],
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(lengths), len(data.tasks))),

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from ictd.checks import FLAG, checked, of, optional, reals, whole
+from ictd.prompts import joint_prompt
 from ictd.weights import Weights
 
 
@@ -92,3 +93,11 @@ class LinearTransformer(torch.nn.Module):
         if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
             raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
         return prompt.to(self.u)
+
+
+@checked(model=of(torch.nn.Module), context=reals("..., 2n+1, m"))
+@torch.no_grad()
+def estimates(model: torch.nn.Module, context: np.ndarray) -> np.ndarray:
+    """A Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m), from whole prompts."""
+    states = (context.shape[-2] - 1) // 2
+    return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()

@@ -1,18 +1,16 @@
-"""Unseen tasks with their contexts, the errors of weights on them, and the choice of theta^TD's step size."""
+"""Unseen tasks with their contexts, and the errors of value estimates on them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import batch_td
-from ictd.checks import DISCOUNT, FLAG, POSITIVE, TEXT, checked, each, of, own, reals, whole, wholes
+from ictd.checks import DISCOUNT, TEXT, checked, of, own, reals, whole, wholes
 from ictd.environments import sample_tasks
-from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.gram import Gram, enumerated_gram, sampled_gram
 from ictd.mrp import Tasks, msve, value_function
-from ictd.prompts import ENUMERATED, Context
+from ictd.prompts import ENUMERATED, Context, enumerated_context, sampled_context
 from ictd.streams import generator
 from ictd.trajectories import sample_paths
-from ictd.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,19 @@ class UnseenTasks:
             return Context.enumerated(self.tasks.transition, self.tasks.reward)
         return Context.of_paths(self.paths[:, : length + 1], self.tasks.reward)
 
+    def gram(self, length: int) -> Gram:
+        """Gram matrices of the contexts of one length, or of enumerated prompts."""
+        if length == ENUMERATED:
+            return enumerated_gram(self.tasks, self.discount)
+        return sampled_gram(self.context(length), self.tasks.reward, self.discount)
+
+    @checked(self=of(object, paths="k, M+1"), length=whole(ENUMERATED, "M"))
+    def columns(self, length: int) -> np.ndarray:
+        """Contexts (k, 2n+1, m) of one length m, or those of enumerated prompts, of n columns, in full."""
+        if length == ENUMERATED:
+            return enumerated_context(self.tasks.transition, self.tasks.reward, self.discount)
+        return sampled_context(self.paths[:, : length + 1], self.tasks.reward, self.discount)
+
 
 @checked(steps=whole(1), discount=DISCOUNT, stream=TEXT)
 def draw_unseen_tasks(
@@ -64,58 +75,3 @@ def draw_unseen_tasks(
 
 
 DATA = of(UnseenTasks, value="k, n", paths="k, M+1")
-
-
-@checked(data=DATA, weights=of(Weights, u="R, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
-def weights_msve(
-    weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
-) -> np.ndarray:
-    """MSVE (R, K, k) of R weights, u (R, 2n) and A (R, 2n, 2n), at K context lengths on k unseen tasks.
-
-    Some tasks have errors many times those of others.  ENUMERATED as a length stands for the enumerated prompt.  The
-    depth is L, and ``scaled`` says whether attention is divided by the context length.
-    """
-    found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
-    for k, length in enumerate(lengths):
-        if length == ENUMERATED:
-            gram = enumerated_gram(data.tasks, data.discount)
-        else:
-            gram = sampled_gram(data.context(length), data.tasks.reward, data.discount)
-        for i in range(len(found)):
-            found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
-    return found
-
-
-@checked(smallest=POSITIVE, largest=POSITIVE, number=whole(1))
-def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
-    """Step sizes to choose from, (number,)."""
-    return np.geomspace(smallest, largest, number)
-
-
-@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
-def batch_td_msve(
-    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
-) -> np.ndarray:
-    """MSVE (contexts, K, k) of the batch TD that theta^TD, its A multiplied by each of K step sizes, carries out.
-
-    Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
-    """
-    found = []
-    for context in contexts:
-        steps = step_sizes * (1 if scaled else whole(1)("the context length", context.length, {}))
-        found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
-    return np.stack(found)
-
-
-@checked(data=DATA, depth=whole(1), lengths=wholes("J", ENUMERATED, "M"), step_sizes=reals("K"), scaled=FLAG)
-def tune_step_size(
-    data: UnseenTasks, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
-) -> np.ndarray:
-    """Mean MSVE (step sizes,) of batch TD over tasks and context lengths; the best step size has the least.
-
-    Values too large for floating point count as infinite.
-    """
-    contexts = [data.context(length) for length in lengths]
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
-    return np.where(np.isnan(scores), np.inf, scores)

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import lstd
+from ictd.evaluation import batch_td_msve, log_spaced
 from ictd.pipeline.storage import save_arrays
 from ictd.prompts import Context
 from ictd.streams import generator
-from ictd.unseen_tasks import UnseenTasks, batch_td_msve, draw_unseen_tasks, log_spaced
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from studies.agents.bayes import boyan_posterior, posterior_values
 
 DECAYS = (0.0, 0.5, 0.9, 1.0)

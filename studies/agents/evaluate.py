@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.evaluation import weights_msve
 from ictd.pipeline.storage import join_arrays, save_arrays
-from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
 
 

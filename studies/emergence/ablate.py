@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.decomposition import decomposition_measures, preconditioner, seen, structured
+from ictd.evaluation import batch_td_msve, log_spaced, tune_step_size, weights_msve
 from ictd.pattern import BLOCKS, theta_coefficient
 from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights, theta_td
 
 # All models are evaluated on the same tasks.

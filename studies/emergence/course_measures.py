@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 
 from ictd.decomposition import decomposition_measures
+from ictd.evaluation import weights_msve
 from ictd.gram import enumerated_gram, estimates
 from ictd.pipeline.storage import load_arrays
 from ictd.pipeline.table_files import save_table
 from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
 
 

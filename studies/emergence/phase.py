@@ -7,12 +7,13 @@ import pandas as pd
 
 from ictd.decomposition import decomposition_measures
 from ictd.environments import sample_tasks
+from ictd.evaluation import batch_td_msve, log_spaced, tune_step_size, weights_msve
 from ictd.pipeline.table_files import save_table
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompts import ENUMERATED
 from ictd.streams import generator
 from ictd.trajectories import unroll
-from ictd.unseen_tasks import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import initial_weights
 
 SECTION = "phase"

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ictd.evaluation import enumerated_msve, transformer_msve
 from ictd.mrp import Tasks
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import Divergence, pretrain_history
+from ictd.prompts import ENUMERATED
 from ictd.streams import generator
 from ictd.trajectories import Unrolls
+from ictd.transformer import estimates
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
 from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
@@ -42,15 +43,14 @@ def main(
     seeds, task_sets, batches, _ = zip(*runs, strict=True)
     starts = [generator(seed, env, states, "weights") for seed in seeds]
     model, diverged_at = one.pretrain(algos, depth, discount, task_sets, batches, starts)
-    longest, sampled, enumerated = max(context_lengths), [], []
+    longest, lengths, msve = max(context_lengths), [ENUMERATED, *context_lengths], []
     for i, seed in enumerate(seeds * len(algos)):
         data = draw_unseen_tasks(seed, states, test_tasks, longest, discount, evaluation_env, **env_options)
-        sampled.append(transformer_msve(model[i], data, context_lengths))
-        enumerated.append(enumerated_msve(model[i], data))
-    weights, (P, Q) = model.weights(), model.matrices()
+        msve.append([data.error(estimates(model[i], data.columns(length))) for length in lengths])
+    weights, (P, Q), msve = model.weights(), model.matrices(), np.array(msve)
     arrays = {
         "u": weights.u, "A": weights.A, "P": P, "Q": Q, "diverged_at": diverged_at,
-        "msve": np.stack(sampled), "enumerated_msve": np.stack(enumerated),
+        "msve": msve[:, 1:], "enumerated_msve": msve[:, 0],
     }  # fmt: skip
     save_arrays(
         output, scaled=np.array(model.scaled), algos=np.array(algos), seeds=np.array(seeds),

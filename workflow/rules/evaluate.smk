@@ -13,7 +13,7 @@ use rule step as evaluate with:
     pathvars:
         job=f"evaluate/{CELL}",
     conda:
-        f"{ENVS}/evaluate.yaml"
+        f"{ENVS}/simulate.yaml"
     params:
         **step("evaluate", env_options=UNSEEN_OPTIONS),
 
@@ -27,7 +27,7 @@ use rule step as baselines with:
     pathvars:
         job="baselines/{states}-{depth}",
     conda:
-        f"{ENVS}/evaluate.yaml"
+        f"{ENVS}/simulate.yaml"
     params:
         **step("baselines", env_options=UNSEEN_OPTIONS),
 

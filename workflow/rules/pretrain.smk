@@ -17,14 +17,14 @@ use rule step as pretrain with:
         **step("pretrain", diverged=RESULTS / "diverged"),
 
 
-# The first tasks of each cell again, by the engine that the run did not use; in one job, as torch's import takes longer
-# than the training of a cell.
+# The first tasks of each cell again, by the engine that the run did not use, and a run's evaluation on whole prompts; in
+# one job, as torch's import takes longer than the training of a cell.
 use rule step as audit with:
     input:
         task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        kernels=kernels("ictd.fused_engine"),
+        kernels=[kernels("ictd.fused_engine"), kernels("ictd.trajectories")],
     output:
         "<results>/audit.json",
     pathvars:
@@ -32,4 +32,9 @@ use rule step as audit with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("audit"),
+        **step(
+            "audit",
+            unseen_tasks=config["evaluation"]["tasks"],
+            context_lengths=config["evaluation"]["context_lengths"],
+            env_options=UNSEEN_OPTIONS,
+        ),

@@ -41,7 +41,7 @@ use rule gather as manifest with:
     pathvars:
         job="manifest",
     conda:
-        f"{ENVS}/evaluate.yaml"
+        f"{ENVS}/simulate.yaml"
     params:
         **step("manifest", settings=SETTINGS, folder=RESULTS),
 

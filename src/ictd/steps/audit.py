@@ -1,4 +1,4 @@
-"""Train the first tasks of each cell again with the other engine, and compare the weights."""
+"""Train the first tasks of each cell again with the other engine, evaluate a run on whole prompts, and compare."""
 
 from copy import deepcopy
 from functools import cache
@@ -6,10 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.evaluation import weights_msve
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_arrays, save_json
 from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
+from ictd.prompts import ENUMERATED
+from ictd.transformer import LinearTransformer, estimates
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
+from ictd.weights import Weights
 
 SECTION = "audit"
 SMALLEST = np.finfo(np.float64).tiny
@@ -23,19 +28,24 @@ def main(
     engine: str,
     tasks: int,
     tolerance: float,
+    evaluation_env: str,
+    env_options: dict,
+    unseen_tasks: int,
+    context_lengths: list[int],
     task_sets: list[Path],
     unrolls: list[Path],
     trained: list[Path],
     output: Path,
 ) -> None:
-    """Write for each cell the largest difference of the weights at the snapshots within the first tasks.
+    """Write two differences for the first seed of each cell, over the largest of what is compared.
 
-    Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
-    The difference is that of an entry of u or A over the largest entry of both, for the first seed.  ValueError names
-    the cells whose difference is above the tolerance.
+    One is that of the weights at the snapshots within the first tasks.  The other is that of the MSVE at the end of
+    pretraining, from Gram matrices and as the paper's Transformer has it on whole prompts.  Cells are those that the
+    folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.  ValueError names the
+    cells with a difference above the tolerance.
     """
-    other = next(name for name in ENGINES if name != engine)
-    rows, faults = [], []
+    other, scaled = next(name for name in ENGINES if name != engine), attention_scale == "context_length"
+    lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
     for *material, path in zip(task_sets, unrolls, trained, strict=True):
         cell = Cell.parse(path.parent.name)
         seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, *material)
@@ -44,19 +54,24 @@ def main(
         try:
             history = pretrain_history(
                 task_set[: seen[-1]], batches[: seen[-1]], cell.algo, cell.depth, discount, learning_rate,
-                start.u, start.A, other, seen, scaled=attention_scale == "context_length",
+                start.u, start.A, other, seen, scaled=scaled,
             )  # fmt: skip
         except Divergence as divergence:
             history = divergence.history
         kept, again = flat(u[: len(seen)], A[: len(seen)]), flat(history.weights.u, history.weights.A)
         last, difference = largest_difference(seen, kept, again)
-        rows.append({**cell._asdict(), "seed": seed, "tasks": last, "difference": difference})
-        if not difference <= tolerance:
-            faults.append(f"{cell}, seed {seed}, after {last} tasks by {difference:.2g} of the largest")
+        place = max(context_lengths), discount, evaluation_env
+        data = draw_unseen_tasks(seed, cell.states, unseen_tasks, *place, **env_options)
+        evaluated = evaluation_difference(Weights(u[-1:], A[-1:]), data, lengths, cell.depth, scaled)
+        differences = {"difference": difference, "evaluation_difference": evaluated}
+        rows.append({**cell._asdict(), "seed": seed, "tasks": last, **differences})
+        for what, found in (f"weights after {last} tasks", difference), ("MSVE", evaluated):
+            if not found <= tolerance:
+                faults.append(f"{cell}, seed {seed}, {what} by {found:.2g} of the largest")
     if faults:
         raise ValueError(
-            f"The engines' weights differ by more than audit.tolerance, {tolerance:g}: {'; '.join(faults)}; do not use"
-            " these runs before you know why."
+            f"What two ways should agree on differs by more than audit.tolerance, {tolerance:g}: {'; '.join(faults)};"
+            " do not use these runs before you know why."
         )
     save_json(output, rows)
 
@@ -72,6 +87,14 @@ def first_tasks(env: str, states: int, initial_gain: float, size: int, tasks: Pa
 def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:
     """The parameters u (S, 2n) and A (S, 2n, 2n) at S snapshots as rows, (S, 2n + 4n^2)."""
     return np.concatenate([u, A.reshape(len(A), -1)], axis=1)
+
+
+def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool) -> float:
+    """Largest relative difference of the MSVE of weights, u (1, 2n) and A (1, 2n, 2n), on unseen tasks: from Gram
+    matrices, and from whole prompts."""
+    model = LinearTransformer(weights[0], depth, scaled)
+    whole = np.stack([data.error(estimates(model, data.columns(length))) for length in lengths])
+    return largest_difference(np.arange(len(lengths)), weights_msve(weights, data, lengths, depth, scaled)[0], whole)[1]
 
 
 def largest_difference(tasks_seen: np.ndarray, kept: np.ndarray, again: np.ndarray) -> tuple[int, float]:

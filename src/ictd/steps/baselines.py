@@ -6,11 +6,10 @@ The step size of theta^TD is chosen on tasks that nothing is evaluated on.
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from ictd.evaluation import baseline_msve
+from ictd.evaluation import baseline_msve, log_spaced, tune_step_size
 from ictd.pipeline.storage import save_arrays, save_json
-from ictd.unseen_tasks import draw_unseen_tasks, log_spaced, tune_step_size
+from ictd.unseen_tasks import draw_unseen_tasks
 
 SECTION = "evaluation"
 
@@ -33,7 +32,6 @@ def main(
 ) -> None:
     """Write the best step size, with the mean MSVE over all tuning tasks and context lengths for each, as JSON, and
     each method's MSVE for each seed, context length and task."""
-    torch.set_num_threads(1)
     scaled = attention_scale == "context_length"
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     tuning, sizes = draw_unseen_tasks(0, states, tuning_tasks, stream="tuning", **place), log_spaced(**step_sizes)

@@ -12,8 +12,9 @@ from drawn import where
 import ictd
 import ictd.baselines
 from ictd.decomposition import preconditioner, seen
+from ictd.evaluation import log_spaced
 from ictd.statistics import bootstrap_means
-from ictd.unseen_tasks import draw_unseen_tasks, log_spaced
+from ictd.unseen_tasks import draw_unseen_tasks
 from studies.agents import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of
 from studies.agents.context_engine import GramEngine

@@ -15,6 +15,7 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.decomposition import seen
+from ictd.evaluation import weights_msve
 from ictd.gram import estimates, sampled_gram
 from ictd.pattern import remainder
 from ictd.pipeline.grid import Cell
@@ -23,7 +24,7 @@ from ictd.pretraining import pretrain_history
 from ictd.prompts import ENUMERATED
 from ictd.report.claim import Statements
 from ictd.statistics import bootstrap_interval
-from ictd.unseen_tasks import draw_unseen_tasks, weights_msve
+from ictd.unseen_tasks import draw_unseen_tasks
 from studies.emergence import claims
 from studies.emergence.ablate import without_parts
 from studies.emergence.ablation_tables import correlations, relabelled
