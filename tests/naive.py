@@ -50,25 +50,70 @@ def step(state, bits, accept, successor):
     return int(successor[state, column, 1 if fraction < int(accept[state, column]) else 0])
 
 
+def words_of(rng):
+    """Endless 64-bit numbers of the stream that a generator starts, by NumPy's own SFC64."""
+    source = np.random.SFC64(0)
+    state = source.state
+    state["state"]["state"][:] = [
+        *(int(rng.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)) for _ in range(3)),
+        1,
+    ]
+    source.state = state
+    source.random_raw(12)
+    while True:
+        yield int(source.random_raw())
+
+
+def halves(words, count):
+    """The next 32-bit numbers, the lower half of each word first; what is left of the last word is not used."""
+    found = [next(words) for _ in range((count + 1) // 2)]
+    return [half for word in found for half in (word % 2**32, word // 2**32)][:count]
+
+
+def paths_from(transition, state, steps):
+    """All paths of some steps from a state that can be, in the order of their states, with their probabilities."""
+    if not steps:
+        return [((), 1.0)]
+    return [
+        ((j, *rest), transition[state, j] * chance)
+        for j in range(len(transition)) if transition[state, j] > 0
+        for rest, chance in paths_from(transition, j, steps - 1)
+    ]  # fmt: skip
+
+
+def jump(state, bits, paths):
+    """One of the paths from a state, by an alias table of their probabilities."""
+    columns = max(map(len, paths))
+    chances = np.array([chance for _, chance in paths[state]] + [0.0] * (columns - len(paths[state])))
+    accept, outcome = np.empty(columns, np.uint64), np.empty((columns, 2), np.uint16)
+    trajectories.fill_alias_row.py_func(chances, accept, outcome)
+    column, fraction = divmod(bits * columns, 2**32)
+    return paths[state][outcome[column, 1 if fraction < int(accept[column]) else 0]][0]
+
+
 def unroll(tasks, batch_size, discount, rollout_steps, rng):
-    """Algorithm 2's trajectories one step at a time, from the same random bits as the kernel."""
+    """Algorithm 2's trajectories one after another, from the same random numbers as the kernel."""
     n = tasks.states
     visits, transitions, returns = np.zeros((len(tasks), n)), np.zeros((len(tasks), n, n)), np.zeros((len(tasks), n))
-    bits = trajectories.random_bits(rng, len(tasks), batch_size + 1 + (rollout_steps - 1) * batch_size)
+    words = words_of(rng)
     for i in range(len(tasks)):
-        table = tables(tasks, i)
+        table, p, r = tables(tasks, i), tasks.transition[i], tasks.reward[i]
         path = [n]
-        for t in range(batch_size + 1):
-            path.append(step(path[-1], bits[i, t], *table))
+        for bits in halves(words, batch_size + 1):
+            path.append(step(path[-1], bits, *table))
         path = path[1:]
-        for t in range(batch_size):
+        walks = [[s] for s in path[:-1]]
+        while len(walks[0]) < rollout_steps:
+            steps, left = 1, rollout_steps - len(walks[0])
+            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= trajectories.PATHS:
+                steps += 1
+            paths = [paths_from(p, s, steps) for s in range(n)]
+            for walk, bits in zip(walks, halves(words, 2 * ((batch_size + 2) // 2)), strict=False):
+                walk += jump(walk[-1], bits, paths)
+        for t, walk in enumerate(walks):
             visits[i, path[t]] += 1
             transitions[i, path[t], path[t + 1]] += 1
-            state, total = path[t], tasks.reward[i, path[t]]
-            for k in range(1, rollout_steps):
-                state = step(state, bits[i, batch_size + 1 + (k - 1) * batch_size + t], *table)
-                total += discount**k * tasks.reward[i, state]
-            returns[i, path[t]] += total
+            returns[i, path[t]] += sum(discount**k * r[s] for k, s in enumerate(walk))
     return visits, transitions, returns
 
 

@@ -32,8 +32,6 @@ def copy_project(folder: Path, compiled: Path | None = None) -> Path:
             shutil.copytree(ROOT / part, target)
         else:
             shutil.copy2(ROOT / part, target)
-    if compiled:
-        shutil.copytree(compiled / "results-smoke/kernels", folder / "results-smoke/kernels")
     return folder
 
 

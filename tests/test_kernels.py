@@ -30,7 +30,7 @@ def modules_with_kernels() -> list[str]:
     paths = [(top, path) for top, root in ROOTS.items() for path in sorted((root / top).rglob("*.py"))]
     return [
         ".".join(path.relative_to(ROOTS[top]).with_suffix("").parts) for top, path in paths
-        if "\n@kernel\n" in path.read_text()
+        if "\n@kernel" in path.read_text()
     ]  # fmt: skip
 
 

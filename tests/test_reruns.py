@@ -109,8 +109,6 @@ def downstream(finished) -> dict[str, set[str]]:
     edges = {name: set() for name in names.values()}
     for source, target in re.findall(r"^\t(\d+) -> (\d+)$", graph, re.MULTILINE):
         edges[names[source]].add(names[target])
-    # Each job of this rule is for the users of one module, who import it and so are in the table themselves.
-    edges["kernels"] = set()
     return edges
 
 
@@ -163,7 +161,7 @@ def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
     seen = set()
     for log in logs.rglob("*.log"):
         rule = log.relative_to(logs).parts[0].removesuffix(".log")
-        if rule == "kernels" or rule not in rules:
+        if rule not in rules:
             continue
         seen.add(rule)
         loaded, digested = (
@@ -172,7 +170,7 @@ def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
         )
         assert len(loaded) > 5 and loaded <= digested, (rule, loaded - digested)
         assert digested - loaded <= either, (rule, digested - loaded)
-    with_steps = {name for name, rule in rules.items() if rule["step"]} - {"kernels"}
+    with_steps = {name for name, rule in rules.items() if rule["step"]}
     assert with_steps - seen <= {"figure_4", "figure_5", "figure_6", "figure_7", "figure_9", "figure_10"}
 
 
@@ -184,14 +182,11 @@ def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path)
         path.write_text(path.read_text() + "\nADDED = 1\n")
         return folder, SMOKE
 
-    rules, kernels = rules_of(finished), {"trajectories", "fused_engine"}
-    compiled = {line.split()[0] for name in kernels for line in code_digests(f"ictd.{name}", ROOTS)}
+    rules = rules_of(finished)
     found, expected = dict(zip(EDITED, planned(*map(edited, EDITED)), strict=True)), {}
     for module in EDITED:
         name = f"ictd.{module.replace('/', '.')}"
-        users = {rule for rule in downstream if name in rules[rule]["modules"]} | (
-            {"kernels"} if name in compiled else set()
-        )
+        users = {rule for rule in downstream if name in rules[rule]["modules"]}
         expected[module] = with_downstream(users, downstream)
     assert differing(found, expected) == {}
     assert found["pipeline/provenance"] == found["pipeline/help"] == set()

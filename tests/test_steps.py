@@ -55,9 +55,7 @@ def test_parameters_are_wildcards_or_of_the_configuration():
     wildcards = named(algo="td", env="boyan", states="7", depth="9")
     assert params["values"](wildcards).split()[:4] == ["--states", "7", "--depth", "9"]
     assert "--tasks 10 --context-lengths 5 10 15" in params["values"](wildcards)
-    files = params["files"](
-        wildcards, named(runs=["a b.npz", "c.npz"], kernels="k"), named(weights="w", evaluation="e")
-    )
+    files = params["files"](wildcards, named(runs=["a b.npz", "c.npz"]), named(weights="w", evaluation="e"))
     assert files == "--runs 'a b.npz' c.npz --weights w --evaluation e"
     assert params["step"] == "evaluate" and params["ictd.steps.evaluate"].startswith("ictd.steps.evaluate ")
     assert {"ictd.steps.__main__", "ictd.pipeline.runner", "ictd.unseen_tasks"} <= set(params)
@@ -119,22 +117,16 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
 
 
 def test_every_option_must_be_given():
-    done = command("kernels")
+    done = command("verify", "--results", "results")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("the following arguments are required: --module")
+    assert done.stderr.splitlines()[-1].endswith("the following arguments are required: --reference")
 
 
 def test_compiled_kernels_are_kept_where_caches_are(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert command("kernels", "--module", "ictd.trajectories").returncode == 0
-    assert any((tmp_path / "ictd").iterdir())
-
-
-def test_kernels_are_those_of_our_modules():
-    unknown = {module: f"error: There is no module {module}." for module in ("nothing", "antigravity", ".x")}
-    without = {"ictd.mrp": "error: Module ictd.mrp has no kernels; name one with a function compile_kernels."}
-    for module, said in (unknown | without).items():
-        assert command("kernels", "--module", module).stderr.splitlines()[-1] == said
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    settings = '--settings boyan-3-2 --discount 0.9 --env-options {"boyan":{}} --output'.split()
+    assert command("theory.agreement", *settings, str(tmp_path / "made.json")).returncode == 0
+    assert any((tmp_path / "caches/ictd").iterdir())
 
 
 def test_names_of_files_count_and_their_order_does_not():

@@ -34,13 +34,45 @@ def test_unroll_equals_naive_loop(batch, tau, discount):
     np.testing.assert_allclose(fast.returns, returns, atol=ROUNDING * 100)
 
 
-def test_unroll_does_not_depend_on_blocks(monkeypatch):
+def test_jumps_are_the_paths_of_their_steps(monkeypatch):
+    monkeypatch.setattr(trajectories, "PATHS", 9)
+    tasks = ictd.sample_tasks("boyan", 4, 1, generator())
+    p, r = tasks.transition[0], tasks.reward[0]
+    length, largest = trajectories.steps_of_jump.py_func(p, 50)
+    assert (length, largest) == (2, 9) == (2, max(len(naive.paths_from(p, s, 2)) for s in range(4)))
+    for steps, columns in ((1, 4), (length, largest), (2, 12)):
+        tables = trajectories.jump_table.py_func(p, r, 0.7, steps, columns)
+        accept, last, gain = (table.reshape(4, columns, -1) for table in tables)
+        for s in range(4):
+            drawn = {}
+            for column in range(columns):
+                keep = int(accept[s, column, 0]) / 2**32
+                for k, share in ((0, 1 - keep), (1, keep)):
+                    place = int(last[s, column, k]), gain[s, column, k]
+                    drawn[place] = drawn.get(place, 0) + share / columns
+            expected = {
+                (path[-1], sum(0.7**i * r[state] for i, state in enumerate(path))): chance
+                for path, chance in naive.paths_from(p, s, steps)
+            }
+            drawn = {place: share for place, share in sorted(drawn.items()) if share}
+            np.testing.assert_allclose([*drawn], [*map(list, sorted(expected))], atol=ROUNDING)
+            np.testing.assert_allclose([*drawn.values()], [expected[one] for one in sorted(expected)], atol=ALIAS)
+
+
+def test_a_jump_is_of_one_step_where_states_are_many():
+    p = np.full((60, 60), 1 / 60)
+    assert trajectories.steps_of_jump(p, 5) == (1, 60)
+    tasks = ictd.Tasks(p[None], np.arange(60.0)[None])
+    many = ictd.unroll(tasks, 4000, 0.5, 2, generator("unrolls"))
+    both = many.returns.sum() / 4000
+    assert both == pytest.approx(1.5 * 29.5, abs=STANDARD_ERRORS * np.arange(60).std() * 1.12 / np.sqrt(4000))
+
+
+def test_the_first_tasks_of_more_are_unrolled_alike():
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
-    whole = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
-    monkeypatch.setattr(trajectories, "BLOCK", 7)
-    blocks = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
-    assert whole.returns.tobytes() == blocks.returns.tobytes()
-    assert whole.transitions.tobytes() == blocks.transitions.tobytes()
+    whole, part = (ictd.unroll(one, 6, 0.9, 4, generator("unrolls")) for one in (tasks, tasks[:7]))
+    assert whole.returns[:7].tobytes() == part.returns.tobytes()
+    assert whole.transitions[:7].tobytes() == part.transitions.tobytes()
 
 
 def test_unrolled_statistics_have_the_right_means():

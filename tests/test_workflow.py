@@ -33,13 +33,6 @@ def test_everything_is_made_and_nothing_is_left_to_do(smoke):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_no_job_but_one_compiles(smoke):
-    done = max(path.stat().st_mtime for path in (smoke / "results-smoke/kernels").iterdir())
-    compiled = list((smoke / "cache/ictd").iterdir())
-    assert len(compiled) > 10 and all(path.stat().st_mtime <= done for path in compiled)
-    assert not [path for path in (smoke / "results-smoke/kernels").iterdir() if path.stat().st_size]
-
-
 def test_jobs_keep_to_one_thread(smoke):
     files = (smoke / "results-smoke/benchmarks").rglob("*.tsv")
     jobs = pd.concat([pd.read_csv(path, sep="\t").assign(file=path.name) for path in files])

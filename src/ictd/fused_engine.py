@@ -17,15 +17,17 @@ sum_s e_s TF_L(s) needs one adjoint sweep, with q = B_q e:
 
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient with e_s the sum of the
 errors delta_t over the visits to s (Algorithms 1 and 2).
+
+Kernels take n as a ``kernels.size``.
 """
 
 import numpy as np
 
 from ictd.checks import DISCOUNT, FLAG, NOT_NEGATIVE, checked, of, one_of, whole
-from ictd.kernels import kernel
+from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
-from ictd.weights import Weights, theta_td
+from ictd.weights import Weights
 
 # What an engine is made with, and what it trains on.
 RUN = {
@@ -37,10 +39,10 @@ SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unro
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@kernel
-def sweep_forward(T, h, g):
+@kernel(apart=True)
+def sweep_forward(n, T, h, g):
     """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows."""
-    depth, width = h.shape
+    depth, width = len(h), len(n)
     for s in range(width):
         g[s] = h[0, s]
     for layer in range(1, depth):
@@ -53,10 +55,10 @@ def sweep_forward(T, h, g):
             g[s] += h[layer, s]
 
 
-@kernel
-def sweep_adjoint(T, h, q, lam, following, dT):
+@kernel(apart=True)
+def sweep_adjoint(n, T, h, q, lam, following, dT):
     """Gradient of sum_l h_l . q: fill lam (k,) with that for h_0, and dT (k, k); ``following`` (k,) is work space."""
-    depth, width = h.shape
+    depth, width = len(h), len(n)
     for i in range(width):
         lam[i] = q[i]
         for j in range(width):
@@ -72,10 +74,10 @@ def sweep_adjoint(T, h, q, lam, following, dT):
             lam[i] = total
 
 
-@kernel
-def collapse(u, A, Y, reward, scale, AX, T, Bq, h0):
+@kernel(apart=True)
+def collapse(n, u, A, Y, reward, scale, AX, T, Bq, h0):
     """Fill T = I + B, B_q and h_0 of one task; Y (n, n) = gamma p' is the lower half of X, AX (2n, n) work space."""
-    states = reward.shape[0]
+    states = len(n)
     for i in range(2 * states):
         for s in range(states):
             AX[i, s] = A[i, s]
@@ -98,13 +100,13 @@ def collapse(u, A, Y, reward, scale, AX, T, Bq, h0):
         h0[s] = total
 
 
-@kernel
-def expand(lam, dB, g, e, Y, scale, D, du, dA):
+@kernel(apart=True)
+def expand(n, lam, dB, g, e, Y, scale, D, du, dA):
     """Chain rule of ``collapse``: from -lam', -dB and -g' e' to the gradient for u and A; D (n, 2n) is work space.
 
     dA = -X (dB X' + [g' e', 0]) / n, since B_q takes the left half of A only.
     """
-    states = lam.shape[0]
+    states = len(n)
     for i in range(states):
         for s in range(states):
             D[i, s] = (dB[i, s] + g[i] * e[s]) * scale
@@ -127,13 +129,13 @@ def expand(lam, dB, g, e, Y, scale, D, du, dA):
         du[states + i] = total
 
 
-@kernel
-def batch_errors(estimate, reward, visits, transitions, returns, bootstrap, discount, e):
+@kernel(apart=True)
+def batch_errors(n, estimate, reward, visits, transitions, returns, bootstrap, discount, e):
     """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
 
     Descent on the loss is ascent along (1/b) sum_t delta_t grad TF_L(S_t).
     """
-    states = estimate.shape[0]
+    states = len(n)
     batch = 0.0
     for s in range(states):
         batch += visits[s]
@@ -147,7 +149,7 @@ def batch_errors(estimate, reward, visits, transitions, returns, bootstrap, disc
         e[s] /= -batch
 
 
-@kernel
+@kernel(apart=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
     """Descent step number ``steps`` of Adam, in place, on flat arrays."""
     rate, root = learning_rate / (1.0 - BETA_1**steps), np.sqrt(1.0 - BETA_2**steps)
@@ -157,16 +159,16 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
         parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) / root + EPSILON)
 
 
-@kernel
+@kernel(apart=True)
 def train_block(
-    transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
+    n, transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
     parameter, mean, square, steps, estimates,
 ):  # fmt: skip
     """One pass over a block of tasks, one update a task; parameter, mean and square (2n + 4n^2,) change in place.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
-    tasks, states = reward.shape
+    tasks, states = len(reward), len(n)
     wide = 2 * states
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
@@ -179,8 +181,8 @@ def train_block(
         for s in range(states):
             for j in range(states):
                 Y[j, s] = discount * transition[i, s, j]
-        collapse(u, A, Y, reward[i], scale, AX, T, Bq, h[0])
-        sweep_forward(T, h, g)
+        collapse(n, u, A, Y, reward[i], scale, AX, T, Bq, h[0])
+        sweep_forward(n, T, h, g)
         estimate = estimates[i]
         for s in range(states):
             total = 0.0
@@ -190,13 +192,13 @@ def train_block(
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
-        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        batch_errors(n, estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
         for j in range(states):
             q[j] = 0.0
             for s in range(states):
                 q[j] += Bq[j, s] * e[s]
-        sweep_adjoint(T, h, q, lam, following, dT)
-        expand(lam, dT, g, e, Y, scale, D, du, dA)
+        sweep_adjoint(n, T, h, q, lam, following, dT)
+        expand(n, lam, dT, g, e, Y, scale, D, du, dA)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -222,7 +224,7 @@ class FusedEngine:
         NaN in the rows of tasks not reached, and the number of updates."""
         estimates = np.full_like(tasks.reward, np.nan)
         done = train_block(
-            tasks.transition, tasks.reward, unrolls.visits, unrolls.transitions, unrolls.returns,
+            size(self.states), tasks.transition, tasks.reward, unrolls.visits, unrolls.transitions, unrolls.returns,
             self.bootstrap, self.depth, self.discount, self.scale, self.learning_rate,
             self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
@@ -249,30 +251,15 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     discount : float, gamma
     depth : int, L
     """
-    n = tasks.states
+    states, n = tasks.states, size(tasks.states)
     Y = discount * np.ascontiguousarray(tasks.transition[task].T)
-    T, Bq, dT = np.empty((3, n, n))
-    AX, D, h = np.empty((2 * n, n)), np.empty((n, 2 * n)), np.empty((depth, n))
-    g, lam, following = np.empty((3, n))
-    collapse(weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
-    sweep_forward(T, h, g)
-    rows = np.empty((n, 2 * n + 4 * n * n))
-    for row, e in zip(rows, np.eye(n), strict=True):
-        sweep_adjoint(T, h, Bq @ e, lam, following, dT)
-        expand(lam, dT, g, e, Y, 1.0, D, row[: 2 * n], row[2 * n :].reshape(2 * n, 2 * n))
+    T, Bq, dT = np.empty((3, states, states))
+    AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
+    g, lam, following = np.empty((3, states))
+    collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
+    sweep_forward(n, T, h, g)
+    rows = np.empty((states, 2 * states + 4 * states**2))
+    for row, e in zip(rows, np.eye(states), strict=True):
+        sweep_adjoint(n, T, h, Bq @ e, lam, following, dT)
+        expand(n, lam, dT, g, e, Y, 1.0, D, row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states))
     return rows
-
-
-@checked(count=of(type))
-def examples(count: type) -> tuple[Tasks, Unrolls]:
-    """Two tasks with three states, and unrolls whose counts are of one type: what kernels are compiled with."""
-    tasks = Tasks(np.full((2, 3, 3), 1 / 3), np.zeros((2, 3)))
-    return tasks, Unrolls(np.full((2, 3), 3, count), np.ones((2, 3, 3), count), np.zeros((2, 3)))
-
-
-def compile_kernels() -> None:
-    """Call each kernel of this module once for each type of counts, for the cache."""
-    for count in (np.uint8, np.uint32):
-        tasks, unrolls = examples(count)
-        FusedEngine(theta_td(3), "td", 2, 0.9, 0.001, scaled=True).train(tasks, unrolls)
-    value_gradients(theta_td(3), tasks, 0, 0.9, 2)

@@ -1,5 +1,8 @@
 """Compiled kernels, and the cache that keeps them between processes.
 
+A kernel is compiled for each number of states anew, as ``size`` makes that a part of its arguments' types: loops of a
+length that the compiler knows take half the time.
+
 Machine code in the cache belongs to a kernel together with all kernels that it calls and all constants that they name,
 so that an edit of any of them compiles it anew; numba's own cache looks at the kernel's own file only.  As the cache
 holds pickles and machine code, it is in a folder that nobody but its owner can write, and a file there that is not what
@@ -12,7 +15,7 @@ import os
 import pickle
 import platform
 import stat
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -23,22 +26,41 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 
 logger = logging.getLogger(__name__)
+# Division by zero gives what NumPy's does, and is not looked for.
+OPTIONS = {"error_model": "numpy"}
 DIGEST = hashlib.sha256().digest_size
 
 
-def kernel(function: FunctionType):
-    """Decorator: a function that numba compiles when it is first called, and that later processes find compiled."""
-    made = numba.njit(function)
+def kernel(function: FunctionType | None = None, *, apart: bool = False):
+    """Decorator: a function that numba compiles when it is first called, and that later processes find compiled.
+
+    ``apart`` says that no array that it is given overlaps one that it writes to.  This lets the compiler compute several
+    entries at once, which suits sums along rows, and slows look-ups down.
+    """
+    if function is None:
+        return partial(kernel, apart=apart)
+    made = numba.njit(**OPTIONS)(function)
     if made is not function:  # As it is when numba's compiler is switched off.
-        made._cache = KernelCache(function)
+        made._cache = KernelCache(function, apart)
+        made._compiler._customize_flags = made._cache.flags
     return made
+
+
+def size(number: int) -> tuple[int, ...]:
+    """A number that a kernel knows when it is compiled: the length of a tuple."""
+    return (0,) * number
 
 
 class KernelCache(NullCache):
     """A kernel's part of the cache: what numba asks before it compiles, and tells what it has compiled."""
 
-    def __init__(self, function: FunctionType):
-        self.function = function
+    def __init__(self, function: FunctionType, apart: bool):
+        self.function, self.apart = function, apart
+
+    def flags(self, flags):
+        """What numba's compiler is told besides its options."""
+        flags.noalias = self.apart
+        return flags
 
     def load_overload(self, sig, target_context):
         """The kernel compiled for types ``sig``; None if the cache has none that is whole."""
@@ -69,8 +91,9 @@ class KernelCache(NullCache):
 
     def _path(self, sig, codegen) -> Path | None:
         folder = cache_folder()
-        known = (numba.__version__, np.__version__, platform.python_version(), sig, codegen.magic_tuple())
-        digest = hashlib.sha256("\n".join([*map(str, known), *code_of(self.function)]).encode()).hexdigest()
+        versions = numba.__version__, np.__version__, platform.python_version(), OPTIONS, self.apart
+        known = [*map(str, (*versions, sig, codegen.magic_tuple())), *code_of(self.function)]
+        digest = hashlib.sha256("\n".join(known).encode()).hexdigest()
         return folder and folder / f"{self.function.__name__}-{digest[:32]}"
 
 

@@ -1,11 +1,15 @@
 """Trajectories of Markov reward processes and the sufficient statistics of their unrolled batches.
 
 Successors are drawn by Walker's alias method (Walker, ACM Transactions on Mathematical Software 3(3), 1977; built as in
-Vose, IEEE Transactions on Software Engineering 17(9), 1991): a step costs one 32-bit random number and two look-ups,
-whatever n.  Probabilities are thereby rounded to multiples of 2^-32 / n, and one that is zero stays exactly zero.
+Vose, IEEE Transactions on Software Engineering 17(9), 1991): a draw costs one 32-bit random number and two look-ups,
+however many outcomes there are.  Probabilities are thereby rounded to multiples of 2^-32 over the number of outcomes,
+and one that is zero stays exactly zero.
 
-Row n of a task's table holds the initial distribution, so a chain starts by a step from the pseudo-state n.  Kernels
-draw no random numbers: they get them as arrays.
+Returns need no states on the way, only their rewards.  So what is drawn for them is a jump: one of the paths of several
+steps that start in a state, with its last state and its discounted sum of rewards.
+
+Row n of a task's table of single steps holds the initial distribution, so a chain starts by a step from the
+pseudo-state n.
 """
 
 from dataclasses import dataclass
@@ -16,8 +20,10 @@ from ictd.checks import DISCOUNT, GENERATOR, checked, of, own, part, reals, refu
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
 
-# Tasks whose random numbers are drawn at once; results do not depend on it.
-BLOCK = 16
+# Numbers that SFC64 throws away at first, as NumPy's does, until its state is mixed.
+WARM_UP = 12
+# A jump has as many steps as keep the paths from each state at no more than these, whose tables fit the fastest cache.
+PATHS = 48
 
 
 @dataclass(frozen=True)
@@ -112,36 +118,127 @@ def step(state, bits, states, accept, successor):
 
 
 @kernel
-def unroll_block(transition, stationary, reward, discount, batch, steps, bits, visits, transitions, returns):
-    """Statistics of a block of tasks; each row of bits has b+1 numbers for the path, then b for each rollout step."""
+def fill(words, stream):
+    """Fill an array with random 64-bit numbers of SFC64, whose state (4,) goes on.
+
+    The generator is Doty-Humphrey's, of the PractRand library, as in ``numpy.random.SFC64``.
+    """
+    a, b, c, counter = stream
+    one = np.uint64(1)
+    for i in range(words.shape[0]):
+        words[i] = a + b + counter
+        counter += one
+        a = b ^ (b >> np.uint64(11))
+        b = c + (c << np.uint64(3))
+        c = ((c << np.uint64(24)) | (c >> np.uint64(40))) + words[i]
+    stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
+
+
+@kernel
+def steps_of_jump(transition, most):
+    """Number of steps of a jump, from 1 to ``most``, and the largest number of paths that any state has then."""
+    states = transition.shape[0]
+    paths, longer = np.ones((2, states), np.int64)
+    length, largest = 0, 1
+    while length < most:
+        for s in range(states):
+            longer[s] = 0
+            for j in range(states):
+                if transition[s, j] > 0.0:
+                    longer[s] += paths[j]
+        if length > 0 and longer.max() > PATHS:
+            break
+        paths[:] = longer
+        length, largest = length + 1, paths.max()
+    return length, largest
+
+
+@kernel
+def jump_table(transition, reward, discount, length, largest):
+    """Alias table of the jumps of ``length`` steps from each state, which have at most ``largest`` paths.
+
+    Returned are thresholds (n, largest), and last states and gains (n, largest, 2) of each column's two outcomes, all
+    flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).
+    """
+    states = transition.shape[0]
+    chance, gain = np.zeros((2, states, largest)), np.zeros((2, states, largest))
+    last, paths = np.zeros((2, states, largest), np.uint8), np.ones((2, states), np.int64)
+    for s in range(states):
+        chance[0, s, 0] = 1.0
+        last[0, s, 0] = s
+    for k in range(length):
+        old, new = k % 2, 1 - k % 2
+        for s in range(states):
+            count = 0
+            for j in range(states):
+                if transition[s, j] > 0.0:
+                    for i in range(paths[old, j]):
+                        chance[new, s, count] = transition[s, j] * chance[old, j, i]
+                        gain[new, s, count] = reward[j] + discount * gain[old, j, i]
+                        last[new, s, count] = last[old, j, i]
+                        count += 1
+            paths[new, s] = count
+    made = length % 2
+    accept, outcome = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
+    lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
+    for s in range(states):
+        for i in range(paths[made, s], largest):
+            chance[made, s, i] = 0.0
+        fill_alias_row(chance[made, s], accept[s], outcome)
+        for i in range(largest):
+            for keep in range(2):
+                lasts[s, i, keep] = last[made, s, outcome[i, keep]]
+                gains[s, i, keep] = gain[made, s, outcome[i, keep]]
+    return accept.reshape(-1), lasts.reshape(-1), gains.reshape(-1)
+
+
+@kernel
+def jump(walker, total, weight, bits, columns, accept, last, gain):
+    """Let all walkers jump, in place, and add their gains times a weight to their totals.
+
+    They advance together, so that their jumps overlap in the processor.
+    """
+    for t in range(walker.shape[0]):
+        product = np.uint64(bits[t]) * columns
+        column = walker[t] * columns + (product >> np.uint64(32))
+        keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
+        place = np.uint64(2) * column + keep
+        walker[t] = last[place]
+        total[t] += weight * gain[place]
+
+
+@kernel
+def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream, visits, transitions, returns):
+    """Statistics of tasks, with random numbers of a stream."""
     tasks, states = reward.shape
     n = np.uint64(states)
-    start = np.empty(batch, np.uint64)
-    walker = np.empty(batch, np.uint64)
-    total = np.empty(batch)
+    start, walker = np.empty((2, batch), np.uint64)
+    total, words = np.empty(batch), np.empty((batch + 2) // 2, np.uint64)
+    bits = words.view(np.uint32)
     for i in range(tasks):
         accept, successor = alias_tables(transition[i], stationary[i])
+        fill(words, stream)
         state = n
         for t in range(batch + 1):
-            following = step(state, bits[i, t], n, accept, successor)
+            following = step(state, bits[t], n, accept, successor)
             if t > 0:
                 visits[i, state] += 1
                 transitions[i, state, following] += 1
             if t < batch:
                 start[t] = following
             state = following
-        # All walkers of a batch advance together, so that their steps overlap in the processor.
         for t in range(batch):
             walker[t] = start[t]
             total[t] = reward[i, start[t]]
-        weight = 1.0
-        for k in range(steps - 1):
-            weight *= discount
-            row = bits[i, batch + 1 + k * batch :]
-            for t in range(batch):
-                following = step(walker[t], row[t], n, accept, successor)
-                walker[t] = following
-                total[t] += weight * reward[i, following]
+        left, weight = steps - 1, discount
+        while left > 0:
+            length, largest = steps_of_jump(transition[i], left)
+            table = jump_table(transition[i], reward[i], discount, length, largest)
+            for _ in range(left // length):
+                fill(words, stream)
+                jump(walker, total, weight, bits, np.uint64(largest), *table)
+                weight *= discount**length
+            left %= length
         for t in range(batch):
             returns[i, start[t]] += total[t]
 
@@ -170,6 +267,15 @@ def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
     return words.astype("<u8", copy=False).view("<u4")
 
 
+@checked(rng=GENERATOR)
+def stream_of(rng: np.random.Generator) -> np.ndarray:
+    """State (4,) of a stream for kernels, that a generator's next three 64-bit numbers start."""
+    stream = np.ones(4, np.uint64)
+    stream[:3] = rng.integers(0, 2**64 - 1, 3, dtype=np.uint64, endpoint=True)
+    fill(np.empty(WARM_UP, np.uint64), stream)
+    return stream
+
+
 @checked(tasks=of(Tasks), batch_size=whole(1), discount=DISCOUNT, rollout_steps=whole(1), rng=GENERATOR)
 def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
     """Unroll each of N tasks as Algorithms 1 and 2 do, and keep the sufficient statistics.
@@ -184,12 +290,8 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
     count = np.uint8 if batch_size < 2**8 else np.uint32
     visits, transitions = np.zeros(shape, count), np.zeros(tasks.transition.shape, count)
     returns = np.zeros(shape)
-    for first in range(0, len(tasks), BLOCK):
-        part = slice(first, min(first + BLOCK, len(tasks)))
-        bits = random_bits(rng, part.stop - first, batch_size + 1 + (rollout_steps - 1) * batch_size)
-        block, filled = tasks[part], (visits[part], transitions[part], returns[part])
-        of_block = (block.transition, block.stationary, block.reward)
-        unroll_block(*of_block, discount, batch_size, rollout_steps, bits, *filled)
+    of_tasks = tasks.transition, tasks.stationary, tasks.reward
+    unroll_tasks(*of_tasks, discount, batch_size, rollout_steps, stream_of(rng), visits, transitions, returns)
     return Unrolls(visits, transitions, returns)
 
 
@@ -209,11 +311,3 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
 def _check_states(tasks: Tasks) -> None:
     if tasks.states > 256:
         raise ValueError(f"tasks have {tasks.states} states; trajectories can be sampled for at most 256.")
-
-
-def compile_kernels() -> None:
-    """Call each kernel of this module once for each type of counts, for the cache."""
-    tasks, rng = Tasks(np.full((2, 3, 3), 1 / 3), np.zeros((2, 3))), np.random.default_rng(0)
-    sample_paths(tasks, 3, rng)
-    for batch_size in (4, 300):
-        unroll(tasks, batch_size, 0.9, 2, rng)

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.fused_engine import adam, batch_errors, examples, sweep_adjoint, sweep_forward
-from ictd.kernels import kernel
+from ictd.fused_engine import adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.prompts import Context, enumerated_context
-from ictd.weights import Weights, theta_td
+from ictd.weights import Weights
 from studies.agents.context_engine import GramEngine, clip_gradient
 
 KINDS = ("linear", "relu", "softmax")
@@ -117,31 +117,31 @@ def estimates(weights: Weights, columns: Columns, attention: Attention, depth: i
     return -np.vecmat(total, Wq)
 
 
-@kernel
-def score(A, X, AX, S):
+@kernel(apart=True)
+def score(n, K, A, X, AX, S):
     """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is work space."""
-    wide, columns = X.shape
+    wide, columns = 2 * len(n), len(K)
     for i in range(wide):
         for k in range(columns):
             AX[i, k] = 0.0
             for j in range(wide):
                 AX[i, k] += A[i, j] * X[j, k]
-        for s in range(wide // 2):
+        for s in range(len(n)):
             AX[i, columns + s] = A[i, s]
     for j in range(columns):
-        for k in range(AX.shape[1]):
+        for k in range(columns + len(n)):
             S[j, k] = 0.0
         for i in range(wide):
             if X[i, j] != 0.0:
-                for k in range(AX.shape[1]):
+                for k in range(columns + len(n)):
                     S[j, k] += X[i, j] * AX[i, k]
 
 
-@kernel
-def weigh(kind, S, shares, W):
+@kernel(apart=True)
+def weigh(n, K, kind, S, shares, W):
     """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS."""
-    columns = S.shape[0]
-    for k in range(S.shape[1]):
+    columns = len(K)
+    for k in range(columns + len(n)):
         if kind == 2:
             largest, total = -np.inf, 0.0
             for j in range(columns):
@@ -157,11 +157,11 @@ def weigh(kind, S, shares, W):
                 W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
 
 
-@kernel
-def weigh_adjoint(kind, S, shares, W, dW):
+@kernel(apart=True)
+def weigh_adjoint(n, K, kind, S, shares, W, dW):
     """Chain rule of ``weigh``: dW becomes dS, in place."""
-    columns = S.shape[0]
-    for k in range(S.shape[1]):
+    columns = len(K)
+    for k in range(columns + len(n)):
         mean = 0.0
         if kind == 2:
             for j in range(columns):
@@ -175,13 +175,13 @@ def weigh_adjoint(kind, S, shares, W, dW):
                 dW[j, k] *= shares[j]
 
 
-@kernel
-def score_adjoint(dS, X, dSX, dA):
+@kernel(apart=True)
+def score_adjoint(n, K, dS, X, dSX, dA):
     """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is work space."""
-    wide, columns = X.shape
+    wide, columns = 2 * len(n), len(K)
     for j in range(columns):
         for i in range(wide):
-            dSX[j, i] = dS[j, columns + i] if i < wide // 2 else 0.0
+            dSX[j, i] = dS[j, columns + i] if i < len(n) else 0.0
             for k in range(columns):
                 dSX[j, i] += dS[j, k] * X[i, k]
     for i in range(wide):
@@ -193,14 +193,14 @@ def score_adjoint(dS, X, dSX, dA):
                     dA[i, s] += X[i, j] * dSX[j, s]
 
 
-@kernel
+@kernel(apart=True)
 def train_columns_block(
-    kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
+    n, K, kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
     """As ``context_engine.train_gram_block``, on contexts given by their columns."""
-    tasks, states = reward.shape
-    wide, columns = X.shape[1:]
+    tasks, states = len(reward), len(n)
+    wide, columns = 2 * states, len(K)
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
@@ -211,8 +211,8 @@ def train_columns_block(
     g, q, lam, following = np.empty((4, columns))
     e = np.empty(states)
     for i in range(tasks):
-        score(A, X[i], AX, S)
-        weigh(kind, S, shares[i], W)
+        score(n, K, A, X[i], AX, S)
+        weigh(n, K, kind, S, shares[i], W)
         for j in range(columns):
             for k in range(columns):
                 T[j, k] = corner * W[j, k]
@@ -220,7 +220,7 @@ def train_columns_block(
             h[0, j] = corner * y[i, j]
             for s in range(wide):
                 h[0, j] += u[s] * X[i, s, j]
-        sweep_forward(T, h, g)
+        sweep_forward(K, T, h, g)
         estimate = estimates[i]
         for s in range(states):
             estimate[s] = 0.0
@@ -230,19 +230,19 @@ def train_columns_block(
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
-        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        batch_errors(n, estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
         for j in range(columns):
             q[j] = 0.0
             for s in range(states):
                 q[j] += W[j, columns + s] * e[s]
-        sweep_adjoint(T, h, q, lam, following, dT)
+        sweep_adjoint(K, T, h, q, lam, following, dT)
         for j in range(columns):
             for k in range(columns):
                 dW[j, k] = -corner * dT[j, k]
             for s in range(states):
                 dW[j, columns + s] = -g[j] * e[s]
-        weigh_adjoint(kind, S, shares[i], W, dW)
-        score_adjoint(dW, X[i], dSX, dA)
+        weigh_adjoint(n, K, kind, S, shares[i], W, dW)
+        score_adjoint(n, K, dW, X[i], dSX, dA)
         for s in range(wide):
             du[s] = 0.0
             for j in range(columns):
@@ -266,11 +266,5 @@ class AttentionEngine(GramEngine):
 
     def kernel(self, columns: Columns):
         """The block of updates for these columns, and its first arguments."""
-        return train_columns_block, (self.kind, self.corner, columns.X, columns.y, columns.shares)
-
-
-def compile_kernels() -> None:
-    """Call each kernel of this module once, for the cache."""
-    tasks, unrolls = examples(np.uint8)
-    columns = columns_of(tasks, 0.9, tasks.reward)
-    AttentionEngine(theta_td(3), "td", 2, 0.9, 0.001, 1, Attention()).train(tasks, unrolls, columns)
+        sizes = size(self.states), size(columns.X.shape[-1])
+        return train_columns_block, (*sizes, self.kind, self.corner, columns.X, columns.y, columns.shares)

@@ -14,13 +14,13 @@ The enumerated prompt is the case M = XX' / n, c = X r' / n.
 
 import numpy as np
 
-from ictd.fused_engine import FusedEngine, adam, batch_errors, examples, sweep_adjoint, sweep_forward
-from ictd.gram import Gram, enumerated_gram
-from ictd.kernels import kernel
+from ictd.fused_engine import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.gram import Gram
+from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.prompts import Context
 from ictd.trajectories import Unrolls, sample_paths
-from ictd.weights import Weights, theta_td
+from ictd.weights import Weights
 
 
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
@@ -42,10 +42,10 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     return Context(lengths, visits, successors, visits * tasks.reward)
 
 
-@kernel
-def collapse_gram(u, A, M, c, T, h0):
+@kernel(apart=True)
+def collapse_gram(n, u, A, M, c, T, h0):
     """Fill T = I + A M and k_0 = u M + c of one context."""
-    wide = u.shape[0]
+    wide = 2 * len(n)
     for i in range(wide):
         for s in range(wide):
             T[i, s] = 0.0
@@ -60,10 +60,10 @@ def collapse_gram(u, A, M, c, T, h0):
             h0[s] += u[j] * M[j, s]
 
 
-@kernel
-def expand_gram(lam, dT, g, e, M, du, dA):
+@kernel(apart=True)
+def expand_gram(n, lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``: from -lam', -dT and -g' e' to the gradient for u and A; M is symmetric."""
-    wide, states = lam.shape[0], e.shape[0]
+    wide, states = 2 * len(n), len(n)
     for i in range(wide):
         du[i] = 0.0
         for s in range(wide):
@@ -79,7 +79,7 @@ def expand_gram(lam, dT, g, e, M, du, dA):
                 dA[i, s] -= dT[i, j] * M[j, s]
 
 
-@kernel
+@kernel(apart=True)
 def clip_gradient(gradient, largest):
     """Shorten a gradient to a norm, in place, if it is longer."""
     total = 0.0
@@ -91,13 +91,13 @@ def clip_gradient(gradient, largest):
             gradient[i] *= factor
 
 
-@kernel
+@kernel(apart=True)
 def train_gram_block(
-    M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
+    n, M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
     parameter, mean, square, steps, estimates,
 ):  # fmt: skip
     """As ``fused_engine.train_block``, on contexts given by M (N, 2n, 2n) and c (N, 2n), with gradients clipped."""
-    tasks, states = reward.shape
+    tasks, states = len(reward), len(n)
     wide = 2 * states
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
@@ -107,8 +107,8 @@ def train_gram_block(
     g, q, lam, following = np.empty((4, wide))
     e = np.empty(states)
     for i in range(tasks):
-        collapse_gram(u, A, M[i], c[i], T, h[0])
-        sweep_forward(T, h, g)
+        collapse_gram(n, u, A, M[i], c[i], T, h[0])
+        sweep_forward(n + n, T, h, g)
         estimate = estimates[i]
         for s in range(states):
             estimate[s] = 0.0
@@ -118,13 +118,13 @@ def train_gram_block(
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
-        batch_errors(estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        batch_errors(n, estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
         for j in range(wide):
             q[j] = 0.0
             for s in range(states):
                 q[j] += A[j, s] * e[s]
-        sweep_adjoint(T, h, q, lam, following, dT)
-        expand_gram(lam, dT, g, e, M[i], du, dA)
+        sweep_adjoint(n + n, T, h, q, lam, following, dT)
+        expand_gram(n, lam, dT, g, e, M[i], du, dA)
         if clip > 0.0:
             clip_gradient(gradient, clip)
         steps += 1
@@ -154,10 +154,4 @@ class GramEngine(FusedEngine):
 
     def kernel(self, gram: Gram):
         """The block of updates for these contexts, and its first arguments."""
-        return train_gram_block, (gram.M, gram.c)
-
-
-def compile_kernels() -> None:
-    """Call each kernel of this module once, for the cache."""
-    tasks, unrolls = examples(np.uint8)
-    GramEngine(theta_td(3), "td", 2, 0.9, 0.001, 1).train(tasks, unrolls, enumerated_gram(tasks, 0.9))
+        return train_gram_block, (size(self.states), gram.M, gram.c)

@@ -32,8 +32,6 @@ use rule step as agents_step with:
 
 
 use rule agents_step as agents_pretrain with:
-    input:
-        kernels=[kernels("ictd.trajectories"), kernels("studies.agents.context_engine")],
     output:
         AGENTS_RUNS,
     pathvars:
@@ -50,7 +48,6 @@ use rule agents_step as agents_pretrain with:
 use rule agents_step as agents_evaluate with:
     input:
         runs=expand(AGENTS_RUNS, seeds=AGENTS.seeds, allow_missing=True),
-        kernels=kernels("ictd.trajectories"),
     output:
         f"<results>/agents/values/{AGENTS_RUN}/{AGENTS_PLACE}.npz",
     pathvars:
@@ -63,7 +60,6 @@ use rule agents_step as agents_evaluate with:
 use rule agents_step as agents_evaluate_paper with:
     input:
         runs=f"<results>/weights/{CELL}.npz",
-        kernels=kernels("ictd.trajectories"),
     output:
         f"<results>/agents/paper/{CELL}/{AGENTS_PLACE}.npz",
     pathvars:
@@ -73,8 +69,6 @@ use rule agents_step as agents_evaluate_paper with:
 
 
 use rule agents_step as agents_baselines with:
-    input:
-        kernels=kernels("ictd.trajectories"),
     output:
         "<results>/agents/baselines/{env}-{states}-{discount}.npz",
     pathvars:
@@ -89,8 +83,6 @@ AGENTS_ATTENTION["attention"] = lambda wildcards: AGENTS.attentions[wildcards.at
 
 
 use rule agents_step as agents_pretrain_attention with:
-    input:
-        kernels=[kernels("ictd.trajectories"), kernels("studies.agents.attention_engine")],
     output:
         "<results>/agents/attention/{attention}/{prompts}-{algo}/{seeds}.npz",
     pathvars:
@@ -105,7 +97,6 @@ use rule agents_step as agents_pretrain_attention with:
 use rule agents_step as agents_evaluate_attention with:
     input:
         runs=expand("<results>/agents/attention/{{attention}}/{run}.npz", run=AGENTS.attention_runs),
-        kernels=kernels("ictd.trajectories"),
     output:
         "<results>/agents/attention/{attention}.csv",
     pathvars:

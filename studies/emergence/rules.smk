@@ -30,7 +30,6 @@ use rule step as emergence_step with:
 use rule emergence_step as emergence_ablate with:
     input:
         weights=f"<results>/weights/{CELL}.npz",
-        kernels=kernels("ictd.trajectories"),
     output:
         f"<results>/emergence/ablations/{CELL}.npz",
     pathvars:
@@ -52,8 +51,6 @@ use rule emergence_step as emergence_ablation_tables with:
 
 
 use rule emergence_step as emergence_course with:
-    input:
-        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
         "<results>/emergence/runs/{algo}-{env}/{seed}.npz",
     pathvars:
@@ -74,7 +71,6 @@ use rule emergence_step as emergence_course_measures with:
         runs=expand(
             "<results>/emergence/runs/{{algo}}-{{env}}/{seed}.npz", seed=range(EMERGENCE["course"]["seeds"])
         ),
-        kernels=kernels("ictd.trajectories"),
     output:
         "<results>/emergence/course/{algo}-{env}.csv",
     pathvars:
@@ -84,8 +80,6 @@ use rule emergence_step as emergence_course_measures with:
 
 
 use rule emergence_step as emergence_phase with:
-    input:
-        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
         "<results>/emergence/phase/{states}/{seed}.csv",
     pathvars:
@@ -105,7 +99,6 @@ use rule emergence_step as emergence_readings with:
     input:
         tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
         unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
-        kernels=[kernels("ictd.trajectories"), kernels("ictd.fused_engine")],
     output:
         "<results>/emergence/readings/{reading}.npz",
     pathvars:

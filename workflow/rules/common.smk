@@ -21,7 +21,7 @@ from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.labels import SETTINGS as SETTINGS_OF_JOBS, TAKEN as TAKEN_BY_JOBS
 from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
-from ictd.pipeline.rules import ENVIRONMENT, env_options, kernels_marker, named_files, step_params
+from ictd.pipeline.rules import ENVIRONMENT, env_options, named_files, step_params
 from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
 from ictd.pipeline.yaml_files import load_yaml
 
@@ -66,7 +66,6 @@ step = partial(step_params, config, STUDIES)
 # What jobs compare the labels of files with.
 settings_of_jobs = lambda: f"{SETTINGS_OF_JOBS}={json.dumps({**config, 'studies': STUDIES})}"
 own_options = lambda wildcards: env_options(config, wildcards.env)
-kernels = lambda module: RESULTS / "kernels" / kernels_marker(module)
 # Figures and tables that Snakemake's report shows, with the captions of their names.
 shown = lambda kind, name, label, ending: report(
     f"<results>/{kind}s/{name}.{ending}",

@@ -6,7 +6,6 @@ TABLES = "msve baselines weights mean_weights agreement learning truncation audi
 use rule step as evaluate with:
     input:
         runs=expand(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
-        kernels=kernels("ictd.trajectories"),
     output:
         weights=f"<results>/weights/{CELL}.npz",
         evaluation=f"<results>/evaluation/{CELL}.npz",
@@ -19,8 +18,6 @@ use rule step as evaluate with:
 
 
 use rule step as baselines with:
-    input:
-        kernels=kernels("ictd.trajectories"),
     output:
         tuned="<results>/baselines/{states}-{depth}.json",
         output="<results>/baselines/{states}-{depth}.npz",

@@ -3,7 +3,6 @@ use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
-        kernels=kernels("ictd.fused_engine"),
     output:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
@@ -24,7 +23,6 @@ use rule step as audit with:
         task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        kernels=[kernels("ictd.fused_engine"), kernels("ictd.trajectories")],
     output:
         "<results>/audit.json",
     pathvars:

@@ -38,8 +38,6 @@ use rule step as theory_pretrained with:
 
 
 use rule step as theory_agreement with:
-    input:
-        kernels=kernels("ictd.fused_engine"),
     output:
         "<results>/theory/agreement.json",
     pathvars:

@@ -1,4 +1,4 @@
-"""What rules files call: the environment of jobs, the params of a step, and markers of compiled kernels."""
+"""What rules files call: the environment of jobs, and the params of a step."""
 
 import json
 import shlex
@@ -105,14 +105,6 @@ def _words(name: str, value) -> list[str]:
 
 def _listed(value) -> list | tuple:
     return value if isinstance(value, list | tuple) else [value]
-
-
-def kernels_marker(module: str) -> str:
-    """Name of the marker of a module's compiled kernels, with a digest of its code.
-
-    It changes only with what the module's users import anyway.
-    """
-    return f"{module}-{digest(*code_digests(module, ROOTS))}"
 
 
 def env_options(config: dict, env: str) -> dict:
