@@ -34,8 +34,8 @@ DIGEST = hashlib.sha256().digest_size
 def kernel(function: FunctionType | None = None, *, apart: bool = False):
     """Decorator: a function that numba compiles when it is first called, and that later processes find compiled.
 
-    ``apart`` says that no array that it is given overlaps one that it writes to.  This lets the compiler compute several
-    entries at once, which suits sums along rows, and slows look-ups down.
+    ``apart`` says that no array that it is given overlaps one that it writes to.  This lets the compiler compute
+    several entries at once, which suits sums along rows, and slows look-ups down.
     """
     if function is None:
         return partial(kernel, apart=apart)
