@@ -6,11 +6,11 @@ text's beside it, in a hidden file; what is not what it should be is not read.
 
 import glob
 import hashlib
-import io
 import json
 import os
 import shlex
 import zipfile
+from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,15 +52,23 @@ def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
     """
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
+            entry, array = zipfile.ZipInfo(f"{name}.npy"), np.asanyarray(array)
+            entry.file_size = array.nbytes  # About, for the format of the entry.
+            with archive.open(entry, "w") as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
         archive.writestr(zipfile.ZipInfo(LABEL), work.label(Path(path), content_of_archive(archive, LABEL)))
 
 
-def stacked(parts: list) -> dict[str, np.ndarray]:
-    """Fields of dataclass objects of arrays, each stacked along a new leading axis."""
-    return {name: np.stack([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
+    """Mappings or dataclass objects of arrays as one mapping, each stacked along a new leading axis.
+
+    There are ``size`` of them, which are made one after the other.
+    """
+    arrays = {}
+    for i, part in enumerate(parts):
+        for name, array in (part if isinstance(part, dict) else vars(part)).items():
+            arrays.setdefault(name, np.empty((size, *array.shape), array.dtype))[i] = array
+    return arrays
 
 
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:

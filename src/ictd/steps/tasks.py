@@ -12,13 +12,10 @@ from ictd.streams import generator, seeds_of
 
 def main(env: str, states: int, seeds: str, tasks: int, discount: float, env_options: dict, output: Path) -> None:
     """Write transition, reward, stationary and value, with leading axes of seeds and tasks."""
-    sets = [
-        sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options)
-        for seed in seeds_of(seeds)
-    ]
-    save_arrays(
-        output,
-        seeds=np.array(seeds_of(seeds)),
-        **stacked(sets),
-        value=np.stack([value_function(part.transition, part.reward, discount) for part in sets]),
-    )
+
+    def task_set(seed: int) -> dict[str, np.ndarray]:
+        drawn = sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options)
+        return vars(drawn) | {"value": value_function(drawn.transition, drawn.reward, discount)}
+
+    of = seeds_of(seeds)
+    save_arrays(output, seeds=np.array(of), **stacked(map(task_set, of), len(of)))

@@ -13,8 +13,8 @@ def main(
 ) -> None:
     """Write visits, transitions and returns, with leading axes of seeds and tasks."""
     seeds, *arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
-    batches = [
+    batches = (
         unroll(Tasks(*task_set), batch_size, discount, rollout_steps, generator(int(seed), env, states, "unrolls"))
         for seed, *task_set in zip(seeds, *arrays, strict=True)
-    ]
-    save_arrays(output, seeds=seeds, **stacked(batches))
+    )
+    save_arrays(output, seeds=seeds, **stacked(batches, len(seeds)))
