@@ -116,7 +116,9 @@ def _planned(given: dict, folder: Path, rng: random.Random) -> None:
     results, unseen = Path(own["results"]), env_options(config, config["readings"]["evaluation_env"])
     wildcards = SimpleNamespace(**grid[-1]._asdict(), seeds=ranges[-1])
     given = {name: {"env_options": env_options(config, wildcards.env)} for name in OF_ENV}
-    given |= {name: {"env_options": unseen} for name in ("evaluate", "baselines")} | {"unrolls": {}, "audit": {}}
+    given |= {name: {"env_options": unseen} for name in ("evaluate", "baselines")} | {"unrolls": {}}
+    tested = {"unseen_tasks": config["evaluation"]["tasks"], "env_options": unseen}
+    given["audit"] = tested | {"context_lengths": config["evaluation"]["context_lengths"]}
     given["tasks"]["tasks"], given["pretrain"] = config["tasks"], {"diverged": results / "diverged"}
     given["theory.values"]["states"] = sorted({*config["theory"]["states"], *config["states"]})
     for name, values in given.items():
