@@ -63,7 +63,7 @@ KEYS = {
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
-    "readings.evaluation_env": ("loop", UNSEEN | SHOWN),
+    "readings.evaluation_env": ("loop", UNSEEN | {"audit"} | SHOWN),
     "seeds_per_job": (1, set()),
 }
 # Rules downstream of a key's whose jobs concern other cells or seeds.

@@ -68,10 +68,10 @@ def fill_alias_row(probability, accept, successor):
     itself, which is taken when the random fraction lies below the threshold.
     """
     states = probability.shape[0]
-    height = probability * states
-    small, large = np.empty((2, states), np.int64)
+    height, small, large = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
     smalls, larges = 0, 0
     for k in range(states):
+        height[k] = probability[k] * states
         accept[k] = np.uint64(0xFFFFFFFF)
         successor[k, 0] = k
         successor[k, 1] = k
@@ -123,7 +123,7 @@ def fill(words, stream):
 
     The generator is Doty-Humphrey's, of the PractRand library, as in ``numpy.random.SFC64``.
     """
-    a, b, c, counter = stream
+    a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
     one = np.uint64(1)
     for i in range(words.shape[0]):
         words[i] = a + b + counter
@@ -138,18 +138,21 @@ def fill(words, stream):
 def steps_of_jump(transition, most):
     """Number of steps of a jump, from 1 to ``most``, and the largest number of paths that any state has then."""
     states = transition.shape[0]
-    paths, longer = np.ones((2, states), np.int64)
+    paths = np.empty((2, states), np.int64)
+    for s in range(states):
+        paths[0, s] = 1
     length, largest = 0, 1
     while length < most:
+        old, new, longest = length % 2, 1 - length % 2, 0
         for s in range(states):
-            longer[s] = 0
+            paths[new, s] = 0
             for j in range(states):
                 if transition[s, j] > 0.0:
-                    longer[s] += paths[j]
-        if length > 0 and longer.max() > PATHS:
+                    paths[new, s] += paths[old, j]
+            longest = max(longest, paths[new, s])
+        if length > 0 and longest > PATHS:
             break
-        paths[:] = longer
-        length, largest = length + 1, paths.max()
+        length, largest = length + 1, longest
     return length, largest
 
 
@@ -161,11 +164,10 @@ def jump_table(transition, reward, discount, length, largest):
     flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).
     """
     states = transition.shape[0]
-    chance, gain = np.zeros((2, states, largest)), np.zeros((2, states, largest))
-    last, paths = np.zeros((2, states, largest), np.uint8), np.ones((2, states), np.int64)
+    chance, gain = np.empty((2, states, largest)), np.empty((2, states, largest))
+    last, paths = np.empty((2, states, largest), np.uint8), np.empty((2, states), np.int64)
     for s in range(states):
-        chance[0, s, 0] = 1.0
-        last[0, s, 0] = s
+        chance[0, s, 0], gain[0, s, 0], last[0, s, 0], paths[0, s] = 1.0, 0.0, s, 1
     for k in range(length):
         old, new = k % 2, 1 - k % 2
         for s in range(states):
@@ -183,7 +185,7 @@ def jump_table(transition, reward, discount, length, largest):
     lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
     for s in range(states):
         for i in range(paths[made, s], largest):
-            chance[made, s, i] = 0.0
+            chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
         fill_alias_row(chance[made, s], accept[s], outcome)
         for i in range(largest):
             for keep in range(2):
@@ -212,7 +214,7 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
     """Statistics of tasks, with random numbers of a stream."""
     tasks, states = reward.shape
     n = np.uint64(states)
-    start, walker = np.empty((2, batch), np.uint64)
+    start, walker = np.empty(batch, np.uint64), np.empty(batch, np.uint64)
     total, words = np.empty(batch), np.empty((batch + 2) // 2, np.uint64)
     bits = words.view(np.uint32)
     for i in range(tasks):

@@ -41,7 +41,7 @@ use rule gather as manifest with:
     pathvars:
         job="manifest",
     conda:
-        f"{ENVS}/simulate.yaml"
+        f"{ENVS}/pretrain.yaml"
     params:
         **step("manifest", settings=SETTINGS, folder=RESULTS),
 
