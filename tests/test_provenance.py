@@ -145,7 +145,7 @@ def test_verify_accepts_the_run_that_made_the_reference_and_lists_what_differs(s
     done, cell = verify(), "-".join(map(str, table.loc[3, ["algo", "env", "states", "depth"]]))
     assert done.returncode != 0 and "in 2 places" in done.stderr
     assert all(f"metrics/weights-{cell}-cosine: {what} is" in done.stderr for what in ("mean", "check"))
-    table["cosine"] = -2.0
+    table[["cosine", "alpha"]] = -2.0
     save_table(results / "metrics/weights.csv", table)
     manifest["files"]["metrics/weights.csv"] = file_digest(results / "metrics/weights.csv")
     save_json(results / "manifest.json", manifest)
