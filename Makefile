@@ -8,6 +8,7 @@
 # make test-fresh  `make reproduce` and `make test` in an empty Debian root (as root)
 # make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
 # make benchmark   speed of the engines, side by side
+# make benchmark-peers   speed of a TD update beside C and JAX, which it installs for itself; needs a C compiler
 # make lock        all environments anew from envs/requirements.in and envs/groups.yaml
 # make container   an image with the environment and the workflow; make reproduce-container runs it
 # make apptainer   the same image for Apptainer, ictd.sif
@@ -30,7 +31,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz mutants test-slurm test-fresh format benchmark environment lock container reproduce-container apptainer clean
+.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz mutants test-slurm test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -67,6 +68,12 @@ format: $(READY)
 
 benchmark: $(READY)
 	for file in $(wildcard tests/benchmark.py studies/*/tests/benchmark.py); do PYTHONPATH=.:tests python -P $$file; done
+
+PEERS := .venv-peers
+benchmark-peers: $(READY)
+	$(VENV)/bin/python -P -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check jax==0.10.2 jaxlib==0.10.2 $(shell grep -E '^num(ba|py)==' envs/requirements.in)
+	PYTHONPATH=src $(PEERS)/bin/python -P tests/peers/benchmark.py
 
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes

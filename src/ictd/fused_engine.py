@@ -151,12 +151,13 @@ def batch_errors(n, estimate, reward, visits, transitions, returns, bootstrap, d
 
 @kernel(apart=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
-    """Descent step number ``steps`` of Adam, in place, on flat arrays."""
-    rate, root = learning_rate / (1.0 - BETA_1**steps), np.sqrt(1.0 - BETA_2**steps)
+    """Descent step number ``steps`` of Adam, in place, on flat arrays, in the order that needs one division."""
+    root = np.sqrt(1.0 - BETA_2**steps)
+    rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
     for i in range(parameter.shape[0]):
         mean[i] += (1.0 - BETA_1) * (gradient[i] - mean[i])
         square[i] = BETA_2 * square[i] + (1.0 - BETA_2) * gradient[i] * gradient[i]
-        parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) / root + EPSILON)
+        parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) + epsilon)
 
 
 @kernel(apart=True)
