@@ -60,6 +60,14 @@ def test_objects_own_what_they_have_checked():
     assert (tasks.transition == 0.5).all() and (tasks.reward == 0).all()
 
 
+def test_slices_of_tasks_have_whole_numbers_for_ends():
+    tasks = data().tasks
+    assert len(tasks[np.int64(1) : 3]) == 2 and len(tasks[::2]) == 2
+    for index in (slice("a", None), slice(0.5, None), 0, None):
+        with pytest.raises(ValueError, match="is no slice of tasks; write"):
+            tasks[index]
+
+
 def test_an_index_takes_leading_axes_only():
     square = ictd.Weights(np.zeros((4, 4)), np.arange(64.0).reshape(4, 4, 4))
     np.testing.assert_array_equal(square[1].A, square.A[1])

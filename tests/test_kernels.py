@@ -90,6 +90,21 @@ def test_code_of_a_kernel_has_its_constants_and_not_its_docstring():
     assert written("'One.'; return 2.5 * x") != written("'One.'; return 3.5 * x")
 
 
+def test_code_of_a_kernel_says_which_of_those_that_it_calls_take_arrays_apart():
+    def calling(apart):
+        @kernel(apart=apart)
+        def called(x):
+            return x
+
+        @kernel
+        def calls(x):
+            return called(x)
+
+        return code_of(calls.py_func)
+
+    assert calling(True) == calling(True) != calling(False)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """An empty cache."""

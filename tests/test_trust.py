@@ -1,9 +1,13 @@
 """Nothing foreign, half-written or changed is taken as done."""
 
 import json
+import os
 import random
 import re
+import resource
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import fuzz.files
@@ -14,11 +18,13 @@ import yaml
 from fuzz.__main__ import tried
 from projects import ROOT, SMOKE
 
+import ictd
 from ictd.pipeline import storage
 from ictd.pipeline.grid import Cell, cells
 from ictd.pipeline.labels import Work
 from ictd.pipeline.storage import file_digest, join_arrays, load_arrays, load_json, load_text, save_arrays, save_json
 from ictd.pipeline.table_files import check_rows, load_table, save_table
+from ictd.pipeline.training_data import stored_runs
 from ictd.report import paper_claims, reference
 from ictd.steps import verify
 from ictd.theory import claims as theory_claims
@@ -48,6 +54,69 @@ def test_an_archive_at_another_place_is_refused(tmp_path):
         load_arrays(tmp_path / "runs/td-boyan-5-30/0-1.npz", "u")
     shutil.copytree(tmp_path / "runs", tmp_path / "carried/runs")
     load_arrays(tmp_path / "carried/runs/mc-boyan-5-30/0-1.npz", "u")
+
+
+def test_what_was_made_by_hand_is_not_taken_by_the_workflow(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "work", Work("baselines", {"lstd_ridge": 5.0}))
+    save_arrays(tmp_path / "results/baselines/4-6.npz", lstd=np.zeros(3))
+    config = {"results": str(tmp_path / "results"), "readings": {}}
+    for step in ("", "report.result_tables"):
+        monkeypatch.setattr(storage, "work", Work(step, config=config))
+        with pytest.raises(ValueError, match="step baselines was carried out by hand, with settings that none has"):
+            load_arrays(tmp_path / "results/baselines/4-6.npz", "lstd")
+
+
+def test_claims_of_other_cells_are_refused(tmp_path, at_work):
+    at_work("theory.claims", cells=["td-boyan-4-6"])
+    save_json(tmp_path / "claims.json", [])
+    at_work("report.paper_claims", cells=["td-boyan-4-6"])
+    assert load_json(tmp_path / "claims.json") == []
+    at_work("report.paper_claims", cells=["td-boyan-4-6", "mc-boyan-4-6"])
+    with pytest.raises(ValueError, match="it was made for the cells td-boyan-4-6, not td-boyan-4-6 mc-boyan-4-6"):
+        load_json(tmp_path / "claims.json")
+
+
+def test_unrolls_of_other_seeds_are_refused(tmp_path):
+    tasks = ictd.sample_tasks("boyan", 3, 2, np.random.default_rng(0))
+    batches = ictd.unroll(tasks, 4, 0.9, 3, np.random.default_rng(0))
+    for seed in (0, 5):
+        for name, one in (("tasks", tasks), ("unrolls", batches)):
+            save_arrays(tmp_path / f"{name}/{seed}.npz", seeds=np.array([seed]), **storage.stacked([one], 1))
+    assert next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz"))[0] == 5
+    with pytest.raises(ValueError, match=r"unrolls/5\.npz has other seeds than .*tasks/0\.npz"):
+        next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/0.npz", tmp_path / "unrolls/5.npz"))
+    loops = ictd.sample_tasks("loop", 3, 2, np.random.default_rng(0))
+    zeros = np.zeros(6), np.zeros((6, 6))
+    with pytest.raises(ValueError, match=r"unrolls\.transitions\[\d, \d, \d\] counts steps that cannot be"):
+        ictd.pretrain(loops, batches, "td", 2, 0.9, 0.1, *zeros)
+
+
+def test_only_files_are_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with pytest.raises(ValueError, match=f"{name} is there and is no file"):
+            save_json(tmp_path / name, 1)
+
+
+def test_what_needs_too_much_memory_ends_in_a_sentence(tmp_path):
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "ictd.steps",
+        "tasks",
+        "--env",
+        "boyan",
+        "--states",
+        "4",
+        "--discount",
+        "0.9",
+    ]
+    command += ["--env-options", "{}", "--output", str(tmp_path / "a.npz"), "--tasks", "2147483647", "--seeds", "0-9"]
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9,) * 2), "cwd": ROOT}
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": "src"}, capture_output=True, text=True, **limited)
+    assert done.stderr.splitlines()[-1].startswith("error: this needs more memory than there is"), done.stderr
 
 
 def test_an_archive_of_other_settings_is_refused(tmp_path, at_work):

@@ -126,7 +126,8 @@ def _written(value) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_written, value))})"
     if isinstance(value, FunctionType) or hasattr(value, "py_func"):
-        return f"{value.__module__}.{value.__qualname__}"
+        apart = getattr(getattr(value, "_cache", None), "apart", False)
+        return f"{value.__module__}.{value.__qualname__}{', apart' * apart}"
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
     if home.partition(".")[0] in ("numpy", "math", "builtins") and hasattr(value, "__name__"):
         return f"{home}.{value.__name__}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import POSITIVE, checked, of, one_of, optional, own, reals, whole, wholes
+from ictd.checks import POSITIVE, checked, of, one_of, optional, own, reals, refuse, whole, wholes
 from ictd.fused_engine import SEEN, FusedEngine
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
@@ -99,6 +99,7 @@ def pretrain_history(
     scaled : bool
         Whether attention is divided by the context length n.
     """
+    refuse("unrolls.transitions", (unrolls.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     make = FusedEngine
     if engine == "autograd":

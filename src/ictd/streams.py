@@ -23,6 +23,6 @@ def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Gener
 def seeds_of(text: str) -> range:
     """Seeds of a range "first-last"; ValueError if it is none."""
     first, last = map(int, text.split("-")) if re.fullmatch(r"\d+-\d+", text) else (1, 0)
-    if first > last:
+    if first > last or last >= 2**63:
         raise ValueError(f"seeds is {text!r}; give first-last, such as 0-19.")
     return range(first, last + 1)

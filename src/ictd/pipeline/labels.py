@@ -2,7 +2,8 @@
 
 The label of a file has
 
-    step, values, taken : what wrote it, with which options, and which of these the configuration gave
+    step, values, taken : what wrote it, with which options, and which of these the configuration gave, null where none
+        was there
     of : the same of all steps before it, by their names, in what their files have in common
     place : the end of its path
     content : a digest
@@ -30,17 +31,20 @@ SHARED = (
 class Work:
     """What a process carries out: the name of a step and its options, empty outside of steps; and what it has read.
 
-    ``taken`` are the names of options that come from the configuration, and ``config`` is that, or None.
+    ``taken`` are the names of options that come from the configuration, and ``config`` is that; both are None outside
+    of the workflow.
     """
 
-    def __init__(self, step: str = "", values: dict | None = None, taken: str = "", config: dict | None = None):
-        self.step, self.values, self.taken, self.of = step, values or {}, taken.split(), {}
-        self.config = config
+    def __init__(
+        self, step: str = "", values: dict | None = None, taken: str | None = None, config: dict | None = None
+    ):
+        self.step, self.values, self.config, self.of = step, values or {}, config, {}
+        self.taken = None if taken is None else taken.split()
 
     @classmethod
     def of_job(cls, step: str, values: dict) -> "Work":
         """What a job of the workflow carries out, or a command given by hand."""
-        return cls(step, values, os.environ.get(TAKEN, ""), json.loads(os.environ.get(SETTINGS, "null")))
+        return cls(step, values, os.environ.get(TAKEN), json.loads(os.environ.get(SETTINGS, "null")))
 
     def label(self, path: Path, content: str) -> str:
         """Label, as JSON, of a file with a content."""
@@ -62,13 +66,17 @@ class Work:
         for name, one in before.items():
             values = one["values"]
             if self.config is not None and name:
-                _check_settings(name, values, one.get("taken", []), self.config)
+                if one["taken"] is None:
+                    raise ValueError(f"step {name} was carried out by hand, with settings that none has compared")
+                _check_settings(name, values, one["taken"], self.config)
+            if values.get("cells", own := self.values.get("cells")) != own and own is not None:
+                raise ValueError(f"it was made for the cells {' '.join(values['cells'])}, not {' '.join(own)}")
             for key in SHARED if self.config is None and path.suffix == ".npz" else ():
                 own = self.values.get(key)
                 if key in values and type(own) is type(values[key]) and own != values[key]:
                     raise ValueError(f"it was made with {key} {values[key]}, not {own}")
             kept = {key: value for key, value in values.items() if key != "seeds"}
-            kept = {"values": kept, "taken": one.get("taken", [])}
+            kept = {"values": kept, "taken": one["taken"]}
             self.of[name] = _common(self.of.get(name, kept), kept)
 
     def _inside(self, path: Path) -> str:

@@ -13,11 +13,10 @@ from pathlib import Path
 from ictd.pipeline.steps import syntax_tree
 
 # What imports by name, or reads files beside the code; and modules that may: the runner, which imports steps and their
-# help, the package, of which `_check_taken` knows, what compiles kernels, which are no result, and what finds the code.
+# help, the package, of which `_check_taken` knows, and what finds the code.
 DYNAMIC = {"importlib", "importlib.import_module", "__import__", "__file__"}
 FOLLOWED = (
-    "ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.pipeline.steps", "ictd.steps.kernels",
-    "ictd.steps.manifest",
+    "ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.pipeline.steps", "ictd.steps.manifest",
 )  # fmt: skip
 
 

@@ -101,6 +101,8 @@ def run(main: Callable, name: str, options: list[str], sentences: dict[str, str]
         sys.exit(f"error: {error}")
     except ImportError as error:
         sys.exit(f"error: {error}.")
+    except (MemoryError, OverflowError):
+        sys.exit("error: this needs more memory than there is; give fewer tasks, seeds, states, layers or steps.")
     except FileNotFoundError as error:
         sys.exit(f"error: {error.filename} is missing; run snakemake to make it.")
     except OSError as error:

@@ -31,6 +31,8 @@ def replacing(path: str | Path):
     What a writer that was killed left behind is removed.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is there and is no file; write to another place.")
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".*.{glob.escape(path.name)}"):
         left.unlink(missing_ok=True)

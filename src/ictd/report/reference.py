@@ -97,7 +97,7 @@ def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         weights = np.linspace(1, 2, len(group))
         for column in group.drop(columns=keys):
             entries = group[column].to_numpy(dtype=float)
-            there = ~np.isnan(entries)
+            there = np.isfinite(entries)
             with np.errstate(over="ignore"):
                 check = (weights * np.arcsinh(entries / UNIT))[there].sum()
                 mean = entries[there].mean() if there.any() else np.nan

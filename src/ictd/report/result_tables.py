@@ -52,7 +52,7 @@ def main(
 
 
 def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str, list[dict]]:
-    """Rows of the tables that claims rest on, for ``table_files.load_tables``, as a configuration spans them.
+    """Rows of the tables that claims and pages rest on, for ``table_files.load_tables``, as a configuration spans them.
 
     ``cells`` are those of the grid, ``seeds`` the trials', and ``lengths`` those of contexts.
     """
@@ -65,6 +65,7 @@ def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str
         ],
         "weights": [cell._asdict() | {"seed": seeds} for cell in cells],
         "mean_weights": [cell._asdict() for cell in cells],
+        "audit": [cell._asdict() for cell in cells],
         "agreement": [{name: cell[name] for name in CELL[1:]} for cell in both],
         "truncation": [{"env": env, "states": states} for env, states in sorted({cell[1:3] for cell in cells})],
     }

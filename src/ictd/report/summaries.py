@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from ictd.pipeline.grid import CELL
+from ictd.pipeline.grid import CELL, cells
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
+from ictd.report.result_tables import spanned
 
 
 def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
@@ -18,7 +19,8 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     readings = settings.pop("readings")
     decided, of_theory = load_json(claims), {claim["id"] for claim in load_json(theory)}
-    of = load_tables(tables)
+    lengths = settings["evaluation"]["context_lengths"]
+    of = load_tables(tables, spanned(cells(settings), list(range(settings["seeds"])), lengths))
     frames = {
         "claims": claims_overview([claim for claim in decided if claim["id"] not in of_theory]),
         "claims_all": claims_listing(decided),
