@@ -64,11 +64,12 @@ class Work:
             raise ValueError("no step wrote it")
         before = label["of"] | {label["step"]: {"values": label["values"], "taken": label["taken"]}}
         for name, one in before.items():
-            values = one["values"]
+            # Of files that differ in what was taken, nothing is known in common.
+            values, taken = one["values"], one.get("taken", [])
             if self.config is not None and name:
-                if one["taken"] is None:
+                if taken is None:
                     raise ValueError(f"step {name} was carried out by hand, with settings that none has compared")
-                _check_settings(name, values, one["taken"], self.config)
+                _check_settings(name, values, taken, self.config)
             if values.get("cells", own := self.values.get("cells")) != own and own is not None:
                 raise ValueError(f"it was made for the cells {' '.join(values['cells'])}, not {' '.join(own)}")
             for key in SHARED if self.config is None and path.suffix == ".npz" else ():
@@ -76,7 +77,7 @@ class Work:
                 if key in values and type(own) is type(values[key]) and own != values[key]:
                     raise ValueError(f"it was made with {key} {values[key]}, not {own}")
             kept = {key: value for key, value in values.items() if key != "seeds"}
-            kept = {"values": kept, "taken": one["taken"]}
+            kept = {"values": kept, "taken": taken}
             self.of[name] = _common(self.of.get(name, kept), kept)
 
     def _inside(self, path: Path) -> str:
