@@ -40,9 +40,9 @@ def main(
     """Write two differences for the first seed of each cell, over the largest of what is compared.
 
     One is that of the weights at the snapshots within the first tasks.  The other is that of the MSVE at the end of
-    pretraining, from Gram matrices and as the paper's Transformer has it on whole prompts.  Cells are those that the
-    folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.  ValueError names the
-    cells with a difference above the tolerance.
+    pretraining, at any one context length: from Gram matrices, and as the paper's Transformer has it on whole prompts.
+    Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
+    ValueError names the cells with a difference above the tolerance.
     """
     other, scaled = next(name for name in ENGINES if name != engine), attention_scale == "context_length"
     lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
@@ -90,11 +90,12 @@ def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool) -> float:
-    """Largest relative difference of the MSVE of weights, u (1, 2n) and A (1, 2n, 2n), on unseen tasks: from Gram
-    matrices, and from whole prompts."""
+    """Largest difference of the MSVE on unseen tasks from Gram matrices and from whole prompts, over the largest at the
+    same context length, for weights u (1, 2n) and A (1, 2n, 2n)."""
     model = LinearTransformer(weights[0], depth, scaled)
-    whole = np.stack([data.error(estimates(model, data.columns(length))) for length in lengths])
-    return largest_difference(np.arange(len(lengths)), weights_msve(weights, data, lengths, depth, scaled)[0], whole)[1]
+    whole = [data.error(estimates(model, data.columns(length))) for length in lengths]
+    pairs = zip(weights_msve(weights, data, lengths, depth, scaled)[0], whole, strict=True)
+    return max(largest_difference(np.ones(1, int), fast[None], slow[None])[1] for fast, slow in pairs)
 
 
 def largest_difference(tasks_seen: np.ndarray, kept: np.ndarray, again: np.ndarray) -> tuple[int, float]:
