@@ -105,16 +105,22 @@ def alias_tables(transition, stationary):
 
 
 @kernel
-def step(state, bits, states, accept, successor):
-    """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened.
+def outcome(state, bits, columns, accept):
+    """Place of the outcome of ``state`` (uint64) for 32 random bits in tables (n, columns, 2) that are flattened.
 
-    The product bits * n holds the column in its upper half and the random fraction in its lower half.  The outcome is
-    looked up, not branched upon: a mispredicted branch would cost more than all the rest.
+    The product bits * columns holds the column in its upper half and the random fraction in its lower half.  The
+    outcome is looked up, not branched upon: a mispredicted branch would cost more than all the rest.
     """
-    product = np.uint64(bits) * states
-    column = state * states + (product >> np.uint64(32))
+    product = np.uint64(bits) * columns
+    column = state * columns + (product >> np.uint64(32))
     keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
-    return np.uint64(successor[np.uint64(2) * column + keep])
+    return np.uint64(2) * column + keep
+
+
+@kernel
+def step(state, bits, states, accept, successor):
+    """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened."""
+    return np.uint64(successor[outcome(state, bits, states, accept)])
 
 
 @kernel
@@ -181,16 +187,16 @@ def jump_table(transition, reward, discount, length, largest):
                         count += 1
             paths[new, s] = count
     made = length % 2
-    accept, outcome = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
+    accept, path = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
     lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
     for s in range(states):
         for i in range(paths[made, s], largest):
             chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
-        fill_alias_row(chance[made, s], accept[s], outcome)
+        fill_alias_row(chance[made, s], accept[s], path)
         for i in range(largest):
             for keep in range(2):
-                lasts[s, i, keep] = last[made, s, outcome[i, keep]]
-                gains[s, i, keep] = gain[made, s, outcome[i, keep]]
+                lasts[s, i, keep] = last[made, s, path[i, keep]]
+                gains[s, i, keep] = gain[made, s, path[i, keep]]
     return accept.reshape(-1), lasts.reshape(-1), gains.reshape(-1)
 
 
@@ -201,10 +207,7 @@ def jump(walker, total, weight, bits, columns, accept, last, gain):
     They advance together, so that their jumps overlap in the processor.
     """
     for t in range(walker.shape[0]):
-        product = np.uint64(bits[t]) * columns
-        column = walker[t] * columns + (product >> np.uint64(32))
-        keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
-        place = np.uint64(2) * column + keep
+        place = outcome(walker[t], bits[t], columns, accept)
         walker[t] = last[place]
         total[t] += weight * gain[place]
 
