@@ -98,7 +98,7 @@ def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
     assert not any("Traceback" in found[1] for found in refused)
 
 
-# Jobs, MB of results, and MB of memory beside Python's, as estimated when they were compared with measured ones.
+# Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
 AT_FULL_SIZE = 88, 901.9, {
     "tasks": 1210, "unrolls": 665.6, "pretrain": 523, "audit": 516.5, "evaluate": 13.74, "baselines": 53.54,
     "theory_descent": 534, "theory_pretrained": 152.5, "theory_agreement": 13.86, "theory_precision": 0.5258,

@@ -100,20 +100,8 @@ def test_only_files_are_replaced(tmp_path):
 
 
 def test_what_needs_too_much_memory_ends_in_a_sentence(tmp_path):
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "ictd.steps",
-        "tasks",
-        "--env",
-        "boyan",
-        "--states",
-        "4",
-        "--discount",
-        "0.9",
-    ]
-    command += ["--env-options", "{}", "--output", str(tmp_path / "a.npz"), "--tasks", "2147483647", "--seeds", "0-9"]
+    options = "--env boyan --states 4 --discount 0.9 --env-options {} --tasks 2147483647 --seeds 0-9 --output".split()
+    command = [sys.executable, "-P", "-m", "ictd.steps", "tasks", *options, str(tmp_path / "a.npz")]
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9,) * 2), "cwd": ROOT}
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": "src"}, capture_output=True, text=True, **limited)
     assert done.stderr.splitlines()[-1].startswith("error: this needs more memory than there is"), done.stderr

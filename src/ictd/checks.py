@@ -71,8 +71,9 @@ def unchecked(kind: type, **fields):
 
 def part(whole, tasks: slice):
     """A slice of an object whose fields are arrays with a leading axis of tasks."""
-    ends = (tasks.start, tasks.stop, tasks.step) if isinstance(tasks, slice) else (tasks,)
-    if ends == (tasks,) or not all(end is None or isinstance(end, Integral) for end in ends):
+    if not isinstance(tasks, slice) or not all(
+        end is None or isinstance(end, Integral) for end in (tasks.start, tasks.stop, tasks.step)
+    ):
         raise ValueError(f"{shown(tasks)} is no slice of tasks; write [3:4] for task 3.")
     return unchecked(type(whole), **{name: np.ascontiguousarray(array[tasks]) for name, array in vars(whole).items()})
 
