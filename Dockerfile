@@ -6,7 +6,7 @@ FROM ${BASE}
 # Where torch's CPU build comes from; empty where pip's own configuration knows.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
-COPY envs/install envs/requirements.txt envs/torch.txt /opt/ictd/envs/
+COPY envs/install envs/installer.txt envs/requirements.txt envs/torch.txt /opt/ictd/envs/
 RUN PIP_NO_CACHE_DIR=1 /opt/ictd/envs/install python3 /opt/ictd/.venv && chmod -R a+rX /opt/ictd
 
 COPY Snakefile config.yaml /opt/ictd/

@@ -110,10 +110,10 @@ apptainer:
 	apptainer build --force --build-arg BASE="$(BASE)" $(if $(TORCH_INDEX),--build-arg TORCH_INDEX="$(TORCH_INDEX)") \
 	    ictd.sif ictd.def
 
-$(READY): envs/install envs/requirements.txt envs/torch.txt pyproject.toml
+$(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; name one that is: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Making $(VENV) with the pinned packages; this takes a minute or two."
+	@echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes."
 	@# Modules are compiled when they are first imported, and most never are; pip wants "false" for no-compile.
 	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

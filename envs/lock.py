@@ -1,4 +1,5 @@
-"""Write requirements.txt, torch.txt and the conda environments from requirements.in and groups.yaml (``make lock``).
+"""Write requirements.txt, torch.txt, installer.txt and the conda environments from requirements.in and groups.yaml
+(``make lock``).
 
 All environments get the versions that one resolution of requirements.in gave, so a rule's result does not depend on
 whether it ran in the virtual environment, under conda or in the container.  The oldest Python that shall do makes it:
@@ -18,6 +19,8 @@ HERE = Path(__file__).parent
 PIP_TOOLS = "pip-tools==7.6.2"
 # The CPU builds of torch are published on an index of their own; their hashes go into torch.txt.
 TORCH_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_14_0_arm64")
+# What installs the rest, and builds what comes as source.
+INSTALLER = ("setuptools", "uv")
 
 
 def resolve(folder: Path, interpreter: str, oldest: str) -> str:
@@ -54,8 +57,8 @@ def closure(direct: list[str], packages: dict) -> list[str]:
         needed |= more
 
 
-def torch_hashes(version: str, folder: Path) -> list[str]:
-    """Hashes of torch's CPU builds, one a platform; those that no index at hand has keep the hash known before."""
+def torch_hashes(version: str, folder: Path) -> dict[str, str]:
+    """Hash of torch's CPU build for each platform; where no index at hand has one, the hash known before."""
     known = (HERE / "torch.txt").read_text() if (HERE / "torch.txt").exists() else ""
     hashes = {}
     for platform in TORCH_PLATFORMS:
@@ -74,7 +77,17 @@ def torch_hashes(version: str, folder: Path) -> list[str]:
                     f"error: no index at hand has {wanted} for {platform}; add the CPU index to pip's configuration."
                 )
             hashes[platform] = before[1]
-    return [f"--hash=sha256:{value}  # {platform}" for platform, value in hashes.items()]
+    return hashes
+
+
+def torch_pins(version: str, hashes: dict[str, str]) -> list[str]:
+    """A requirement for Linux, whose CPU build says so in its version and can be taken for no other, and for macOS."""
+
+    def pin(local: str, system: str, tag: str) -> str:
+        of = [f"--hash=sha256:{value}" for platform, value in hashes.items() if tag in platform]
+        return " ".join([f'torch=={version}{local} ; sys_platform == "{system}"', *of])
+
+    return [pin("+cpu", "linux", "linux"), pin("", "darwin", "macos")]
 
 
 def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
@@ -94,6 +107,9 @@ def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
     if "torch" in names:
         lines.append("      - --extra-index-url https://download.pytorch.org/whl/cpu")
     for name in names:
+        if name == "torch":
+            lines += [f"      - {pin}" for pin in settings["torch"]]
+            continue
         lines.append(" ".join([f"      - {name}=={packages[name][0]}", *re.findall(r"--hash=\S+", packages[name][2])]))
     lines += [f"      - {pin}" for name, pin in settings["on_macos"].items() if name in names]
     return "\n".join(lines) + "\n"
@@ -105,16 +121,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         packages = parse(resolve(folder, sys.argv[1], settings["oldest_python"]))
-        version, parents, _ = packages["torch"]
-        version = version.split("+")[0]
+        version = packages["torch"][0].split("+")[0]
         hashes = torch_hashes(version, folder)
     head = "# Made by `make lock` from requirements.in; installed with --require-hashes.\n"
-    text = "".join(block for name, (_, _, block) in packages.items() if name != "torch")
-    (HERE / "requirements.txt").write_text(head + text, encoding="utf-8")
-    pin = " \\\n    ".join([f"torch=={version}", *(line.split("  #")[0] for line in hashes)])
-    packages["torch"] = (version, parents, pin)
-    comments = "".join(f"# {line}\n" for line in hashes)
-    (HERE / "torch.txt").write_text(head + comments + pin + "\n", encoding="utf-8")
+    settings["torch"] = torch_pins(version, hashes)
+    known = "".join(f"# --hash=sha256:{value}  # {platform}\n" for platform, value in hashes.items())
+    texts = {
+        "requirements": "".join(packages[name][2] for name in packages if name not in ("torch", "uv")),
+        "torch": known + "".join(pin.replace(" --hash", " \\\n    --hash") + "\n" for pin in settings["torch"]),
+        "installer": "".join(packages[name][2] for name in INSTALLER),
+    }
+    for name, text in texts.items():
+        (HERE / f"{name}.txt").write_text(head + text, encoding="utf-8")
     for group, direct in settings["groups"].items():
         (HERE / f"{group}.yaml").write_text(conda_environment(direct, packages, settings), encoding="utf-8")
 

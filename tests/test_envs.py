@@ -11,6 +11,7 @@ from projects import ROOT, SMOKE_OF_ALL, rules_of
 from ictd.pipeline.steps import ROOTS
 
 GROUPS = yaml.safe_load((ROOT / "envs/groups.yaml").read_text())["groups"]
+LOCKS = ("installer", "requirements", "torch")
 PACKAGE_OF = {"yaml": "pyyaml"}
 
 
@@ -43,27 +44,27 @@ def test_every_environment_holds_just_what_its_rules_import():
 
 
 def test_every_environment_pins_the_locks_versions():
-    locked = dict(re.findall(r"^([\w.-]+)==([^ \\\n]+)", (ROOT / "envs/requirements.txt").read_text(), re.MULTILINE))
-    locked |= dict(re.findall(r"^(torch)==([^ \\\n]+)", (ROOT / "envs/torch.txt").read_text(), re.MULTILINE))
+    text = "".join((ROOT / f"envs/{name}.txt").read_text() for name in LOCKS)
+    locked = dict(re.findall(r"^([\w.-]+)==([^ +\\\n]+)", text, re.MULTILINE))
     direct = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "envs/requirements.in").read_text(), re.MULTILINE))
     assert direct.items() <= locked.items()
     for name, packages in GROUPS.items():
         environment = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())
         assert environment["channels"] == ["conda-forge", "nodefaults"]
-        lines = [line.partition(" ") for line in environment["dependencies"][-1]["pip"] if "; " not in line]
-        pins = dict(pin.split("==") for pin, _, _ in lines if "==" in pin)
+        lines = [line for line in environment["dependencies"][-1]["pip"] if "Darwin" not in line]
+        pins = dict(re.match(r"([\w.-]+)==([^ +]+)", line).groups() for line in lines if not line.startswith("--"))
         assert pins.items() <= locked.items()
         assert set(packages) <= set(pins)
 
 
 def test_every_environment_wants_the_locks_hashes():
-    text = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("requirements", "torch"))
+    text = "".join((ROOT / f"envs/{name}.txt").read_text() for name in LOCKS)
     blocks = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
-    hashes = {block.split()[0]: set(re.findall(r"^ +(--hash=sha256:\w{64})", block, re.MULTILINE)) for block in blocks}
+    hashes = {block.split(" \\\n")[0]: set(re.findall(r"^ +(--hash=sha256:\w{64})", block, re.MULTILINE)) for block in blocks}
     for name in GROUPS:
         lines = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"][-1]["pip"]
-        for pin, *rest in (line.split() for line in lines if not line.startswith("--")):
-            assert set(rest) == hashes[pin] if pin in hashes else "--hash=" in rest[-1], pin
+        for pin, *rest in (line.split(" --") for line in lines if not line.startswith("--")):
+            assert {f"--{part}" for part in rest} == hashes[pin] if pin in hashes else "hash=" in rest[-1], pin
 
 
 def test_every_rule_runs_in_its_environment_and_gives_the_same_arrays(smoke, under_conda):
