@@ -60,7 +60,9 @@ def test_every_environment_pins_the_locks_versions():
 def test_every_environment_wants_the_locks_hashes():
     text = "".join((ROOT / f"envs/{name}.txt").read_text() for name in LOCKS)
     blocks = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
-    hashes = {block.split(" \\\n")[0]: set(re.findall(r"^ +(--hash=sha256:\w{64})", block, re.MULTILINE)) for block in blocks}
+    hashes = {
+        block.split(" \\\n")[0]: set(re.findall(r"^ +(--hash=sha256:\w{64})", block, re.MULTILINE)) for block in blocks
+    }
     for name in GROUPS:
         lines = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"][-1]["pip"]
         for pin, *rest in (line.split(" --") for line in lines if not line.startswith("--")):

@@ -29,6 +29,7 @@ def main(
     step_sizes: dict,
     updates: list[int],
     ridges: dict,
+    pseudo_steps: dict,
     bayes_samples: int,
     env_options: dict,
     output: Path,
@@ -36,6 +37,9 @@ def main(
     """Write the MSVE (methods, lengths, tasks), and what was chosen for each length.
 
     ``theta_td`` is batch TD with as many updates as the Transformer has layers, ``batch_td`` with the best number.
+    ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence after pseudo-steps, which are as many from
+    each state to all states; the same by the mean chain p of the tuning tasks; and from each state as many as there are
+    under that chain's mean stationary distribution, which is LSTD with steps of that chain added to the context's.
     Only Boyan's chains have a Bayesian floor.
     """
     data, tuning = (
@@ -52,6 +56,10 @@ def main(
     error["certainty_equivalence"] = np.stack([
         data.error(certainty_equivalence(data.context(length), discount)) for length in context_lengths
     ])  # fmt: skip
+    chain, visited = (of_tuning.mean(axis=0) for of_tuning in (tuning.tasks.transition, tuning.tasks.stationary))
+    shares = {"ce_uniform": np.full_like(chain, 1 / states), "ce_prior": chain, "lstd_prior": visited[:, None] * chain}
+    for name, share in shares.items():
+        error[name], chosen[name] = tuned_smoothing(*of, share, log_spaced(**pseudo_steps))
     chosen["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
     if env == "boyan":
         rng = generator(0, env, states, "beyond bayes")
@@ -77,6 +85,19 @@ def tuned_lstd(data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], ridge
         scores = [tuning.error(lstd(tuning.context(length), data.discount, ridge)) for ridge in ridges]
         chosen.append(ridges[best(np.array(scores))])
         errors.append(data.error(lstd(data.context(length), data.discount, chosen[-1])))
+    return np.stack(errors), np.array(chosen)
+
+
+def tuned_smoothing(
+    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], share: np.ndarray, strengths: np.ndarray
+):
+    """Certainty equivalence with the best multiple of pseudo-steps ``share`` (n, n) for each length: MSVE, and it."""
+    errors, chosen = [], []
+    for length in lengths:
+        context = tuning.context(length)
+        scores = [tuning.error(certainty_equivalence(context, tuning.discount, k * share)) for k in strengths]
+        chosen.append(strengths[best(np.array(scores))])
+        errors.append(data.error(certainty_equivalence(data.context(length), data.discount, chosen[-1] * share)))
     return np.stack(errors), np.array(chosen)
 
 
@@ -152,9 +173,15 @@ def td_lambda(
     return np.stack(kept)
 
 
-def certainty_equivalence(context: Context, discount: float) -> np.ndarray:
-    """Values (..., n) of the maximum likelihood model of a context; states that it never left have value zero."""
-    left = context.visits > 0
-    share = np.where(left, context.visits, 1.0)
-    p, r = context.successors / share[..., None], context.rewards / share
+def certainty_equivalence(context: Context, discount: float, pseudo_steps: np.ndarray | None = None) -> np.ndarray:
+    """Values (..., n) of the maximum likelihood model of a context and of pseudo-steps (n, n) from state to state.
+
+    Rewards are known where a state was left, else zero; states with no step, nor a pseudo-step, have value zero.
+    """
+    steps = np.asarray(context.length)[..., None, None] * context.successors
+    if pseudo_steps is not None:
+        steps = steps + pseudo_steps
+    left = steps.sum(axis=-1, keepdims=True)
+    p = steps / np.where(left > 0, left, 1.0)
+    r = context.rewards / np.where(context.visits > 0, context.visits, 1.0)
     return np.linalg.solve(np.eye(r.shape[-1]) - discount * p, r[..., None])[..., 0]

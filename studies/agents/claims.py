@@ -16,10 +16,10 @@ from ictd.pipeline.table_files import load_tables
 from ictd.prompts import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
 from studies.agents.grid import SETTING, Setting
-from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
+from studies.agents.selection import at_home, latest, of_setting, over_baseline, sampled_updates, with_baselines
 
-# LSTD's columns, by what is taken over tasks.
-LSTD = {"mean": "lstd", "median": "lstd_median"}
+OVER = ("mean", "median")
+BEATS = {"beats_lstd": "lstd", "beats_uniform": "ce_uniform", "beats_best": "best"}
 
 
 def main(statements: Path, tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
@@ -64,19 +64,18 @@ def _baseline_claims(of: Statements, home: pd.DataFrame, longest: int) -> Iterat
     within = home[home["context_length"] <= longest]
     for (*names, length), rows in within.groupby(["algo", *SETTING, "context_length"], sort=False):
         name = (*names, f"{length} steps")
-        for over, lstd in LSTD.items():
-            yield from of.of_trials("beats_lstd", name, np.log10(rows[over] / rows[lstd]), over=over)
-        yield from of.of_trials("beats_batch_td", name, np.log10(rows["mean"] / rows["batch_td"]))
-        if rows["bayes"].notna().all():
-            yield from of.of_trials("above_the_floor", name, np.log10(rows["mean"] / rows["bayes"]))
-        if has_gap(rows).all():
-            yield from of.of_trials("closes_half", name, gap_closed(rows))
+        for (claim, baseline), over in itertools.product(BEATS.items(), OVER):
+            yield from of.of_trials(claim, name, np.log10(over_baseline(rows, baseline, over)), over=over)
+        if rows["bayes_mean"].notna().all():
+            yield from of.of_trials("above_the_floor", name, np.log10(over_baseline(rows, "bayes")))
 
 
 def _claims_over_tasks(of: Statements, rows: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    for row in rows[rows["context_length"] <= longest].itertuples():
-        setting = (row.algo, row.env, row.states, row.depth, row.discount, f"{row.context_length} steps")
-        yield of.claim("beats_lstd_over_tasks", setting, row.excess_high)
+    within = rows[rows["context_length"] <= longest]
+    for claim, baseline in BEATS.items():
+        for row in within[within["baseline"] == baseline].itertuples():
+            setting = (row.algo, row.env, row.states, row.depth, row.discount, f"{row.context_length} steps")
+            yield of.claim(f"{claim}_over_tasks", setting, row.high)
 
 
 def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
@@ -143,8 +142,8 @@ def _transfer_claims(of: Statements, values: pd.DataFrame) -> Iterator[Claim]:
     away = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
     for (*names, env, discount), rows in away.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
         shortest = rows[rows["context_length"] == rows["context_length"].min()]
-        for over, lstd in LSTD.items():
-            ratio = np.log10(shortest[over] / shortest[lstd])
+        for over in OVER:
+            ratio = np.log10(over_baseline(shortest, "ce_uniform", over))
             yield from of.of_trials("transfers", (*names, "on", env, discount), ratio, over=over)
 
 
@@ -177,7 +176,8 @@ def _attention_claims(of: Statements, attention: pd.DataFrame, of_place: pd.Data
         name = (kind, algo, "enumerated prompts" if length == ENUMERATED else f"{length} steps")
         yield from of.of_trials("emerges", name, rows["mean"] / beside["zero"].iloc[0])
         if prompts == "contexts":
-            yield from of.of_trials("attention_beats_lstd", name, np.log10(rows["mean"] / beside.loc[length, "lstd"]))
+            ratio = np.log10(rows["mean"] / beside.loc[length, "ce_uniform"])
+            yield from of.of_trials("attention_beats_uniform", name, ratio)
         if kind != first:
             yield from of.of_trials("beats_linear", name, log_ratio(rows, by[first, prompts, algo, length]))
     softmax = attention.dropna(subset=["of_one", "least_of_one", "most_of_one"])

@@ -14,7 +14,7 @@ from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.statistics import bootstrap_interval
 from studies.agents.grid import Setting
-from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
+from studies.agents.selection import at_home, latest, of_setting, over_baseline, sampled_updates, with_baselines
 
 METHODS = {
     "zero": ("predicting zero", COLOURS["zero"], ":"),
@@ -23,10 +23,11 @@ METHODS = {
     "batch_td": ("batch TD, best depth too", COLOURS["theta_td"], "-"),
     "certainty_equivalence": ("certainty equivalence", "#E69F00", ":"),
     "lstd": ("LSTD, best ridge", COLOURS["lstd"], "-"),
+    "ce_uniform": ("certainty eq., uniform pseudo-steps", "#E69F00", "--"),
+    "lstd_prior": ("LSTD, pseudo-steps of the mean chain", COLOURS["lstd"], "--"),
     "bayes": ("Bayesian floor", "#000000", "-"),
 }
 SHOWN_LENGTHS = 3
-LIMITS = (-30, 1.3)  # of shares of the gap
 # Beyond this, cells of the transfer map are dark.
 DARK = 0.6
 PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
@@ -34,11 +35,11 @@ LARGEST_SHOWN = 3  # times the MSVE of predicting zero
 
 
 def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
-    """Write ``beside_baselines``, ``gaps``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions``, as PNG
+    """Write ``beside_baselines``, ``ratios``, ``transfer``, ``teachers``, ``preconditioner`` and ``attentions``, as PNG
     and SVG."""
     of = (load_tables(tables), Setting(**setting))
     save(beside_baselines(*of, tasks, lengths), output / "beside_baselines.png")
-    save(gaps(*of, tasks, max(lengths)), output / "gaps.png")
+    save(ratios(*of, tasks, max(lengths)), output / "ratios.png")
     save(transfer(*of, tasks), output / "transfer.png")
     save(teachers(*of, max(lengths)), output / "teachers.png")
     save(preconditioners(*of), output / "preconditioner.png")
@@ -83,43 +84,39 @@ def beside_baselines(tables: dict[str, pd.DataFrame], main: Setting, tasks: int,
     return figure
 
 
-def gaps(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> Figure:
-    """Share of the gap between LSTD and the Bayesian floor that is closed, against layers, tasks and states."""
+def ratios(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> Figure:
+    """MSVE over that of the best baseline, against layers, tasks and states; thin lines in black are the floor's."""
     everything = with_baselines(at_home(sampled_updates(tables["values"])), tables["baselines"])
-    everything = everything[everything["prompts"] == "contexts"].assign(closed=gap_closed)
+    everything = everything[everything["prompts"] == "contexts"].assign(ratio=over_baseline)
     picked = picked_lengths(everything, longest)
     panels = (("depth", "layers $L$"), ("tasks_seen", "tasks seen"), ("states", "states $n$"))
     figure, grid = plt.subplots(1, 3, sharey=True, figsize=(WIDTH, 2.8))
     for axes, (name, label) in zip(grid, panels, strict=True):
         rows = everything if name == "tasks_seen" else latest(everything, tasks)
-        rows = of_setting(rows[has_gap(rows)], main, name)
-        axes.set(xlabel=label)
-        if rows.empty:
-            axes.text(0.5, 0.5, "no gap", ha="center", transform=axes.transAxes)
-            continue
+        rows = of_setting(rows, main, name)
         for (algo, length), part in rows[rows["context_length"].isin(picked)].groupby(["algo", "context_length"]):
             style = ("-", "--", ":")[picked.index(length)]
-            draw_trials(
-                axes, part, name, "closed", color=COLOURS[algo], ls=style, lw=1.2, label=f"{NAMES[algo]}, $m={length}$"
-            )
-        axes.axhline(0, color=METHODS["lstd"][1], lw=0.8)
-        axes.axhline(1, color="#000000", lw=0.8)
-        axes.set(xscale="log", ylim=LIMITS)
-        axes.set_yscale("symlog", linthresh=1)
+            look = {"color": COLOURS[algo], "ls": style, "lw": 1.2, "label": f"{NAMES[algo]}, $m={length}$"}
+            draw_trials(axes, part, name, "ratio", **look)
+            floor = (part["bayes_mean"] / part["best_mean"]).groupby(part[name]).first()
+            axes.plot(floor.index, floor, color="#000000", ls=style, lw=0.6)
+        axes.axhline(1, color=METHODS["lstd"][1], lw=0.8)
+        axes.set(xlabel=label, xscale="log", yscale="log")
         if name != "tasks_seen":
             axes.set_xticks(rows[name].unique(), rows[name].unique())
             axes.minorticks_off()
-    grid[0].set_ylabel("share of the gap closed")
+    grid[0].set_ylabel("MSVE over the best baseline's")
     legend(figure, ncols=2, fontsize=7)
     return figure
 
 
 def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figure:
-    """log10 of the MSVE over that of LSTD on the shortest contexts, by setting of pretraining and of evaluation."""
+    """log10 of the MSVE over that of uniformly smoothed certainty equivalence on the shortest contexts, by setting of
+    pretraining and of evaluation."""
     values = with_baselines(latest(sampled_updates(tables["values"]), tasks), tables["baselines"])
     values = of_setting(values, main, "env", "discount")
     values = values[values["context_length"] == values["context_length"].min()]
-    values = values.assign(ratio=np.log10(values["mean"] / values["lstd"]))
+    values = values.assign(ratio=np.log10(over_baseline(values, "ce_uniform")))
     algos = [algo for algo in ("td", "mc") if algo in set(values["algo"])]
     figure, grid = plt.subplots(1, len(algos), squeeze=False, sharey=True, figsize=(WIDTH, 2.4))
     for axes, algo in zip(grid[0], algos, strict=True):
@@ -153,11 +150,11 @@ def teachers(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Fi
             part = rows[rows["algo"] == expected + algo]
             if len(part):
                 draw_trials(axes, part, "tasks_seen", "mean", **look)
-        for method in ("lstd", "bayes"):
+        for method in ("lstd", "ce_uniform", "lstd_prior", "bayes"):
             level = place.loc[(place["method"] == method) & (place["context_length"] == length), "mean"]
-            label, colour, _ = METHODS[method]
+            label, colour, style = METHODS[method]
             for y in level:
-                axes.axhline(y, color=colour, lw=0.8, label=label)
+                axes.axhline(y, color=colour, ls=style, lw=0.8, label=label)
         axes.set(xscale="log", yscale="log", xlabel="tasks seen", title=f"$m = {length}$")
     grid[0, 0].set_ylabel("MSVE")
     legend(figure, ncols=2, fontsize=7)
@@ -212,7 +209,7 @@ def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             for part in (medians[medians.index == ENUMERATED], medians[medians.index != ENUMERATED]):
                 places = [shown.index(length) for length in part.index]
                 axes.plot(places, part, color=colour, ls=style, marker="o", ms=3, lw=1.2, label=label)
-        for method, style in (("zero", ":"), ("lstd", "-."), ("bayes", "-")):
+        for method, style in (("zero", ":"), ("ce_uniform", "-."), ("lstd_prior", "--"), ("bayes", "-")):
             label = METHODS[method][0]
             line = place[place["method"] == method]
             places = [shown.index(length) for length in line["context_length"]]

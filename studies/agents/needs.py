@@ -27,7 +27,7 @@ def needs(config: dict, cores: int | None) -> Needs:
         "agents_evaluate": tested + S * (history + 16 * K * len(lengths) * test),
         "agents_evaluate_attention": tested + 40 * test * m**4,
         "agents_baselines": tested + batch_td_memory(tuning, n, max(lengths), (4 + 2 * len(lengths)) * steps)
-        + 8 * tuning * own["ridges"]["number"] + 32 * own["bayes_samples"] * n**2,
+        + 8 * tuning * max(own["ridges"]["number"], own["pseudo_steps"]["number"]) + 32 * own["bayes_samples"] * n**2,
     }  # fmt: skip
     values = algos * (places * (envs + discounts) + depths + states)
     jobs = runs * math.ceil(S / sizes[0]) + of_attention * math.ceil(S / sizes[1]) + values + kinds + 2 * places

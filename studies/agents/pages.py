@@ -11,19 +11,19 @@ from ictd.report import html
 from ictd.report.summaries import claims_overview
 from ictd.statistics import bootstrap_interval
 from studies.agents.grid import SETTING, Setting
-from studies.agents.selection import at_home, gap_closed, has_gap, latest, of_setting, sampled_updates, with_baselines
+from studies.agents.selection import at_home, latest, of_setting, over_baseline, sampled_updates, with_baselines
 
 FAILED = 5
 
 
 def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
-    """Write the pages ``claims``, ``values``, ``gaps_by_setting``, ``shapes`` and ``attention_runs`` as HTML, a table
+    """Write the pages ``claims``, ``values``, ``ratios_by_setting``, ``shapes`` and ``attention_runs`` as HTML, a table
     each."""
     of = load_tables(tables)
     frames = {
         "claims": claims_overview(load_json(claims)),
         "values": values_page(of, Setting(**setting), tasks),
-        "gaps_by_setting": gaps_page(of, max(lengths)),
+        "ratios_by_setting": ratios_page(of, max(lengths)),
         "shapes": shapes_page(of["shapes"], tasks),
         "attention_runs": attentions_page(of["attention"]),
     }
@@ -46,16 +46,19 @@ def values_page(of: dict[str, pd.DataFrame], main: Setting, tasks: int) -> pd.Da
     return pd.concat(found).rename_axis("method").reset_index().rename(columns=str)
 
 
-def gaps_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
-    """A row a setting and a column a context length: the share of the gap closed at the end, with its intervals."""
-    values = latest(of["values"])
-    values = with_baselines(at_home(values), of["baselines"]).assign(gap=gap_closed)
-    values = values[has_gap(values) & (values["context_length"] <= longest)]
+def ratios_page(of: dict[str, pd.DataFrame], longest: int) -> pd.DataFrame:
+    """A row a setting and a column a context length: the MSVE over the best baseline's at the end, with its intervals
+    over trials and over tasks, and which baseline that is."""
+    values = with_baselines(at_home(latest(of["values"])), of["baselines"]).assign(ratio=over_baseline)
+    values = values[values["context_length"] <= longest]
     keys = ["algo", *SETTING, "tasks_seen", "context_length"]
-    gaps = values.groupby(keys, sort=False)["gap"].apply(with_interval)
-    ends = at_home(of["over_tasks"]).set_index(keys).loc[gaps.index]
-    gaps += ", tasks " + ends["gap_low"].map("{:.2f}".format) + " to " + ends["gap_high"].map("{:.2f}".format)
-    return gaps.unstack().reset_index().rename(columns=str)
+    groups = values.groupby(keys, sort=False)
+    over_tasks = at_home(of["over_tasks"])
+    ends = over_tasks[over_tasks["baseline"] == "best"].set_index(keys).loc[list(groups.groups)]
+    ratios = groups["ratio"].apply(with_interval)
+    ratios += ", tasks " + ends["low"].map("{:.2f}".format) + " to " + ends["high"].map("{:.2f}".format)
+    ratios += "; " + groups["best_is"].first()
+    return ratios.unstack().reset_index().rename(columns=str)
 
 
 def with_interval(samples: pd.Series) -> str:

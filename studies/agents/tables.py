@@ -13,6 +13,7 @@ from ictd.statistics import bootstrap_means, interval
 from ictd.streams import generator
 from ictd.weights import Weights
 from studies.agents.grid import SETTING
+from studies.agents.selection import BASELINES
 from studies.agents.traces import trace_measures
 
 # Tasks over which transition matrices are averaged.
@@ -23,7 +24,12 @@ CHOSEN = {
     "theta_td": ["theta_td_updates", "theta_td_step"],
     "batch_td": ["batch_td_updates", "batch_td_step"],
     "td_lambda": ["td_lambda_decay", "td_lambda_step"],
+    "ce_uniform": ["ce_uniform_steps"],
+    "ce_prior": ["ce_prior_steps"],
+    "lstd_prior": ["lstd_prior_steps"],
 }
+# What the intervals over tasks are beside: single baselines, and the one that is best in the mean.
+BESIDE = ("lstd", "ce_uniform", "best")
 
 
 def main(
@@ -73,24 +79,23 @@ def values_table(path: Path, prompts: str) -> pd.DataFrame:
 
 
 def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
-    """A row a context length: 95% bootstrap intervals over tasks, of means over trials at the last snapshot.
+    """A row a context length and baseline: 95% bootstrap intervals over tasks, of means over trials at the last
+    snapshot.
 
-    ``excess`` is the MSVE less LSTD's, ``gap`` the share of the gap between LSTD and the floor that is closed, NaN
-    where there is no floor.
+    ``low`` and ``high`` are those of the ratio of the MSVE to that of the baseline.
     """
     setting, (env, discount) = named(path.parent), path.stem.rsplit("-", 1)
     msve, lengths, seen = load_arrays(path, "of_tasks", "context_lengths", "tasks_seen")
-    methods, others = load_arrays(baselines[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
-    lstd, bayes = (
-        others[list(methods).index(name)] if name in methods else np.full_like(msve, np.nan)
-        for name in ("lstd", "bayes")
-    )
+    methods, errors = load_arrays(baselines[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
+    others = dict(zip(methods, errors, strict=True))
     rows = []
     for k, length in enumerate(lengths):
-        own, ridge, floor = bootstrap_means(np.stack([msve[k], lstd[k], bayes[k]], axis=-1)).T
-        (low, high), (least, most) = interval(own - ridge), interval((ridge - own) / (ridge - floor))
-        ends = {"excess_low": low, "excess_high": high, "gap_low": least, "gap_high": most}
-        rows.append({"context_length": length, "tasks_seen": seen[-1], **ends})
+        one = {name: others[name][k] for name in BASELINES}
+        one["best"] = min(one.values(), key=np.mean)
+        own, *beside = bootstrap_means(np.stack([msve[k], *(one[name] for name in BESIDE)], axis=-1)).T
+        for name, samples in zip(BESIDE, beside, strict=True):
+            low, high = interval(own / samples)
+            rows.append({"context_length": length, "tasks_seen": seen[-1], "baseline": name, "low": low, "high": high})
     return pd.DataFrame(rows).assign(**setting, on_env=env, on_discount=discount)
 
 

@@ -16,7 +16,7 @@ from ictd.statistics import bootstrap_interval
 from studies.agents import claims
 from studies.agents.claims import check_agents
 from studies.agents.grid import SETTING, Setting
-from studies.agents.selection import at_home, gap_closed, latest, sampled_updates, with_baselines
+from studies.agents.selection import BASELINES, at_home, latest, over_baseline, sampled_updates, with_baselines
 
 STUDY = Path(__file__).parents[1]
 STATEMENTS = Statements(STUDY / "claims.toml")
@@ -57,7 +57,9 @@ def tables():
             "median": value / length,
         }
         for env, length, (method, value) in itertools.product(
-            ["boyan", "loop"], LENGTHS, [("zero", 9000), ("lstd", 20), ("batch_td", 15), ("bayes", 2)]
+            ["boyan", "loop"],
+            LENGTHS,
+            [("zero", 9000), ("lstd", 20), ("ce_uniform", 15), ("lstd_prior", 12), ("bayes", 2)],
         )
         if (env, method) != ("loop", "bayes")
     ]
@@ -78,8 +80,9 @@ def tables():
     ]  # fmt: skip
     over_tasks = [
         {**dict(zip(SETTING, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
-         "tasks_seen": 100, "context_length": length, "excess_high": -0.1}
-        for algo, setting, length in itertools.product(["td", "mc", "expected_td"], SETTINGS, LENGTHS)
+         "tasks_seen": 100, "context_length": length, "baseline": baseline, "high": high}
+        for algo, setting, length, (baseline, high) in itertools.product(
+            ["td", "mc", "expected_td"], SETTINGS, LENGTHS, {"lstd": 0.3, "ce_uniform": 0.6, "best": 0.9}.items())
     ]  # fmt: skip
     made = {
         "over_tasks": over_tasks,
@@ -104,22 +107,24 @@ def test_claims_that_hold(tables):
     counts = pd.Series([claim.id.split("/")[0] for claim in claims]).value_counts().to_dict()
     assert counts == {
         "beats_lstd, mean": 12, "beats_lstd, median": 12, "beats_lstd_over_tasks": 12,
-        "beats_batch_td": 12, "above_the_floor": 8, "closes_half": 8, "beats_enumerated": 4,
+        "beats_uniform, mean": 12, "beats_uniform, median": 12, "beats_uniform_over_tasks": 12,
+        "beats_best, mean": 12, "beats_best, median": 12, "beats_best_over_tasks": 12,
+        "above_the_floor": 8, "beats_enumerated": 4,
         "deeper_is_better": 4, "more_tasks_help": 4, "mc_teaches_better": 4, "mc_targets_are_better": 2,
         "noise_costs": 4, "still_falls": 2, "transfers, mean": 6,
         "transfers, median": 6, "structure": 3, "traces": 3, "step_is_near": 2,
-        "emerges": 6, "attention_beats_lstd": 4, "beats_linear": 3, "constant_rewards": 1,
+        "emerges": 6, "attention_beats_uniform": 4, "beats_linear": 3, "constant_rewards": 1,
     }  # fmt: skip
-    half = next(claim for claim in claims if claim.id == "closes_half/td-boyan-5-30-0.9-5 steps")
+    best = next(claim for claim in claims if claim.id == "beats_best, mean/td-boyan-5-30-0.9-5 steps")
     # Errors of trials lie between 5 and 5.15, times 31 / 30.
-    assert (20 - 5.15 * 31 / 30) / 18 < half.value < (20 - 5 * 31 / 30) / 18
+    assert np.log10(5 * 31 / 30 / 12) < best.value < np.log10(5.15 * 31 / 30 / 12)
 
 
 @pytest.mark.parametrize(
     ("table", "change", "expected"),
     [
         ("values", lambda t: t.assign(mean=17 / t["context_length"]), {
-            "beats_batch_td", "closes_half", *PAIRED, "beats_enumerated"}),
+            "beats_uniform, mean", "beats_best, mean", "transfers, mean", *PAIRED, "beats_enumerated"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["context_length"] == 1000, 1.0)), {"still_falls"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["prompts"] == "enumerated", 0.01)), {"beats_enumerated"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["on_env"] != t["env"], 5.0)), {"transfers, mean"}),
@@ -132,11 +137,24 @@ def test_claims_that_hold(tables):
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["depth"] == 3, 1e-3)), {
             "above_the_floor", "deeper_is_better"}),
         ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd", 3 / t["context_length"])), {
-            "beats_lstd, mean", "closes_half", "transfers, mean", "attention_beats_lstd"}),
+            "beats_lstd, mean", "beats_best, mean"}),
+        ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "ce_uniform", 3 / t["context_length"])), {
+            "beats_uniform, mean", "beats_best, mean", "transfers, mean", "attention_beats_uniform"}),
+        ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "ce_prior", 3 / t["context_length"])),
+            set()),
+        ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd_prior", 3 / t["context_length"])), {
+            "beats_best, mean"}),
         ("baselines", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd", 1e-3)), {
-            "beats_lstd, median", "transfers, median"}),
+            "beats_lstd, median"}),
+        ("baselines", lambda t: t.assign(median=t["median"].mask(t["method"] == "lstd_prior", 1e-3)), {
+            "beats_best, median"}),
+        ("baselines", lambda t: t.assign(median=t["median"].mask(t["method"] == "ce_uniform", 1e-3)), {
+            "beats_uniform, median", "transfers, median"}),
         ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "zero", 9.0)), {"emerges"}),
-        ("over_tasks", lambda t: t.assign(excess_high=0.1), {"beats_lstd_over_tasks"}),
+        ("over_tasks", lambda t: t.assign(high=t["high"].mask(t["baseline"] == "lstd", 1.1)), {
+            "beats_lstd_over_tasks"}),
+        ("over_tasks", lambda t: t.assign(high=t["high"].mask(t["baseline"] != "lstd", 1.1)), {
+            "beats_uniform_over_tasks", "beats_best_over_tasks"}),
         ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
         ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
         ("shapes", lambda t: t.assign(predecessors=-0.1), {"traces"}),
@@ -158,25 +176,28 @@ def test_what_is_compared(tables):
     home = with_baselines(at_home(values), tables["baselines"])
     assert (home["env"] == home["on_env"]).all() and len(home) == 2 * 3 * 4 * 3
     one = home[(home["algo"] == "td") & (home["env"] == "boyan") & (home["depth"] == 3) & (home["seed"] == 0)].iloc[0]
-    np.testing.assert_allclose([one["lstd"], one["bayes"], one["mean"]], [4, 0.4, 4 / 3])
-    np.testing.assert_allclose(gap_closed(home)[home.index[0]], (4 - 31 / 30) / 3.6)
-    assert (
-        home.loc[home["env"] == "loop", "bayes"].isna().all() and gap_closed(home[home["env"] == "loop"]).isna().all()
-    )
+    np.testing.assert_allclose([one["lstd_mean"], one["bayes_median"], one["mean"]], [4, 0.4, 4 / 3])
+    np.testing.assert_allclose([one["best_mean"], one["best_median"]], 2.4)
+    assert set(home["best_is"]) == {"lstd_prior"}
+    np.testing.assert_allclose(over_baseline(home)[one.name], 4 / 3 / 2.4)
+    np.testing.assert_allclose(over_baseline(home, "lstd", "median")[one.name], one["median"] / 4)
+    assert home.loc[home["env"] == "loop", "bayes_mean"].isna().all()
     # Baselines are those of the place of evaluation.
     others = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
     away = with_baselines(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
-    assert set(away["lstd"]) == {7.0}
-    level = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 2.1 / t["context_length"]))
-    assert gap_closed(with_baselines(at_home(values), level)).isna().all()
+    assert set(away["lstd_mean"]) == {7.0}
+    # The best one has the least mean, whatever its median.
+    better = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 0.001))
+    beside = with_baselines(at_home(values), better)
+    assert set(beside["best_is"]) == {"lstd"} and (beside["best_median"] == beside["lstd_median"]).all()
 
 
 def test_the_study_is_made_as_a_page(under_conda):
     results = under_conda / "results-smoke/agents"
     page = Page(results / "agents.html")
     assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
-    shown = ("beside_baselines", "gaps", "teachers", "transfer", "preconditioner", "attentions")
-    for name in (*shown, "claims", "values", "gaps_by_setting", "shapes", "attention_runs"):
+    shown = ("beside_baselines", "ratios", "teachers", "transfer", "preconditioner", "attentions")
+    for name in (*shown, "claims", "values", "ratios_by_setting", "shapes", "attention_runs"):
         assert (STUDY / f"captions/{name}.rst").read_text().strip() in page.text
     claims = json.loads((results / "claims.json").read_text())
     assert {"beats_lstd, mean", "above_the_floor", "beats_enumerated", "transfers, median", "structure"} <= {
@@ -196,8 +217,9 @@ def test_the_study_is_made_as_a_page(under_conda):
     for row in at_home(over_tasks).itertuples():
         own = ends.get_group((row.algo, row.env, row.discount, row.context_length))["mean"].mean()
         place = baselines[(baselines["env"] == row.env) & (baselines["discount"] == row.discount)]
-        lstd = place[(place["method"] == "lstd") & (place["context_length"] == row.context_length)]["mean"].item()
-        assert row.excess_low < own - lstd < row.excess_high
+        place = place[place["context_length"] == row.context_length].set_index("method")["mean"]
+        beside = place[list(BASELINES)].min() if row.baseline == "best" else place[row.baseline]
+        assert row.low < own / beside < row.high
     attention = pd.read_csv(results / "attention.csv")
     softmax = attention[attention["attention"] == "softmax"]
     for end in ("least_of_one", "most_of_one"):
@@ -218,9 +240,9 @@ def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
     settings = ["loop-5-30-0.9", "boyan-5-3-0.9", "boyan-5-30-0.9"]
     of_runs = [f"{algo}-{setting}-{m} steps" for setting in settings for algo in ("mc", "td") for m in (100, 5)]
     of_runs.sort(key=lambda name: (name.split("-")[0], settings.index("-".join(name.split("-")[1:5]))))
-    assert by["beats_lstd, mean"] == of_runs == by["beats_batch_td"]
-    assert by["beats_lstd_over_tasks"] == of_runs
-    assert by["above_the_floor"] == by["closes_half"] == [name for name in of_runs if "loop" not in name]
+    assert by["beats_lstd, mean"] == of_runs == by["beats_uniform, mean"] == by["beats_best, median"]
+    assert by["beats_lstd_over_tasks"] == of_runs == by["beats_best_over_tasks"]
+    assert by["above_the_floor"] == [name for name in of_runs if "loop" not in name]
     pairs = ["mc-100 steps", "mc-5 steps", "td-100 steps", "td-5 steps"]
     assert by["beats_enumerated"] == pairs
     assert by["deeper_is_better"] == [pair.replace("-", "-30 layers-") for pair in pairs]
@@ -235,7 +257,7 @@ def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
     ]
     assert by["structure"] == by["traces"] == [f"td-{setting}" for setting in settings]
     assert by["step_is_near"] == ["td-100 steps", "td-5 steps"]
-    assert by["attention_beats_lstd"] == [
+    assert by["attention_beats_uniform"] == [
         "softmax-td-100 steps",
         "softmax-td-5 steps",
         "linear-td-100 steps",
@@ -273,17 +295,17 @@ def test_claims_have_the_values_of_their_tables(tables):
     deep, shallow, loop = SETTINGS
     for algo, setting, length in itertools.product(["td", "mc"], SETTINGS, [5, 100]):
         name, own = f"{algo}-{'-'.join(map(str, setting))}-{length} steps", runs(algo, setting, length)
+        best = min(("lstd", "ce_uniform", "lstd_prior"), key=lambda one: beside(one, setting.env, length))
         for over in ("mean", "median"):
-            lstd = beside("lstd", setting.env, length, over)
-            check("beats_lstd", name, log(runs(algo, setting, length, over=over) / lstd), over)
-        check("beats_batch_td", name, log(own / beside("batch_td", setting.env, length)))
+            of_run = runs(algo, setting, length, over=over)
+            for claim, method in (("beats_lstd", "lstd"), ("beats_uniform", "ce_uniform"), ("beats_best", best)):
+                check(claim, name, log(of_run / beside(method, setting.env, length, over)), over)
         if setting != loop:
-            lstd, floor = beside("lstd", "boyan", length), beside("bayes", "boyan", length)
-            check("above_the_floor", name, log(own / floor))
-            check("closes_half", name, (lstd - own) / (lstd - floor))
+            check("above_the_floor", name, log(own / beside("bayes", "boyan", length)))
         of = where(tables["over_tasks"], algo=algo, **setting._asdict(), context_length=length)
-        checked.add(f"beats_lstd_over_tasks/{name}")
-        assert found[f"beats_lstd_over_tasks/{name}"] == of["excess_high"].item()
+        for claim, baseline in (("beats_lstd", "lstd"), ("beats_uniform", "ce_uniform"), ("beats_best", "best")):
+            checked.add(f"{claim}_over_tasks/{name}")
+            assert found[f"{claim}_over_tasks/{name}"] == where(of, baseline=baseline)["high"].item()
     for algo, length in itertools.product(["td", "mc"], [5, 100]):
         steps = f"{length} steps"
         paper = runs(algo, deep, length, 20, prompts="enumerated")
@@ -304,7 +326,7 @@ def test_claims_have_the_values_of_their_tables(tables):
         check("still_falls", f"{algo}-1000 steps", log(runs(algo, deep, 1000) / runs(algo, deep, 100)))
         for setting, over in itertools.product(SETTINGS, ["mean", "median"]):
             on = "boyan" if setting == loop else "loop"
-            ratio = log(runs(algo, setting, 5, over=over, on_env=on) / beside("lstd", on, 5, over))
+            ratio = log(runs(algo, setting, 5, over=over, on_env=on) / beside("ce_uniform", on, 5, over))
             check("transfers", f"{algo}-{'-'.join(map(str, setting))}-on-{on}-0.9", ratio, over)
     for setting in SETTINGS:
         rows = where(tables["shapes"], **setting._asdict(), tasks_seen=100)
@@ -323,7 +345,7 @@ def test_claims_have_the_values_of_their_tables(tables):
         )
         check("emerges", f"{kind}-td-{place}", own / beside("zero", "boyan", 5))
         if length:
-            check("attention_beats_lstd", f"{kind}-td-{place}", log(own / beside("lstd", "boyan", length)))
+            check("attention_beats_uniform", f"{kind}-td-{place}", log(own / beside("ce_uniform", "boyan", length)))
         if kind == "softmax":
             check("beats_linear", f"{kind}-td-{place}", log(own / linear))
     ends = where(attention, attention="softmax")[["least_of_one", "most_of_one"]].to_numpy() / 8

@@ -78,6 +78,48 @@ def test_td_lambda_and_certainty_equivalence_are_their_definitions():
         assert (short[j, ~np.isin(np.arange(4), data.paths[j, :2])] == 0).all()
 
 
+def literal_lstd(paths, reward, discount):
+    """LSTD without a ridge over several trajectories, a column at a time."""
+    n = len(reward)
+    C, b = np.zeros((n, n)), np.zeros(n)
+    for weight, now, following, r in paths:
+        C[now] += weight * (np.eye(n)[now] - discount * np.eye(n)[following])
+        b[now] += weight * r
+    return np.linalg.solve(C, b)
+
+
+def test_pseudo_steps_are_steps_that_are_added():
+    """Beside the definitions: a model with counts that are not whole, and LSTD with weighted steps of a chain added."""
+    data, n = draw_unseen_tasks(0, 4, 6, 8, GAMMA, "loop"), 4
+    chain, visited = data.tasks.transition.mean(axis=0), data.tasks.stationary.mean(axis=0)
+    context = data.context(5)
+    smoothed = baselines.certainty_equivalence(context, GAMMA, np.full((n, n), 0.5))
+    mixed = baselines.certainty_equivalence(context, GAMMA, 3 * visited[:, None] * chain)
+    for j in range(6):
+        path = data.paths[j, :6]
+        reward = np.where(np.isin(np.arange(n), path[:-1]), data.tasks.reward[j], 0)
+        counts = np.full((n, n), 0.5)
+        for now, following in itertools.pairwise(path):
+            counts[now, following] += 1
+        p = counts / counts.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(smoothed[j], np.linalg.inv(np.eye(n) - GAMMA * p) @ reward, atol=ROUNDING)
+        steps = [(1.0, now, following, reward[now]) for now, following in itertools.pairwise(path)]
+        steps += [(3 * visited[s] * chain[s, after], s, after, reward[s]) for s in range(n) for after in range(n)]
+        np.testing.assert_allclose(mixed[j], literal_lstd(steps, reward, GAMMA), atol=ROUNDING)
+
+
+def test_smoothing_is_tuned_on_other_tasks():
+    data, tuning = (draw_unseen_tasks(seed, 3, 30, 20, GAMMA, "boyan") for seed in (0, 1))
+    share, strengths = np.full((3, 3), 1 / 3), np.array([0.01, 1.0, 100.0])
+    errors, chosen = baselines.tuned_smoothing(data, tuning, [5, 20], share, strengths)
+    for k, length in enumerate((5, 20)):
+        means = [tuning.error(baselines.certainty_equivalence(tuning.context(length), GAMMA, s * share)).mean()
+                 for s in strengths]  # fmt: skip
+        assert chosen[k] == strengths[np.argmin(means)]
+        wanted = data.error(baselines.certainty_equivalence(data.context(length), GAMMA, chosen[k] * share))
+        np.testing.assert_array_equal(errors[k], wanted)
+
+
 def test_the_floor_knows_what_the_context_shows():
     data = draw_unseen_tasks(0, 4, 1, 2, GAMMA, "boyan", "beyond")
     path, reward = data.paths[0], data.tasks.reward[0]

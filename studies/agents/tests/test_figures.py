@@ -59,12 +59,8 @@ def tables():
          "context_length": LENGTHS},
         ["mean", "median"], 9,
     )  # fmt: skip
-    levels = {"lstd": 2.0, "bayes": 0.02}
+    levels = {"lstd": 2.0, "ce_uniform": 4.0, "bayes": 0.02}
     baselines["mean"] *= baselines["method"].map(levels).fillna(1.0)
-    # No gap in one place.
-    flat = (baselines["states"] == 3) & (baselines["context_length"] == 100)
-    lstd = baselines.loc[flat & (baselines["method"] == "lstd"), "mean"].to_numpy()
-    baselines.loc[flat & (baselines["method"] == "bayes"), "mean"] = lstd / 1.09
     baselines = baselines[(baselines["env"] == "boyan") | (baselines["method"] != "bayes")]
     named = {**{name: [value] for name, value in MAIN._asdict().items()}, "algo": ["td", "mc", "expected_td"]}
     entries = numbered({**named, "row": range(1, 11), "column": range(1, 6)}, ["mean"], 5)
@@ -135,55 +131,48 @@ def test_runs_are_drawn_beside_baselines(tables):
     assert axes_of(axes) == {"title": "", "xlabel": "context length $m$", "xscale": "log", "yscale": "log"}
 
 
-def closed_of(tables, rows):
-    """Rows with the share of the gap that is closed, where there is one."""
+def beside_best(tables, rows):
+    """Rows with their MSVE over the least one of a baseline, and the floor's over it, NaN where there is none."""
     kept = []
     for row in rows.to_dict("records"):
-        of = where(
-            tables["baselines"],
-            env=row["env"],
-            states=row["states"],
-            discount=row["discount"],
-            context_length=row["context_length"],
-        )
-        lstd, floor = (where(of, method=method)["mean"].to_numpy() for method in ("lstd", "bayes"))
-        if len(floor) and lstd[0] > 1.1 * floor[0]:
-            kept.append({**row, "shown": (lstd[0] - row["mean"]) / (lstd[0] - floor[0])})
+        place = {name: row[name] for name in ("env", "states", "discount", "context_length")}
+        of = where(tables["baselines"], **place).set_index("method")["mean"]
+        best = of[
+            ["lstd", "theta_td", "batch_td", "td_lambda", "certainty_equivalence", "ce_uniform", "lstd_prior"]
+        ].min()
+        kept.append({**row, "shown": row["mean"] / best, "floor": of.get("bayes", np.nan) / best})
     return pd.DataFrame(kept)
 
 
-def test_shares_of_the_gap_are_drawn(tables):
-    figure = figures.gaps(tables, MAIN, 100, 1000)
+def test_ratios_to_the_best_baseline_are_drawn(tables):
+    figure = figures.ratios(tables, MAIN, 100, 1000)
     home = where(tables["values"], prompts="contexts")
     home = home[(home["env"] == home["on_env"]) & (home["discount"] == home["on_discount"])]
-    home = closed_of(tables, home[~home["algo"].str.startswith("expected")])
+    home = beside_best(tables, home[~home["algo"].str.startswith("expected")])
     for axes, name in zip(figure.axes, ("depth", "tasks_seen", "states"), strict=True):
         fixed = {key: value for key, value in MAIN._asdict().items() if key != name}
         rows = where(home, **fixed)
         rows = rows if name == "tasks_seen" else where(rows, tasks_seen=100)
-        rows = rows if name != "tasks_seen" else where(rows, depth=30, states=5)
         lines, bands = [], []
         for algo, length in itertools.product(["mc", "td"], [5, 100, 1000]):
-            x, means, low, high = band(where(rows, algo=algo, context_length=length), name)
+            part = where(rows, algo=algo, context_length=length)
+            x, means, low, high = band(part, name)
             style = {5: "-", 100: "--", 1000: ":"}[length]
             lines.append((f"{NAMED[algo]}, $m={length}$", COLOURS[algo], style, x, means))
+            floor = [where(part, **{name: place})["floor"].iloc[0] for place in x]
+            lines.append((None, "#000000", style, x, floor))
             bands.append((COLOURS[algo], x, low, high))
-        lines += [(None, COLOURS["lstd"], "-", [0, 1], [0, 0]), (None, "#000000", "-", [0, 1], [1, 1])]
+        lines.append((None, COLOURS["lstd"], "-", [0, 1], [1, 1]))
         check_lines(axes, lines)
         check_bands(axes, bands)
-        assert axes.get_ylim() == (-30, 1.3) and axes.get_xscale() == "log" and axes.get_yscale() == "symlog"
+        assert axes.get_xscale() == axes.get_yscale() == "log"
         if name != "tasks_seen":
             assert sorted(axes.get_xticks()) == sorted(rows[name].unique()) and not len(axes.get_xticks(minor=True))
     assert [axes.get_xlabel() for axes in figure.axes] == ["layers $L$", "tasks seen", "states $n$"]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["share of the gap closed", "", ""]
-    level = where(tables["baselines"], method="lstd")["mean"]
-    flat = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "bayes", level.max()))
-    nothing = figures.gaps({**tables, "baselines": flat}, MAIN, 100, 1000)
-    assert [[text.get_text() for text in axes.texts] for axes in nothing.axes] == [["no gap"]] * 3
-    assert [axes.get_xlabel() for axes in nothing.axes] == ["layers $L$", "tasks seen", "states $n$"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE over the best baseline's", "", ""]
 
 
-def test_transfer_is_drawn_as_ratios_to_lstd(tables):
+def test_transfer_is_drawn_as_ratios_to_uniform_smoothing(tables):
     figure = figures.transfer(tables, MAIN, 100)
     settings = [("boyan", 0.5), ("boyan", 0.9), ("loop", 0.9)]
     places = [("boyan", 0.5), ("boyan", 0.9), ("loop", 0.5), ("loop", 0.9)]
@@ -196,10 +185,9 @@ def test_transfer_is_drawn_as_ratios_to_lstd(tables):
                 tables["values"], algo=algo, env=env, discount=discount, on_env=on_env, on_discount=on_discount
             )
             rows = where(rows, tasks_seen=100, prompts="contexts", context_length=5, states=5, depth=30)
-            lstd = where(
-                tables["baselines"], env=on_env, states=5, discount=on_discount, method="lstd", context_length=5
-            )
-            table[i, j] = np.log10(rows["mean"] / lstd["mean"].item()).mean()
+            place = where(tables["baselines"], env=on_env, states=5, discount=on_discount, context_length=5)
+            smoothed = where(place, method="ce_uniform")["mean"].item()
+            table[i, j] = np.log10(rows["mean"] / smoothed).mean()
         (image,) = axes.images
         np.testing.assert_allclose(image.get_array(), table)
         assert (image.norm.vmin, image.norm.vmax, image.get_cmap().name) == (-1, 1, "PuOr_r")
@@ -229,10 +217,10 @@ def test_teachers_are_drawn(tables):
             x, means, low, high = band(rows, "tasks_seen")
             lines.append((NAMED[algo] + more, COLOURS[algo], style, x, means))
             bands.append((COLOURS[algo], x, low, high))
-        for method in ("lstd", "bayes"):
+        for method in ("lstd", "ce_uniform", "lstd_prior", "bayes"):
             of = where(tables["baselines"], env="boyan", states=5, discount=0.9, method=method, context_length=length)
-            label, colour, _ = figures.METHODS[method]
-            lines.append((label, colour, "-", [0, 1], [of["mean"].item()] * 2))
+            label, colour, style = figures.METHODS[method]
+            lines.append((label, colour, style, [0, 1], [of["mean"].item()] * 2))
         check_lines(axes, lines)
         check_bands(axes, bands)
         assert axes_of(axes) == {"title": f"$m = {length}$", "xlabel": "tasks seen", "xscale": "log", "yscale": "log"}
@@ -278,7 +266,7 @@ def test_kinds_of_attention_are_drawn(tables):
             medians = [where(rows, context_length=length)["mean"].median() for length in (0, *LENGTHS)]
             lines.append((label, colour, "-", [0], medians[:1]))
             lines.append((label, colour, "-", [1, 2, 3, 4], medians[1:]))
-        for method, style in (("zero", ":"), ("lstd", "-."), ("bayes", "-")):
+        for method, style in (("zero", ":"), ("ce_uniform", "-."), ("lstd_prior", "--"), ("bayes", "-")):
             line = where(place, method=method)["mean"]
             lines.append((figures.METHODS[method][0], "#000000", style, [1, 2, 3, 4], line))
         check_lines(axes, lines)
@@ -307,26 +295,26 @@ def test_values_page(tables):
             assert table.loc[f"{algo.upper()} on {label}", str(length)] == pytest.approx(rows["mean"].mean())
 
 
-def test_gaps_page(tables):
+def test_ratios_page(tables):
     values = where(tables["values"], prompts="contexts")
     values.loc[(values["algo"] == "td") & (values["seed"] == 1) & (values["depth"] == 3), "mean"] = np.nan
     keys = ["algo", *Setting._fields, "tasks_seen", "context_length"]
-    over_tasks = values[values["seed"] == 0][[*keys, "on_env", "on_discount"]].assign(gap_low=0.25, gap_high=0.5)
-    over_tasks["gap_high"] += over_tasks["context_length"] / 1e4
-    table = pages.gaps_page({**tables, "values": values, "over_tasks": over_tasks}, 100)
-    assert {"5", "20", "100"} == set(table) - set(keys) and len(table) == 2 * 4 + 2
-    assert table["100"].isna().tolist() == (table["states"] == 3).tolist()
+    best = values[values["seed"] == 0][[*keys, "on_env", "on_discount"]].assign(low=0.25, high=0.5, baseline="best")
+    best["high"] += best["context_length"] / 1e4
+    over_tasks = pd.concat([best.assign(baseline="lstd", low=9.0), best])
+    table = pages.ratios_page({**tables, "values": values, "over_tasks": over_tasks}, 100)
+    assert {"5", "20", "100"} == set(table) - set(keys) and len(table) == 2 * 5 + 2
     row = table[(table["algo"] == "mc") & (table["depth"] == 30) & (table["states"] == 5) & (table["discount"] == 0.9)]
+    row = row[row["env"] == "boyan"]
     assert row["tasks_seen"].item() == 1000
-    own = closed_of(
-        tables,
-        where(values, algo="mc", **MAIN._asdict(), on_env="boyan", on_discount=0.9, tasks_seen=1000, context_length=20),
-    )
+    setting = {**MAIN._asdict(), "on_env": "boyan", "on_discount": 0.9, "tasks_seen": 1000, "context_length": 20}
+    own = beside_best(tables, where(values, algo="mc", **setting))
     low, high = bootstrap_interval(own["shown"].to_numpy())
-    assert row["20"].item() == f"{own['shown'].mean():.2f} ({low:.2f} to {high:.2f}), tasks 0.25 to 0.50"
+    place = where(tables["baselines"], env="boyan", states=5, discount=0.9, context_length=20)
+    name = place[~place["method"].isin(["zero", "bayes", "posterior_mean"])].set_index("method")["mean"].idxmin()
+    assert row["20"].item() == f"{own['shown'].mean():.2f} ({low:.2f} to {high:.2f}), tasks 0.25 to 0.50; {name}"
     lost = table[(table["algo"] == "td") & (table["depth"] == 3)]
-    # What diverged has no gap that is closed.
-    assert lost["5"].item() == "1 of 3 diverged, tasks 0.25 to 0.50"
+    assert lost["5"].item().startswith("1 of 3 diverged, tasks 0.25 to 0.50; ")
 
 
 def test_shapes_page(tables):
@@ -371,18 +359,18 @@ def test_attentions_page(tables):
 
 def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     values = where(tables["values"], prompts="contexts")
-    over_tasks = values[values["seed"] == 0].assign(gap_low=0.25, gap_high=0.5)
+    over_tasks = values[values["seed"] == 0].assign(baseline="best", low=0.25, high=0.5)
     of = {**tables, "over_tasks": over_tasks}
     for name, table in of.items():
         save_table(tmp_path / f"{name}.csv", table)
     files, drawn = [tmp_path / f"{name}.csv" for name in of], {}
     monkeypatch.setattr(figures, "save", lambda figure, path: drawn.setdefault(path, figure))
-    for name in ("beside_baselines", "gaps", "transfer", "teachers", "preconditioners", "attentions"):
+    for name in ("beside_baselines", "ratios", "transfer", "teachers", "preconditioners", "attentions"):
         monkeypatch.setattr(figures, name, lambda tables, *given, name=name: (name, set(tables), given))
     figures.main(files, MAIN._asdict(), 7, [5, 100], tmp_path)
     given = {
-        "beside_baselines": (MAIN, 7, [5, 100]), "gaps": (MAIN, 7, 100), "transfer": (MAIN, 7), "teachers": (MAIN, 100),
-        "preconditioners": (MAIN,), "attentions": (MAIN,),
+        "beside_baselines": (MAIN, 7, [5, 100]), "ratios": (MAIN, 7, 100), "transfer": (MAIN, 7),
+        "teachers": (MAIN, 100), "preconditioners": (MAIN,), "attentions": (MAIN,),
     }  # fmt: skip
     names = {name: name.replace("preconditioners", "preconditioner") for name in given}
     assert drawn == {tmp_path / f"{names[name]}.png": (name, set(of), given[name]) for name in given}
@@ -393,10 +381,10 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(pages.html, "save_frames", lambda folder, frames: made.update(frames))
     pages.main(tmp_path / "claims.json", files, MAIN._asdict(), 100, [5, 100], tmp_path)
     assert (
-        list(made) == ["claims", "values", "gaps_by_setting", "shapes", "attention_runs"] and len(made["claims"]) == 1
+        list(made) == ["claims", "values", "ratios_by_setting", "shapes", "attention_runs"] and len(made["claims"]) == 1
     )
     pd.testing.assert_frame_equal(made["values"], pages.values_page(of, MAIN, 100))
-    pd.testing.assert_frame_equal(made["gaps_by_setting"], pages.gaps_page(of, 100))
+    pd.testing.assert_frame_equal(made["ratios_by_setting"], pages.ratios_page(of, 100))
     pd.testing.assert_frame_equal(made["shapes"], pages.shapes_page(of["shapes"], 100))
     pd.testing.assert_frame_equal(made["attention_runs"], pages.attentions_page(of["attention"]))
 

@@ -67,6 +67,7 @@ def folder(tmp_path_factory):
     grids = {
         "step_sizes": {"smallest": 0.1, "largest": 4, "number": 5},
         "ridges": {"smallest": 0.1, "largest": 9, "number": 3},
+        "pseudo_steps": {"smallest": 0.5, "largest": 8, "number": 3},
     }
     for env in ENV_OPTIONS:
         baselines.main(
@@ -185,6 +186,10 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
         "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
     }
+    chain, visited = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
+    shares = {"ce_uniform": np.full((3, 3), 1 / 3), "ce_prior": chain, "lstd_prior": visited[:, None] * chain}
+    for name, share in shares.items():
+        wanted[name] = baselines.tuned_smoothing(data, tuning, LENGTHS, share, np.array([0.5, 2, 8]))
     for name, (errors, chosen) in wanted.items():
         np.testing.assert_array_equal(error[name], errors)
         np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
@@ -212,6 +217,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         assert row["ridge"] == found["ridge"][k] and row["td_lambda_decay"] == found["td_lambda"][k, 0]
         for name in ("theta_td", "batch_td"):
             assert row[[f"{name}_updates", f"{name}_step"]].tolist() == found[name][k].tolist()
+        assert [row[f"{name}_steps"] for name in shares] == [found[name][k] for name in shares]
         worth = found["effective_sizes"][k]
         expected = [np.median(worth), worth.min()]
         np.testing.assert_allclose(row[["median_effective_size", "least_effective_size"]].tolist(), expected)
@@ -223,21 +229,19 @@ def test_step_sizes_are_log_spaced():
 
 def test_intervals_over_tasks(folder):
     table = pd.read_csv(folder / "tables/over_tasks.csv")
-    assert len(table) == 2 * 2 * 2 and set(table["tasks_seen"]) == {30}
+    assert len(table) == 2 * 2 * 2 * 3 and set(table["tasks_seen"]) == {30}
     for run, on, (k, length) in itertools.product(RUNS, ENV_OPTIONS, enumerate(LENGTHS)):
-        row = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, context_length=length).iloc[0]
+        rows = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, context_length=length)
         own = np.load(folder / f"values/{run}/{on}-0.9.npz")["of_tasks"][k]
         others = np.load(folder / f"baselines/{on}-3-0.9.npz")
         error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
-        mean, lstd = bootstrap_means(own), bootstrap_means(error["lstd"])
-        assert row[["excess_low", "excess_high"]].tolist() == pytest.approx(
-            np.quantile(mean - lstd, [0.025, 0.975]).tolist()
-        )
-        if on == "boyan":
-            closed = (lstd - mean) / (lstd - bootstrap_means(error["bayes"]))
-            assert row[["gap_low", "gap_high"]].tolist() == pytest.approx(np.quantile(closed, [0.025, 0.975]).tolist())
-        else:
-            assert row[["gap_low", "gap_high"]].isna().all()
+        for name in ("zero", "bayes", "posterior_mean"):
+            error.pop(name, None)
+        best = min(error, key=lambda name: error[name].mean())
+        for row, name in zip(rows.itertuples(), ("lstd", "ce_uniform", best), strict=True):
+            assert row.baseline in (name, "best")
+            ends = np.quantile(bootstrap_means(own) / bootstrap_means(error[name]), [0.025, 0.975])
+            assert [row.low, row.high] == pytest.approx(ends.tolist())
 
 
 def test_shapes_are_measured_with_the_mean_transition(folder):
