@@ -9,11 +9,17 @@ from ictd.evaluation import batch_td_msve, log_spaced, tune_step_size, weights_m
 from ictd.pattern import BLOCKS, theta_coefficient
 from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import Weights, theta_td
 
 # All models are evaluated on the same tasks.
 SEED = 0
+# Variants that are also multiplied by the best of some factors, and repeated in some times as many layers.
+CONTROLLED = ("theta", "structure", "theta_outside", "no_u")
+FACTORS = log_spaced(0.5, 16, 16)
+REPEATED = (3, 10)
+TUNED_ON = 100
+CONTROLS = ("scaled", *(f"repeated_{times}" for times in REPEATED))
 
 
 def main(
@@ -32,7 +38,9 @@ def main(
 ) -> None:
     """Write each run's measures, and its MSVE and that of each variant, on enumerated prompts and sampled contexts.
 
-    Beside these is the MSVE of theta^TD with the step size that is best on other tasks.
+    Beside these is the MSVE of theta^TD with the step size that is best on other tasks.  A part may be missed for no
+    more than the size of the step, or for layers that are too few; so the variants in CONTROLLED are evaluated with A
+    multiplied by the factor that is best for a cell and length on some of those tasks, and in more layers.
     """
     seeds, runs = finite_runs(weights)
     lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"
@@ -46,11 +54,24 @@ def main(
             best.append(coefficients[tune_step_size(tuning, depth, [length], coefficients, scaled).argmin()])
             theta_msve.append(batch_td_msve(data, depth, [data.context(length)], np.array(best[-1:]), scaled)[0, 0])
         found = [weights_msve(one, data, lengths, depth, scaled) for one in variants.values()]
+        few = draw_unseen_tasks(SEED, states, min(TUNED_ON, tuning_tasks), stream="ablation tuning", **place)
+        controls, factors = [], []
+        for name in CONTROLLED:
+            one = variants[name]
+            factors.append([best_factor(one, few, length, depth, scaled) for length in lengths])
+            bigger = [
+                weights_msve(multiplied(one, factor), data, [length], depth, scaled)
+                for factor, length in zip(factors[-1], lengths, strict=True)
+            ]
+            more = [weights_msve(one, data, lengths, times * depth, scaled) for times in REPEATED]
+            controls.append([np.concatenate(bigger, axis=1), *more])
     save_arrays(
         output, seeds=seeds, variants=np.array(list(variants)), lengths=np.array(lengths),
         mean=np.mean(found, axis=-1), median=np.median(found, axis=-1),
         best_coefficient=np.array(best), best_mean=np.mean(theta_msve, axis=1),
-        best_median=np.median(theta_msve, axis=1), **decomposition_measures(runs, discount, scaled),
+        best_median=np.median(theta_msve, axis=1), controlled=np.array(CONTROLLED), controls=np.array(CONTROLS),
+        factor=np.array(factors), control_mean=np.mean(controls, axis=-1), control_median=np.median(controls, axis=-1),
+        **decomposition_measures(runs, discount, scaled),
     )  # fmt: skip
 
 
@@ -61,22 +82,34 @@ def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
     return seeds[kept], Weights(u[kept], A[kept])
 
 
+def multiplied(weights: Weights, factor: float) -> Weights:
+    """The weights with A multiplied, as by a larger step."""
+    return Weights(weights.u, factor * weights.A)
+
+
+def best_factor(weights: Weights, data: UnseenTasks, length: int, depth: int, scaled: bool) -> float:
+    """The one of FACTORS with the least mean MSVE over runs and tasks; what is no number counts as infinite."""
+    means = [weights_msve(multiplied(weights, factor), data, [length], depth, scaled).mean() for factor in FACTORS]
+    return FACTORS[np.where(np.isnan(means), np.inf, means).argmin()]
+
+
 def without_parts(weights: Weights, discount: float) -> dict[str, Weights]:
     """Weights with parts removed, by names of what is left or of what is gone.
 
-    ``weights`` have any leading axes, and ``discount`` is gamma.
+    Without u all subsets are there of the three parts of what prompts see of A: that along theta^TD, the ``rest`` of
+    K [-I, I], and what is ``outside``; ``no_u`` is all three.  ``weights`` have any leading axes, and ``discount`` is
+    gamma.
     """
     A, n, none = seen(weights, discount).A, weights.states, 0 * weights.u
     K = preconditioner(A)
     G = K.copy()
     G[..., n:, :] = 0
-    variants = {
-        "whole": weights,
-        "no_u": Weights(none, weights.A),
-        "structure": Weights(none, structured(K)),
-        "G": Weights(none, structured(G)),
-        "theta": Weights(none, theta_coefficient(A)[..., None, None] * theta_td(n).A),
-    }
+    theta, structure = theta_coefficient(A)[..., None, None] * theta_td(n).A, structured(K)
+    left = {
+        "no_u": A, "structure": structure, "theta_outside": theta + A - structure, "theta": theta,
+        "rest_outside": A - theta, "rest": structure - theta, "outside": A - structure, "G": structured(G),
+    }  # fmt: skip
+    variants = {"whole": weights} | {name: Weights(none, part) for name, part in left.items()}
     for block in BLOCKS:
         rows, columns = (slice(None, n) if place == "1" else slice(n, None) for place in block[1:])
         left = A.copy()

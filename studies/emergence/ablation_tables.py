@@ -16,24 +16,32 @@ MEASURES = (
     "unseen", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
 )  # fmt: skip
 OF_THETA = ("best_coefficient", "best_mean", "best_median")
+OF_CONTROLS = ("controls", "controlled", "factor", "control_mean", "control_median")
 CORRELATIONS = ["kind", *CELL, "seed", "cosine", "null_entries", "null_states"]
 # Random orders that a null distribution is made of.
 ORDERS = 200
 
 
 def main(ablations: list[Path], weights: list[Path], discount: float, output: Path) -> None:
-    """Write as CSV ``measures``, a row a run, ``ablations``, a row a variant, run and context length, ``baselines``, a
-    row a cell and context length for theta^TD with its best step size, and ``correlations``, a row a pair of runs."""
-    tables, residuals = {"measures": [], "ablations": [], "baselines": []}, {}
+    """Write as CSV ``measures``, a row a run; ``ablations``, a row a variant, run and context length; ``controls``, the
+    same for variants with a larger step or more layers, and ``factors``, those steps; ``baselines``, a row a cell and
+    context length for theta^TD with its best step size; and ``correlations``, a row a pair of runs."""
+    tables, residuals = {name: [] for name in ("measures", "ablations", "controls", "factors", "baselines")}, {}
     for path in ablations:
         names = Cell.parse(path.stem)._asdict()
-        part = load_named(path, "seeds", "variants", "lengths", "mean", "median", *OF_THETA, *MEASURES)
+        part = load_named(path, "seeds", "variants", "lengths", "mean", "median", *OF_THETA, *OF_CONTROLS, *MEASURES)
         of_runs, of_variants, of_theta = (
             {name: part[name] for name in group} for group in (MEASURES, ("mean", "median"), OF_THETA)
         )
         axes = {"variant": part["variants"], "seed": part["seeds"], "context_length": part["lengths"]}
         tables["measures"].append(long_table({"seed": part["seeds"]}, of_runs, **names))
         tables["ablations"].append(long_table(axes, of_variants, **names))
+        controlled = {"variant": part["controlled"], "context_length": part["lengths"]}
+        tables["factors"].append(long_table(controlled, {"factor": part["factor"]}, **names))
+        by_control = {"variant": part["controlled"], "control": part["controls"]}
+        by_control |= {"seed": part["seeds"], "context_length": part["lengths"]}
+        errors = {over: part[f"control_{over}"] for over in ("mean", "median")}
+        tables["controls"].append(long_table(by_control, errors, **names))
         tables["baselines"].append(long_table({"context_length": part["lengths"]}, of_theta, **names))
     for path in weights:
         seeds, runs = finite_runs(path)

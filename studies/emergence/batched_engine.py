@@ -6,6 +6,7 @@ Runs are the leading axis of all tensors.  They don't mix: a run that diverges b
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from ictd.transformer import linear_attention
 from ictd.weights import Weights, initial_weights
 
 logger = logging.getLogger(__name__)
+
+# What Adam remembers of each parameter.
+MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class Transformers(torch.nn.Module):
@@ -97,6 +101,7 @@ def pretrain_runs(
     learning_rate: float,
     masks: np.ndarray | None = None,
     clip: float = 0,
+    skip: bool = False,
 ) -> np.ndarray:
     """Pretrain all runs by Algorithm 1 or 2, in place.
 
@@ -112,6 +117,7 @@ def pretrain_runs(
     masks : (2, 2n+1, 2n+1) array, optional
         1 where an entry of P or of Q is trained, else 0; all are by default.
     clip : float, largest norm of a run's gradient; 0 leaves it as it is
+    skip : bool, whether a run whose estimates or gradient are not finite goes on with the next task
     """
     size, states = tasks[0].reward.shape
     td = torch.tensor([[algo == "td"] for algo in algos])
@@ -123,7 +129,8 @@ def pretrain_runs(
         prompt = torch.from_numpy(joint_prompt(enumerated_context(transition, reward, discount)))
         estimate = model(prompt, states)
         value = estimate.detach()
-        diverged[(diverged == 0) & ~value.isfinite().all(dim=1)] = i + 1
+        if not skip:
+            diverged[(diverged == 0) & ~value.isfinite().all(dim=1)] = i + 1
         if diverged.all():
             break
         visits, transitions, returns = (
@@ -135,16 +142,41 @@ def pretrain_runs(
         optimizer.zero_grad()
         estimate.backward(-(errors / visits.sum(dim=1, keepdim=True)).to(value.dtype))
         _mask_and_clip([model.P.grad, model.Q.grad], keep, clip)
-        optimizer.step()
+        bad = ~_finite(model.P.grad, model.Q.grad) if skip else torch.zeros(len(algos), dtype=torch.bool)
+        with _kept(model, optimizer, bad):
+            optimizer.step()
         if time.monotonic() - said > PROGRESS_SECONDS:
             said = time.monotonic()
             logger.info("%d of %d tasks", i + 1, size)
     with torch.no_grad():
-        finite = torch.stack([part.isfinite().flatten(1).all(dim=1) for part in (model.P, model.Q)]).all(dim=0)
-        diverged[(diverged == 0) & ~finite] = size
+        diverged[(diverged == 0) & ~_finite(model.P, model.Q)] = size
         for part in (model.P, model.Q):
             part[diverged > 0] = torch.nan
     return diverged.numpy()
+
+
+def _finite(*parts: torch.Tensor) -> torch.Tensor:
+    """Whether all entries of a run are finite, (R,)."""
+    return torch.stack([part.isfinite().flatten(1).all(dim=1) for part in parts]).all(dim=0)
+
+
+@contextmanager
+def _kept(model: Transformers, optimizer: torch.optim.Adam, runs: torch.Tensor):
+    """Leave the parameters and moments of some of the runs, (R,) bool, as they were before an update.
+
+    Adam's number of updates goes on for all runs, which matters for its first hundreds only.
+    """
+    if not runs.any():
+        yield
+        return
+    of = [(part, *(optimizer.state[part].get(name) for name in MOMENTS)) for part in (model.P, model.Q)]
+    before = [[None if one is None else one.detach()[runs].clone() for one in group] for group in of]
+    yield
+    with torch.no_grad():
+        for part, group in zip((model.P, model.Q), before, strict=True):
+            after = [part, *(optimizer.state[part][name] for name in MOMENTS)]
+            for one, kept in zip(after, group, strict=True):
+                one[runs] = 0 if kept is None else kept
 
 
 def _mask_and_clip(gradients: list[torch.Tensor], keep: torch.Tensor | None, clip: float) -> None:

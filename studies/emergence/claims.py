@@ -18,13 +18,24 @@ from ictd.report.claim import Claim, Statements, save_claims
 
 # Claims on the MSVE of two variants, on enumerated prompts, or on the shortest contexts where their name says so.
 COMPARED = {
-    "noise_works": ("theta", "whole"),
-    "preconditioner_works": ("theta", "structure"),
-    "outside_works": ("structure", "whole"),
-    "preconditioner_works_short": ("theta", "structure"),
-    "outside_harms_short": ("structure", "whole"),
-    "noise_harms_short": ("theta", "whole"),
+    "noise_is_missed": ("theta", "whole"),
+    "preconditioner_first": ("theta", "structure"),
+    "outside_first": ("theta", "theta_outside"),
+    "preconditioner_last": ("theta_outside", "no_u"),
+    "outside_last": ("structure", "no_u"),
+    "preconditioner_first_short": ("theta", "structure"),
+    "preconditioner_last_short": ("theta_outside", "no_u"),
+    "outside_harms_first_short": ("theta", "theta_outside"),
+    "outside_harms_last_short": ("structure", "no_u"),
     "u_is_idle": ("no_u", "whole"),
+}
+# The same with controls, (variant, control), where a control of none is the variant as it is.
+CONTROLLED = {
+    "step_makes_up": (("theta", "scaled"), ("no_u", "none")),
+    "structure_makes_up": (("structure", "scaled"), ("no_u", "none")),
+    "preconditioner_at_best_step": (("theta", "scaled"), ("structure", "scaled")),
+    "structure_converges": (("structure", "repeated_10"), ("structure", "none")),
+    "outside_is_for_one_depth": (("no_u", "repeated_3"), ("no_u", "none")),
 }
 # Of whom residuals are compared.
 PAIRS = {
@@ -51,11 +62,11 @@ def main(statements: Path, tables: list[Path], output: Path) -> None:
 def check_emergence(of: Statements, tables: dict[str, pd.DataFrame]) -> list[Claim]:
     """All claims on what emerges, as claims.toml states them.
 
-    ``tables`` are measures, ablations, baselines, correlations, course, phase and readings.
+    ``tables`` are measures, ablations, controls, baselines, correlations, course, phase and readings.
     """
     return [
         *_decomposition_claims(of, tables["measures"]),
-        *_ablation_claims(of, tables["ablations"], tables["baselines"]),
+        *_ablation_claims(of, tables["ablations"], tables["controls"], tables["baselines"]),
         *_correlation_claims(of, tables["correlations"]),
         *_course_claims(of, tables["course"]),
         *_phase_claims(of, tables["phase"]),
@@ -69,17 +80,24 @@ def _decomposition_claims(of: Statements, measures: pd.DataFrame) -> Iterator[Cl
         yield from of.of_trials("step_size", cell, rows["alpha"])
 
 
-def _ablation_claims(of: Statements, ablations: pd.DataFrame, baselines: pd.DataFrame) -> Iterator[Claim]:
+def _ablation_claims(
+    of: Statements, ablations: pd.DataFrame, controls: pd.DataFrame, baselines: pd.DataFrame
+) -> Iterator[Claim]:
     shortest = ablations.loc[ablations["context_length"] != ENUMERATED, "context_length"].min()
-    for cell, rows in ablations.groupby(CELL, sort=False):
+    joined = pd.concat([ablations.assign(control="none"), controls])
+    for cell, rows in joined.groupby(CELL, sort=False):
         beside = baselines[(baselines[CELL] == list(cell)).all(axis=1)].set_index("context_length")
         for over in ("mean", "median"):
-            table = np.log10(rows.pivot(index=["variant", "context_length"], columns="seed", values=over))
+            every = np.log10(rows.pivot(index=["variant", "control", "context_length"], columns="seed", values=over))
+            table = every.xs("none", level="control")
             best = np.log10(beside[f"best_{over}"])
             for name, (variant, other) in COMPARED.items():
                 length = shortest if name.endswith("_short") else ENUMERATED
                 ratio = table.loc[(variant, length)] - table.loc[(other, length)]
                 yield from of.of_trials(name, cell, ratio, over=over, steps=shortest)
+            for name, (one, other) in CONTROLLED.items():
+                ratio = every.loc[(*one, ENUMERATED)] - every.loc[(*other, ENUMERATED)]
+                yield from of.of_trials(name, cell, ratio, over=over)
             for name, length in (("beats_theta", ENUMERATED), ("beats_theta_short", shortest)):
                 ratio = table.loc[("whole", length)] - best[length]
                 yield from of.of_trials(name, cell, ratio, over=over, steps=shortest)

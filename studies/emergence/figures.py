@@ -13,19 +13,28 @@ from matplotlib.figure import Figure
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_arrays, replacing
 from ictd.pipeline.table_files import load_tables, rows_with
+from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.statistics import bootstrap_interval
 
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
 VARIANTS = {
-    "whole": "whole", "no_u": "without $u$", "structure": "$[G; H][-I, I]$", "G": "$[G; 0][-I, I]$",
-    "theta": r"$\theta^{\mathrm{TD}}$ part", "no_A11": "without $A_{11}$", "no_A12": "without $A_{12}$",
+    "whole": "whole", "no_u": "without $u$", "structure": "$[G; H][-I, I]$",
+    "theta_outside": r"$\theta^{\mathrm{TD}}$ part, outside", "theta": r"$\theta^{\mathrm{TD}}$ part",
+    "G": "$[G; 0][-I, I]$", "no_A11": "without $A_{11}$", "no_A12": "without $A_{12}$",
     "no_A21": "without $A_{21}$", "no_A22": "without $A_{22}$",
+}  # fmt: skip
+# Variants with controls, which the symbols name.
+CONTROLLED = {name: VARIANTS[name] for name in ("theta", "structure", "theta_outside", "no_u")}
+SYMBOLS = {
+    "none": ("o", "as it is"), "scaled": ("D", "best factor"), "repeated_3": (">", r"$3 L$ layers"),
+    "repeated_10": ("*", r"$10 L$ layers"),
 }  # fmt: skip
 COURSE = (
     ("alpha", r"step size $\alpha$"), ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"), ("outside", "share outside"),
     ("bellman", "Bellman error"), ("msve_0", "MSVE, enumerated"),
 )  # fmt: skip
+GREATEST_SHOWN = 1e3  # of MSVE beside controls
 PHASE = (
     ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"),
     ("outside", "share outside"),
@@ -34,11 +43,12 @@ PHASE = (
 
 
 def main(tables: list[Path], run_shown: Path, env: str, states: int, depth: int, output: Path) -> None:
-    """Write ``decompositions``, ``ablations``, ``course`` and ``phase`` as PNG and SVG, and as GIF
+    """Write ``decompositions``, ``ablations``, ``controls``, ``course`` and ``phase`` as PNG and SVG, and as GIF
     ``emergence_animation``, A of one run in the course of pretraining."""
     of = load_tables(tables)
     save(decompositions(of["measures"]), output / "decompositions.png")
     save(ablations(of["ablations"], of["baselines"], (env, states, depth)), output / "ablations.png")
+    save(controls(of["ablations"], of["controls"], (env, states, depth)), output / "controls.png")
     save(course(of["course"]), output / "course.png")
     save(phase(of["phase"]), output / "phase.png")
     seen, A = load_arrays(run_shown, "tasks_seen", "A")
@@ -86,6 +96,28 @@ def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, 
     grid[0, 0].set_yticks(places, list(VARIANTS.values()), fontsize=7)
     grid[0, 0].invert_yaxis()
     legend(figure, ncols=3, fontsize=8)
+    return figure
+
+
+def controls(ablations: pd.DataFrame, table: pd.DataFrame, setting: tuple[str, int, int]) -> Figure:
+    """MSVE on enumerated prompts of parts as they are, with A multiplied, and in more layers: means over trials.
+
+    A panel an algorithm.  What is above GREATEST_SHOWN, or no number, is drawn at the right edge.
+    """
+    joined = pd.concat([ablations.assign(control="none"), table])
+    here = rows_with(joined, **dict(zip(CELL[1:], setting, strict=True)), context_length=ENUMERATED)
+    algos = here["algo"].unique()
+    figure, grid = plt.subplots(1, len(algos), sharex=True, sharey=True, squeeze=False, figsize=(WIDTH, 2.4))
+    for axes, algo in zip(grid[0], algos, strict=True):
+        means = here[here["algo"] == algo].groupby(["variant", "control"])["mean"].mean()
+        for control, (marker, label) in SYMBOLS.items():
+            values = [means[name, control] for name in CONTROLLED]
+            shown = np.where(np.isfinite(values), values, np.inf).clip(max=GREATEST_SHOWN)
+            axes.plot(shown, range(len(CONTROLLED)), ls="", marker=marker, ms=5, label=label, mfc="none", clip_on=False)
+        axes.set(xscale="log", xlabel="MSVE, enumerated", title=NAMES[algo], xlim=(None, GREATEST_SHOWN))
+    grid[0, 0].set_yticks(range(len(CONTROLLED)), list(CONTROLLED.values()), fontsize=7)
+    grid[0, 0].invert_yaxis()
+    legend(figure, ncols=4, fontsize=8)
     return figure
 
 

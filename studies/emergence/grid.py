@@ -3,7 +3,7 @@
 import itertools
 
 # Our readings of what the configuration has no key for.
-OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64"}
+OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64", "corner": "drawn", "skip": False}
 
 
 def courses(config: dict) -> list[str]:

@@ -12,7 +12,7 @@ def needs(config: dict, cores: int | None) -> Needs:
     history, bits = 16 * K * (4 * m**2 + 2 * m), 64 * config["batch_size"] * config["rollout_steps"]
     memory = {
         "emergence_ablate": batch_td_memory(own["tuning_tasks"], n, max(lengths), steps)
-        + batch_td_memory(own["tasks"], n, max(lengths), 3 * n) + 250 * S * (len(lengths) + 1) * own["tasks"],
+        + batch_td_memory(own["tasks"], n, max(lengths), 3 * n) + 500 * S * (len(lengths) + 1) * own["tasks"],
         "emergence_course": 64 * BLOCK * m**2 + bits + history,
         "emergence_course_measures": 8 * K * own["tasks"] * (8 * m**2 + 2 * len(lengths)) + history,
         "emergence_phase": 64 * plane["tasks"] * q**2 + bits + 48 * q * max(plane["depths"])

@@ -72,6 +72,8 @@ class Reading:
     learning_rate : float, Adam's alpha
     clip : float, largest norm of a gradient, 0 for any
     precision : "float64" or "float32"
+    corner : "drawn" as all other entries, or "one", the last entry of P where all of P and Q are trained
+    skip : bool, whether an update is left out where its gradient is not finite
     """
 
     attention_scale: str
@@ -81,11 +83,14 @@ class Reading:
     learning_rate: float
     clip: float
     precision: str
+    corner: str
+    skip: bool
 
     @property
     def collapses(self) -> bool:
         """Whether the fused engine can carry it out."""
-        return (self.parameters, self.layers, self.clip, self.precision) == ("theta", "looped", 0, "float64")
+        own = self.parameters, self.layers, self.clip, self.precision, self.skip
+        return own == ("theta", "looped", 0, "float64", False)
 
     def pretrain(
         self,
@@ -108,11 +113,14 @@ class Reading:
         layers, whole = depth if self.layers == "separate" else 1, self.parameters == "all"
         start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in generators]
         P, Q = np.stack(start * len(algos), axis=1)
+        if self.corner == "one":
+            P[..., -1, -1] = 1
         model = Transformers(P, Q, depth, scaled, getattr(torch, self.precision))
         names, tasks, unrolls = np.repeat(algos, len(tasks)), list(tasks) * len(algos), list(unrolls) * len(algos)
         if not self.collapses:
             masks = None if whole else theta_masks(states)
-            return model, pretrain_runs(model, names, tasks, unrolls, discount, self.learning_rate, masks, self.clip)
+            options = self.learning_rate, masks, self.clip, self.skip
+            return model, pretrain_runs(model, names, tasks, unrolls, discount, *options)
         found, diverged_at = [], []
         for i, algo in enumerate(names):
             start = model.weights()[i]

@@ -9,11 +9,11 @@ EMERGENCE_EVALUATION = {
 }
 EMERGENCE_PARTS = EMERGENCE_GRID.parts(config)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
-EMERGENCE_ABLATION_TABLES = "measures ablations baselines correlations".split()
+EMERGENCE_ABLATION_TABLES = "measures ablations controls factors baselines correlations".split()
 EMERGENCE_TABLES = expand(
     "<results>/emergence/{name}.csv", name=[*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
 )
-EMERGENCE_FIGURES = "decompositions ablations course phase".split()
+EMERGENCE_FIGURES = "decompositions ablations controls course phase".split()
 EMERGENCE_PAGES = "claims measures correlations other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
 EMERGENCE_NOTEBOOK = dict(

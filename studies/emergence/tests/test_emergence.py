@@ -46,6 +46,15 @@ def test_variants_leave_what_they_name():
     assert (of["no_A12"].A[:, :3, 3:] == 0).all() and (of["no_u"].u == 0).all()
     np.testing.assert_allclose(of["structure"].A[:, :, :3], -of["structure"].A[:, :, 3:])
     assert (of["G"].A[:, 3:] == 0).all()
+    # All subsets of three parts, which add up.
+    for whole, *parts in (
+        ("structure", "theta", "rest"), ("theta_outside", "theta", "outside"), ("rest_outside", "rest", "outside"),
+    ):  # fmt: skip
+        np.testing.assert_allclose(of[whole].A, sum(of[part].A for part in parts))
+        assert (of[whole].u == 0).all()
+    np.testing.assert_allclose(of["theta"].A + of["rest_outside"].A, shown)
+    assert abs(np.vecdot(of["theta"].A, of["rest"].A).sum()) < 1e-12
+    np.testing.assert_allclose(of["outside"].A[..., :3], of["outside"].A[..., 3:])
     data = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan")
     found = {name: weights_msve(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
     estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
@@ -151,13 +160,24 @@ SEEDS = np.arange(6)
 def tables():
     """Tables on which all claims hold."""
     trials = pd.DataFrame({**CLAIMED, "seed": SEEDS})
-    msve = {"whole": (1.0, 10.0), "theta": (5.0, 4.0), "structure": (3.0, 2.0), "no_u": (1.01, 10.0)}
+    msve = {
+        "whole": (1.0, 10.0), "theta": (5.0, 4.0), "structure": (3.0, 2.0), "no_u": (1.01, 10.0),
+        "theta_outside": (4.0, 12.0),
+    }  # fmt: skip
+    controlled = {
+        ("theta", "scaled"): 0.5, ("structure", "scaled"): 0.1, ("structure", "repeated_10"): 0.2,
+        ("no_u", "repeated_3"): 9.0,
+    }  # fmt: skip
     removed = pd.DataFrame(
         [
             {**CLAIMED, "variant": name, "context_length": length, "seed": seed, "mean": value * (1 + 0.1 * seed)}
             for name, pair in msve.items() for length, value in zip((0, 5), pair, strict=True) for seed in SEEDS
         ]
     )  # fmt: skip
+    controls = pd.DataFrame([
+        {**CLAIMED, "variant": name, "control": control, "context_length": 0, "seed": seed, "mean": value}
+        for (name, control), value in controlled.items() for seed in SEEDS
+    ])  # fmt: skip
     best = pd.DataFrame({**CLAIMED, "context_length": [0, 5], "best_mean": [4.0, 40.0], "best_median": [4.0, 40.0]})
     course = pd.concat([trials[["algo", "env", "seed"]].assign(tasks_seen=tasks) for tasks in (1, 10, 100)])
     course = course.assign(
@@ -169,6 +189,7 @@ def tables():
     return {
         "measures": trials.assign(outside=0.05 + 0.001 * SEEDS, alpha=0.2),
         "ablations": removed.assign(median=removed["mean"]),
+        "controls": controls.assign(median=controls["mean"]),
         "baselines": best,
         "correlations": trials.assign(kind="algos", cosine=0.9, null_entries=0.2, null_states=0.3),
         "course": pd.concat([course, short], ignore_index=True),
@@ -187,8 +208,8 @@ def failing(tables):
 
 def test_claims_that_hold(tables):
     assert failing(tables) == set()
-    # 2 of the decomposition, 18 of ablations, 2 of residuals, 4 of each of 3 windows, 2 of the plane, 1 reading.
-    assert len(found(tables)) == 2 + 18 + 2 + 12 + 2 + 1
+    # 2 of the decomposition, 34 of ablations, 2 of residuals, 4 of each of 3 windows, 2 of the plane, 1 reading.
+    assert len(found(tables)) == 2 + 34 + 2 + 12 + 2 + 1
     windows = {claim.setting for claim in found(tables) if claim.id.startswith("alpha_grows")}
     assert windows == {"td-boyan-1 to 10", "td-boyan-10 to 100", "mc-boyan-1 to 10"}
     single = {name: table[table["seed"] == 0] if "seed" in table else table for name, table in tables.items()}
@@ -201,9 +222,21 @@ def test_claims_that_hold(tables):
         ("measures", lambda t: t.assign(outside=0.12), {"structure"}),
         ("measures", lambda t: t.assign(alpha=0.9 + 0.1 * t["seed"]), {"step_size"}),
         ("ablations", lambda t: t.assign(median=1.0 + 0.1 * t["seed"]), {
-            "noise_works, median", "preconditioner_works, median", "outside_works, median",
-            "preconditioner_works_short, median", "outside_harms_short, median", "noise_harms_short, median"}),
-        ("ablations", lambda t: t.assign(mean=t["mean"].mask(t["variant"] == "no_u", 2.0)), {"u_is_idle, mean"}),
+            "noise_is_missed, median", "preconditioner_first, median", "outside_first, median",
+            "preconditioner_last, median", "outside_last, median", "preconditioner_first_short, median",
+            "preconditioner_last_short, median", "outside_harms_first_short, median",
+            "outside_harms_last_short, median"}),
+        ("ablations", lambda t: t.assign(mean=t["mean"].mask(t["variant"] == "theta_outside", 0.9)), {
+            "preconditioner_last, mean", "preconditioner_last_short, mean", "outside_harms_first_short, mean"}),
+        ("controls", lambda t: t.assign(mean=t["mean"].mask(t["variant"] == "theta", 2.0)), {"step_makes_up, mean"}),
+        ("controls", lambda t: t.assign(mean=t["mean"].mask(t["control"] == "scaled", 0.5)), {
+            "preconditioner_at_best_step, mean"}),
+        ("controls", lambda t: t.assign(median=t["median"].mask(t["variant"] == "structure", 7.0)), {
+            "structure_makes_up, median", "preconditioner_at_best_step, median", "structure_converges, median"}),
+        ("controls", lambda t: t.assign(median=t["median"].mask(t["variant"] == "no_u", 0.7)), {
+            "outside_is_for_one_depth, median"}),
+        ("ablations", lambda t: t.assign(mean=t["mean"].mask(t["variant"] == "no_u", 2.0)), {
+            "u_is_idle, mean", "outside_harms_last_short, mean"}),
         ("baselines", lambda t: t.assign(best_mean=[0.5, 40.0]), {"beats_theta, mean"}),
         ("baselines", lambda t: t.assign(best_median=[4.0, 9.0]), {"beats_theta_short, median"}),
         ("correlations", lambda t: t.assign(cosine=0.25), {"residuals by state (algos)"}),
@@ -230,13 +263,16 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
     cells = {"algo": ["td", "mc"], "env": ["loop", "boyan"], "states": [3], "depth": [5], "seed": range(3)}
     course = numbered({**cells, "tasks_seen": [1, 10, 100, 1000]}, ["alpha", "cosine", "outside", "msve_0"], 4)
     course = course[(course["algo"] == "td") | (course["tasks_seen"] < 1000)]
-    variants = {"variant": ["whole", "theta", "structure", "no_u"], "context_length": [0, 9, 5]}
+    names = ["whole", "theta", "structure", "no_u", "theta_outside"]
+    variants = {"variant": names, "context_length": [0, 9, 5]}
+    controls = {"control": ["scaled", "repeated_3", "repeated_10"]}
     without_seeds = {name: of for name, of in cells.items() if name != "seed"}
     pairs = {"kind": ["seeds", "algos", "depths, 9"], **cells}
     verdicts = itertools.product(["ours", "c", "b"], ["x", "y"], ["td", "mc"])
     made = {
         "measures": numbered(cells, ["outside", "alpha"]),
         "ablations": numbered({**cells, **variants}, ["mean", "median"], 1),
+        "controls": numbered({**cells, **variants, **controls}, ["mean", "median"], 8),
         "baselines": numbered({**without_seeds, "context_length": [0, 9, 5]}, ["best_mean", "best_median"], 2),
         "correlations": numbered(pairs, ["cosine", "null_entries", "null_states"], 3),
         "course": course,
@@ -276,6 +312,12 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
                 key: part.set_index("seed")[over]
                 for key, part in where(made["ablations"], **at).groupby(["variant", "context_length"])
             }
+            more = {
+                key: part.set_index("seed")[over]
+                for key, part in where(made["controls"], **at, context_length=0).groupby(["variant", "control"])
+            } | {(name, "none"): of[name, 0] for name in names}
+            for name, (first, second) in claims.CONTROLLED.items():
+                of_trials(f"{name}, {over}/{cell}", np.log10(more[first] / more[second]), relations[name])
             for name, (first, second) in claims.COMPARED.items():
                 length = 5 if name.endswith("short") else 0
                 ratio = np.log10(of[first, length] / of[second, length])

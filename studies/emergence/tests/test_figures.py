@@ -56,7 +56,7 @@ def test_ablations_are_means_with_intervals():
         ranges = iter(axes.collections)
         for algo, shift in (("td", -0.15), ("mc", 0.15)):
             trials = [where(rows, algo=algo, variant=name)["mean"].to_numpy() for name in figures.VARIANTS]
-            lines.append((None, COLOURS[algo], "None", [one.mean() for one in trials], np.arange(9) + shift))
+            lines.append((None, COLOURS[algo], "None", [one.mean() for one in trials], np.arange(10) + shift))
             for place, (segment, one) in enumerate(zip(next(ranges).get_segments(), trials, strict=True)):
                 np.testing.assert_allclose(segment[:, 0], bootstrap_interval(one))
                 np.testing.assert_allclose(segment[:, 1], place + shift)
@@ -65,7 +65,33 @@ def test_ablations_are_means_with_intervals():
         check_lines(axes, lines)
         assert [one.get_label() for one in axes.containers] == list(NAMED.values())
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == list(figures.VARIANTS.values())
-    assert figure.axes[0].get_yticks().tolist() == list(range(9)) and figure.axes[0].yaxis_inverted()
+    assert figure.axes[0].get_yticks().tolist() == list(range(10)) and figure.axes[0].yaxis_inverted()
+
+
+def test_controls_are_means_of_what_is_shown():
+    names = list(figures.CONTROLLED)
+    axes_of_rows = {**CELLS, "seed": range(4), "context_length": [5, 0]}
+    plain = numbered({**axes_of_rows, "variant": list(figures.VARIANTS)}, ["mean"])
+    table = numbered(
+        {**axes_of_rows, "variant": names, "control": ["scaled", "repeated_3", "repeated_10"]}, ["mean"], 3
+    )
+    table.loc[(table["variant"] == "no_u") & (table["control"] == "repeated_10"), "mean"] = 1e9
+    table.loc[(table["variant"] == "no_u") & (table["control"] == "repeated_3") & (table["seed"] == 1), "mean"] = np.nan
+    figure = figures.controls(plain, table, ("loop", 3, 5))
+    at = {"env": "loop", "states": 3, "depth": 5, "context_length": 0}
+    for axes, algo in zip(figure.axes, NAMED, strict=True):
+        assert axes.get_title() == NAMED[algo] and axes.get_xscale() == "log" and axes.get_xlim()[1] == 1e3
+        for line, control in zip(axes.lines, ("none", "scaled", "repeated_3", "repeated_10"), strict=True):
+            rows = (
+                where(plain, algo=algo, **at) if control == "none" else where(table, algo=algo, control=control, **at)
+            )
+            means = [where(rows, variant=name)["mean"].mean() for name in names]
+            if control.startswith("repeated"):
+                means[-1] = where(rows, variant="no_u")["mean"].mean() if control == "repeated_3" else 1e3
+            np.testing.assert_allclose(line.get_xdata(), means)
+            assert line.get_ydata().tolist() == [0, 1, 2, 3] and line.get_label() == figures.SYMBOLS[control][1]
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == [figures.VARIANTS[name] for name in names] and figure.axes[0].yaxis_inverted()
 
 
 @pytest.mark.parametrize("steep", [False, True])
@@ -190,7 +216,17 @@ def test_medians_of_runs():
 
 
 def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
-    names = ("measures", "ablations", "baselines", "course", "phase", "correlations", "readings", "reading_runs")
+    names = (
+        "measures",
+        "ablations",
+        "controls",
+        "baselines",
+        "course",
+        "phase",
+        "correlations",
+        "readings",
+        "reading_runs",
+    )
     for name in names:
         save_table(tmp_path / f"{name}.csv", pd.DataFrame({"of": [name]}))
     save_arrays(tmp_path / "run.npz", tasks_seen=np.array([1, 9]), A=np.zeros((2, 4, 4)))
@@ -200,12 +236,13 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(
         figures, "save_animation", lambda seen, A, path: drawn.setdefault(path, (seen.tolist(), A.shape))
     )
-    for name in ("decompositions", "ablations", "course", "phase"):
+    for name in ("decompositions", "ablations", "controls", "course", "phase"):
         monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
     figures.main([tmp_path / f"{name}.csv" for name in names], tmp_path / "run.npz", "loop", 4, 6, tmp_path)
     assert drawn == {
         tmp_path / "decompositions.png": ("decompositions", "measures"),
         tmp_path / "ablations.png": ("ablations", "ablations", "baselines", ("loop", 4, 6)),
+        tmp_path / "controls.png": ("controls", "ablations", "controls", ("loop", 4, 6)),
         tmp_path / "course.png": ("course", "course"),
         tmp_path / "phase.png": ("phase", "phase"),
         tmp_path / "emergence_animation.gif": ([1, 9], (2, 4, 4)),

@@ -12,7 +12,7 @@ from studies.emergence.readings import Reading
 
 OURS = {
     "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
-    "learning_rate": 1e-3, "clip": 0, "precision": "float64",
+    "learning_rate": 1e-3, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
 }  # fmt: skip
 
 
@@ -185,3 +185,42 @@ def test_long_runs_say_how_far_they_are(monkeypatch, caplog):
     with caplog.at_level("INFO"):
         pretrain(["td"], 1, tasks, unrolls, clip=1e9)
     assert [record.getMessage() for record in caplog.records] == [f"{i} of 3 tasks" for i in (1, 2, 3)]
+
+
+def test_a_corner_of_one_is_the_only_entry_that_is_not_drawn():
+    tasks, unrolls = material("boyan", 3, 1, 2)
+    options = {"parameters": "all", "learning_rate": 1e-12, "initial_gain": 0.01}
+    drawn, one = (pretrain(["td"], 4, tasks, unrolls, corner=corner, **options)[0] for corner in ("drawn", "one"))
+    P, Q = (getattr(one, name).detach().numpy() for name in "PQ")
+    np.testing.assert_allclose(P[..., -1, -1], 1)
+    changed = P - drawn.P.detach().numpy()
+    changed[..., -1, -1] = 0
+    np.testing.assert_allclose(changed, 0, atol=1e-11)
+    np.testing.assert_allclose(Q, drawn.Q.detach().numpy(), atol=1e-11)
+    assert np.abs(Q).max() < 0.01
+
+
+def test_updates_that_are_not_finite_are_left_out():
+    """A run whose third task has an infinite return, beside one that never sees that task."""
+    tasks, unrolls = material("boyan", 3, 6, 2)
+    broken = [ictd.Unrolls(one.visits, one.transitions, one.returns) for one in unrolls]
+    broken[0].returns.flags.writeable = True
+    broken[0].returns[2] = np.inf
+    options = {"parameters": "all", "corner": "one", "initial_gain": 0.01}
+    model, diverged = pretrain(["mc"], 4, tasks, broken, skip=True, **options)
+    lost, at = pretrain(["mc"], 4, tasks, broken, **options)
+    assert diverged.tolist() == [0, 0] and at[0] == 4 and at[1] == 0
+    assert np.isnan(lost.P[0].detach().numpy()).all()
+    whole, _ = pretrain(["mc"], 4, tasks, unrolls, skip=True, **options)
+    np.testing.assert_array_equal(model.P[1].detach().numpy(), whole.P[1].detach().numpy())
+    assert np.isfinite(model.P[0].detach().numpy()).all() and (model.P[0] != whole.P[0]).any()
+    # Up to that task, and over it, parameters stay.
+    short = [(one[:2], other[:2]) for one, other in zip(tasks, broken, strict=True)]
+    before, _ = pretrain(["mc"], 4, *zip(*short, strict=True), skip=True, **options)
+    third = [(one[:3], other[:3]) for one, other in zip(tasks, broken, strict=True)]
+    after, _ = pretrain(["mc"], 4, *zip(*third, strict=True), skip=True, **options)
+    np.testing.assert_array_equal(before.P[0].detach().numpy(), after.P[0].detach().numpy())
+    assert (before.P[1] != after.P[1]).any()
+    first = [(one[2:3], other[2:3]) for one, other in zip(tasks, broken, strict=True)]
+    start, _ = pretrain(["mc"], 4, *zip(*first, strict=True), skip=True, **options)
+    assert np.isfinite(start.Q[0].detach().numpy()).all()

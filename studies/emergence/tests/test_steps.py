@@ -92,7 +92,7 @@ def test_variants_are_evaluated_on_whole_prompts(ablations):
     data = draw_unseen_tasks(0, STATES, TEST, 9, GAMMA, "boyan", "ablation")
     tuning = draw_unseen_tasks(0, STATES, 10, 9, GAMMA, "boyan", "ablation tuning")
     runs = weights_of([0, 1, 3])
-    assert ablations["ablations"]["algo"].iloc[0] == "td" and len(ablations["ablations"]) == 2 * 9 * 3 * 3
+    assert ablations["ablations"]["algo"].iloc[0] == "td" and len(ablations["ablations"]) == 2 * 13 * 3 * 3
     for algo, scaled in (("td", True), ("mc", False)):
         cell = {"algo": algo, "env": "loop", "states": 3, "depth": 2}
         table, beside = (where(ablations[name], **cell) for name in ("ablations", "baselines"))
@@ -106,6 +106,24 @@ def test_variants_are_evaluated_on_whole_prompts(ablations):
             errors = errors_of(parts[name][k], data, length, scaled)
             row = where(table, variant=name, seed=seed, context_length=length)
             assert row[["mean", "median"]].to_numpy()[0] == pytest.approx([errors.mean(), np.median(errors)], rel=1e-9)
+        few = draw_unseen_tasks(0, STATES, 10, 9, GAMMA, "boyan", "ablation tuning")
+        controls, factors = (where(ablations[name], **cell) for name in ("controls", "factors"))
+        assert len(controls) == 4 * 3 * 3 * 3 and len(factors) == 4 * 3
+        for name, length in itertools.product(("theta", "no_u"), [0, *LENGTHS]):
+            one, tried = parts[name], np.geomspace(0.5, 16, 16)
+            scores = [
+                np.mean([errors_of(ictd.Weights(one.u[k], f * one.A[k]), few, length, scaled) for k in range(3)])
+                for f in tried
+            ]  # fmt: skip
+            factor = where(factors, variant=name, context_length=length)["factor"].item()
+            assert factor == pytest.approx(tried[np.nanargmin(scores)])
+            for k, seed in enumerate([2, 5, 9]):
+                of = where(controls, variant=name, seed=seed, context_length=length).set_index("control")
+                bigger = errors_of(ictd.Weights(one.u[k], factor * one.A[k]), data, length, scaled)
+                longer = errors_of(one[k], data, length, scaled, 3 * DEPTH)
+                wanted = [bigger.mean(), np.median(bigger), longer.mean(), np.median(longer)]
+                found = of.loc[["scaled", "repeated_3"], ["mean", "median"]].to_numpy().ravel()
+                np.testing.assert_allclose(found, wanted, rtol=1e-8)
         for length in (0, *LENGTHS):
             size, row = best_size(tuning, length, scaled), where(beside, context_length=length).iloc[0]
             errors = errors_of(ictd.Weights(np.zeros(6), size * ictd.theta_td(STATES).A), data, length, scaled)
@@ -129,7 +147,8 @@ def test_blocks_are_removed_from_what_prompts_see():
     K = (A[0, :, 3:] - A[0, :, :3]) / 2
     np.testing.assert_allclose(parts["structure"].A[0], np.hstack([-K, K]))
     np.testing.assert_allclose(parts["G"].A[0], np.vstack([np.hstack([-K, K])[:3], np.zeros((3, 6))]))
-    np.testing.assert_array_equal(parts["no_u"].A, weights.A)
+    np.testing.assert_array_equal(parts["no_u"].A, A)
+    np.testing.assert_array_equal(parts["no_u"].u, 0 * weights.u)
 
 
 def test_residuals_are_correlated_by_pairs_of_runs(ablations):
@@ -249,7 +268,7 @@ def read(tmp_path_factory):
         stored += zip(tasks, unrolls, strict=True)
     ours = {
         "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
-        "learning_rate": 0.01, "clip": 0, "precision": "float64",
+        "learning_rate": 0.01, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
     }  # fmt: skip
     files = {name: sorted((folder / name).glob("[!.]*")) for name in ("tasks", "unrolls")}
     for name, changes in READINGS.items():
