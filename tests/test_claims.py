@@ -1,5 +1,7 @@
 """Measures of weights, statistics over trials, and the verdicts on claims."""
 
+import itertools
+
 import naive
 import numpy as np
 import pandas as pd
@@ -14,11 +16,12 @@ from ictd.report import result_tables as tables
 from ictd.report.claim import Statements, as_records
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
-from ictd.report.summaries import claims_listing, claims_overview, msve_summary
+from ictd.report.summaries import by_threshold, claims_listing, claims_overview, msve_summary, pattern_by_cell
 from ictd.statistics import (
     bootstrap_interval,
     bootstrap_means,
     correlation,
+    discoveries,
     interval,
     rank_correlation,
     ranks,
@@ -28,6 +31,7 @@ from ictd.statistics import (
 STATEMENTS = Statements(ROOT / "report/claims.toml")
 
 MAIN = ("boyan", 3, 4)
+GAMMA = 0.9
 
 
 def test_measures_of_theta_td_itself():
@@ -95,6 +99,11 @@ def result_tables(A, msve, zero, u=None, settings=(MAIN,)):
     u = np.zeros(A.shape[-1]) if u is None else u
     apart = np.array([-0.1, 0.1, 0.0])[: len(seeds)]
     arrays = {"seeds": seeds, "u": u + apart[:, None], "A": A * (1 + apart[:, None, None])}
+    course = np.array([0.5, 0.96, 1.0])[:, None]
+    arrays["tasks_seen"] = np.array([1, 6, 12])
+    arrays["history_u"] = arrays["u"][:, None] * course
+    arrays["history_A"] = arrays["A"][:, None] * course[..., None]
+    arrays["online_msve"] = np.ones((len(seeds), 3))
     arrays["diverged_at"] = np.isnan(arrays["A"]).any(axis=(1, 2)) * 7
     other = {**arrays, "A": arrays["A"] + 0.02 * np.eye(len(A)) * (A != 0)}
     spread = np.array([0.5, 0.7, 1.8])
@@ -111,9 +120,10 @@ def result_tables(A, msve, zero, u=None, settings=(MAIN,)):
     return {
         "msve": tables.msve_table(evaluations),
         "baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
-        "weights": tables.weights_table(runs, evaluations),
-        "mean_weights": tables.mean_weights_table(runs),
-        "agreement": tables.agreement_table(runs),
+        "weights": tables.weights_table(runs, evaluations, GAMMA),
+        "mean_weights": tables.mean_weights_table(runs, GAMMA),
+        "agreement": tables.agreement_table(runs, GAMMA),
+        "learning": tables.learning_table(runs, GAMMA),
         "truncation": tables.truncation_table([("boyan", 3)], 0.9, 200, {}),
     }
 
@@ -124,11 +134,34 @@ def test_tables_hold_means_over_tasks_and_seeds():
     assert first.tolist() == [pytest.approx(3.0)]
     assert made["baselines"]["msve"].to_numpy() == pytest.approx(9.0)
     assert made["weights"].query("algo == 'mc'")["enumerated_msve"].tolist() == pytest.approx([1.0, 2.0, 3.0])
-    A = np.stack([PATTERN * 0.9, PATTERN * 1.1, PATTERN]).mean(axis=0)
-    assert made["mean_weights"]["alpha"][0] == pytest.approx((A * ictd.theta_td(3).A).sum() / 6 / 3)
-    mc = A + 0.02 * np.eye(6) * (PATTERN != 0)
-    expected = np.corrcoef(A.ravel(), mc.ravel())[0, 1]
+    trials = shown(np.stack([PATTERN * 0.9, PATTERN * 1.1, PATTERN]))
+    A, theta = trials.mean(axis=0), ictd.theta_td(3).A
+    assert made["mean_weights"]["alpha"][0] == pytest.approx((A * theta).sum() / 6 / 3)
+    raw = (PATTERN * theta).sum() / np.linalg.norm(PATTERN) / np.linalg.norm(theta)
+    assert made["mean_weights"]["raw_cosine"][0] == pytest.approx(raw) != pytest.approx(made["weights"]["cosine"][0])
+    mc = trials + shown(0.02 * np.eye(6) * (PATTERN != 0))
+    expected = np.corrcoef(A.ravel(), mc.mean(axis=0).ravel())[0, 1]
     assert made["agreement"]["correlation"][0] == pytest.approx(expected) and expected < 1 - 1e-6
+    apart = np.corrcoef(trials[[0, 2]].mean(axis=0).ravel(), mc[1].ravel())[0, 1]
+    assert made["agreement"]["apart"][0] == pytest.approx(apart) != pytest.approx(expected, abs=1e-9)
+    # Intervals over resamples of the trials, drawn again.
+    taken = np.random.default_rng(0).integers(3, size=(10_000, 3))[:2000]
+    squares = [
+        np.vdot(trials[one].mean(axis=0), theta) ** 2 / (trials[one].mean(axis=0) ** 2).sum() / 6 for one in taken
+    ]
+    ends = made["mean_weights"][["pattern_low", "pattern_high"]].iloc[0].tolist()
+    assert ends == pytest.approx(np.quantile(squares, [0.025, 0.975]).tolist())
+    together = [np.corrcoef(trials[one].mean(axis=0).ravel(), mc[one].mean(axis=0).ravel())[0, 1] for one in taken]
+    ends = made["agreement"][["correlation_low", "correlation_high"]].iloc[0].tolist()
+    assert ends == pytest.approx(np.quantile(together, [0.025, 0.975]).tolist())
+    row = made["learning"].query("algo == 'td' and seed == 1")
+    assert row["to_go"].tolist() == pytest.approx([0.5, 0.04, 0])
+
+
+def shown(A):
+    """A (..., 6, 6) with lower halves of columns that sum to zero, as prompts do not see what is taken off."""
+    a = np.array([-GAMMA] * 3 + [1.0] * 3)
+    return A - a[:, None] * A[..., 3:, :].mean(axis=-2)[..., None, :]
 
 
 def verdicts(made):
@@ -142,7 +175,7 @@ FALLING = np.array([[9.0, 4.0, 1.0], [8.0, 3.0, 2.0], [7.0, 5.0, 1.5]])
 
 def test_claims_hold_for_theta_td_and_falling_msve():
     made = verdicts(result_tables(PATTERN, FALLING, zero=9.0))
-    assert len(made) == 2 * 11 + 3 + 1 + 1
+    assert len(made) == 2 * 13 + 5 + 1 + 1
     assert set(made.values()) == {"holds"}
 
 
@@ -153,11 +186,12 @@ def test_claims_hold_for_theta_td_and_falling_msve():
         ({"msve": np.array([[9, 4, 1], [1, 4, 9], [8, 3, 2.0]])}, "msve_falls/td-boyan-3-4"),
         ({"msve": np.array([[1, 4, np.nan]] * 3)}, "msve_falls/td-boyan-3-4"),
         ({"msve": np.array([[9, 4, 8], [9, 4, 1], [9, 4, 12.0]])}, "beats_zero/td-boyan-3-4"),
+        ({"msve": np.array([[4, 9, 5], [4, 9, 4], [4, 9, 6.0]])}, "msve_lower/td-boyan-3-4"),
         ({"zero": 0.1}, "beats_zero/mc-boyan-3-4"),
         ({"A": -PATTERN}, "pattern/td-boyan-3-4"),
         ({"A": -PATTERN}, "signs/td-boyan-3-4"),
         ({"A": PATTERN[:, ::-1]}, "pattern_A11/td-boyan-3-4"),
-        ({"A": PATTERN + 1.2 * PATTERN[::-1]}, "pattern_A21/td-boyan-3-4"),
+        ({"A": PATTERN + 3 * np.kron([[0, 0], [1, 0]], np.eye(3) - 1 / 3)}, "pattern_A21/td-boyan-3-4"),
         ({"A": PATTERN + np.nan}, "finite/td-boyan-3-4"),
         ({"A": PATTERN + np.nan}, "pattern/td-boyan-3-4"),
         ({"u": np.full(6, 0.3)}, "pattern_P/td-boyan-3-4"),
@@ -170,7 +204,7 @@ def test_claims_fail_where_they_should(changes, fails):
 
 def test_claims_on_agreement_and_truncation_can_fail():
     made = result_tables(PATTERN, FALLING, zero=9.0)
-    made["agreement"] = made["agreement"].assign(correlation=-0.9, remainder_correlation=0.5, distance=1.2)
+    made["agreement"] = made["agreement"].assign(correlation_low=-0.9, remainder_correlation_low=0.5, distance_high=1.2)
     made["truncation"] = tables.truncation_table([("boyan", 3)], 0.9, 20, {})
     made["baselines"] = made["baselines"].assign(
         msve=lambda frame: frame["msve"] * np.where(frame["method"] == "batch_td", 1 + 1e-6, 1)
@@ -192,24 +226,97 @@ def test_robustness_follows_from_the_cells(other, name):
     )
     rising = made["msve"]["msve"].mask(there, made["msve"]["context_length"].astype(float))
     assert verdicts({**made, "msve": made["msve"].assign(msve=rising)})[f"robust_{name}/all"] == "fails"
-    cosine = made["mean_weights"]["cosine"].where(made["mean_weights"].index < 2, 0.5)
-    assert (
-        verdicts({**made, "mean_weights": made["mean_weights"].assign(cosine=cosine)})[f"robust_{name}/all"] == "fails"
-    )
+    lost = made["mean_weights"].assign(pattern_low=[0.9, 0.9, 0.5, 0.5])
+    assert verdicts({**made, "mean_weights": lost})[f"robust_{name}/all"] == "fails"
 
 
 def test_one_bad_or_diverged_trial_is_not_consistent():
     made = result_tables(PATTERN, FALLING, zero=9.0)
-    for bad in (0.1, np.nan):
+    for bad in (0.1, -0.9, 0.7, np.nan):
         cosine = made["weights"]["cosine"].where(made["weights"].index != 1, bad)
-        assert (
-            verdicts({**made, "weights": made["weights"].assign(cosine=cosine)})["consistent/td-boyan-3-4"] == "fails"
-        )
+        claims = check_claims(STATEMENTS, {**made, "weights": made["weights"].assign(cosine=cosine)}, MAIN)
+        (one,) = (claim for claim in claims if claim.id == "consistent/td-boyan-3-4")
+        assert (one.value, one.verdict) == (1, "fails")
 
 
-@pytest.mark.parametrize("given", ["section = 3", 'section = ""', "id = 'a/b'", "relation = '='", "threshold = nan"])
+def test_consistency_is_the_papers_claim_on_its_own_depth_only():
+    made = check_claims(STATEMENTS, result_tables(PATTERN, FALLING, 9.0, settings=(MAIN, ("boyan", 3, 2))), MAIN)
+    of = {claim.id: claim.kind for claim in made if claim.id.startswith(("consistent", "finite"))}
+    wanted = {}
+    for name, algo in itertools.product(("consistent", "finite"), ("td", "mc")):
+        wanted |= {f"{name}/{algo}-boyan-3-4": "paper", f"{name}_at_depth/{algo}-boyan-3-2": "ours"}
+    assert of == wanted
+
+
+def test_parameters_that_change_have_not_converged():
+    made = result_tables(PATTERN, FALLING, zero=9.0)
+    later = made["learning"].assign(to_go=made["learning"]["to_go"] * 2.6)
+    decided = verdicts({**made, "learning": later})
+    assert decided["converged/td-boyan-3-4"] == decided["converged/mc-boyan-3-4"] == "fails"
+
+
+def test_thresholds_and_trials_of_the_pattern_are_shown():
+    made = result_tables(PATTERN, FALLING, zero=9.0)
+    weights = made["weights"].assign(
+        cosine=[0.9, -0.9, 0.72, 0.65, 0.72, np.nan], raw_cosine=[0.9, 0.6, 0.6, 0.9, 0.9, 0.9]
+    )
+    by_cell = pattern_by_cell(made["mean_weights"], weights)
+    assert by_cell["trials with the pattern"].tolist() == ["2 of 3", "1 of 3"]
+    assert by_cell["judged by A as it is"].tolist() == ["1 of 3", "3 of 3"]
+    assert by_cell["squared cosine, as prompts see A"].tolist() == pytest.approx(
+        (made["mean_weights"]["cosine"] ** 2).tolist()
+    )
+    mean = made["mean_weights"].assign(pattern_low=[0.47, 0.58], raw_cosine=[0.69, 0.72])
+    agreement = made["agreement"].assign(correlation_low=0.73, remainder_correlation_low=-0.9)
+    table = by_threshold(mean, weights.fillna({"cosine": 0.72}).assign(cosine=lambda t: t["cosine"].abs()), agreement)
+    assert table["threshold"].tolist() == [0.4, 0.45, 0.5, 0.55, 0.6]
+    assert table["pattern"].str[0].tolist() == ["2", "2", "1", "1", "0"]
+    assert table["pattern, A as it is"].str[0].tolist() == ["2", "2", "1", "0", "0"]
+    assert table["in every trial"].tolist() == ["2 of 2", "1 of 2", "1 of 2", "0 of 2", "0 of 2"]
+    assert table["TD and MC have the same pattern"].str[0].tolist() == ["1", "1", "1", "0", "0"]
+    assert set(table["the same noise pattern"]) == {"0 of 1"}
+
+
+def test_the_share_of_wrong_discoveries_is_controlled():
+    """Beside the definition, for every number of rejections; and that it is kept where every hypothesis is true."""
+    rng, level = np.random.default_rng(0), 0.1
+    for size in (1, 2, 7, 30):
+        p = rng.uniform(size=size) ** rng.integers(1, 4, size)
+        most = max(k for k in range(size + 1) if not k or np.sort(p)[k - 1] <= level * k / size)
+        assert discoveries(p, level).tolist() == [bool(np.sum(p <= one) <= most) for one in p]
+    wrong = np.mean([discoveries(rng.uniform(size=20), level).any() for _ in range(2000)])
+    assert wrong < level + 0.03
+
+
+def test_a_verdict_that_chance_may_have_made_is_corrected(tmp_path):
+    (tmp_path / "claims.toml").write_text(TABLE)
+    of, rng = Statements(tmp_path / "claims.toml"), np.random.default_rng(1)
+    made = []
+    for k in range(40):
+        made += of.of_trials("more", (k,), rng.normal(1 + (3 if k == 0 else 0), 1, 20), what="it")
+    records = as_records(made)
+    assert records[0]["verdict"] == records[0]["corrected"] == "holds" and records[0]["p"] < 1e-3
+    held = [one for one in records[1:] if one["verdict"] == "holds"]
+    assert held and all(one["p"] < 0.03 for one in held)
+    assert sum(one["corrected"] == "holds" for one in records) < 1 + len(held)
+    (alone,) = as_records(made[held[0]["setting"] and int(held[0]["setting"]) :][:1])
+    assert alone["corrected"] == "holds"
+    plain = as_records([of.claim("more", ["a"], 2, what="it")])[0]
+    assert plain["p"] is None and plain["corrected"] == plain["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    "given", ["kind = 'theirs'", "section = 3", 'section = ""', "id = 'a/b'", "relation = '='", "threshold = nan"]
+)
 def test_statements_of_another_kind_are_refused(given, tmp_path):
-    rest = {"section": "'S'", "statement": "'T'", "statistic": "'U'", "relation": "'<'", "threshold": "1"}
+    rest = {
+        "kind": "'ours'",
+        "section": "'S'",
+        "statement": "'T'",
+        "statistic": "'U'",
+        "relation": "'<'",
+        "threshold": "1",
+    }
     key, _, value = given.partition(" = ")
     (tmp_path / "claims.toml").write_text("[one]\n" + "".join(f"{k} = {v}\n" for k, v in (rest | {key: value}).items()))
     with pytest.raises(ValueError, match=rf"table \[one\]: '{key}' is missing, unknown or of no use"):
@@ -226,8 +333,14 @@ def test_overview_counts_and_names_what_fails():
     made = result_tables(PATTERN, np.array([[1, 4, np.nan]] * 3), zero=9.0)
     records = as_records(check_claims(STATEMENTS, made, MAIN))
     overview = claims_overview(records).set_index("claim")
-    assert list(overview.index) == list(dict.fromkeys(record["statement"] for record in records))
-    falls = overview.loc["The MSVE falls as the context gets longer."]
+    kinds = {record["statement"]: record["kind"] for record in records}
+    ordered = sorted(kinds, key=lambda statement: ("paper", "ours", "check").index(kinds[statement]))
+    assert list(overview.index) == ordered
+    assert overview["whose"].tolist() == [
+        {"paper": "the paper's", "ours": "ours", "check": "a check"}[kinds[one]] for one in ordered
+    ]
+    assert overview.loc["Pretraining runs into no numerical instability.", "corrected"] == ""
+    falls = overview.loc["The MSVE falls as the context gets longer: it is ordered as the lengths are."]
     assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
     assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
     listing = claims_listing(records)
@@ -252,7 +365,10 @@ def test_msve_summary_takes_the_ends_and_drops_what_repeats():
 def test_records_are_plain_json():
     made = result_tables(PATTERN + np.nan, FALLING, zero=9.0)
     records = as_records(check_claims(STATEMENTS, made, MAIN))
-    wanted = {"id", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "verdict"}
+    wanted = {
+        "id", "kind", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "p", "verdict",
+        "corrected",
+    }  # fmt: skip
     assert all(set(record) == wanted for record in records)
     assert all(record["verdict"] == "fails" for record in records if record["value"] is None)
 
@@ -269,6 +385,7 @@ def test_of_trials_is_decided_by_an_end_of_the_interval(tmp_path):
     text = """
 [more]
 id = "more of {what}"
+kind = "ours"
 section = "S"
 statement = "There is more of {what}, $x_{i}$."
 statistic = "the number of {what}"
@@ -286,6 +403,7 @@ threshold = 1
 
 
 TABLE = """[more]
+kind = "ours"
 section = "S"
 statement = "There is more of {what}."
 statistic = "its number"

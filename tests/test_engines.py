@@ -9,7 +9,8 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING
 import ictd
 from ictd import pretraining
 from ictd.fused_engine import FusedEngine
-from ictd.pretraining import pretrain_history, pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import pretrain_history, pretrain_in_blocks
+from ictd.snapshots import snapshot_counts
 
 # Settings outside the paper's grid, and its main one.
 SETTINGS = [

@@ -16,14 +16,15 @@ from projects import ROOT
 from tolerances import ENGINES
 
 import ictd
+from ictd.decomposition import seen
 from ictd.mrp import truncation_bias
-from ictd.pattern import agreement_measures, pattern_measures
+from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named, save_arrays, save_json
 from ictd.pretraining import pretrain_history
 from ictd.report import claim, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
 from ictd.unseen_tasks import draw_unseen_tasks
 
@@ -181,8 +182,9 @@ def test_evaluations_and_baselines_by_whole_prompts(run, metrics):
         row = where(metrics["weights"], **cell._asdict(), seed=seed).iloc[0]
         np.testing.assert_allclose(row["enumerated_msve"], enumerated.mean())
         assert row["diverged_at"] == stored["diverged_at"][seed]
-        for name, value in pattern_measures(weights).items():
+        for name, value in pattern_measures(seen(weights, 0.9)).items():
             np.testing.assert_allclose(row[name], value)
+        np.testing.assert_allclose(row["raw_cosine"], pattern_measures(weights)["cosine"])
         assert found["diverged_at"].tolist() == stored["diverged_at"].tolist()
     for states in (3, 2):
         tuned, theta = json.loads((run / f"baselines/{states}-2.json").read_text()), ictd.theta_td(states)
@@ -225,27 +227,41 @@ def test_tables_over_seeds_and_settings(run, metrics):
     for cell in CELLS:
         stored, row = np.load(run / f"weights/{cell}.npz"), where(metrics["mean_weights"], **cell._asdict()).iloc[0]
         mean = ictd.Weights(stored["u"].mean(axis=0), stored["A"].mean(axis=0))
-        for name, value in pattern_measures(mean).items():
+        for name, value in pattern_measures(seen(mean, 0.9)).items():
             np.testing.assert_allclose(row[name], value)
+        np.testing.assert_allclose(row["raw_cosine"], pattern_measures(mean)["cosine"])
+        resampled = pattern_shares(bootstrap_means(seen(ictd.Weights(stored["u"], stored["A"]), 0.9).A, 2000))
+        for name, values in resampled.items():
+            ends = row[[f"{name}_low", f"{name}_high"]].tolist()
+            np.testing.assert_allclose(ends, np.quantile(values, [0.025, 0.975]))
         learning = where(metrics["learning"], **cell._asdict())
         for seed, (k, size) in itertools.product(range(3), enumerate((1, 3, 12))):
             one = where(learning, seed=seed, tasks_seen=size).iloc[0]
-            measures = pattern_measures(ictd.Weights(stored["history_u"][seed, k], stored["history_A"][seed, k]))
-            expected = [measures["cosine"], measures["alpha"], stored["online_msve"][seed, k]]
-            np.testing.assert_allclose(one[["cosine", "alpha", "online_msve"]].tolist(), expected)
+            of = [seen(ictd.Weights(stored["history_u"][seed, i], stored["history_A"][seed, i]), 0.9) for i in (k, -1)]
+            measures, (now, last) = pattern_measures(of[0]), (one.A for one in of)
+            to_go = np.linalg.norm(last - now) / np.linalg.norm(last)
+            expected = [measures["cosine"], measures["alpha"], to_go, stored["online_msve"][seed, k]]
+            np.testing.assert_allclose(one[["cosine", "alpha", "to_go", "online_msve"]].tolist(), expected)
     agreement = metrics["agreement"]
     assert agreement[["env", "states", "depth"]].to_numpy().tolist() == [
         ["boyan", 3, 2],
         ["boyan", 2, 2],
         ["loop", 3, 2],
     ]
-    td, mc = (np.load(run / f"weights/{algo}-loop-3-2.npz")["A"].mean(axis=0) for algo in ("td", "mc"))
-    for name, value in agreement_measures(td, mc).items():
+    stored = [np.load(run / f"weights/{algo}-loop-3-2.npz") for algo in ("td", "mc")]
+    td, mc = (seen(ictd.Weights(one["u"], one["A"]), 0.9).A for one in stored)
+    for name, value in agreement_measures(td.mean(axis=0), mc.mean(axis=0)).items():
         np.testing.assert_allclose(agreement[name][2], value)
+    for name, values in agreement_measures(bootstrap_means(td, 2000), bootstrap_means(mc, 2000)).items():
+        ends = [agreement[f"{name}_{end}"][2] for end in ("low", "high")]
+        np.testing.assert_allclose(ends, np.quantile(values, [0.025, 0.975]))
+    apart = agreement_measures(td[::2].mean(axis=0), mc[1])
+    expected = [apart["correlation"], apart["remainder_correlation"]]
+    np.testing.assert_allclose([agreement["apart"][2], agreement["remainder_apart"][2]], expected)
     assert agreement["distance"].isna().tolist() == [False, True, False]
-    assert list(agreement) == ["env", "states", "depth", "correlation", "remainder_correlation", "distance"]
+    assert list(agreement)[:6] == ["env", "states", "depth", "correlation", "remainder_correlation", "distance"]
     only = {cell: dict(np.load(run / f"weights/{cell}.npz")) for cell in CELLS if cell.algo == "mc"}
-    assert result_tables.agreement_table(only).empty
+    assert result_tables.agreement_table(only, 0.9).empty
     for row in metrics["truncation"].itertuples():
         rng = ictd.generator(0, row.env, row.states, "truncation")
         drawn = ictd.sample_tasks(row.env, row.states, 1000, rng, **OPTIONS[row.env])
@@ -277,11 +293,12 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
 def decided(run):
     """All claims, with one on the theory."""
     theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "L", "statistic": "n", "value": 0.0,
-               "relation": "<", "threshold": 1, "verdict": "holds"}]  # fmt: skip
+               "relation": "<", "threshold": 1, "p": None, "kind": "paper", "verdict": "holds",
+               "corrected": "holds"}]  # fmt: skip
     save_json(run / "theory.json", theory)
-    names = ("msve", "baselines", "weights", "mean_weights", "agreement", "truncation")
+    names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation")
     tables = [run / f"metrics/{name}.csv" for name in names]
-    grid = {"cells": sorted(map(str, CELLS)), "seeds": 3, "context_lengths": LENGTHS}
+    grid = {"cells": sorted(map(str, CELLS)), "seeds": 3, "context_lengths": LENGTHS, "tasks": 12, "snapshots": 3}
     place = {"env": "boyan", "states": 3, "depth": 2, "theory": run / "theory.json", "output": run / "claims.json"}
     paper_claims.main(ROOT / "report/claims.toml", tables, **place, **grid)
     return json.loads((run / "claims.json").read_text())
@@ -298,24 +315,29 @@ def test_claims_have_the_values_of_their_tables(decided, metrics):
             zero = where(metrics["baselines"], method="zero", states=cell.states, context_length=9)["msve"].to_numpy()
             ratio = bootstrap_interval(np.log10(last / zero))[1]
             assert values[f"beats_zero/{cell}"] == pytest.approx(ratio)
+            change = bootstrap_interval(np.log10(last / first))[1]
+            assert values[f"msve_lower/{cell}"] == pytest.approx(change)
+            half = where(metrics["learning"], **cell._asdict(), tasks_seen=3)["to_go"].to_numpy()
+            assert values[f"converged/{cell}"] == pytest.approx(bootstrap_interval(half)[1])
         row = where(metrics["mean_weights"], **cell._asdict()).iloc[0]
-        upper = row["energy_A11"] + row["energy_A12"]
         lost = (where(metrics["weights"], **cell._asdict())["diverged_at"] > 0).sum()
         assert values[f"finite/{cell}"] == lost == (cell == Cell("mc", "boyan", 2, 2))
         if not lost:
             expected = {
-                "pattern": max(0, row["cosine"]) ** 2, "pattern_A11": max(0, row["cosine_A11"]) ** 2,
-                "pattern_A12": max(0, row["cosine_A12"]) ** 2, "pattern_A21": row["energy_A21"] / upper,
-                "pattern_A22": row["energy_A22"] / upper, "pattern_P": row["largest_u"],
+                "pattern": row["pattern_low"], "pattern_A11": row["pattern_A11_low"],
+                "pattern_A12": row["pattern_A12_low"], "pattern_A21": row["pattern_A21_high"],
+                "pattern_A22": row["pattern_A22_high"], "pattern_P": row["largest_u"],
                 "signs": round((1 - row["diagonal_signs"]) * 2 * cell.states),
-                "consistent": max(0, where(metrics["weights"], **cell._asdict())["cosine"].min()) ** 2,
+                "consistent": sum(c <= 0.5**0.5 for c in where(metrics["weights"], **cell._asdict())["cosine"]),
             }  # fmt: skip
             for name, value in expected.items():
                 assert values[f"{name}/{cell}"] == pytest.approx(value), name
     row = where(metrics["agreement"], env="loop").iloc[0]
-    assert values["same_pattern/loop-3-2"] == pytest.approx(max(0, row["correlation"]) ** 2)
-    assert values["same_noise/loop-3-2"] == pytest.approx(max(0, row["remainder_correlation"]) ** 2)
-    assert values["same_place/loop-3-2"] == pytest.approx(row["distance"])
+    assert values["same_pattern/loop-3-2"] == pytest.approx(max(0, row["correlation_low"]) ** 2)
+    assert values["same_noise/loop-3-2"] == pytest.approx(max(0, row["remainder_correlation_low"]) ** 2)
+    assert values["same_place/loop-3-2"] == pytest.approx(row["distance_high"])
+    assert values["same_pattern_apart/loop-3-2"] == pytest.approx(max(0, row["apart"]) ** 2)
+    assert values["same_noise_apart/loop-3-2"] == pytest.approx(max(0, row["remainder_apart"]) ** 2)
     truncation = where(metrics["truncation"], env="loop").iloc[0]
     assert values["truncation/loop-3"] == pytest.approx(truncation["largest_bias"] / truncation["typical_value"])
     assert values["theta_td/3-2"] < 1e-10 and "theta_td/2-2" in values
@@ -325,9 +347,8 @@ def test_claims_have_the_values_of_their_tables(decided, metrics):
     assert sections["same_place/loop-3-2"] == "Hyperparameter Study: MRP"
     verdict = {one["id"]: one["verdict"] for one in decided}
     for study, settings in (("states", ["boyan-2-2"]), ("env", ["loop-3-2"])):
-        of_study = [
-            f"{kind}/{algo}-{one}" for kind in ("pattern", "msve_falls") for algo in ("td", "mc") for one in settings
-        ]
+        kinds = ("pattern", "msve_falls", "msve_lower")
+        of_study = [f"{kind}/{algo}-{one}" for kind in kinds for algo in ("td", "mc") for one in settings]
         assert values[f"robust_{study}/all"] == sum(verdict[name] == "fails" for name in of_study)
     assert "robust_depth/all" not in values
     assert [name for name in values if name.startswith("theta_td/")] == ["theta_td/3-2", "theta_td/2-2"]
@@ -347,7 +368,10 @@ def test_pages_of_tables(run, decided, metrics):
         ROOT / "workflow/schemas/config.schema.yaml", run / "tables",
     )  # fmt: skip
     rows = {path.stem: Page(path).rows() for path in (run / "tables").glob("[!.]*")}
-    assert set(rows) == {"claims", "claims_all", "msve", "mean_weights", "agreement", "audit", "settings", "readings"}
+    assert set(rows) == {
+        "claims", "claims_all", "msve", "mean_weights", "pattern", "thresholds", "agreement", "audit", "settings",
+        "readings",
+    }  # fmt: skip
     assert len(rows["claims_all"]) == len(decided) and rows["claims_all"][-1][0] == "lemma/x"
     assert len(rows["claims"]) == len({one["id"].split("/")[0] for one in decided}) - 1
     text = (run / "tables/settings.html").read_text()
@@ -356,7 +380,7 @@ def test_pages_of_tables(run, decided, metrics):
     assert keys[0] == "seeds" and "evaluation.lstd_ridge" in keys and len(rows["settings"][0]) == 4
     assert rows["settings"][0][1:3] == ["3", "20"] and len(rows["readings"][0]) == 3
     assert len(rows["readings"]) >= len(wanted["readings"])
-    counts = {len(rows[name]) for name in ("mean_weights", "audit")}
+    counts = {len(rows[name]) for name in ("mean_weights", "audit", "pattern")}
     assert counts == {6} and len(rows["agreement"]) == 3
 
 

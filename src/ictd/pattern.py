@@ -3,9 +3,11 @@
 import numpy as np
 
 from ictd.checks import checked, of, reals
+from ictd.statistics import correlation
 from ictd.weights import Weights, theta_td
 
 BLOCKS = ("A11", "A12", "A21", "A22")
+PATTERN = ("pattern", *(f"pattern_{block}" for block in BLOCKS))
 
 
 @checked(matrices=reals("..., i, j", False))
@@ -66,9 +68,26 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
     }
 
 
-@checked(td=reals("2n, 2n", False), mc=reals("2n, 2n", False))
-def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
-    """How alike the mean A (2n, 2n) of multi-task TD and of multi-task MC are.
+@checked(A=reals("..., 2n, 2n", False))
+def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
+    """What decides whether A has the pattern of theta^TD, each an array of A's leading axes.
+
+    Returns
+    -------
+    dict with
+        pattern : squared cosine to theta^TD, zero if the cosine is negative
+        pattern_A11, pattern_A12 : the same of these blocks to -I and I
+        pattern_A21, pattern_A22 : sum of squares of these blocks over that of A11 and A12
+    """
+    of = pattern_measures(Weights(np.zeros(A.shape[:-1]), A))
+    top = of["energy_A11"] + of["energy_A12"]
+    squares = {name: np.maximum(0, of[name.replace("pattern", "cosine")]) ** 2 for name in PATTERN[:3]}
+    return squares | {name: of[name.replace("pattern", "energy")] / top for name in PATTERN[3:]}
+
+
+@checked(td=reals("*, 2n, 2n", False), mc=reals("*, 2n, 2n", False))
+def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
+    """How alike A (..., 2n, 2n) of multi-task TD and of multi-task MC are, each an array of their leading axes.
 
     Returns
     -------
@@ -78,7 +97,9 @@ def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
         distance : norm of their difference over the mean of their norms
     """
     pairs = {"correlation": (td, mc), "remainder_correlation": (remainder(td), remainder(mc))}
+    flat = (*td.shape[:-2], -1)
+    norm = lambda A: np.sqrt(energy(A))  # noqa: E731
     return {
-        **{name: float(np.corrcoef(one.ravel(), other.ravel())[0, 1]) for name, (one, other) in pairs.items()},
-        "distance": float(2 * np.linalg.norm(td - mc) / (np.linalg.norm(td) + np.linalg.norm(mc))),
+        **{name: correlation(one.reshape(flat), other.reshape(flat)) for name, (one, other) in pairs.items()},
+        "distance": 2 * norm(td - mc) / (norm(td) + norm(mc)),
     }

@@ -56,12 +56,6 @@ class Divergence(ArithmeticError):
         self.task, self.history = task, history
 
 
-@checked(tasks=whole(1), number=whole(1))
-def snapshot_counts(tasks: int, number: int) -> np.ndarray:
-    """At most ``number`` ascending task counts, log-spaced up to ``tasks``, from 1 if there are several."""
-    return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))
-
-
 @checked(
     tasks=SEEN["tasks"], unrolls=SEEN["unrolls"], u=reals("2n"), A=reals("2n, 2n"), learning_rate=POSITIVE,
     engine=one_of(ENGINES, "engine"), tasks_seen=optional(wholes("K", 1)),

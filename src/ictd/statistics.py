@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from ictd.checks import checked, reals
+from ictd.checks import POSITIVE, checked, reals, whole
 
 RESAMPLES = 10_000
 
@@ -16,10 +16,10 @@ def _shares(size: int) -> np.ndarray:
     return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
-@checked(samples=reals("N, ...", False))
-def bootstrap_means(samples: np.ndarray) -> np.ndarray:
-    """Means (RESAMPLES, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
-    return np.tensordot(_shares(len(samples)), samples, axes=1)
+@checked(samples=reals("N, ...", False), resamples=whole(1))
+def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means (resamples, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
+    return np.tensordot(_shares(len(samples))[:resamples], samples, axes=1)
 
 
 @checked(resampled=reals("R", False))
@@ -33,6 +33,20 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
     """95% percentile bootstrap interval of the mean of one-dimensional samples."""
     return interval(bootstrap_means(samples))
+
+
+@checked(p=reals("m", False), level=POSITIVE)
+def discoveries(p: np.ndarray, level: float) -> np.ndarray:
+    """Which of m hypotheses are rejected while the expected share of wrong ones among them stays below a level.
+
+    Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995: all up to the largest k whose k-th
+    smallest p-value is at most level k / m.  ``p`` is (m,); the result is (m,) bool.
+    """
+    order = np.argsort(p, kind="stable")
+    below = np.nonzero(p[order] <= level * np.arange(1, len(p) + 1) / len(p))[0]
+    found = np.zeros(len(p), dtype=bool)
+    found[order[: below.max(initial=-1) + 1]] = True
+    return found
 
 
 @checked(values=reals("..., k", False))

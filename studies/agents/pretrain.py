@@ -7,7 +7,8 @@ import numpy as np
 
 from ictd.gram import sampled_gram
 from ictd.pipeline.storage import save_arrays
-from ictd.pretraining import pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import pretrain_in_blocks
+from ictd.snapshots import snapshot_counts
 from ictd.streams import generator, seeds_of
 from ictd.weights import initial_weights
 from studies.agents.context_engine import GramEngine

@@ -5,7 +5,8 @@ from pathlib import Path
 from ictd.environments import sample_tasks
 from ictd.fused_engine import FusedEngine
 from ictd.pipeline.storage import save_arrays
-from ictd.pretraining import pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import pretrain_in_blocks
+from ictd.snapshots import snapshot_counts
 from ictd.streams import generator
 from ictd.trajectories import unroll
 from ictd.weights import initial_weights

@@ -39,8 +39,9 @@ def main(
             for i, algo in enumerate(arrays["algos"])
         }
         tables = {
-            "msve": msve_table(of), "baselines": beside, "weights": weights_table(of, of),
-            "mean_weights": mean_weights_table(of), "agreement": agreement_table(of),
+            "msve": msve_table(of), "baselines": beside, "weights": weights_table(of, of, discount),
+            "mean_weights": mean_weights_table(of, discount),
+            "agreement": agreement_table(of, discount),
         }  # fmt: skip
         for claim in check_cells(of_paper, tables, (env, states, depth)):
             name, _, setting = claim.id.partition("/")

@@ -26,6 +26,7 @@ from ictd import (
     pattern,
     pretraining,
     prompts,
+    snapshots,
     statistics,
     streams,
     trajectories,
@@ -494,7 +495,7 @@ CALLS = {
         lambda d: {"tasks_seen": array(np.array([1, 2]), [1], numbers="i", finite=False), "weights": thing(d.several,
             d.weights), "estimates": array(d.real(2, d.n), tied=False, finite=False)},
         unchanged("estimates")),
-    "snapshot_counts": (pretraining.snapshot_counts, lambda d: {"tasks": whole(d.m), "number": whole(d.depth)},
+    "snapshot_counts": (snapshots.snapshot_counts, lambda d: {"tasks": whole(d.m), "number": whole(d.depth)},
         lambda d, found, tasks, number: found[-1] == tasks and len(found) <= number and (np.diff(found) > 0).all()),
     "pretrain_history": (pretraining.pretrain_history, history_arguments,
         trained),
@@ -564,14 +565,22 @@ CALLS = {
         lambda d, found, weights: close(found["cosine"], [pattern.cosine(A,
             ictd.theta_td(d.n).A) for A in weights.A]) and close(sum(found[f"energy_{block}"]
             for block in pattern.BLOCKS), np.ones(2))),
+    "pattern_shares": (pattern.pattern_shares, lambda d: wide(d, d.N, tied=False),
+        lambda d, found, A: close(found["pattern"],
+            [max(0, pattern.cosine(one, ictd.theta_td(d.n).A)) ** 2 for one in A]) and close(found["pattern_A22"],
+            [(one[d.n:, d.n:] ** 2).sum() / (one[:d.n] ** 2).sum() for one in A])),
     "agreement_measures": (pattern.agreement_measures, lambda d: {"td": wide(d)["A"], "mc": wide(d)["A"]},
         lambda d, found, td, mc: close(found["correlation"], pearson(td.ravel(),
             mc.ravel())) and 0 <= found["distance"] <= 2),
-    "bootstrap_means": (statistics.bootstrap_means, lambda d: {"samples": samples(d, d.m, d.n, empty=True)},
-        lambda d, found, samples: found.shape == (statistics.RESAMPLES, d.n)
+    "bootstrap_means": (statistics.bootstrap_means, lambda d: {
+            "samples": samples(d, d.m, d.n, empty=True), "resamples": whole(d.m)},
+        lambda d, found, samples, resamples: found.shape == (resamples, d.n)
             and bool((found <= samples.max(axis=0) + 1e-9).all() and (found >= samples.min(axis=0) - 1e-9).all())),
     "interval": (statistics.interval, lambda d: {"resampled": samples(d, 40)},
         lambda d, found, resampled: close(found, np.interp([0.025 * 39, 0.975 * 39], range(40), sorted(resampled)))),
+    "discoveries": (statistics.discoveries, lambda d: {"p": samples(d, d.m), "level": number(0.3, 0.0, -1.0)},
+        lambda d, found, p, level: sorted(p[found].tolist()) == sorted(p)[:found.sum()] and all(
+            sorted(p)[k] > level * (k + 1) / len(p) for k in range(found.sum(), len(p)))),
     "bootstrap_interval": (statistics.bootstrap_interval, lambda d: {"samples": samples(d, d.m)},
         lambda d, found, samples: min(samples) - 1e-09 <= found[0] <= found[1] <= max(samples) + 1e-09),
     "ranks": (statistics.ranks,

@@ -4,9 +4,9 @@ MANIFESTED += expand("<results>/theory/{table}.csv", table=THEORY_TABLES)
 MANIFESTED += expand("<results>/{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=CELLS)
 MANIFESTED += expand("<results>/baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
 STATEMENTS = ROOT / "report/claims.toml"
-CLAIMED = "msve baselines weights mean_weights agreement truncation".split()
+CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
-PAGES = "claims claims_all msve mean_weights agreement audit settings readings".split()
+PAGES = "claims claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
 PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"])
 DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
 PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
@@ -29,7 +29,7 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     params:
-        **step("report.paper_claims", statements=STATEMENTS, cells=GRID),
+        **step("report.paper_claims", statements=STATEMENTS, cells=GRID, tasks=config["tasks"]),
 
 
 use rule gather as manifest with:

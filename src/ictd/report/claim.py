@@ -5,6 +5,10 @@ are computed.  Thresholds are ours where the paper's words give no number.  A pa
 when it holds more than half of the sum of squares (a squared cosine or correlation above one half); noise is "mild"
 when its sum of squares is less than half of the pattern's; two are "at the same place" when their distance is below
 half their norm.
+
+A verdict on a mean over trials is wrong in favour of the claim with a chance of a fortieth.  Where one claim is made of
+many settings some are then right by chance; so beside each verdict stands what is left of it when the share of such
+ones among those that hold is kept below that (``discoveries``).
 """
 
 import math
@@ -16,21 +20,29 @@ from pathlib import Path
 import numpy as np
 
 from ictd.pipeline.storage import save_json
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap_means, discoveries, interval
 
 # A structure is close when less than this share of the sum of squares is outside; in random weights half of it is.
 TENTH = 0.1
 # About the resolution of single precision, in which networks are usually trained.
 NEGLIGIBLE = 1e-6
+# Chance that an end of a 95% interval is on the wrong side.
+LEVEL = 0.025
+# What a claim is: the paper's, one of our own, or a check of what is true by construction.
+KINDS = ("paper", "ours", "check")
 # A word in braces that is not an argument of a formula, as in x_{i} or \frac{a}{b}.
 WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim about one setting, with the statistic that decides it."""
+    """One claim about one setting, with the statistic that decides it.
+
+    ``p`` is the share of resampled trials that speak against it, where trials decide, else None.
+    """
 
     id: str
+    kind: str
     section: str
     setting: str
     statement: str
@@ -38,6 +50,7 @@ class Claim:
     value: float
     relation: str
     threshold: float
+    p: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -53,6 +66,7 @@ def _is_text(value) -> bool:
 # What a table of claims has, and what each may be.
 KEYS = {
     "id": lambda value: _is_text(value) and "/" not in value,
+    "kind": lambda value: value in KINDS,
     "section": _is_text,
     "statement": _is_text,
     "statistic": _is_text,
@@ -64,9 +78,9 @@ KEYS = {
 class Statements:
     """What is claimed, by name, with the statistic and the threshold that decide it.
 
-    The TOML file ``path`` has a table a name: section, statement, statistic, relation and threshold, and ``id`` where
-    the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.  A file that is
-    not so, a name without a table and a word that is not filled in raise a ValueError.
+    The TOML file ``path`` has a table a name: kind, section, statement, statistic, relation and threshold, and ``id``
+    where the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.  A file that
+    is not so, a name without a table and a word that is not filled in raise a ValueError.
     """
 
     def __init__(self, path: Path):
@@ -82,7 +96,8 @@ class Statements:
             if wrong:
                 raise ValueError(
                     f"{path}, table [{name}]: {wrong[0]!r} is missing, unknown or of no use; give section, statement"
-                    ' and statistic as text, relation as "<" or ">", threshold as a number, and an id without a slash.'
+                    f' and statistic as text, a kind of {", ".join(KINDS)}, relation as "<" or ">", threshold as a'
+                    " number, and an id without a slash."
                 )
 
     def claim(self, name: str, setting, value: float, /, **words) -> Claim:
@@ -107,19 +122,29 @@ class Statements:
         """
         if len(samples) < 2:
             return []
-        made = self.claim(name, setting, math.nan, **words)
-        low, high = bootstrap_interval(np.asarray(samples))
-        end, value = ("lower", low) if made.relation == ">" else ("upper", high)
+        made, means = self.claim(name, setting, math.nan, **words), bootstrap_means(np.asarray(samples, dtype=float))
+        (low, high), more = interval(means), made.relation == ">"
+        end, value = ("lower", low) if more else ("upper", high)
         statistic = f"{end} end of the 95% bootstrap interval, over trials, of {made.statistic}"
-        return [replace(made, value=float(value), statistic=statistic)]
+        agree = means > made.threshold if more else means < made.threshold
+        return [replace(made, value=value, statistic=statistic, p=float((1 + (~agree).sum()) / (1 + len(means))))]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:
-    """Claims with their verdicts as plain values; None stands for a value that is not finite."""
+    """Claims with their verdicts, and those verdicts ``corrected`` for their number, as plain values; None stands for a
+    value that is not finite."""
+    kept, by = {}, {}
+    for claim in claims:
+        by.setdefault(claim.id.split("/")[0], []).append(claim)
+    for group in by.values():
+        decided = [claim for claim in group if claim.p is not None]
+        found = discoveries(np.array([claim.p for claim in decided]), LEVEL) if decided else []
+        kept |= {claim.id: bool(one) for claim, one in zip(decided, found, strict=True)}
     records = []
     for claim in claims:
-        value = claim.value if math.isfinite(claim.value) else None
-        records.append({**asdict(claim), "value": value, "verdict": claim.verdict})
+        value, verdict = claim.value if math.isfinite(claim.value) else None, claim.verdict
+        corrected = verdict if kept.get(claim.id, True) else "fails"
+        records.append({**asdict(claim), "value": value, "verdict": verdict, "corrected": corrected})
     return records
 
 

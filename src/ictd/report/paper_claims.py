@@ -6,14 +6,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.pattern import PATTERN
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.claim import Claim, Statements, check_number, save_claims
 from ictd.report.result_tables import spanned
-from ictd.statistics import bootstrap_interval, rank_correlation
+from ictd.snapshots import snapshot_counts
+from ictd.statistics import rank_correlation
 
 SECTION = "evaluation"
+# The claim that MSVE falls compares the longest context with one of about a fifth of its length.
+FIFTH = 5
+HALF = 0.5
 STUDIES = {"depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
 
 
@@ -27,6 +32,8 @@ def main(
     cells: list[str],
     seeds: int,
     context_lengths: list[int],
+    tasks: int,
+    snapshots: int,
     output: Path,
 ) -> None:
     """Write one entry a claim: those on the experiments, and after them those on the theory.
@@ -35,7 +42,7 @@ def main(
     value, relation, threshold and verdict.  ValueError names a row that a table lacks, and claims that are too few.
     """
     grid, main = [Cell.parse(cell) for cell in cells], (env, states, depth)
-    of = load_tables(tables, spanned(grid, list(range(seeds)), context_lengths))
+    of = load_tables(tables, spanned(grid, list(range(seeds)), context_lengths, snapshot_counts(tasks, snapshots)))
     found = check_claims(Statements(statements), of, main)
     check_number(found, number_of_claims(grid, main, seeds, context_lengths))
     save_claims(output, found, load_json(theory))
@@ -44,12 +51,13 @@ def main(
 def check_claims(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
     """All claims of sections "Experiments" and "Hyperparameter Study", as report/claims.toml states them.
 
-    ``tables`` are the result tables msve, baselines, weights, mean_weights, agreement and truncation; ``main`` is env,
-    states and depth of the main setting.
+    ``tables`` are the result tables msve, baselines, weights, mean_weights, agreement, learning and truncation;
+    ``main`` is env, states and depth of the main setting.
     """
     claims = check_cells(of, tables, main)
     return [
         *claims,
+        *_convergence_claims(of, tables["learning"], main),
         *_robustness_claims(of, claims, main),
         *_truncation_claims(of, tables["truncation"]),
         *_batch_td_claims(of, tables["baselines"]),
@@ -57,13 +65,14 @@ def check_claims(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[st
 
 
 def number_of_claims(cells: list[Cell], main: tuple[str, int, int], seeds: int, lengths: list[int]) -> int:
-    """How many claims a configuration spans: on each cell nine, and two where a trial has a trend; on each setting that
-    both algorithms have three; and one on each of the studies, environments with their states, and baselines."""
-    of_cell = 9 + (2 if min(seeds, len(lengths)) > 1 else 0)
+    """How many claims a configuration spans: on each cell nine, one more where there are trials, and three where these
+    have a trend; on each setting that both algorithms have five; and one on each of the studies, environments with
+    their states, and baselines."""
+    of_cell = 9 + (seeds > 1) + (3 if min(seeds, len(lengths)) > 1 else 0)
     both = len(cells) - len({cell[1:] for cell in cells})
     studies = {_study(cell, main) for cell in cells} - {None}
     of_tasks, of_baselines = {cell[1:3] for cell in cells}, {cell[2:] for cell in cells}
-    return of_cell * len(cells) + 3 * both + len(studies) + len(of_tasks) + len(of_baselines)
+    return of_cell * len(cells) + 5 * both + len(studies) + len(of_tasks) + len(of_baselines)
 
 
 def check_cells(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
@@ -82,12 +91,10 @@ def _study(setting: tuple, main: tuple) -> str | None:
     return None if (env, states, depth) == main else varied
 
 
-def _claims(of: Statements, setting: tuple, main: tuple, values: dict[str, float]) -> Iterator[Claim]:
-    """Claims by name on one cell or setting, in the section of the paper that it belongs to."""
+def _section(setting: tuple, main: tuple) -> str:
+    """The section of the paper that a cell or setting belongs to."""
     study = _study(setting, main)
-    section = f"Hyperparameter Study: {STUDIES[study]}" if study else "Experiments"
-    for name, value in values.items():
-        yield of.claim(name, setting, value, section=section)
+    return f"Hyperparameter Study: {STUDIES[study]}" if study else "Experiments"
 
 
 def _evaluation_claims(of: Statements, msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
@@ -96,13 +103,18 @@ def _evaluation_claims(of: Statements, msve: pd.DataFrame, baselines: pd.DataFra
         trials = rows.pivot(index="seed", columns="context_length", values="msve")
         if min(trials.shape) < 2:
             continue  # A single trial or context length shows no trend and gives no interval.
-        trends = rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float))
-        longest = trials.columns.max()
+        lengths = np.array(trials.columns, dtype=float)
+        longest, logs = trials.columns.max(), np.log10(trials)
+        fifth = trials.columns[:-1][np.abs(lengths[:-1] - longest / FIFTH).argmin()]
         place = {"method": "zero", "states": cell[2], "depth": cell[3], "context_length": longest}
         zero = rows_with(baselines, **place).set_index("seed")["msve"]
-        ratios = np.log10(trials[longest] / zero.loc[trials.index]).to_numpy()
-        values = {"msve_falls": bootstrap_interval(trends)[1], "beats_zero": bootstrap_interval(ratios)[1]}
-        yield from _claims(of, cell, main, values)
+        samples = {
+            "msve_falls": rank_correlation(trials.to_numpy(), lengths),
+            "msve_lower": logs[longest] - logs[fifth],
+            "beats_zero": logs[longest] - np.log10(zero.loc[trials.index]),
+        }
+        for name, of_trials in samples.items():
+            yield from of.of_trials(name, cell, of_trials, section=_section(cell, main))
 
 
 def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> Iterator[Claim]:
@@ -110,18 +122,20 @@ def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataF
     for row in mean_weights.itertuples():
         cell = (row.algo, row.env, row.states, row.depth)
         trials = rows_with(weights, **dict(zip(CELL, cell, strict=True)))
-        values = {
-            "pattern": np.maximum(0, row.cosine) ** 2,
-            "pattern_A11": np.maximum(0, row.cosine_A11) ** 2,
-            "pattern_A12": np.maximum(0, row.cosine_A12) ** 2,
-            "pattern_A21": row.energy_A21 / (row.energy_A11 + row.energy_A12),
-            "pattern_A22": row.energy_A22 / (row.energy_A11 + row.energy_A12),
-            "signs": np.round((1 - row.diagonal_signs) * 2 * row.states),
-            "pattern_P": row.largest_u,
-            "consistent": trials["cosine"].clip(lower=0).min(skipna=False) ** 2,
-            "finite": (trials["diverged_at"] > 0).sum(),
-        }
-        yield from _claims(of, cell, main, values)
+        values = {name: getattr(row, f"{name}_low") for name in PATTERN[:3]}
+        values |= {name: getattr(row, f"{name}_high") for name in PATTERN[3:]}
+        values["signs"] = np.round((1 - row.diagonal_signs) * 2 * row.states)
+        values["pattern_P"] = row.largest_u
+        depth = "" if row.depth == main[2] else "_at_depth"
+        values[f"consistent{depth}"] = (~has_pattern(trials["cosine"])).sum()
+        values[f"finite{depth}"] = (trials["diverged_at"] > 0).sum()
+        for name, value in values.items():
+            yield of.claim(name, cell, value, section=_section(cell, main))
+
+
+def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
+    """Whether a squared cosine is above a threshold, for cosines that are positive."""
+    return (cosine > 0) & (cosine**2 > threshold)
 
 
 def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator[Claim]:
@@ -129,16 +143,29 @@ def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator
     for row in agreement.itertuples():
         setting = (row.env, row.states, row.depth)
         values = {
-            "same_pattern": np.maximum(0, row.correlation) ** 2,
-            "same_noise": np.maximum(0, row.remainder_correlation) ** 2,
-            "same_place": row.distance,
+            "same_pattern": np.maximum(0, row.correlation_low) ** 2,
+            "same_noise": np.maximum(0, row.remainder_correlation_low) ** 2,
+            "same_place": row.distance_high,
+            "same_pattern_apart": np.maximum(0, row.apart) ** 2,
+            "same_noise_apart": np.maximum(0, row.remainder_apart) ** 2,
         }
-        yield from _claims(of, setting, main, values)
+        for name, value in values.items():
+            yield of.claim(name, setting, value, section=_section(setting, main))
+
+
+def _convergence_claims(of: Statements, learning: pd.DataFrame, main) -> Iterator[Claim]:
+    """The figures of section "Weight Convergence" are said to show "converged parameters": for each cell, how much A
+    changes after the snapshot nearest to half of the tasks."""
+    for cell, rows in learning.groupby(CELL, sort=False):
+        seen = rows["tasks_seen"].unique()
+        half = seen[np.abs(seen - seen.max() / 2).argmin()]
+        to_go = rows_with(rows, tasks_seen=half)["to_go"]
+        yield from of.of_trials("converged", cell, to_go, section=_section(cell, main))
 
 
 def _robustness_claims(of: Statements, claims: list[Claim], main: tuple) -> Iterator[Claim]:
     """The conclusions of section "Hyperparameter Study", from the verdicts of its cells."""
-    names = tuple(f"{of.tables[name]['id']}/" for name in ("pattern", "msve_falls"))
+    names = tuple(f"{of.tables[name]['id']}/" for name in ("pattern", "msve_falls", "msve_lower"))
     decided = [claim for claim in claims if claim.id.startswith(names)]
     for study in STUDIES:
         of_study = [claim for claim in decided if _study(Cell.parse(claim.setting), main) == study]

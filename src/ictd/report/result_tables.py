@@ -1,21 +1,29 @@
 """The result tables: tidy data frames with one row per observation."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ictd.decomposition import seen
 from ictd.environments import sample_tasks
 from ictd.mrp import truncation_bias, value_function
-from ictd.pattern import agreement_measures, pattern_measures
+from ictd.pattern import agreement_measures, cosine, energy, pattern_measures, pattern_shares
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
+from ictd.statistics import bootstrap_means
 from ictd.streams import generator
-from ictd.weights import Weights
+from ictd.weights import Weights, theta_td
 
 # Tasks on which the truncation bias of Monte Carlo returns is measured.
 BIAS_TASKS = 1000
+# What compares TD with MC, and two of these where they have no seed in common.
+AGREEMENT = ("correlation", "remainder_correlation", "distance")
+APART = {"apart": "correlation", "remainder_apart": "remainder_correlation"}
+# Resamples of trials for intervals of what means over trials look like.
+RESAMPLES = 2000
 # Arrays of the files that tables are made of.
 EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")
@@ -41,20 +49,23 @@ def main(
     made = {
         "msve": msve_table(evaluated),
         "baselines": baselines_table(beside),
-        "weights": weights_table(runs, evaluated),
-        "mean_weights": mean_weights_table(runs),
-        "agreement": agreement_table(runs),
-        "learning": learning_table(runs),
+        "weights": weights_table(runs, evaluated, discount),
+        "mean_weights": mean_weights_table(runs, discount),
+        "agreement": agreement_table(runs, discount),
+        "learning": learning_table(runs, discount),
         "truncation": truncation_table(settings, discount, rollout_steps, env_options),
         "audit": pd.DataFrame(load_json(audit)),
     }
     save_tables(output, made)
 
 
-def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str, list[dict]]:
+def spanned(
+    cells: list[Cell], seeds: list[int], lengths: list[int], tasks_seen: Sequence[int] = ()
+) -> dict[str, list[dict]]:
     """Rows of the tables that claims and pages rest on, for ``table_files.load_tables``, as a configuration spans them.
 
-    ``cells`` are those of the grid, ``seeds`` the trials', and ``lengths`` those of contexts.
+    ``cells`` are those of the grid, ``seeds`` the trials', ``lengths`` those of contexts, and ``tasks_seen`` the
+    numbers of tasks at the snapshots.
     """
     trials, settings = {"seed": seeds, "context_length": lengths}, sorted({cell[2:] for cell in cells})
     both = [cell._asdict() for cell in cells if cell.algo == "mc" and cell._replace(algo="td") in cells]
@@ -65,6 +76,7 @@ def spanned(cells: list[Cell], seeds: list[int], lengths: list[int]) -> dict[str
         ],
         "weights": [cell._asdict() | {"seed": seeds} for cell in cells],
         "mean_weights": [cell._asdict() for cell in cells],
+        "learning": [cell._asdict() | {"seed": seeds, "tasks_seen": list(tasks_seen)} for cell in cells],
         "audit": [cell._asdict() for cell in cells],
         "agreement": [{name: cell[name] for name in CELL[1:]} for cell in both],
         "truncation": [{"env": env, "states": states} for env, states in sorted({cell[1:3] for cell in cells})],
@@ -95,49 +107,81 @@ def _errors(result: dict, of: str, **names) -> pd.DataFrame:
     return long_table(axes, {"msve": result[of].mean(axis=-1)}, **names)
 
 
-def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict]) -> pd.DataFrame:
+def seen_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
+    """``pattern_measures`` of what prompts see of weights, and ``raw_cosine``, that of A as it is to theta^TD's."""
+    raw = cosine(weights.A, theta_td(weights.states).A)
+    return {**pattern_measures(seen(weights, discount)), "raw_cosine": raw}
+
+
+def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:
     """One row per run: measures of its weights beside theta^TD, its MSVE on enumerated prompts, and the task at which
     it diverged, 0 if it did not.
 
     For each cell ``runs`` has ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,), and
-    ``evaluations`` has ``enumerated_msve`` (S, k).
+    ``evaluations`` has ``enumerated_msve`` (S, k); ``discount`` is gamma.
     """
     frames = []
     for cell, result in runs.items():
-        columns = {"diverged_at": result["diverged_at"], **pattern_measures(Weights(result["u"], result["A"]))}
+        columns = {"diverged_at": result["diverged_at"], **seen_measures(Weights(result["u"], result["A"]), discount)}
         columns["enumerated_msve"] = evaluations[cell]["enumerated_msve"].mean(axis=-1)
         frames.append(long_table({"seed": result["seeds"]}, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)
 
 
-def mean_weights_table(runs: dict[Cell, dict]) -> pd.DataFrame:
-    """One row per cell: measures of the mean over seeds of its weights, NaN if one of its runs diverged."""
-    rows = [
-        {**cell._asdict(), **pattern_measures(Weights(result["u"].mean(axis=0), result["A"].mean(axis=0)))}
-        for cell, result in runs.items()
-    ]
+def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+    """One row per cell: measures of the mean over seeds of its weights, NaN if one of its runs diverged.
+
+    ``NAME_low`` and ``NAME_high`` are the ends of 95% bootstrap intervals, over seeds, of what ``pattern_shares`` has.
+    """
+    rows = []
+    for cell, result in runs.items():
+        weights = Weights(result["u"], result["A"])
+        means = bootstrap_means(seen(weights, discount).A, RESAMPLES)
+        shares, mean = pattern_shares(means), Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
+        rows.append({**cell._asdict(), **seen_measures(mean, discount), **with_ends(shares)})
     return pd.DataFrame(rows)
 
 
-def agreement_table(runs: dict[Cell, dict]) -> pd.DataFrame:
-    """One row per (env, states, depth): how alike the mean A of TD and of MC are; empty where only one was trained."""
-    rows = []
+def with_ends(resampled: dict[str, np.ndarray]) -> dict[str, float]:
+    """Ends of 95% intervals of statistics over resamples, by ``NAME_low`` and ``NAME_high``."""
+    ends = {name: np.quantile(values, [0.025, 0.975]) for name, values in resampled.items()}
+    return {f"{name}_{end}": pair[i] for name, pair in ends.items() for i, end in enumerate(("low", "high"))}
+
+
+def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+    """One row per (env, states, depth): how alike the mean A of TD and of MC are, as prompts see them; empty where only
+    one was trained.
+
+    ``correlation_low`` and the like are ends of 95% bootstrap intervals, over seeds, which both have in common, with
+    their tasks, batches and initial values.  ``apart`` and ``remainder_apart`` are the correlations where they have
+    nothing in common: those of the mean over TD's even seeds with that over MC's odd ones.
+    """
+    rows, columns = [], [*AGREEMENT, *(f"{name}_{end}" for name in AGREEMENT for end in ("low", "high"))]
     for cell, result in runs.items():
         twin = cell._replace(algo="mc")
         if cell.algo == "td" and twin in runs:
-            measures = agreement_measures(result["A"].mean(axis=0), runs[twin]["A"].mean(axis=0))
-            rows.append({**cell._asdict(), **measures})
-    return pd.DataFrame(rows, columns=[*CELL[1:], "correlation", "remainder_correlation", "distance"])
+            pair = [seen(Weights(one["u"], one["A"]), discount).A for one in (result, runs[twin])]
+            measures = agreement_measures(*(A.mean(axis=0) for A in pair))
+            ends = with_ends(agreement_measures(*(bootstrap_means(A, RESAMPLES) for A in pair)))
+            halves = [A[i::2] for i, A in enumerate(pair)]
+            apart = agreement_measures(*(A.mean(axis=0) for A in halves)) if len(halves[1]) else {}
+            others = {new: apart.get(name, np.nan) for new, name in APART.items()}
+            rows.append({**cell._asdict(), **measures, **ends, **others})
+    return pd.DataFrame(rows, columns=[*CELL[1:], *columns, *APART])
 
 
-def learning_table(runs: dict[Cell, dict]) -> pd.DataFrame:
-    """One row per run and snapshot: tasks seen, cosine of A to theta^TD's, step size alpha, and MSVE on the tasks since
-    the last snapshot, each just before its update."""
+def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+    """One row per run and snapshot: tasks seen, cosine of A, as prompts see it, to theta^TD's, step size alpha,
+    ``to_go``, the norm of what A changes from there on over its norm at the end, and MSVE on the tasks since the last
+    snapshot, each just before its update."""
     frames = []
     for cell, result in runs.items():
-        measures = pattern_measures(Weights(result["history_u"], result["history_A"]))
+        history = seen(Weights(result["history_u"], result["history_A"]), discount)
+        measures, last = pattern_measures(history), history.A[:, -1:]
         axes = {"seed": result["seeds"], "tasks_seen": result["tasks_seen"]}
-        columns = {name: measures[name] for name in ("cosine", "alpha")} | {"online_msve": result["online_msve"]}
+        columns = {name: measures[name] for name in ("cosine", "alpha")}
+        columns["to_go"] = np.sqrt(energy(last - history.A) / energy(last))
+        columns["online_msve"] = result["online_msve"]
         frames.append(long_table(axes, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)
 

@@ -10,12 +10,17 @@ from ictd.pipeline.grid import CELL, cells
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
+from ictd.report.claim import KINDS
+from ictd.report.paper_claims import has_pattern
 from ictd.report.result_tables import spanned
+
+THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
+WHOSE = {"paper": "the paper's", "ours": "ours", "check": "a check"}
 
 
 def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
-    """Write the pages ``claims``, ``claims_all``, ``msve``, ``mean_weights``, ``agreement``, ``audit``, ``settings``
-    and ``readings`` as HTML, a table each."""
+    """Write the pages ``claims``, ``claims_all``, ``msve``, ``mean_weights``, ``pattern``, ``thresholds``,
+    ``agreement``, ``audit``, ``settings`` and ``readings`` as HTML, a table each."""
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     readings = settings.pop("readings")
     decided, of_theory = load_json(claims), {claim["id"] for claim in load_json(theory)}
@@ -26,6 +31,8 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
         "claims_all": claims_listing(decided),
         "msve": msve_summary(of["msve"], of["baselines"], of["weights"]),
         "mean_weights": weights_summary(of["mean_weights"]),
+        "pattern": pattern_by_cell(of["mean_weights"], of["weights"]),
+        "thresholds": by_threshold(of["mean_weights"], of["weights"], of["agreement"]),
         "agreement": of["agreement"],
         "audit": of["audit"],
         "settings": settings_table(settings, described),
@@ -36,8 +43,10 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
-    """A row a kind of claim: in how many settings it holds, and where it fails with which value."""
+    """A row a claim: in how many settings it holds, in how many after the correction for their number, and where it
+    fails with which value.  The paper's claims come first, then our own, then what checks."""
     rows = []
+    claims = sorted(claims, key=lambda claim: KINDS.index(claim["kind"]))
     for _, group in pd.DataFrame(claims).groupby(lambda row: claims[row]["id"].split("/")[0], sort=False):
         first = group.iloc[0]
         failed = group[group["verdict"] == "fails"]
@@ -46,8 +55,10 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
         rows.append(
             {
                 "claim": first["statement"],
+                "whose": WHOSE[first["kind"]],
                 "decided by": f"{first['statistic']} {first['relation']} {first['threshold']:g}",
                 "holds in": f"{len(group) - len(failed)} of {len(group)}",
+                "corrected": f"{(group['corrected'] == 'holds').sum()}" if group["p"].notna().any() else "",
                 "where it fails": "fails: " + ", ".join(where) if where else "",
             }
         )
@@ -63,7 +74,7 @@ def claims_listing(claims: list[dict]) -> pd.DataFrame:
     frame = pd.DataFrame(claims)
     frame["value"] = frame["value"].map(_number)
     frame["threshold"] = frame["relation"] + " " + frame["threshold"].map("{:g}".format)
-    return frame[["id", "section", "statistic", "value", "threshold", "verdict"]]
+    return frame[["id", "kind", "section", "statistic", "value", "threshold", "verdict", "corrected"]]
 
 
 def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
@@ -87,8 +98,41 @@ def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFr
 
 def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
     """The measures of the mean weights that the claims rest on."""
-    measures = "cosine cosine_A11 cosine_A12 energy_A21 energy_A22 diagonal_signs largest_u alpha"
+    measures = "cosine raw_cosine cosine_A11 cosine_A12 energy_A21 energy_A22 diagonal_signs largest_u alpha"
     return mean_weights[CELL + measures.split()]
+
+
+def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
+    """A row a cell: squared cosine to theta^TD of the mean A, as prompts see it with its interval over trials and as it
+    is, and how many trials have the pattern, judged in both ways."""
+    counted = weights.assign(seen=has_pattern(weights["cosine"]), raw=has_pattern(weights["raw_cosine"]))
+    trials = counted.groupby(CELL, sort=False).agg(seen=("seen", "sum"), raw=("raw", "sum"), all=("seen", "size"))
+    rows = mean_weights.set_index(CELL)
+    trials = trials.loc[rows.index]
+    ends = rows["pattern_low"].map("{:.2f}".format) + " to " + rows["pattern_high"].map("{:.2f}".format)
+    return pd.DataFrame({
+        "squared cosine, as prompts see A": rows["cosine"].clip(lower=0) ** 2,
+        "interval": ends,
+        "squared cosine, A as it is": rows["raw_cosine"].clip(lower=0) ** 2,
+        "trials with the pattern": [f"{one.seen} of {one.all}" for one in trials.itertuples()],
+        "judged by A as it is": [f"{one.raw} of {one.all}" for one in trials.itertuples()],
+    }).reset_index()  # fmt: skip
+
+
+def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: pd.DataFrame) -> pd.DataFrame:
+    """A row a threshold: in how many cells or settings verdicts that rest on one half would hold with it."""
+    rows = []
+    for threshold in THRESHOLDS:
+        in_trials = has_pattern(weights["cosine"], threshold).groupby([weights[name] for name in CELL]).all()
+        found = {
+            "pattern": mean_weights["pattern_low"] > threshold,
+            "pattern, A as it is": has_pattern(mean_weights["raw_cosine"], threshold),
+            "in every trial": in_trials,
+            "TD and MC have the same pattern": has_pattern(agreement["correlation_low"], threshold),
+            "the same noise pattern": has_pattern(agreement["remainder_correlation_low"], threshold),
+        }
+        rows.append({"threshold": threshold} | {name: f"{one.sum()} of {len(one)}" for name, one in found.items()})
+    return pd.DataFrame(rows)
 
 
 def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFrame:

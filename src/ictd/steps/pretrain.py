@@ -9,7 +9,8 @@ from ictd.mrp import msve
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.pipeline.training_data import stored_runs
-from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
+from ictd.pretraining import Divergence, pretrain_history
+from ictd.snapshots import snapshot_counts
 
 logger = logging.getLogger(__name__)
 
