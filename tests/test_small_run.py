@@ -298,7 +298,8 @@ def decided(run):
     save_json(run / "theory.json", theory)
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation")
     tables = [run / f"metrics/{name}.csv" for name in names]
-    grid = {"cells": sorted(map(str, CELLS)), "seeds": 3, "context_lengths": LENGTHS, "tasks": 12, "snapshots": 3}
+    grid = {"cells": sorted(map(str, CELLS)), "seeds": 3, "context_lengths": LENGTHS, "pretraining_tasks": 12}
+    grid["snapshots"] = 3
     place = {"env": "boyan", "states": 3, "depth": 2, "theory": run / "theory.json", "output": run / "claims.json"}
     paper_claims.main(ROOT / "report/claims.toml", tables, **place, **grid)
     return json.loads((run / "claims.json").read_text())

@@ -29,7 +29,7 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     params:
-        **step("report.paper_claims", statements=STATEMENTS, cells=GRID, tasks=config["tasks"]),
+        **step("report.paper_claims", statements=STATEMENTS, cells=GRID, pretraining_tasks=config["tasks"]),
 
 
 use rule gather as manifest with:

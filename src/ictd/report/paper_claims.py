@@ -32,7 +32,7 @@ def main(
     cells: list[str],
     seeds: int,
     context_lengths: list[int],
-    tasks: int,
+    pretraining_tasks: int,
     snapshots: int,
     output: Path,
 ) -> None:
@@ -42,7 +42,9 @@ def main(
     value, relation, threshold and verdict.  ValueError names a row that a table lacks, and claims that are too few.
     """
     grid, main = [Cell.parse(cell) for cell in cells], (env, states, depth)
-    of = load_tables(tables, spanned(grid, list(range(seeds)), context_lengths, snapshot_counts(tasks, snapshots)))
+    of = load_tables(
+        tables, spanned(grid, list(range(seeds)), context_lengths, snapshot_counts(pretraining_tasks, snapshots))
+    )
     found = check_claims(Statements(statements), of, main)
     check_number(found, number_of_claims(grid, main, seeds, context_lengths))
     save_claims(output, found, load_json(theory))
