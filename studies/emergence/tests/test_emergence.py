@@ -103,7 +103,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     results = under_conda / "results-smoke/emergence"
     page = Page(results / "emergence.html")
     assert page.headings[0] == "What emerges" and not page.outside
-    assert [source.split(";")[0] for source in page.images].count("data:image/gif") == 1 and len(page.images) == 5
+    assert [source.split(";")[0] for source in page.images].count("data:image/gif") == 1 and len(page.images) == 6
     claims = json.loads((results / "claims.json").read_text())
     shown = "".join(page.text.split())
     kinds = {claim["id"].split("/")[0]: claim for claim in reversed(claims)}
