@@ -5,7 +5,8 @@ import json
 import math
 
 import matplotlib.pyplot as plt
-import naive_theory as naive
+import naive
+import naive_theory
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ from ictd.pipeline.table_files import load_table, load_tables, save_table
 from ictd.report.claim import Statements, as_records
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.statistics import bootstrap_interval
-from ictd.theory import agreement, claims, descent, figures, precision, pretrained, statements, tables, values
+from ictd.theory import agreement, claims, descent, family, figures, precision, pretrained, statements, tables, values
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
@@ -47,6 +48,7 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"values/{env}.npz")
         precision.main(env, [2], [2], 20, DEPTH, **given, output=folder / f"precision/{env}.json")
         descent.main(env, 2, 40, DEPTH, **given, output=folder / f"descent/{env}-2.npz")
+        family.main(env, 3, 20, 12, **given, output=folder / f"family/{env}-3.npz")
     for cell, depth in CELLS.items():
         algo, scale = cell[:2], "context_length" if cell[:2] == "td" else "none"
         weights = trained(algo)
@@ -56,8 +58,10 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
             folder / f"weights/{cell}.npz", folder / f"pretrained/{cell}.npz",
         )  # fmt: skip
     agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.json")
-    parts = [sorted((folder / name).glob("[!.]*")) for name in ("values", "descent", "pretrained", "precision")]
-    tables.main(*parts[:3], folder / "agreement.json", parts[3], folder / "tables")
+    parts = [
+        sorted((folder / name).glob("[!.]*")) for name in ("values", "descent", "pretrained", "family", "precision")
+    ]
+    tables.main(*parts[:3], folder / "agreement.json", *parts[3:], folder / "tables")
     return {path.stem: load_table(path) for path in (folder / "tables").glob("[!.]*")}
 
 
@@ -73,7 +77,7 @@ def test_sides_are_summarised_over_all_tasks(checks):
     assert len(table) == sum(len(names) * (DEPTH + 1) for *_, names in settings)
     for env, states, size, names in settings:
         tasks = theory_tasks(env, states, size)
-        each = [naive.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(size)]
+        each = [naive_theory.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(size)]
         for name in names:
             rows = table[(table["env"] == env) & (table["states"] == states) & (table["statement"] == name)]
             left, right = np.array([sides[name] for sides in each]).swapaxes(0, 1)
@@ -99,7 +103,7 @@ def estimates_of(updates):
 def updates_at(weights, tasks, algo, depth, scale=1.0):
     """Expected update of each task in Theta^looped and in Theta, for A as it is trained and used times ``scale``."""
     used = ictd.Weights(weights.u, scale * weights.A)
-    each = np.array([naive.separate_update(used, tasks, i, algo, depth, GAMMA) for i in range(len(tasks))])
+    each = np.array([naive_theory.separate_update(used, tasks, i, algo, depth, GAMMA) for i in range(len(tasks))])
     each[..., 2 * tasks.states :] *= scale
     return each.sum(axis=1), each.reshape(len(each), -1)
 
@@ -109,7 +113,7 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
     assert len(table) == 2 * 2 * (DEPTH + 1 + DEPTH)
     for env, algo in itertools.product(ENVS, ("td", "mc")):
         tasks = theory_tasks(env, 2, 40)
-        sides = [naive.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(40)]
+        sides = [naive_theory.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(40)]
         error = "lemma_1" if algo == "td" else "lemma_4"
         bound, sharper = (
             np.mean([of[error][1] * of[name][1] for of in sides], axis=0) for name in ("lemma_3", "bounded_gradient")
@@ -120,6 +124,44 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
                 row = where(table, env=env, algo=algo, space=space, layer=depth)
                 close(row[["norm", "standard_error", "noise"]].to_numpy()[0], estimates_of(of_space), space)
                 close(row[["bound", "sharper"]].to_numpy()[0], (bound[depth], sharper[depth]), space)
+
+
+def test_a_family_of_weights_has_the_limit_v(checks):
+    """Beside whole prompts through naive Transformers, and the fixed point of layers that are written out."""
+    table, updates = checks["family"], checks["family_updates"]
+    assert len(table) == 2 * 2 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.depths_of_updates(12))
+    for env in ENVS:
+        tasks, rng = theory_tasks(env, 3, 20), ictd.generator(0, env, 3, "family")
+        for draw in range(2):
+            K, N = family.member(tasks, GAMMA, rng), rng.normal(size=(6, 3))
+            N *= np.linalg.norm(K - np.eye(6, 3)) / np.linalg.norm(N)
+            for member, A in (("inside", np.hstack([-K, K])), ("beyond", np.hstack([N - K, N + K]))):
+                rows = where(table, member=member, env=env, draw=draw).set_index("layer")
+                weights, errors, largest = ictd.Weights(np.zeros(6), A), [], 0
+                for P, r in zip(tasks.transition, tasks.reward, strict=True):
+                    v = np.linalg.solve(np.eye(3) - GAMMA * P, r)
+                    largest = max(largest, np.abs(v).max())
+                    prompts = [naive.enumerated_prompt(P, r, GAMMA, s) for s in range(3)]
+                    found = [naive.transformer(weights, 12, prompt, scaled=False) for prompt in prompts]
+                    errors.append(np.abs(np.array(found) - v).max())
+                assert rows["error"][12] == pytest.approx(max(errors) / largest)
+                assert rows["violations"].eq(0).all()
+            rows = where(table, member="inside", env=env, draw=draw)
+            bound = ((1 + GAMMA) / 2) ** rows["layer"] * np.abs(tasks.reward).max() / (1 - GAMMA) / largest
+            np.testing.assert_allclose(rows["bound"], bound)
+            for P in tasks.transition:
+                B = np.eye(3) - (K[:3] + GAMMA * P @ K[3:]) @ (np.eye(3) - GAMMA * P.T)
+                assert np.abs(B).sum(axis=0).max() <= (1 + GAMMA) / 2 + 1e-12
+
+
+@pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
+def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
+    """Far beyond the layers that the claims need; without a discount there is nothing beyond the family."""
+    family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, tmp_path / "one.npz")
+    stored = np.load(tmp_path / "one.npz")
+    assert stored["errors"][0, :, -1].max() < 1e-12 and (stored["updates"][:, :, -1] < 1e-11).all()
+    assert (stored["errors"][1, :, -1] > 1e-3).all() == made
+    assert (stored["violations"] == 0).all()
 
 
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):
@@ -156,7 +198,7 @@ def test_decimal_numbers_are_those_of_the_tasks(checks):
     for env, task in itertools.product(ENVS, range(2)):
         tasks = theory_tasks(env, 2, 2)
         rows = table[(table["env"] == env) & (table["task"] == task)]
-        sides = naive.sides(tasks.transition[task], tasks.reward[task], GAMMA, 20)
+        sides = naive_theory.sides(tasks.transition[task], tasks.reward[task], GAMMA, 20)
         for name in ("lemma_1", "lemma_4"):
             of_name = rows[rows["quantity"] == name]
             assert of_name["layer"].tolist() == [0, 10, 20]
@@ -220,8 +262,10 @@ def test_overview_names_the_tightest_ratio(checks, tmp_path):
     of = Statements(ROOT / "report/theory_claims.toml")
     found = as_records(claims.check_theory(of, checks, GAMMA))
     table = claims.theory_overview(found, checks["statements"])
-    kinds = list(dict.fromkeys(claim["id"].split("/")[0] for claim in found))
-    assert len(table) == len(kinds) and list(table)[:4] == ["section", "claim", "decided by", "least bound / measured"]
+    ordered = sorted(found, key=lambda claim: ("paper", "ours", "check").index(claim["kind"]))
+    kinds = list(dict.fromkeys(claim["id"].split("/")[0] for claim in ordered))
+    columns = ["section", "claim", "whose", "decided by", "least bound / measured"]
+    assert len(table) == len(kinds) and list(table)[:5] == columns
     later = checks["statements"].query("layer > 0")
     for kind, (_, row) in zip(kinds, table.iterrows(), strict=True):
         assert row["section"] == next(claim["section"] for claim in found if claim["id"].startswith(f"{kind}/"))
@@ -383,8 +427,11 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
     quantities = {"quantity": ["lemma_4", "lemma_1", "theorem_2"], "layer": [0, 10, 20]}
     digits = numbered(quantities, ["ratio", "difference"], 5)
     digits.loc[digits["layer"] == 0, ["ratio", "difference"]] = 5.0
+    members = numbered({"member": ["beyond", "inside"], **settings, "draw": [1, 0], "layer": [0, 300]}, ["error"], 6)
+    members["violations"] = 2 * members["draw"] * (members["env"] == "boyan") * (members["member"] == "inside")
+    steps = numbered({"algo": ["td", "mc"], **settings, "draw": [1, 0], "layer": [1, 9, 300]}, ["norm"], 7)
     tables = {"statements": sides, "neu": neu, "pretrained": line, "repeated": repeated, "agreement": agreement,
-              "precision": digits}  # fmt: skip
+              "precision": digits, "family": members, "family_updates": steps}  # fmt: skip
     for name, table in tables.items():
         save_table(tmp_path / f"{name}.csv", table)
     pages = {}
@@ -410,6 +457,14 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
         of = where(sides, env=env, states=states, statement="theorem_1")
         assert found["theorem_1"][name] == pytest.approx(of["left_max"].iloc[-1] / of["right_mean"].iloc[0])
         assert found["lemma_4"][name] == (201 if env == "loop" else 0)
+        assert found["family"][name] == (2 if env == "boyan" else 0)
+        for claim, member, of_draws in (("family_limit", "inside", max), ("beyond_family", "beyond", min)):
+            of = where(members, env=env, states=states, member=member, layer=300)
+            assert found[claim][name] == pytest.approx(of_draws(of["error"]))
+        for algo in ("td", "mc"):
+            of = [where(steps, algo=algo, env=env, states=states, draw=draw)["norm"].to_numpy() for draw in (0, 1)]
+            left = max(norms[-1] / norms.max() for norms in of)
+            assert found[f"family_update_{algo}"][name] == pytest.approx(left)
         for algo, theorem in (("td", "theorem_2"), ("mc", "corollary_1")):
             of = where(neu, algo=algo, env=env, states=states)
             looped, separate = (where(of, space=space)["norm"].to_numpy() for space in ("looped", "separate"))
@@ -455,7 +510,7 @@ def test_claims_have_the_values_of_their_tables(tmp_path):
 
 
 def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
-    names = ("statements", "precision", "neu", "pretrained", "repeated")
+    names = ("statements", "precision", "neu", "pretrained", "repeated", "family", "family_updates")
     for name in names:
         save_table(tmp_path / f"{name}.csv", pd.DataFrame({"of": [name]}))
     drawn = {}
@@ -463,7 +518,7 @@ def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
         figures, "save", lambda figure, path: drawn.setdefault(path.relative_to(tmp_path).as_posix(), figure)
     )
     shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
-    for name in ("theorem_1", "lemmas", "expected_update", "pretrained"):
+    for name in ("theorem_1", "lemmas", "expected_update", "family", "pretrained"):
         monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
     figures.main([tmp_path / f"{name}.csv" for name in names], "loop", 4, 0.8, tmp_path)
     assert drawn == {
@@ -471,5 +526,6 @@ def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
         "lemmas.png": ("lemmas", "statements", "loop", 4),
         "theorem_2.png": ("expected_update", "neu", "statements", "td", "loop", 4),
         "corollary_1.png": ("expected_update", "neu", "statements", "mc", "loop", 4),
+        "family.png": ("family", "family", "family_updates", "neu", "loop", 4),
         "pretrained.png": ("pretrained", "pretrained", "repeated"),
     }

@@ -198,7 +198,7 @@ def rewritten(path, change):
     save_table(path, change(pd.read_csv(path)))
 
 
-@pytest.mark.parametrize("name", "msve baselines weights mean_weights agreement truncation".split())
+@pytest.mark.parametrize("name", "msve baselines weights mean_weights agreement learning truncation".split())
 @pytest.mark.parametrize("rows", [0, 0.5])
 def test_claims_miss_no_row(smoke, tmp_path, name, rows):
     results = copied(smoke, tmp_path)
@@ -206,7 +206,7 @@ def test_claims_miss_no_row(smoke, tmp_path, name, rows):
     given = dict(
         statements=ROOT / "report/claims.toml", tables=tables, theory=results / "theory/claims.json", env="boyan",
         states=4, depth=6, cells=sorted(map(str, cells(CONFIG))), seeds=3, context_lengths=[5, 10, 20],
-        output=tmp_path / "claims.json",
+        pretraining_tasks=300, snapshots=8, output=tmp_path / "claims.json",
     )  # fmt: skip
     paper_claims.main(**given)
     assert load_json(tmp_path / "claims.json") == json.loads((smoke / "results-smoke/claims.json").read_text())
@@ -215,7 +215,7 @@ def test_claims_miss_no_row(smoke, tmp_path, name, rows):
         paper_claims.main(**given)
 
 
-@pytest.mark.parametrize("name", "statements neu pretrained repeated agreement precision".split())
+@pytest.mark.parametrize("name", "statements neu pretrained repeated agreement precision family family_updates".split())
 @pytest.mark.parametrize("rows", [0, 0.5])
 def test_theory_claims_miss_no_row(smoke, tmp_path, name, rows):
     results = copied(smoke, tmp_path)
@@ -238,8 +238,8 @@ def test_the_number_of_claims_is_checked(smoke, tmp_path, monkeypatch):
             statements=ROOT / "report/claims.toml",
             tables=[results / f"metrics/{one}.csv" for one in paper_claims.spanned([], [], [])],
             theory=results / "theory/claims.json", env="boyan", states=4, depth=6,
-            cells=sorted(map(str, cells(CONFIG))), seeds=3, context_lengths=[5, 10, 20],
-            output=tmp_path / "claims.json",
+            cells=sorted(map(str, cells(CONFIG))), seeds=3, context_lengths=[5, 10, 20], pretraining_tasks=300,
+            snapshots=8, output=tmp_path / "claims.json",
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CH
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
 TIMED += expand("baselines/{setting}", setting=BASELINES)
 TIMED += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=config["envs"])
-TIMED += expand("theory_descent/{setting}", setting=CHECKED)
+TIMED += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
 TIMED += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=CELLS)
 TIMED += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
 

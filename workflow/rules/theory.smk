@@ -3,8 +3,8 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
 THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
-THEORY_TABLES = "statements neu pretrained repeated agreement precision".split()
-THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 pretrained".split()
+THEORY_TABLES = "statements neu pretrained repeated agreement precision family family_updates".split()
+THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 family pretrained".split()
 THEORY_FIGURES = expand("<results>/figures/{name}.png", name=THEORY_SHOWN)
 
 
@@ -24,6 +24,15 @@ use rule step as theory_descent with:
         job="theory_descent/{env}-{states}",
     params:
         **step("theory.descent", env_options=own_options),
+
+
+use rule step as theory_family with:
+    output:
+        "<results>/theory/family/{env}-{states}.npz",
+    pathvars:
+        job="theory_family/{env}-{states}",
+    params:
+        **step("theory.family", env_options=own_options),
 
 
 use rule step as theory_pretrained with:
@@ -68,6 +77,7 @@ use rule gather as theory_tables with:
         descents=expand("<results>/theory/descent/{setting}.npz", setting=CHECKED),
         pretrained=expand("<results>/theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
         agreement="<results>/theory/agreement.json",
+        families=expand("<results>/theory/family/{setting}.npz", setting=CHECKED),
         precision=expand("<results>/theory/precision/{env}.json", env=sorted(config["envs"])),
     output:
         expand("<results>/theory/{table}.csv", table=THEORY_TABLES),

@@ -35,6 +35,8 @@ TABLES = {
     "theory/repeated": CELL,
     "theory/agreement": [*CELL[1:], "weights"],
     "theory/precision": ["quantity", "env", "states"],
+    "theory/family": ["member", "env", "states"],
+    "theory/family_updates": ["algo", "env", "states"],
 }
 # Of a manifest, and of the reference: settings, and files of two kinds.
 PARTS = ("settings", "files", "pages")

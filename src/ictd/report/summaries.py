@@ -46,7 +46,7 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
     """A row a claim: in how many settings it holds, in how many after the correction for their number, and where it
     fails with which value.  The paper's claims come first, then our own, then what checks."""
     rows = []
-    claims = sorted(claims, key=lambda claim: KINDS.index(claim["kind"]))
+    claims = by_kind(claims)
     for _, group in pd.DataFrame(claims).groupby(lambda row: claims[row]["id"].split("/")[0], sort=False):
         first = group.iloc[0]
         failed = group[group["verdict"] == "fails"]
@@ -63,6 +63,11 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def by_kind(claims: list[dict]) -> list[dict]:
+    """The paper's claims, then our own, then what checks, each in their order."""
+    return sorted(claims, key=lambda claim: KINDS.index(claim["kind"]))
 
 
 def _number(value: float | None) -> str:

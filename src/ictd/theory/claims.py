@@ -10,12 +10,14 @@ from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
-from ictd.report.summaries import claims_overview
+from ictd.report.summaries import by_kind, claims_overview
 from ictd.statistics import bootstrap_interval
 from ictd.theory.descent import BOUNDS, depths_of_separate
+from ictd.theory.family import ALGOS, DRAWS, contraction, depths_of_updates
 from ictd.theory.precision import EVERY, TASKS
 from ictd.theory.pretrained import POSITIONS, depths_of_repeated
 from ictd.theory.statements import OF_GRADIENTS, OF_VALUES, layers_of_norms
+from ictd.theory.tables import MEMBERS
 
 # Orders of magnitude about which float64 overflows.
 LARGEST = 308.0
@@ -73,6 +75,14 @@ def spanned(cells: list[Cell], states: list[int], seeds: int, depth: int, update
             dict(zip(CELL[1:], setting, strict=True)) | {"weights": ["theta_td", "random"]}
             for setting in sorted({cell[1:] for cell in cells})
         ],
+        "family": [
+            {"member": list(MEMBERS), "draw": list(range(DRAWS)), "layer": list(range(update_depth + 1))} | place
+            for place in places
+        ],
+        "family_updates": [
+            {"algo": list(ALGOS), "draw": list(range(DRAWS)), "layer": depths_of_updates(update_depth).tolist()} | place
+            for place in places
+        ],
         "precision": [tails | of_tasks | on_values, *(updates | of_tasks | place for place in places)],
     }
 
@@ -87,21 +97,24 @@ def number_of_claims(
     """
     envs, places = {cell.env for cell in cells}, {cell[1:3] for cell in cells}
     of_values = len(OF_VALUES) - (discount**depth >= NEGLIGIBLE)
+    of_family = 1 + _family_converges(discount, update_depth) * (3 + (discount > 0))
     of_curves = 2 + (discount**update_depth < NEGLIGIBLE) * (2 + (discount > 0))
     of_cells = (2 * len(cells) + sum(update_depth > cell.depth for cell in cells)) * (seeds > 1)
     of_numbers = 4 + 2 * (depth >= EVERY)
-    on_places = len(OF_GRADIENTS) + of_curves * len(BOUNDS)
+    on_places = len(OF_GRADIENTS) + of_curves * len(BOUNDS) + of_family
     return of_values * len(envs) * len(states) + on_places * len(places) + of_cells + of_numbers
 
 
 def check_theory(of: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
     """All claims on the theory, as report/theory_claims.toml states them.
 
-    ``tables`` are statements, neu, pretrained, repeated, agreement and precision; ``discount`` is gamma.
+    ``tables`` are statements, neu, pretrained, repeated, agreement, precision, family and family_updates; ``discount``
+    is gamma.
     """
     return [
         *_statement_claims(of, tables["statements"], discount),
         *_neu_claims(of, tables["neu"], discount),
+        *_family_claims(of, tables["family"], tables["family_updates"], discount),
         *_pretrained_claims(of, tables["pretrained"], tables["repeated"]),
         *_numerical_claims(of, tables["agreement"], tables["precision"]),
     ]
@@ -136,6 +149,31 @@ def _neu_claims(of: Statements, neu: pd.DataFrame, discount: float) -> Iterator[
             tail = looped[looped["layer"] >= 2 * depth / 3]
             rate = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
             yield of.claim("rate", setting, abs(rate - 1), L=tail["layer"].iloc[0], **words)
+
+
+def _family_converges(discount: float, depth: int) -> bool:
+    """Whether so many layers are enough to tell a limit of the weights that are drawn."""
+    return contraction(discount) ** depth < NEGLIGIBLE
+
+
+def _family_claims(of: Statements, family: pd.DataFrame, updates: pd.DataFrame, discount: float) -> Iterator[Claim]:
+    """Which weights have the limit v; at discount 0 nothing is beyond them."""
+    for setting, rows in family.groupby(["env", "states"], sort=False):
+        inside, beyond = (rows[rows["member"] == member] for member in MEMBERS)
+        yield of.claim("family", setting, inside.groupby("draw")["violations"].first().sum())
+        depth = rows["layer"].max()
+        if not _family_converges(discount, depth):
+            continue
+        yield of.claim("family_limit", setting, inside.loc[inside["layer"] == depth, "error"].max(), L=depth)
+        if discount > 0:
+            # What overflows is far away.
+            last = beyond.loc[beyond["layer"] == depth, "error"].fillna(np.inf)
+            yield of.claim("beyond_family", setting, min(last.min(), 10**LARGEST), L=depth)
+        here = updates[(updates["env"] == setting[0]) & (updates["states"] == setting[1])]
+        for algo, of_algo in here.groupby("algo", sort=False):
+            norms = of_algo.pivot(index="layer", columns="draw", values="norm")
+            left = (norms.iloc[-1] / norms.max()).max() if norms.to_numpy().any() else 0.0
+            yield of.claim("family_update", setting, left, name=algo, J=NAMES[algo][1], L=depth)
 
 
 def _left_over(norms: pd.Series) -> float:
@@ -181,10 +219,10 @@ def _numerical_claims(of: Statements, agreement: pd.DataFrame, precision: pd.Dat
 
 def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFrame:
     """As ``claims_overview``, with the least ratio of bound to measured over tasks, layers and settings."""
-    table = claims_overview(claims)
+    claims, table = by_kind(claims), claims_overview(claims)
     tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
     names = dict.fromkeys(claim["id"].split("/")[0] for claim in claims)
     ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in names]
-    table.insert(2, "least bound / measured", ratios)
+    table.insert(3, "least bound / measured", ratios)
     table.insert(0, "section", list({claim["id"].split("/")[0]: claim["section"] for claim in claims}.values()))
     return table

@@ -27,7 +27,7 @@ PANELS = (
 
 
 def main(tables: list[Path], env: str, states: int, discount: float, output: Path) -> None:
-    """Write ``theorem_1``, ``lemmas``, ``theorem_2``, ``corollary_1`` and ``pretrained`` as PNG and SVG.
+    """Write ``theorem_1``, ``lemmas``, ``theorem_2``, ``corollary_1``, ``family`` and ``pretrained`` as PNG and SVG.
 
     Some show one setting only, that of ``env`` and ``states``.
     """
@@ -36,6 +36,7 @@ def main(tables: list[Path], env: str, states: int, discount: float, output: Pat
     save(lemmas(of["statements"], env, states), output / "lemmas.png")
     for algo, name in (("td", "theorem_2"), ("mc", "corollary_1")):
         save(expected_update(of["neu"], of["statements"], algo, env, states), output / f"{name}.png")
+    save(family(of["family"], of["family_updates"], of["neu"], env, states), output / "family.png")
     save(pretrained(of["pretrained"], of["repeated"]), output / "pretrained.png")
 
 
@@ -118,6 +119,34 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
         rows = rows_with(sides, env=env, states=states, statement=statement)
         right.plot(rows["layer"], rows["left_mean"] / rows["left_mean"].max(), color=OURS, lw=1, ls=dashes, label=label)
     right.set(xlabel="$L$", title="each over its greatest value")
+    legend(figure, ncols=3, fontsize=8)
+    return figure
+
+
+def family(table: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: str, states: int) -> Figure:
+    """Error, and J and J', against the depth L of random weights of the family with the limit v, and of some beyond it,
+    in one setting of the theory's tables family, family_updates and neu."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.1))
+    here, of = (rows_with(frame, env=env, states=states) for frame in (table, updates))
+    for member, colour, label in (("inside", LINES[2], "$A = [G; H][-I, I]$"), ("beyond", LINES[1], "with $N [I, I]$")):
+        for _, rows in here[here["member"] == member].groupby("draw"):
+            shown = rows[rows["error"] < LARGEST]
+            left.plot(shown["layer"], shown["error"], color=colour, lw=0.9, label=label)
+    bound = here[(here["member"] == "inside") & (here["draw"] == 0)]
+    left.plot(
+        bound["layer"], bound["bound"], color=BOUND, ls=":", label=r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$"
+    )
+    left.set(yscale="log", xlabel="$L$", title=rf"$\max |v - \mathrm{{TF}}_L|$, {env_name(env)}, $n = {states}$")
+    for algo, J in (("td", "$J$"), ("mc", "$J'$")):
+        for _, rows in of[of["algo"] == algo].groupby("draw"):
+            right.plot(
+                rows["layer"], rows["norm"], color=COLOURS[algo], lw=0.9, marker="o", ms=2.5, label=f"{J}, family"
+            )
+        td = rows_with(neu, algo=algo, env=env, states=states, space="looped")
+        td = td[td["layer"] > 0]
+        look = {"color": COLOURS[algo], "ls": "--", "lw": 1.2}
+        right.plot(td["layer"], td["norm"], label=rf"{J}, $\theta_L^{{\mathrm{{TD}}}}$", **look)
+    right.set(xscale="log", yscale="log", xlabel="$L$", title="norm of the expected update")
     legend(figure, ncols=3, fontsize=8)
     return figure
 

@@ -8,18 +8,22 @@ import pandas as pd
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
+from ictd.theory.family import ALGOS
 
 SIDES = ("left_mean", "left_max", "right_mean", "tightest", "violations")
 ESTIMATE = ("norm", "standard_error", "noise")
+# Of the family of weights with the limit v, and beyond it.
+MEMBERS = ("inside", "beyond")
 OF_LINE = [f"{space}_{name}" for space in ("looped", "separate") for name in ESTIMATE]
 
 
 def main(
-    values: list[Path], descents: list[Path], pretrained: list[Path], agreement: Path, precision: list[Path],
-    output: Path,
+    values: list[Path], descents: list[Path], pretrained: list[Path], agreement: Path, families: list[Path],
+    precision: list[Path], output: Path,
 ) -> None:  # fmt: skip
-    """Write statements, neu, pretrained, repeated, agreement and precision as CSV into the folder ``output``."""
-    sides, curves, line, repeated = [], [], [], []
+    """Write statements, neu, pretrained, repeated, agreement, precision, family and family_updates as CSV into the
+    folder ``output``."""
+    sides, curves, line, repeated, members, updates = [], [], [], [], [], []
     for path in values:
         part = load_named(path, "states", "statements", *SIDES)
         for i, states in enumerate(part["states"]):
@@ -47,12 +51,27 @@ def main(
         line[-1]["theta_td"] = part["theta_td"][0]
         columns = {f"{space}_norm": part["repeated"][:, :, i] for i, space in enumerate(("looped", "separate"))}
         repeated.append(long_table({"seed": part["seeds"], "layer": part["layers"]}, columns, **cell))
+    for path in families:
+        env, states = path.stem.split("-")
+        place = {"env": env, "states": int(states)}
+        part = load_named(path, "errors", "bound", "violations", "depths", "updates")
+        draws, layers = np.arange(len(part["violations"])), np.arange(len(part["bound"]))
+        for member, errors in zip(MEMBERS, part["errors"], strict=True):
+            axes = {"draw": draws, "layer": layers}
+            members.append(long_table(axes, {"error": errors}, member=member, **place))
+            members[-1]["bound"] = np.tile(part["bound"], len(draws)) if member == "inside" else np.nan
+            counted = part["violations"] if member == "inside" else np.zeros(len(draws), int)
+            members[-1]["violations"] = np.repeat(counted, len(layers))
+        for algo, norms in zip(ALGOS, part["updates"], strict=True):
+            updates.append(long_table({"draw": draws, "layer": part["depths"]}, {"norm": norms}, algo=algo, **place))
     made = {
         "statements": sides,
         "neu": curves,
         "pretrained": line,
         "repeated": repeated,
         "agreement": pd.DataFrame(load_json(agreement)),
+        "family": members,
+        "family_updates": updates,
         "precision": [pd.DataFrame(load_json(path)) for path in precision],
     }
     save_tables(output, made)
