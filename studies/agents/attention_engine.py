@@ -13,6 +13,14 @@ c below 0 for estimates that grow with rewards, and those of softmax, which sum 
 Columns of a context that are alike stay alike, so each pair (S_t, S_{t+1}) is one column whose weight is multiplied by
 its share of the context.  That is attention divided by the context length; softmax is a mean already.
 
+All this has the query masked out before weights are made of scores.  It may be masked after (``softmax_with_query``):
+then the query's own score is among those that softmax divides by, whose column k has for query s the sum rho_sk in
+place of one,
+
+    rho_sk = Z_k / (Z_k + exp(x_s^q' A x_k) / m),    Z_k = sum_j share_j exp(x_j' A x_k),
+
+and W^s = W diag(rho_s) is another for each query.
+
 For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
 engine give the gradient, as in ``studies.agents.context_engine``.
 """
@@ -28,7 +36,7 @@ from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights
 from studies.agents.context_engine import GramEngine, clip_gradient
 
-KINDS = ("linear", "relu", "softmax")
+KINDS = ("linear", "relu", "softmax", "softmax_with_query")
 
 
 @dataclass(frozen=True)
@@ -66,14 +74,16 @@ class Attention:
 
 @dataclass(frozen=True)
 class Columns:
-    """Different columns of contexts: ``X`` (N, 2n, K), rewards ``y`` (N, K) and ``shares`` (N, K) that sum to one."""
+    """Different columns of contexts: ``X`` (N, 2n, K), rewards ``y`` (N, K), ``shares`` (N, K) that sum to one, and
+    ``length`` (N,), how many columns each context has."""
 
     X: np.ndarray
     y: np.ndarray
     shares: np.ndarray
+    length: np.ndarray
 
     def __getitem__(self, index) -> "Columns":
-        return Columns(self.X[index], self.y[index], self.shares[index])
+        return Columns(self.X[index], self.y[index], self.shares[index], self.length[index])
 
 
 def columns_of(tasks: Tasks, discount: float, reward: np.ndarray, context: Context | None = None) -> Columns:
@@ -89,12 +99,14 @@ def columns_of(tasks: Tasks, discount: float, reward: np.ndarray, context: Conte
     """
     if context is None:
         X = enumerated_context(tasks.transition, reward, discount)[:, :-1]
-        return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states))
+        length = np.full(len(tasks), float(tasks.states))
+        return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states), length)
     state, following = np.nonzero(context.successors.any(axis=0))
     identity = np.eye(tasks.states)
     X = np.concatenate([identity[:, state], discount * identity[:, following]])
     y, shares = reward[:, state], context.successors[:, state, following]
-    return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares))
+    length = np.broadcast_to(np.asarray(context.length, dtype=float), len(tasks)).copy()
+    return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares), length)
 
 
 def estimates(weights: Weights, columns: Columns, attention: Attention, depth: int) -> np.ndarray:
@@ -102,18 +114,34 @@ def estimates(weights: Weights, columns: Columns, attention: Attention, depth: i
     X, shares, n = columns.X, columns.shares[..., None], weights.states
     queries = np.broadcast_to(np.eye(2 * n, n), (len(X), 2 * n, n))
     scores = X.mT @ (weights.A @ np.concatenate([X, queries], axis=-1))
-    if attention.kind == "softmax":
+    if attention.kind.startswith("softmax"):
         scores = np.where(shares > 0, scores, -np.inf)
-        weight = shares * np.exp(scores - scores.max(axis=-2, keepdims=True))
-        weight /= weight.sum(axis=-2, keepdims=True)
+        largest = scores.max(axis=-2, keepdims=True)
+        weight = shares * np.exp(scores - largest)
+        total = weight.sum(axis=-2, keepdims=True)
+        weight /= total
     else:
         weight = shares * (scores.clip(min=0) if attention.kind == "relu" else scores)
     W, Wq = np.split(weight, [X.shape[-1]], axis=-1)
-    k = weights.u @ X + attention.corner * columns.y
+    first = weights.u @ X + attention.corner * columns.y
+    if attention.kind == "softmax_with_query":
+        own = weights.A[:n] @ np.concatenate([X, queries], axis=-1) - np.log(columns.length)[:, None, None]
+        rho = 1 / (1 + np.exp(own - largest - np.log(total)))
+        answers = [
+            _answers(first, attention.corner, depth, W * rho[:, [s], : X.shape[-1]], Wq[..., [s]])
+            * rho[:, s, X.shape[-1] + s, None]
+            for s in range(n)
+        ]
+        return np.concatenate(answers, axis=-1)
+    return _answers(first, attention.corner, depth, W, Wq)
+
+
+def _answers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.ndarray) -> np.ndarray:
+    """-(k_0 + ... + k_{L-1}) Wq from k_0, (N, queries)."""
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
-        k = k + attention.corner * np.vecmat(k, W)
+        k = k + corner * np.vecmat(k, W)
     return -np.vecmat(total, Wq)
 
 
@@ -142,7 +170,7 @@ def weigh(n, K, kind, S, shares, W):
     """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS."""
     columns = len(K)
     for k in range(columns + len(n)):
-        if kind == 2:
+        if kind >= 2:
             largest, total = -np.inf, 0.0
             for j in range(columns):
                 if shares[j] > 0.0:
@@ -163,11 +191,11 @@ def weigh_adjoint(n, K, kind, S, shares, W, dW):
     columns = len(K)
     for k in range(columns + len(n)):
         mean = 0.0
-        if kind == 2:
+        if kind >= 2:
             for j in range(columns):
                 mean += W[j, k] * dW[j, k]
         for j in range(columns):
-            if kind == 2:
+            if kind >= 2:
                 dW[j, k] = W[j, k] * (dW[j, k] - mean)
             elif kind == 1 and S[j, k] <= 0.0:
                 dW[j, k] = 0.0
@@ -254,6 +282,104 @@ def train_columns_block(
     return tasks
 
 
+@kernel(apart=True)
+def query_shares(n, K, A, AX, S, shares, length, rho):
+    """Fill rho (n, K+n), the sums of the columns of W for each query; AX (2n, K+n) is A [X, Xq]."""
+    columns = len(K)
+    for k in range(columns + len(n)):
+        largest, total = -np.inf, 0.0
+        for j in range(columns):
+            if shares[j] > 0.0:
+                largest = max(largest, S[j, k])
+        for j in range(columns):
+            if shares[j] > 0.0:
+                total += shares[j] * np.exp(S[j, k] - largest)
+        for s in range(len(n)):
+            rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - largest - np.log(length * total)))
+
+
+@kernel(apart=True)
+def train_with_query_block(
+    n, K, kind, corner, X, y, shares, length, reward, visits, transitions, returns, bootstrap, depth, discount,
+    learning_rate, clip, parameter, mean, square, steps, estimates,
+):  # fmt: skip
+    """As ``train_columns_block`` where softmax has the query among its columns, so that each query has layers of its
+    own."""
+    tasks, states = len(reward), len(n)
+    wide, columns = 2 * states, len(K)
+    u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
+    gradient = np.empty_like(parameter)
+    du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
+    S, W, dW = np.empty((3, columns, columns + states))
+    AX, dSX = np.empty((wide, columns + states)), np.empty((columns, wide))
+    rho, own = np.empty((2, states, columns + states))
+    dT = np.empty((columns, columns))
+    T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
+    q, lam, following = np.empty((3, columns))
+    e = np.empty(states)
+    for i in range(tasks):
+        score(n, K, A, X[i], AX, S)
+        weigh(n, K, kind, S, shares[i], W)
+        query_shares(n, K, A, AX, S, shares[i], length[i], rho)
+        estimate = estimates[i]
+        for s in range(states):
+            for j in range(columns):
+                for k in range(columns):
+                    T[s, j, k] = corner * W[j, k] * rho[s, k]
+                T[s, j, j] += 1.0
+                h[s, 0, j] = corner * y[i, j]
+                for r in range(wide):
+                    h[s, 0, j] += u[r] * X[i, r, j]
+            sweep_forward(K, T[s], h[s], g[s])
+            estimate[s] = 0.0
+            for j in range(columns):
+                estimate[s] -= g[s, j] * W[j, columns + s] * rho[s, columns + s]
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return i
+        batch_errors(n, estimate, reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
+        for j in range(columns):
+            for k in range(columns + states):
+                dW[j, k] = 0.0
+        for r in range(wide):
+            du[r] = 0.0
+        for s in range(states):
+            for j in range(columns):
+                q[j] = W[j, columns + s] * rho[s, columns + s] * e[s]
+            sweep_adjoint(K, T[s], h[s], q, lam, following, dT)
+            for r in range(wide):
+                for j in range(columns):
+                    du[r] -= lam[j] * X[i, r, j]
+            # From here on own (n, K+n) has the gradients for the queries' scores, of rho = 1 / (1 + exp(own - ...)).
+            for k in range(columns + states):
+                own[s, k] = 0.0
+            for j in range(columns):
+                for k in range(columns):
+                    dW[j, k] -= corner * dT[j, k] * rho[s, k]
+                    own[s, k] -= corner * dT[j, k] * W[j, k]
+                dW[j, columns + s] -= g[s, j] * e[s] * rho[s, columns + s]
+                own[s, columns + s] -= g[s, j] * e[s] * W[j, columns + s]
+            for k in range(columns + states):
+                own[s, k] *= -rho[s, k] * (1.0 - rho[s, k])
+        weigh_adjoint(n, K, kind, S, shares[i], W, dW)
+        for s in range(states):
+            for j in range(columns):
+                for k in range(columns + states):
+                    dW[j, k] -= own[s, k] * W[j, k]
+        score_adjoint(n, K, dW, X[i], dSX, dA)
+        for s in range(states):
+            for r in range(wide):
+                for k in range(columns):
+                    dA[s, r] += own[s, k] * X[i, r, k]
+            for r in range(states):
+                dA[s, r] += own[s, columns + r]
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
+        steps += 1
+        adam(parameter, gradient, mean, square, learning_rate, steps)
+    return tasks
+
+
 class AttentionEngine(GramEngine):
     """Training state for any kind of attention; what is not softmax is divided by the context length.
 
@@ -267,4 +393,7 @@ class AttentionEngine(GramEngine):
     def kernel(self, columns: Columns):
         """The block of updates for these columns, and its first arguments."""
         sizes = size(self.states), size(columns.X.shape[-1])
-        return train_columns_block, (*sizes, self.kind, self.corner, columns.X, columns.y, columns.shares)
+        given = (*sizes, self.kind, self.corner, columns.X, columns.y, columns.shares)
+        if KINDS[self.kind] == "softmax_with_query":
+            return train_with_query_block, (*given, columns.length)
+        return train_columns_block, given

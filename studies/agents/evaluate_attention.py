@@ -1,5 +1,6 @@
 """Evaluate the runs with one kind of attention on enumerated and on sampled prompts of unseen tasks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from ictd.pipeline.table_files import save_table
 from ictd.prompts import ENUMERATED
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
-from studies.agents.attention_engine import Attention, Columns, columns_of, estimates
+from studies.agents.attention_engine import Attention, columns_of, estimates
 
 
 def main(
@@ -38,7 +39,7 @@ def main(
     loaded = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     for length in (ENUMERATED, *context_lengths):
         shown = columns_of(data.tasks, discount, reward, None if length == ENUMERATED else data.context(length))
-        ones = Columns(shown.X, kind.shown(np.ones_like(shown.y), discount), shown.shares)
+        ones = replace(shown, y=kind.shown(np.ones_like(shown.y), discount))
         for (prompts, algo), trained in loaded:
             for seed, u, A in zip(*trained, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):

@@ -15,11 +15,13 @@ from studies.agents.context_engine import GramEngine, sample_contexts
 from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
+SOFTMAX = ("softmax", "softmax_with_query")
 KINDS = [
     Attention(),
     Attention("relu", -0.7),
     Attention("softmax", -0.6),
     Attention("softmax", -0.3, scaled_rewards=True),
+    Attention("softmax_with_query", -0.8),
 ]
 
 
@@ -32,20 +34,24 @@ class WholePrompts(torch.nn.Module):
         self.attention, self.depth = attention, depth
 
     def forward(self, context):
-        """Estimates (n,) for one context (2n+1, m) whose rewards are as the task has them."""
+        """Estimates (n,) for one context (2n+1, m) whose rewards are as the task has them, a prompt a query."""
+        return torch.cat([self.answer(context, query) for query in range(len(self.u) // 2)])
+
+    def answer(self, context, query):
         wide, length = len(self.u), context.shape[1]
         context = context.copy()
         context[-1] = self.attention.shown(context[-1], GAMMA)
-        Z = torch.from_numpy(np.concatenate([context, np.eye(wide + 1, wide // 2)], axis=1))
+        Z = torch.from_numpy(np.concatenate([context, np.eye(wide + 1)[:, [query]]], axis=1))
         P = torch.zeros(wide + 1, wide + 1, dtype=torch.float64)
         P[-1] = torch.cat([self.u, self.u.new_tensor([self.attention.corner])])
         Q = torch.nn.functional.pad(self.A, (0, 1, 0, 1))
         for _ in range(self.depth):
-            scores = Z[:, :length].T @ Q @ Z
+            scores = Z.T @ Q @ Z
             weigh = {
-                "linear": lambda x: x / length,
-                "relu": lambda x: x.clamp(min=0) / length,
-                "softmax": lambda x: x.softmax(dim=0),
+                "linear": lambda x: x[:length] / length,
+                "relu": lambda x: x[:length].clamp(min=0) / length,
+                "softmax": lambda x: x[:length].softmax(dim=0),
+                "softmax_with_query": lambda x: x.softmax(dim=0)[:length],
             }[self.attention.kind]
             Z = Z + P @ Z[:, :length] @ weigh(scores)
         return -Z[-1, length:]
@@ -139,6 +145,16 @@ def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
             difference = difference + sign * model(context).detach().numpy()
         np.testing.assert_allclose(difference, attention.of_constant(GAMMA, depth), atol=ENGINES)
     assert Attention("softmax", -0.4).of_constant(GAMMA, 4) < 1
+
+
+def test_softmax_with_the_query_is_not_bound_for_constant_rewards():
+    """Where the query is masked after softmax its weights need not sum to one: v = 10 is not out of reach, as of 1."""
+    context = ictd.enumerated_context(np.full((5, 5), 0.2), np.ones(5), GAMMA)
+    lower = np.repeat([0.0, 1], 5)
+    weights = ictd.Weights(np.zeros(10), -5 * np.outer(lower, lower))
+    reached = [WholePrompts(weights, Attention(kind, -1.0), 30)(context).detach().numpy() for kind in SOFTMAX]
+    np.testing.assert_allclose(reached[0], 1)
+    np.testing.assert_allclose(reached[1], 9.55, atol=0.005)
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)

@@ -49,7 +49,7 @@ def grid(given, folder=Path("nowhere"), cores=1, **paper):
         ({"attentions": [{"name": "a"}, {"kind": "relu"}]}, "agents.attentions lacks key 'name'"),
         (
             {"attentions": [{"name": "a"}, {"name": "b", "kind": "cosine"}]},
-            "value 2 of agents.attentions.kind is 'cosine'; choose from linear, relu, softmax",
+            "value 2 of agents.attentions.kind is 'cosine'; choose from linear, relu, softmax, softmax_with_query",
         ),
     ],
 )
@@ -144,7 +144,7 @@ def test_seeds_are_cut_into_jobs_that_keep_finished_runs(tmp_path):
 
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
-AT_FULL_SIZE = 133, 167.9, {
+AT_FULL_SIZE = 143, 167.9, {
     "agents_pretrain": 838.5, "agents_pretrain_attention": 874.9, "agents_evaluate": 182.3,
     "agents_evaluate_attention": 152.1, "agents_baselines": 1442,
 }  # fmt: skip
