@@ -20,11 +20,11 @@ METHODS = {
     "zero": ("predicting zero", COLOURS["zero"], ":"),
     "td_lambda": (r"TD($\lambda$)", "#56B4E9", ":"),
     "theta_td": (NAMES["theta_td"], COLOURS["theta_td"], "--"),
-    "batch_td": ("batch TD, best depth too", COLOURS["theta_td"], "-"),
+    "batch_td": ("batch TD, best updates", COLOURS["theta_td"], "-"),
     "certainty_equivalence": ("certainty equivalence", "#E69F00", ":"),
     "lstd": ("LSTD, best ridge", COLOURS["lstd"], "-"),
-    "ce_uniform": ("certainty eq., uniform pseudo-steps", "#E69F00", "--"),
-    "lstd_prior": ("LSTD, pseudo-steps of the mean chain", COLOURS["lstd"], "--"),
+    "ce_uniform": ("uniform pseudo-steps", "#E69F00", "--"),
+    "lstd_prior": ("pseudo-steps, mean chain", COLOURS["lstd"], "--"),
     "bayes": ("Bayesian floor", "#000000", "-"),
 }
 SHOWN_LENGTHS = 3
@@ -105,7 +105,7 @@ def ratios(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: 
         if name != "tasks_seen":
             axes.set_xticks(rows[name].unique(), rows[name].unique())
             axes.minorticks_off()
-    grid[0].set_ylabel("MSVE over the best baseline's")
+    grid[0].set_ylabel("MSVE / best baseline's")
     legend(figure, ncols=2, fontsize=7)
     return figure
 

@@ -116,7 +116,7 @@ def controls(ablations: pd.DataFrame, table: pd.DataFrame, setting: tuple[str, i
             axes.plot(shown, range(len(CONTROLLED)), ls="", marker=marker, ms=5, label=label, mfc="none", clip_on=False)
         axes.set(xscale="log", xlabel="MSVE, enumerated", title=NAMES[algo], xlim=(None, GREATEST_SHOWN))
     grid[0, 0].set_yticks(range(len(CONTROLLED)), list(CONTROLLED.values()), fontsize=7)
-    grid[0, 0].invert_yaxis()
+    grid[0, 0].set_ylim(len(CONTROLLED) - 0.5, -0.5)
     legend(figure, ncols=4, fontsize=8)
     return figure
 

@@ -25,7 +25,7 @@ from ictd.weights import Weights
 
 # Random members of the family, and depths, log-spaced, at which their expected updates are taken.
 DRAWS = 5
-DEPTHS = 6
+DEPTHS = 12
 ALGOS = ("td", "mc")
 # What rounding may add to an error, over the largest value.
 ROUNDING = 1e-12

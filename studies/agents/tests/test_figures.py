@@ -169,7 +169,7 @@ def test_ratios_to_the_best_baseline_are_drawn(tables):
         if name != "tasks_seen":
             assert sorted(axes.get_xticks()) == sorted(rows[name].unique()) and not len(axes.get_xticks(minor=True))
     assert [axes.get_xlabel() for axes in figure.axes] == ["layers $L$", "tasks seen", "states $n$"]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE over the best baseline's", "", ""]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE / best baseline's", "", ""]
 
 
 def test_transfer_is_drawn_as_ratios_to_uniform_smoothing(tables):
