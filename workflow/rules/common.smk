@@ -66,6 +66,8 @@ step = partial(step_params, config, STUDIES)
 # What jobs compare the labels of files with.
 settings_of_jobs = lambda: f"{SETTINGS_OF_JOBS}={json.dumps({**config, 'studies': STUDIES})}"
 own_options = lambda wildcards: env_options(config, wildcards.env)
+# What everything waits for comes first, large tasks before small ones: a long job that comes last keeps cores idle.
+awaited = lambda wildcards: int(wildcards.states)
 # Figures and tables that Snakemake's report shows, with the captions of their names.
 shown = lambda kind, name, label, ending: report(
     f"<results>/{kind}s/{name}.{ending}",

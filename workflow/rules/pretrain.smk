@@ -7,6 +7,7 @@ use rule step as pretrain with:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
         job=f"pretrain/{CELL}/{{seeds}}",
+    priority: awaited
     conda:
         f"{ENVS}/pretrain.yaml"
     resources:

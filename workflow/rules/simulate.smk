@@ -4,6 +4,7 @@ use rule step as tasks with:
         "<results>/tasks/{env}-{states}/{seeds}.npz",
     pathvars:
         job="tasks/{env}-{states}/{seeds}",
+    priority: awaited
     conda:
         f"{ENVS}/simulate.yaml"
     params:
@@ -17,6 +18,7 @@ use rule step as unrolls with:
         "<results>/unrolls/{env}-{states}/{seeds}.npz",
     pathvars:
         job="unrolls/{env}-{states}/{seeds}",
+    priority: awaited
     conda:
         f"{ENVS}/simulate.yaml"
     params:
