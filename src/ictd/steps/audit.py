@@ -46,9 +46,13 @@ def main(
     """
     other, scaled = next(name for name in ENGINES if name != engine), attention_scale == "context_length"
     lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
-    for *material, path in zip(task_sets, unrolls, trained, strict=True):
-        cell = Cell.parse(path.parent.name)
-        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, *material)
+    cells = [Cell.parse(path.parent.name) for path in trained]
+    # Read before engines are compiled, as either takes hundreds of megabytes.
+    material = [
+        first_tasks(cell.env, cell.states, initial_gain, tasks, *paths)
+        for cell, *paths in zip(cells, task_sets, unrolls, strict=True)
+    ]
+    for cell, (seed, task_set, batches, start), path in zip(cells, material, trained, strict=True):
         tasks_seen, u, A = (array[0] for array in load_arrays(path, "tasks_seen", "u", "A"))
         seen = tasks_seen[tasks_seen <= tasks]
         try:
