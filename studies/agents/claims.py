@@ -52,6 +52,7 @@ def check_agents(
         *_depth_claims(of, of_setting(home, main, "depth"), longest),
         *_task_claims(of, sampled_updates(every_teacher), in_the_end),
         *_teacher_claims(of, every_teacher, in_the_end),
+        *_teacher_claims_over_tasks(of, of_setting(at_home(tables["over_tasks"]), main), longest),
         *_length_claims(of, of_setting(home, main), longest),
         *_transfer_claims(of, values),
         *_shape_claims(of, latest(shapes, tasks)),
@@ -128,6 +129,13 @@ def _teacher_claims(of: Statements, every_teacher: pd.DataFrame, in_the_end: pd.
         for algo in ("td", "mc"):
             if {algo, f"expected_{algo}"} <= set(by):
                 yield from of.of_trials("noise_costs", (algo, steps), log_ratio(by[algo], by[f"expected_{algo}"]))
+
+
+def _teacher_claims_over_tasks(of: Statements, rows: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    for row in rows[(rows["baseline"] == "td") & (rows["context_length"] <= longest)].itertuples():
+        teacher = "expected updates" if row.algo.startswith("expected_") else f"{row.tasks_seen} tasks"
+        setting = (teacher, f"{row.context_length} steps")
+        yield of.claim("mc_teaches_better_over_tasks", setting, row.high)
 
 
 def _length_claims(of: Statements, of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:

@@ -82,18 +82,21 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     """A row a context length and baseline: 95% bootstrap intervals over tasks, of means over trials at the last
     snapshot.
 
-    ``low`` and ``high`` are those of the ratio of the MSVE to that of the baseline.
+    ``low`` and ``high`` are those of the ratio of the MSVE to that of the baseline; where MC is the teacher, "td" is
+    the same with TD as the teacher.
     """
     setting, (env, discount) = named(path.parent), path.stem.rsplit("-", 1)
     msve, lengths, seen = load_arrays(path, "of_tasks", "context_lengths", "tasks_seen")
     methods, errors = load_arrays(baselines[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
-    others = dict(zip(methods, errors, strict=True))
-    rows = []
+    others, rows = dict(zip(methods, errors, strict=True)), []
+    twin = path.parent.with_name(path.parent.name.replace("mc", "td", 1)) / path.name
+    by_td = load_arrays(twin, "of_tasks")[0] if "mc" in setting["algo"] and twin.exists() else None
     for k, length in enumerate(lengths):
         one = {name: others[name][k] for name in BASELINES}
         one["best"] = min(one.values(), key=np.mean)
-        own, *beside = bootstrap_means(np.stack([msve[k], *(one[name] for name in BESIDE)], axis=-1)).T
-        for name, samples in zip(BESIDE, beside, strict=True):
+        compared = {name: one[name] for name in BESIDE} | ({} if by_td is None else {"td": by_td[k]})
+        own, *beside = bootstrap_means(np.stack([msve[k], *compared.values()], axis=-1)).T
+        for name, samples in zip(compared, beside, strict=True):
             low, high = interval(own / samples)
             rows.append({"context_length": length, "tasks_seen": seen[-1], "baseline": name, "low": low, "high": high})
     return pd.DataFrame(rows).assign(**setting, on_env=env, on_discount=discount)

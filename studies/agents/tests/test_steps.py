@@ -238,7 +238,11 @@ def test_intervals_over_tasks(folder):
         for name in ("zero", "bayes", "posterior_mean"):
             error.pop(name, None)
         best = min(error, key=lambda name: error[name].mean())
-        for row, name in zip(rows.itertuples(), ("lstd", "ce_uniform", best), strict=True):
+        names = ["lstd", "ce_uniform", best]
+        if run.startswith("mc"):
+            error["td"] = np.load(folder / f"values/{run.replace('mc', 'td')}/{on}-0.9.npz")["of_tasks"][k]
+            names.append("td")
+        for row, name in zip(rows.itertuples(), names, strict=True):
             assert row.baseline in (name, "best")
             ends = np.quantile(bootstrap_means(own) / bootstrap_means(error[name]), [0.025, 0.975])
             assert [row.low, row.high] == pytest.approx(ends.tolist())
