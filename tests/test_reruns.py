@@ -20,7 +20,7 @@ MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
 UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
-SAMPLED = {"theory_values", "theory_descent", "theory_pretrained", "theory_agreement", "theory_precision"}
+SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
 OF_GRID = {"theory_agreement", "theory_tables"}
 
 # Modules that are edited in a finished run.
@@ -56,10 +56,10 @@ KEYS = {
     "audit.tasks": (5, {"audit"} | SHOWN),
     "audit.tolerance": (1e-9, {"audit"} | SHOWN),
     "theory.tasks": (40, {"theory_values", "theory_descent"} | SHOWN),
-    "theory.pretrained_tasks": (40, {"theory_pretrained"} | SHOWN),
+    "theory.pretrained_tasks": (40, {"theory_pretrained", "theory_family"} | SHOWN),
     "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
     "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
-    "theory.update_depth": (31, {"theory_descent", "theory_pretrained", "theory_precision"} | SHOWN),
+    "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),

@@ -23,7 +23,7 @@ SMOKE = {
     **yaml.safe_load((ROOT / "tests/smoke.yaml").read_text()),
 }
 FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]
-FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "pretrained"]
+FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "family", "pretrained"]
 
 
 def test_everything_is_made_and_nothing_is_left_to_do(smoke):
@@ -195,7 +195,7 @@ def test_a_single_seed_algo_and_setting_is_enough(smoke, tmp_path):
     done = snakemake(folder, "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stderr
     page = Page(folder / "results-smoke/report.html")
-    assert len(page.images) == 10
+    assert len(page.images) == 11
 
 
 def test_as_many_jobs_as_keep_all_cores_busy(tmp_path):

@@ -85,7 +85,7 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
     return squares | {name: of[name.replace("pattern", "energy")] / top for name in PATTERN[3:]}
 
 
-@checked(td=reals("*, 2n, 2n", False), mc=reals("*, 2n, 2n", False))
+@checked(td=reals("..., 2n, 2n", False), mc=reals("..., 2n, 2n", False))
 def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
     """How alike A (..., 2n, 2n) of multi-task TD and of multi-task MC are, each an array of their leading axes.
 

@@ -16,7 +16,7 @@ def _shares(size: int) -> np.ndarray:
     return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
-@checked(samples=reals("N, ...", False), resamples=whole(1))
+@checked(samples=reals("N, ...", False), resamples=whole(1, RESAMPLES))
 def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
     """Means (resamples, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
     return np.tensordot(_shares(len(samples))[:resamples], samples, axes=1)
@@ -24,7 +24,7 @@ def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarr
 
 @checked(resampled=reals("R", False))
 def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """95% percentile interval of a statistic (RESAMPLES,) of resamples."""
+    """95% percentile interval of a statistic (R,) of resamples."""
     low, high = np.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
 

@@ -93,7 +93,7 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     by_td = load_arrays(twin, "of_tasks")[0] if "mc" in setting["algo"] and twin.exists() else None
     for k, length in enumerate(lengths):
         one = {name: others[name][k] for name in BASELINES}
-        one["best"] = min(one.values(), key=np.mean)
+        one["best"] = min(one.values(), key=lambda errors: np.nan_to_num(errors.mean(), nan=np.inf))
         compared = {name: one[name] for name in BESIDE} | ({} if by_td is None else {"td": by_td[k]})
         own, *beside = bootstrap_means(np.stack([msve[k], *compared.values()], axis=-1)).T
         for name, samples in zip(compared, beside, strict=True):

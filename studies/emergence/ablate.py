@@ -40,7 +40,7 @@ def main(
 
     Beside these is the MSVE of theta^TD with the step size that is best on other tasks.  A part may be missed for no
     more than the size of the step, or for layers that are too few; so the variants in CONTROLLED are evaluated with A
-    multiplied by the factor that is best for a cell and length on some of those tasks, and in more layers.
+    multiplied by the factor that is best for a cell and length on others still, and in more layers.
     """
     seeds, runs = finite_runs(weights)
     lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"

@@ -117,13 +117,15 @@ def pretrain_runs(
     masks : (2, 2n+1, 2n+1) array, optional
         1 where an entry of P or of Q is trained, else 0; all are by default.
     clip : float, largest norm of a run's gradient; 0 leaves it as it is
-    skip : bool, whether a run whose estimates or gradient are not finite goes on with the next task
+    skip : bool, whether a run whose estimates or gradient are not finite goes on with the next task; it has diverged
+        if they are not at the last one
     """
     size, states = tasks[0].reward.shape
     td = torch.tensor([[algo == "td"] for algo in algos])
     keep = None if masks is None else torch.tensor(masks, dtype=model.P.dtype)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     diverged, said = torch.zeros(len(algos), dtype=torch.int64), time.monotonic()
+    bad = torch.zeros(len(algos), dtype=torch.bool)
     for i in range(size):
         transition, reward = (np.stack([getattr(one, name)[i] for one in tasks]) for name in ("transition", "reward"))
         prompt = torch.from_numpy(joint_prompt(enumerated_context(transition, reward, discount)))
@@ -142,14 +144,15 @@ def pretrain_runs(
         optimizer.zero_grad()
         estimate.backward(-(errors / visits.sum(dim=1, keepdim=True)).to(value.dtype))
         _mask_and_clip([model.P.grad, model.Q.grad], keep, clip)
-        bad = ~_finite(model.P.grad, model.Q.grad) if skip else torch.zeros(len(algos), dtype=torch.bool)
+        if skip:
+            bad = ~_finite(model.P.grad, model.Q.grad)
         with _kept(model, optimizer, bad):
             optimizer.step()
         if time.monotonic() - said > PROGRESS_SECONDS:
             said = time.monotonic()
             logger.info("%d of %d tasks", i + 1, size)
     with torch.no_grad():
-        diverged[(diverged == 0) & ~_finite(model.P, model.Q)] = size
+        diverged[(diverged == 0) & (bad | ~_finite(model.P, model.Q))] = size
         for part in (model.P, model.Q):
             part[diverged > 0] = torch.nan
     return diverged.numpy()

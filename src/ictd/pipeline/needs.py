@@ -118,6 +118,7 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
             + 8 * e["tuning_tasks"] * len(lengths) * (n**2 + 2 * steps),
             "theory_descent": 8 * n * t["tasks"] * (16 * deep + n**2) + 1e8 / n + 4000 * deep * n * (n + 1),
             "theory_pretrained": 128 * n * t["pretrained_tasks"] * (L + n) + 4000 * deepest * n * (n + 1),
+            "theory_family": 8 * n * t["pretrained_tasks"] * deep * 24 + 4000 * deep * n * (n + 1),
             "theory_agreement": 4 * gradients,
             "theory_precision": n * (10 * n + deepest) * (120 + max(t["depth"], deepest) * digits / 2),
         }  # fmt: skip
@@ -128,7 +129,7 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     n = max(*t["states"], *config["states"])
     memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
-    jobs = math.ceil(S / s) * (2 * len(sets) + len(runs)) + 2 * len(runs) + len(sets) + len(pairs)
+    jobs = math.ceil(S / s) * (2 * len(sets) + len(runs)) + 2 * len(runs) + 2 * len(sets) + len(pairs)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 

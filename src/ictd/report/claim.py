@@ -6,9 +6,10 @@ when it holds more than half of the sum of squares (a squared cosine or correlat
 when its sum of squares is less than half of the pattern's; two are "at the same place" when their distance is below
 half their norm.
 
-A verdict on a mean over trials is wrong in favour of the claim with a chance of a fortieth.  Where one claim is made of
-many settings some are then right by chance; so beside each verdict stands what is left of it when the share of such
-ones among those that hold is kept below that (``discoveries``).
+A verdict on a mean over trials is wrong in favour of the claim with a chance of about a fortieth where trials are 20,
+and more where they are few.  Where one claim is made of many settings some are then right by chance; so beside each
+such verdict stands what is left of it when the share of those among the ones that hold is kept below that
+(``discoveries``).  Other verdicts stand as they are.
 """
 
 import math
@@ -18,12 +19,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ictd.pipeline.storage import save_json
 from ictd.statistics import bootstrap_means, discoveries, interval
 
-# A structure is close when less than this share of the sum of squares is outside; in random weights half of it is.
-TENTH = 0.1
+# Share of the sum of squares that a pattern has to hold.
+HALF = 0.5
 # About the resolution of single precision, in which networks are usually trained.
 NEGLIGIBLE = 1e-6
 # Chance that an end of a 95% interval is on the wrong side.
@@ -38,7 +40,7 @@ WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 class Claim:
     """One claim about one setting, with the statistic that decides it.
 
-    ``p`` is the share of resampled trials that speak against it, where trials decide, else None.
+    ``p`` is the share of resamples that speak against it, where a mean over trials decides, else None.
     """
 
     id: str
@@ -57,6 +59,11 @@ class Claim:
         """ "holds" or "fails"; a value that is not a number fails."""
         met = self.value < self.threshold if self.relation == "<" else self.value > self.threshold
         return "holds" if met else "fails"
+
+
+def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
+    """Whether a squared cosine is above a threshold, for cosines that are positive."""
+    return (cosine > 0) & (cosine**2 > threshold)
 
 
 def _is_text(value) -> bool:

@@ -10,7 +10,7 @@ from ictd.pattern import PATTERN
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
-from ictd.report.claim import Claim, Statements, check_number, save_claims
+from ictd.report.claim import Claim, Statements, check_number, has_pattern, save_claims
 from ictd.report.result_tables import spanned
 from ictd.snapshots import snapshot_counts
 from ictd.statistics import rank_correlation
@@ -18,7 +18,6 @@ from ictd.statistics import rank_correlation
 SECTION = "evaluation"
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5
-HALF = 0.5
 STUDIES = {"depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
 
 
@@ -68,13 +67,13 @@ def check_claims(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[st
 
 def number_of_claims(cells: list[Cell], main: tuple[str, int, int], seeds: int, lengths: list[int]) -> int:
     """How many claims a configuration spans: on each cell nine, one more where there are trials, and three where these
-    have a trend; on each setting that both algorithms have five; and one on each of the studies, environments with
-    their states, and baselines."""
+    have a trend; on each setting that both algorithms have three, and two more where there are trials; and one on each
+    of the studies, environments with their states, and baselines."""
     of_cell = 9 + (seeds > 1) + (3 if min(seeds, len(lengths)) > 1 else 0)
     both = len(cells) - len({cell[1:] for cell in cells})
     studies = {_study(cell, main) for cell in cells} - {None}
     of_tasks, of_baselines = {cell[1:3] for cell in cells}, {cell[2:] for cell in cells}
-    return of_cell * len(cells) + 5 * both + len(studies) + len(of_tasks) + len(of_baselines)
+    return of_cell * len(cells) + (5 if seeds > 1 else 3) * both + len(studies) + len(of_tasks) + len(of_baselines)
 
 
 def check_cells(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
@@ -82,7 +81,7 @@ def check_cells(of: Statements, tables: dict[str, pd.DataFrame], main: tuple[str
     return [
         *_evaluation_claims(of, tables["msve"], tables["baselines"], main),
         *_weight_claims(of, tables["weights"], tables["mean_weights"], main),
-        *_agreement_claims(of, tables["agreement"], main),
+        *_agreement_claims(of, tables["agreement"], main, tables["weights"]["seed"].nunique() > 1),
     ]
 
 
@@ -115,8 +114,9 @@ def _evaluation_claims(of: Statements, msve: pd.DataFrame, baselines: pd.DataFra
             "msve_lower": logs[longest] - logs[fifth],
             "beats_zero": logs[longest] - np.log10(zero.loc[trials.index]),
         }
+        words = {"section": _section(cell, main), "longest": longest, "fifth": fifth}
         for name, of_trials in samples.items():
-            yield from of.of_trials(name, cell, of_trials, section=_section(cell, main))
+            yield from of.of_trials(name, cell, of_trials, **words)
 
 
 def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> Iterator[Claim]:
@@ -135,22 +135,18 @@ def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataF
             yield of.claim(name, cell, value, section=_section(cell, main))
 
 
-def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
-    """Whether a squared cosine is above a threshold, for cosines that are positive."""
-    return (cosine > 0) & (cosine**2 > threshold)
-
-
-def _agreement_claims(of: Statements, agreement: pd.DataFrame, main) -> Iterator[Claim]:
-    """What section "Weight Convergence" says of TD and MC together, for each setting."""
+def _agreement_claims(of: Statements, agreement: pd.DataFrame, main, several: bool) -> Iterator[Claim]:
+    """What section "Weight Convergence" says of TD and MC together, for each setting; ``several`` seeds may be apart."""
     for row in agreement.itertuples():
         setting = (row.env, row.states, row.depth)
         values = {
             "same_pattern": np.maximum(0, row.correlation_low) ** 2,
             "same_noise": np.maximum(0, row.remainder_correlation_low) ** 2,
             "same_place": row.distance_high,
-            "same_pattern_apart": np.maximum(0, row.apart) ** 2,
-            "same_noise_apart": np.maximum(0, row.remainder_apart) ** 2,
         }
+        if several:
+            values["same_pattern_apart"] = np.maximum(0, row.apart) ** 2
+            values["same_noise_apart"] = np.maximum(0, row.remainder_apart) ** 2
         for name, value in values.items():
             yield of.claim(name, setting, value, section=_section(setting, main))
 

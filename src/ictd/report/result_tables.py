@@ -13,7 +13,7 @@ from ictd.pattern import agreement_measures, cosine, energy, pattern_measures, p
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
-from ictd.statistics import bootstrap_means
+from ictd.statistics import bootstrap_means, interval
 from ictd.streams import generator
 from ictd.weights import Weights, theta_td
 
@@ -144,7 +144,7 @@ def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
 
 def with_ends(resampled: dict[str, np.ndarray]) -> dict[str, float]:
     """Ends of 95% intervals of statistics over resamples, by ``NAME_low`` and ``NAME_high``."""
-    ends = {name: np.quantile(values, [0.025, 0.975]) for name, values in resampled.items()}
+    ends = {name: interval(values) for name, values in resampled.items()}
     return {f"{name}_{end}": pair[i] for name, pair in ends.items() for i, end in enumerate(("low", "high"))}
 
 

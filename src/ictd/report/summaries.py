@@ -10,8 +10,7 @@ from ictd.pipeline.grid import CELL, cells
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
-from ictd.report.claim import KINDS
-from ictd.report.paper_claims import has_pattern
+from ictd.report.claim import KINDS, has_pattern
 from ictd.report.result_tables import spanned
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)

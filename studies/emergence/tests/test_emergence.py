@@ -107,7 +107,7 @@ def test_the_study_is_made_as_a_page(under_conda):
     claims = json.loads((results / "claims.json").read_text())
     shown = "".join(page.text.split())
     kinds = {claim["id"].split("/")[0]: claim for claim in reversed(claims)}
-    assert {"structure", "noise_works, mean", "residuals (algos)", "alpha_grows", "finite", "reading"} <= set(kinds)
+    assert {"structure", "noise_is_missed, mean", "residuals (algos)", "alpha_grows", "finite", "reading"} <= set(kinds)
     for claim in kinds.values():
         assert "".join(claim["statistic"].split()) in shown
     for name in ("decompositions", "ablations", "course", "emergence_animation", "phase", "other_readings"):

@@ -14,11 +14,11 @@ from projects import ROOT
 import ictd
 import ictd.baselines
 from ictd.decomposition import decomposition_measures, seen
-from ictd.pattern import pattern_measures, remainder
+from ictd.pattern import agreement_measures, pattern_shares, remainder
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import save_table
 from ictd.pretraining import pretrain_history
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.unseen_tasks import draw_unseen_tasks
 from studies.emergence import (
     ablate,
@@ -332,15 +332,16 @@ def test_tables_of_readings(read):
             outside = (Q[-1] ** 2).sum() + (Q[:-1, -1] ** 2).sum()
             np.testing.assert_allclose(row.beyond_Q, outside / (Q**2).sum(), atol=1e-12)
         judged = where(verdicts, reading=reading, algo=algo).set_index("claim")
-        cosine = pattern_measures(ictd.Weights(weights.u.mean(axis=0), weights.A.mean(axis=0)))["cosine"]
-        np.testing.assert_allclose(judged.loc["pattern", "value"], np.maximum(0, cosine) ** 2)
+        squares = pattern_shares(bootstrap_means(seen(weights, GAMMA).A, 2000))["pattern"]
+        np.testing.assert_allclose(judged.loc["pattern", "value"], np.quantile(squares, 0.025))
         assert judged.loc["finite", "verdict"] == ("fails" if reading == "fast" else "holds")
         ratios = np.log10(found["msve"][a, :, 1].mean(axis=-1) / 5)
         np.testing.assert_allclose(judged.loc["beats_zero", "value"], bootstrap_interval(ratios)[1])
     both = where(verdicts, reading="as_is", algo="both").set_index("claim")
-    A = np.load(folder / "as_is.npz")["A"].mean(axis=1)
-    distance = 2 * np.linalg.norm(A[0] - A[1]) / (np.linalg.norm(A[0]) + np.linalg.norm(A[1]))
-    assert both.loc["same_place", "value"] == pytest.approx(distance)
+    stored = np.load(folder / "as_is.npz")
+    pair = [seen(ictd.Weights(u, A), GAMMA).A for u, A in zip(stored["u"], stored["A"], strict=True)]
+    distances = agreement_measures(*(bootstrap_means(A, 2000) for A in pair))["distance"]
+    assert both.loc["same_place", "value"] == pytest.approx(np.quantile(distances, 0.975))
 
 
 def test_masks_and_means_over_layers():
