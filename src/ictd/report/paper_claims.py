@@ -136,7 +136,7 @@ def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataF
 
 
 def _agreement_claims(of: Statements, agreement: pd.DataFrame, main, several: bool) -> Iterator[Claim]:
-    """What section "Weight Convergence" says of TD and MC together, for each setting; ``several`` seeds may be apart."""
+    """What section "Weight Convergence" says of TD and MC together, for each setting; ``several`` seeds can differ."""
     for row in agreement.itertuples():
         setting = (row.env, row.states, row.depth)
         values = {
