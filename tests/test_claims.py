@@ -340,11 +340,18 @@ def test_overview_counts_and_names_what_fails():
         {"paper": "the paper's", "ours": "ours", "check": "a check"}[kinds[one]] for one in ordered
     ]
     assert overview.loc["Pretraining runs into no numerical instability.", "corrected"] == ""
+    of_paper = overview[overview["whose"] == "the paper's"]
+    assert (of_paper["in the paper"] != "").all() and falls_where(overview) == "last paragraph"
+    assert "in the paper" not in claims_overview([{**record, "where": ""} for record in records])
     falls = overview.loc["The MSVE falls as the context gets longer: it is ordered as the lengths are."]
     assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
     assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
     listing = claims_listing(records)
     assert "not finite" in listing.query("id == 'beats_zero/td-boyan-3-4'")["value"].tolist()
+
+
+def falls_where(overview):
+    return overview["in the paper"].iloc[0].split(", ")[1]
 
 
 def test_compute_table_sums_times_and_takes_the_greatest_memory():
@@ -366,8 +373,8 @@ def test_records_are_plain_json():
     made = result_tables(PATTERN + np.nan, FALLING, zero=9.0)
     records = as_records(check_claims(STATEMENTS, made, MAIN))
     wanted = {
-        "id", "kind", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "p", "verdict",
-        "corrected",
+        "id", "kind", "where", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "p",
+        "verdict", "corrected",
     }  # fmt: skip
     assert all(set(record) == wanted for record in records)
     assert all(record["verdict"] == "fails" for record in records if record["value"] is None)

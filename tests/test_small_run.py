@@ -293,7 +293,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
 def decided(run):
     """All claims, with one on the theory."""
     theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "L", "statistic": "n", "value": 0.0,
-               "relation": "<", "threshold": 1, "p": None, "kind": "paper", "verdict": "holds",
+               "relation": "<", "threshold": 1, "p": None, "kind": "paper", "where": "", "verdict": "holds",
                "corrected": "holds"}]  # fmt: skip
     save_json(run / "theory.json", theory)
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation")

@@ -40,7 +40,8 @@ WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 class Claim:
     """One claim about one setting, with the statistic that decides it.
 
-    ``p`` is the share of resamples that speak against it, where a mean over trials decides, else None.
+    ``where`` names the section and paragraph of the paper that says it.  ``p`` is the share of resamples that speak
+    against it, where a mean over trials decides, else None.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Claim:
     value: float
     relation: str
     threshold: float
+    where: str = ""
     p: float | None = None
 
     @property
@@ -74,6 +76,7 @@ def _is_text(value) -> bool:
 KEYS = {
     "id": lambda value: _is_text(value) and "/" not in value,
     "kind": lambda value: value in KINDS,
+    "where": lambda value: isinstance(value, str),
     "section": _is_text,
     "statement": _is_text,
     "statistic": _is_text,
@@ -85,9 +88,10 @@ KEYS = {
 class Statements:
     """What is claimed, by name, with the statistic and the threshold that decide it.
 
-    The TOML file ``path`` has a table a name: kind, section, statement, statistic, relation and threshold, and ``id``
-    where the claim's is not the name.  What stands before the tables is of all, and {words} are filled in.  A file that
-    is not so, a name without a table and a word that is not filled in raise a ValueError.
+    The TOML file ``path`` has a table a name: kind, section, statement, statistic, relation and threshold, ``where`` in
+    the paper it is said, and ``id`` where the claim's is not the name.  What stands before the tables is of all,
+    and {words} are filled in.  A file that is not so, a name without a table and a word that is not filled in raise
+    a ValueError.
     """
 
     def __init__(self, path: Path):
@@ -97,7 +101,7 @@ class Statements:
             raise ValueError(f"{path} is no valid TOML: {error}.") from None
         shared = {key: value for key, value in found.items() if not isinstance(value, dict)}
         self.path = path
-        self.tables = {name: {"id": name} | shared | found[name] for name in found if name not in shared}
+        self.tables = {name: {"id": name, "where": ""} | shared | found[name] for name in found if name not in shared}
         for name, table in self.tables.items():
             wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
             if wrong:

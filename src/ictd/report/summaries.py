@@ -55,13 +55,15 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
             {
                 "claim": first["statement"],
                 "whose": WHOSE[first["kind"]],
+                "in the paper": first["where"],
                 "decided by": f"{first['statistic']} {first['relation']} {first['threshold']:g}",
                 "holds in": f"{len(group) - len(failed)} of {len(group)}",
                 "corrected": f"{(group['corrected'] == 'holds').sum()}" if group["p"].notna().any() else "",
                 "where it fails": "fails: " + ", ".join(where) if where else "",
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table if table["in the paper"].any() else table.drop(columns="in the paper")
 
 
 def by_kind(claims: list[dict]) -> list[dict]:

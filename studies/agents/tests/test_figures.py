@@ -375,7 +375,7 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     names = {name: name.replace("preconditioners", "preconditioner") for name in given}
     assert drawn == {tmp_path / f"{names[name]}.png": (name, set(of), given[name]) for name in given}
     claims = [{"id": "a/b", "statement": "s", "statistic": "t", "relation": "<", "threshold": 1, "verdict": "holds",
-               "setting": "b", "value": 0.5, "kind": "ours", "p": None, "corrected": "holds"}]  # fmt: skip
+               "setting": "b", "value": 0.5, "kind": "ours", "where": "", "p": None, "corrected": "holds"}]  # fmt: skip
     save_json(tmp_path / "claims.json", claims)
     made = {}
     monkeypatch.setattr(pages.html, "save_frames", lambda folder, frames: made.update(frames))
