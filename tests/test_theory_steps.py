@@ -20,7 +20,7 @@ import ictd
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import load_table, load_tables, save_table
 from ictd.report.claim import Statements, as_records
-from ictd.report.figures.style import COLOURS, LINES, NAMES
+from ictd.report.figures.style import COLOURS, LINES, NAMES, save
 from ictd.statistics import bootstrap_interval
 from ictd.theory import agreement, claims, descent, family, figures, precision, pretrained, statements, tables, values
 
@@ -403,6 +403,14 @@ def test_pretrained_weights_are_drawn():
         assert [axes.get_ylabel() for axes in (above, below)] == ["" if column else "$J$ or $J'$"] * 2
     own = repeated[(repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < 1e100)]["looped_norm"]
     assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
+
+
+def test_pretrained_weights_that_all_diverged_are_drawn_as_nothing(tmp_path):
+    cells = {"algo": ["td", "mc"], "env": ["boyan"], "states": [3], "depth": [6], "seed": range(3)}
+    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm"]).assign(looped_norm=np.nan, theta_td=1.0)
+    repeated = numbered({**cells, "layer": [1, 6]}, ["looped_norm"]).assign(looped_norm=np.nan)
+    save(figures.pretrained(line, repeated), tmp_path / "pretrained.png")
+    assert (tmp_path / "pretrained.png").exists()
 
 
 def test_claims_have_the_values_of_their_tables(tmp_path):

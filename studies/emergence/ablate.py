@@ -43,6 +43,10 @@ def main(
     multiplied by the factor that is best for a cell and length on others still, and in more layers.
     """
     seeds, runs = finite_runs(weights)
+    if not len(seeds):
+        raise ValueError(
+            f"All runs of {weights.stem} diverged, which leaves nothing to take apart; choose settings that last."
+        )
     lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     data = draw_unseen_tasks(SEED, states, tasks, stream="ablation", **place)

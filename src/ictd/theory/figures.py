@@ -176,7 +176,9 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
             "xticklabels": ["pretrained", "", r"$\alpha\,\theta^{\mathrm{TD}}$", r"$\theta^{\mathrm{TD}}$"],
         }
         column[0].set(yscale="log", title=NAMES[algo], **ticks)
-        column[1].set(xscale="log", yscale="log", xlabel="layers")
+        column[1].set_xlabel("layers")
+        if (repeated["looped_norm"] < LARGEST).any():  # An axis without data takes no logarithmic scale.
+            column[1].set(xscale="log", yscale="log")
     trained = repeated.loc[repeated["layer"] == repeated["depth"], "looped_norm"]
     trained = trained[(trained > 0) & (trained < LARGEST)]
     if len(trained):

@@ -132,6 +132,16 @@ def test_variants_are_evaluated_on_whole_prompts(ablations):
             )
 
 
+def test_a_cell_without_a_run_that_lasted_is_answered_in_a_sentence(tmp_path):
+    runs = weights_of(range(2))
+    save_arrays(tmp_path / "td-loop-3-2.npz", seeds=np.arange(2), u=runs.u, A=runs.A, diverged_at=np.array([3, 8]))
+    with pytest.raises(ValueError, match="All runs of td-loop-3-2 diverged, which leaves nothing to take apart"):
+        ablate.main(
+            STATES, DEPTH, GAMMA, "none", "boyan", {}, TEST, 10, LENGTHS, SIZES, tmp_path / "td-loop-3-2.npz",
+            tmp_path / "ablation.npz",
+        )  # fmt: skip
+
+
 def test_blocks_are_removed_from_what_prompts_see():
     weights = weights_of([0])
     parts, A = ablate.without_parts(weights, GAMMA), seen(weights, GAMMA).A
