@@ -12,7 +12,7 @@ from ictd.pipeline.steps import ROOTS
 
 GROUPS = yaml.safe_load((ROOT / "envs/groups.yaml").read_text())["groups"]
 LOCKS = ("installer", "requirements", "torch")
-PACKAGE_OF = {"yaml": "pyyaml"}
+PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow"}
 
 
 def third_party(module: str) -> set[str]:

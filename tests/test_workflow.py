@@ -165,6 +165,13 @@ def test_report_is_one_page_that_needs_no_network(smoke):
         assert caption in page.text
 
 
+def test_pages_are_small_enough_for_frames(smoke):
+    """Snakemake's report encodes a page once more, and browsers show no frame beyond 2 MiB."""
+    pages = [*(smoke / "results-smoke").glob("*.html"), *(smoke / "results-smoke").glob("*/*.html")]
+    sizes = {path.name: path.stat().st_size for path in pages if path.name != "snakemake-report.html"}
+    assert len(sizes) > 1 and max(sizes.values()) < 1.5e6, sizes
+
+
 def test_snakemake_report_holds_figures_tables_and_the_report(smoke):
     target = smoke / "results-smoke/snakemake-report.html"
     done = snakemake(smoke, "--report", str(target))
