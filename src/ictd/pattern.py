@@ -81,8 +81,13 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
     """
     of = pattern_measures(Weights(np.zeros(A.shape[:-1]), A))
     top = of["energy_A11"] + of["energy_A12"]
-    squares = {name: np.maximum(0, of[name.replace("pattern", "cosine")]) ** 2 for name in PATTERN[:3]}
-    return squares | {name: of[name.replace("pattern", "energy")] / top for name in PATTERN[3:]}
+    return {
+        "pattern": np.maximum(0, of["cosine"]) ** 2,
+        "pattern_A11": np.maximum(0, of["cosine_A11"]) ** 2,
+        "pattern_A12": np.maximum(0, of["cosine_A12"]) ** 2,
+        "pattern_A21": of["energy_A21"] / top,
+        "pattern_A22": of["energy_A22"] / top,
+    }
 
 
 @checked(td=reals("..., 2n, 2n", False), mc=reals("..., 2n, 2n", False))

@@ -166,8 +166,11 @@ def score(n, K, A, X, AX, S):
 
 
 @kernel(apart=True)
-def weigh(n, K, kind, S, shares, W):
-    """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS."""
+def weigh(n, K, kind, S, shares, Z, W):
+    """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS.
+
+    Of softmax, Z (2, K+n) gets each column's largest score and the sum of its exponentials over that one's.
+    """
     columns = len(K)
     for k in range(columns + len(n)):
         if kind >= 2:
@@ -180,6 +183,7 @@ def weigh(n, K, kind, S, shares, W):
                 total += W[j, k]
             for j in range(columns):
                 W[j, k] /= total
+            Z[0, k], Z[1, k] = largest, total
         else:
             for j in range(columns):
                 W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
@@ -233,14 +237,14 @@ def train_columns_block(
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     S, W, dW = np.empty((3, columns, columns + states))
-    AX, dSX = np.empty((wide, columns + states)), np.empty((columns, wide))
+    AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
     T, dT = np.empty((2, columns, columns))
     h = np.empty((depth, columns))
     g, q, lam, following = np.empty((4, columns))
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
-        weigh(n, K, kind, S, shares[i], W)
+        weigh(n, K, kind, S, shares[i], Z, W)
         for j in range(columns):
             for k in range(columns):
                 T[j, k] = corner * W[j, k]
@@ -283,19 +287,11 @@ def train_columns_block(
 
 
 @kernel(apart=True)
-def query_shares(n, K, A, AX, S, shares, length, rho):
-    """Fill rho (n, K+n), the sums of the columns of W for each query; AX (2n, K+n) is A [X, Xq]."""
-    columns = len(K)
-    for k in range(columns + len(n)):
-        largest, total = -np.inf, 0.0
-        for j in range(columns):
-            if shares[j] > 0.0:
-                largest = max(largest, S[j, k])
-        for j in range(columns):
-            if shares[j] > 0.0:
-                total += shares[j] * np.exp(S[j, k] - largest)
+def query_shares(n, K, AX, Z, length, rho):
+    """Fill rho (n, K+n), the sums of the columns of W for each query; AX (2n, K+n) is A [X, Xq], Z as of ``weigh``."""
+    for k in range(len(K) + len(n)):
         for s in range(len(n)):
-            rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - largest - np.log(length * total)))
+            rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - Z[0, k] - np.log(length * Z[1, k])))
 
 
 @kernel(apart=True)
@@ -311,25 +307,27 @@ def train_with_query_block(
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     S, W, dW = np.empty((3, columns, columns + states))
-    AX, dSX = np.empty((wide, columns + states)), np.empty((columns, wide))
+    AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
     rho, own = np.empty((2, states, columns + states))
     dT = np.empty((columns, columns))
     T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
-    q, lam, following = np.empty((3, columns))
+    first, q, lam, following = np.empty((4, columns))
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
-        weigh(n, K, kind, S, shares[i], W)
-        query_shares(n, K, A, AX, S, shares[i], length[i], rho)
+        weigh(n, K, kind, S, shares[i], Z, W)
+        query_shares(n, K, AX, Z, length[i], rho)
+        for j in range(columns):
+            first[j] = corner * y[i, j]
+            for r in range(wide):
+                first[j] += u[r] * X[i, r, j]
         estimate = estimates[i]
         for s in range(states):
             for j in range(columns):
                 for k in range(columns):
                     T[s, j, k] = corner * W[j, k] * rho[s, k]
                 T[s, j, j] += 1.0
-                h[s, 0, j] = corner * y[i, j]
-                for r in range(wide):
-                    h[s, 0, j] += u[r] * X[i, r, j]
+                h[s, 0, j] = first[j]
             sweep_forward(K, T[s], h[s], g[s])
             estimate[s] = 0.0
             for j in range(columns):

@@ -13,11 +13,10 @@ from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_n
 from ictd.report.summaries import by_kind, claims_overview
 from ictd.statistics import bootstrap_interval
 from ictd.theory.descent import BOUNDS, depths_of_separate
-from ictd.theory.family import ALGOS, DRAWS, contraction, depths_of_updates
+from ictd.theory.family import ALGOS, DRAWS, MEMBERS, contraction, depths_of_updates
 from ictd.theory.precision import EVERY, TASKS
 from ictd.theory.pretrained import POSITIONS, depths_of_repeated
 from ictd.theory.statements import OF_GRADIENTS, OF_VALUES, layers_of_norms
-from ictd.theory.tables import MEMBERS
 
 # Orders of magnitude about which float64 overflows.
 LARGEST = 308.0
@@ -172,7 +171,7 @@ def _family_claims(of: Statements, family: pd.DataFrame, updates: pd.DataFrame, 
         here = updates[(updates["env"] == setting[0]) & (updates["states"] == setting[1])]
         for algo, of_algo in here.groupby("algo", sort=False):
             norms = of_algo.pivot(index="layer", columns="draw", values="norm")
-            left = (norms.iloc[-1] / norms.max()).max() if norms.to_numpy().any() else 0.0
+            left = max(_left_over(norms[draw]) for draw in norms)
             yield of.claim("family_update", setting, left, name=algo, J=NAMES[algo][1], L=depth)
 
 

@@ -27,6 +27,8 @@ from ictd.weights import Weights
 DRAWS = 5
 DEPTHS = 12
 ALGOS = ("td", "mc")
+# What errors are of, along their first axis: members of the family, and the same with N [I, I] added.
+MEMBERS = ("inside", "beyond")
 # What rounding may add to an error, over the largest value.
 ROUNDING = 1e-12
 
@@ -54,12 +56,12 @@ def main(
     for i in range(DRAWS):
         K, N = member(sampled, discount, rng), rng.normal(size=(2 * states, states))
         N *= np.linalg.norm(K - identity(states)) / np.linalg.norm(N)
-        inside, outside = (
+        inside, beyond = (
             embeddings(Weights(np.zeros(2 * states), A), sampled, discount, update_depth)
             for A in (structured(K), structured(K) + np.concatenate([N, N], axis=-1))
         )
         largest = np.abs(inside.value).max()
-        errors[:, i] = [largest_error(rows) / largest for rows in (inside, outside)]
+        errors[:, i] = [largest_error(rows) / largest for rows in (inside, beyond)]
         violations.append((largest_error(inside) > bound + ROUNDING * largest).sum())
         for j, algo in enumerate(ALGOS):
             expected = inside.expected_errors(algo)

@@ -8,12 +8,10 @@ import pandas as pd
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
-from ictd.theory.family import ALGOS
+from ictd.theory.family import ALGOS, MEMBERS
 
 SIDES = ("left_mean", "left_max", "right_mean", "tightest", "violations")
 ESTIMATE = ("norm", "standard_error", "noise")
-# Of the family of weights with the limit v, and beyond it.
-MEMBERS = ("inside", "beyond")
 OF_LINE = [f"{space}_{name}" for space in ("looped", "separate") for name in ESTIMATE]
 
 
