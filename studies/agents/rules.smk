@@ -10,7 +10,7 @@ AGENTS_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
 AGENTS_TABLE_NAMES = "values over_tasks baselines chosen shapes preconditioners attention".split()
 AGENTS_TABLES = expand("<results>/agents/{name}.csv", name=AGENTS_TABLE_NAMES)
 AGENTS_FIGURES = "beside_baselines ratios teachers transfer preconditioner attentions".split()
-AGENTS_PAGES = "claims values ratios_by_setting shapes attention_runs".split()
+AGENTS_PAGES = "claims claims_all values ratios_by_setting shapes attention_runs".split()
 AGENTS_FOLDER = ROOT / "studies/agents"
 AGENTS_NOTEBOOK = dict(notebook=AGENTS_FOLDER / "notebook.ipynb", captions=AGENTS_FOLDER / "captions")
 AGENTS_NOTEBOOK["parameters"] = {"results": str(RESULTS / "agents")}

@@ -7,16 +7,17 @@ import pandas as pd
 from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
+from ictd.report.claim_tables import claims_listing, claims_overview
 from ictd.report.html import save_frames
-from ictd.report.summaries import claims_overview
 
 
 def main(claims: Path, tables: list[Path], output: Path) -> None:
-    """Write the pages ``claims``, ``measures``, ``correlations``, ``other_readings`` and ``reading_runs`` as HTML."""
-    of = load_tables(tables)
+    """Write the tables as HTML, a page each: the claims, and those of the functions below."""
+    of, decided = load_tables(tables), load_json(claims)
     pairs = of["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
     frames = {
-        "claims": claims_overview(load_json(claims)),
+        "claims": claims_overview(decided),
+        "claims_all": claims_listing(decided),
         "measures": of["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
         "correlations": pairs.mean().reset_index(),
         "other_readings": verdicts_by_reading(of["readings"]),

@@ -14,7 +14,7 @@ EMERGENCE_TABLES = expand(
     "<results>/emergence/{name}.csv", name=[*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
 )
 EMERGENCE_FIGURES = "decompositions ablations controls course phase".split()
-EMERGENCE_PAGES = "claims measures correlations other_readings reading_runs".split()
+EMERGENCE_PAGES = "claims claims_all measures correlations other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
 EMERGENCE_NOTEBOOK = dict(
     notebook=EMERGENCE_FOLDER / "notebook.ipynb", captions=EMERGENCE_FOLDER / "captions"

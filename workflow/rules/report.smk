@@ -6,10 +6,11 @@ MANIFESTED += expand("<results>/baselines/{setting}.{ending}", setting=BASELINES
 STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
-PAGES = "claims claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
-PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "theory", "compute"])
+PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
+PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
 DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
-PARAMETERS = {"results": str(RESULTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
+DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory",)]
+PARAMETERS = {"results": str(RESULTS), "documents": " ".join(DOCUMENTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
@@ -59,6 +60,17 @@ use rule gather as summaries with:
         **step("report.summaries", settings=SETTINGS, schema=SCHEMA_FILE),
 
 
+use rule gather as snapshots with:
+    input:
+        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+    output:
+        "<results>/tables/snapshots.html",
+    pathvars:
+        job="snapshots",
+    params:
+        **step("report.snapshots"),
+
+
 use rule gather as compute with:
     input:
         benchmarks=expand("<benchmarks>/{job}.tsv", job=TIMED),
@@ -75,6 +87,8 @@ use rule gather as notebook with:
     input:
         pages=PAGE_FILES,
         figures=[*FIGURES, *THEORY_FIGURES],
+        claims="<results>/claims.json",
+        documents=DOCUMENTS,
     output:
         "<results>/report.ipynb",
     pathvars:

@@ -40,8 +40,10 @@ WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 class Claim:
     """One claim about one setting, with the statistic that decides it.
 
-    ``where`` names the section and paragraph of the paper that says it.  ``p`` is the share of resamples that speak
-    against it, where a mean over trials decides, else None.
+    ``where`` names the section and paragraph of the paper that says it, ``shown`` the figures that show it.  ``end``
+    says which end of a 95% bootstrap interval, over trials, of the statistic the value is; it is empty where the value
+    is the statistic itself.  ``p`` is the share of resamples that speak against it, where a mean over trials decides,
+    else None.  Of ``trials`` by themselves, where there are such, ``trials_hold`` are on the claim's side.
     """
 
     id: str
@@ -54,13 +56,24 @@ class Claim:
     relation: str
     threshold: float
     where: str = ""
+    shown: str = ""
+    end: str = ""
     p: float | None = None
+    trials: int | None = None
+    trials_hold: int | None = None
+
+    def met(self, value):
+        """Whether a value, or each of an array of them, is on the claim's side; one that is not a number is not."""
+        return value < self.threshold if self.relation == "<" else value > self.threshold
 
     @property
     def verdict(self) -> str:
-        """ "holds" or "fails"; a value that is not a number fails."""
-        met = self.value < self.threshold if self.relation == "<" else self.value > self.threshold
-        return "holds" if met else "fails"
+        """ "holds" or "fails"."""
+        return "holds" if self.met(self.value) else "fails"
+
+    def with_trials(self, values) -> "Claim":
+        """The claim with the number of trials, given the statistic of each by itself."""
+        return replace(self, trials=len(values), trials_hold=int(self.met(np.asarray(values)).sum()))
 
 
 def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
@@ -77,6 +90,8 @@ KEYS = {
     "id": lambda value: _is_text(value) and "/" not in value,
     "kind": lambda value: value in KINDS,
     "where": lambda value: isinstance(value, str),
+    "shown": lambda value: isinstance(value, str),
+    "end": lambda value: value in ("", "lower", "upper"),
     "section": _is_text,
     "statement": _is_text,
     "statistic": _is_text,
@@ -89,7 +104,8 @@ class Statements:
     """What is claimed, by name, with the statistic and the threshold that decide it.
 
     The TOML file ``path`` has a table a name: kind, section, statement, statistic, relation and threshold, ``where`` in
-    the paper it is said, and ``id`` where the claim's is not the name.  What stands before the tables is of all,
+    the paper it is said, the figures that have it ``shown``, the ``end`` of an interval of the statistic that decides,
+    and ``id`` where the claim's is not the name.  What stands before the tables is of all,
     and {words} are filled in.  A file that is not so, a name without a table and a word that is not filled in raise
     a ValueError.
     """
@@ -101,7 +117,8 @@ class Statements:
             raise ValueError(f"{path} is no valid TOML: {error}.") from None
         shared = {key: value for key, value in found.items() if not isinstance(value, dict)}
         self.path = path
-        self.tables = {name: {"id": name, "where": ""} | shared | found[name] for name in found if name not in shared}
+        empty = {"where": "", "shown": "", "end": ""}
+        self.tables = {name: {"id": name} | empty | shared | found[name] for name in found if name not in shared}
         for name, table in self.tables.items():
             wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
             if wrong:
@@ -136,9 +153,8 @@ class Statements:
         made, means = self.claim(name, setting, math.nan, **words), bootstrap_means(np.asarray(samples, dtype=float))
         (low, high), more = interval(means), made.relation == ">"
         end, value = ("lower", low) if more else ("upper", high)
-        statistic = f"{end} end of the 95% bootstrap interval, over trials, of {made.statistic}"
-        agree = means > made.threshold if more else means < made.threshold
-        return [replace(made, value=value, statistic=statistic, p=float((1 + (~agree).sum()) / (1 + len(means))))]
+        p = float((1 + (~made.met(means)).sum()) / (1 + len(means)))
+        return [replace(made, value=value, end=end, p=p).with_trials(samples)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

@@ -1,43 +1,103 @@
-"""Tables as HTML, and the page that a notebook becomes."""
+"""Tables as HTML, and pages that need nothing from elsewhere."""
 
 import html
 import math
 import re
 from pathlib import Path
 
+import pandas as pd
+
 from ictd.pipeline.storage import save_text
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, h3 { line-height: 1.25; margin-top: 2em; }
-h1 { margin-top: 0; }
-img { max-width: 100%; height: auto; display: block; margin: 1rem auto; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: 0.3em 0.5em; border-bottom: 1px solid #ccc; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --soft: #555; --line: #d0d0d0; --paper: #fff;
+  --link: #0060a0; --bad: #fbe3d6; --good: #e2f2e6; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e4e4; --soft: #a8a8a8; --line: #444; --paper: #16181b;
+    --link: #7cc0f4; --bad: #5a2c16; --good: #1d4029; }
+}
+html { scroll-padding-top: 3rem; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
+main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 6rem; overflow-wrap: break-word; }
+nav { position: sticky; top: 0; z-index: 2; background: var(--paper); border-bottom: 1px solid var(--line);
+  display: flex; gap: 0.1rem 1.1rem; overflow-x: auto; padding: 0.5rem 1rem; font-size: 0.9rem; }
+nav a { white-space: nowrap; text-decoration: none; }
+a { color: var(--link); }
+h1, h2, h3, h4 { line-height: 1.25; margin: 2em 0 0.6em; }
+h1 { margin-top: 0; font-size: 1.7rem; }
+h2 { border-top: 1px solid var(--line); padding-top: 1.2em; }
+.lead { font-size: 1.1rem; }
+figure { margin: 1.2rem 0; }
+img { max-width: 100%; height: auto; display: block; margin: 0 auto; background: #fff; border-radius: 4px; }
+figcaption, .caption, small { color: var(--soft); font-size: 0.87rem; }
+figcaption { margin: 0.5rem auto 1.5rem; max-width: 46rem; }
+small { font-size: 0.8rem; }
+sub, sup { line-height: 0; }
+details { border: 1px solid var(--line); border-radius: 6px; margin: 0.6rem 0; padding: 0 0.9rem; }
+details[open] { padding-bottom: 0.6rem; }
+summary { cursor: pointer; padding: 0.5rem 0; font-weight: 600; }
+table { border-collapse: collapse; margin: 0.8rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: 0.35em 0.6em; border-bottom: 1px solid var(--line); }
+td { min-width: 3rem; }
 td.number { text-align: right; white-space: nowrap; }
+td.fails, b.fails { background: var(--bad); }
+td.holds, b.holds { background: var(--good); }
+b.fails, b.holds { font-weight: 500; font-size: 0.9em; padding: 0.05em 0.4em; border-radius: 4px; white-space: nowrap; }
 .scroll { overflow-x: auto; }
-.fails { background: #fbe3d6; font-weight: bold; }
-.caption { color: #444; font-size: 0.9rem; margin: 0.5rem auto 2rem; }
+tr:target, figure:target { outline: 2px solid var(--link); outline-offset: 2px; }
 pre { white-space: pre-wrap; }
+.watch { display: flex; flex-wrap: wrap; gap: 1rem; }
+.watch svg { flex: 1 1 15rem; max-width: 22rem; height: auto; background: #fff; color: #1a1a1a; border-radius: 4px; }
+.watch p { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; margin: 0; }
+.watch input { width: min(22rem, 80vw); }
+@media (max-width: 40rem) {
+  thead { display: none; }
+  table, tbody, tr, td { display: block; width: auto; }
+  tr { border-bottom: 2px solid var(--line); padding: 0.5rem 0; }
+  td { border: 0; padding: 0.1rem 0.3rem; }
+  td.number { text-align: left; }
+  td:empty { display: none; }
+  td::before { content: attr(data-of) ": "; color: var(--soft); }
+}
 """
 
 
+class Markup(str):
+    """Text that is HTML already, in a table's cell or as what a notebook's cell shows."""
+
+    def _repr_html_(self) -> str:
+        return self
+
+
+def anchor(kind: str, name: str) -> str:
+    """What a link to something on the page names."""
+    return f"{kind}-{re.sub(r'[^A-Za-z0-9_]+', '-', name)}"
+
+
 def table(frame) -> str:
-    """A pandas DataFrame as an HTML table; numbers to four digits, and texts that begin with "fails" marked."""
-    head = "".join(f"<th>{_text(str(name).replace('_', ' '))}</th>" for name in frame.columns)
-    rows = ("".join(_cell(value) for value in row) for row in frame.itertuples(index=False))
-    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    """A pandas DataFrame as an HTML table; numbers to four digits, and texts that begin with "fails" or "holds" marked.
+
+    An index of texts has the rows' anchors.  On a narrow screen a row becomes a list with the columns' names.
+    """
+    names = [text(str(name).replace("_", " ")) for name in frame.columns]
+    anchors = [""] * len(frame) if pd.api.types.is_numeric_dtype(frame.index) else frame.index
+    rows = zip(anchors, frame.itertuples(index=False), strict=True)
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(
+        f"<tr{f' id={name!r}' if name else ''}>{''.join(map(_cell, names, row))}</tr>\n" for name, row in rows
+    )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
 
 
-def _cell(value) -> str:
+def _cell(name: str, value) -> str:
     if isinstance(value, float):
         shown = f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
-        return f'<td class="number">{"" if math.isnan(value) else shown}</td>'
+        return f'<td class="number" data-of="{name}">{"" if math.isnan(value) else shown}</td>'
     if isinstance(value, int):
-        return f'<td class="number">{value}</td>'
-    marked = ' class="fails"' if str(value).startswith("fails") else ""
-    return f"<td{marked}>{_text(str(value))}</td>"
+        return f'<td class="number" data-of="{name}">{value}</td>'
+    marked = re.match("fails|holds", str(value))
+    shown = value if isinstance(value, Markup) else text(str(value))
+    return f'<td{f" class={marked[0]!r}" if marked else ""} data-of="{name}">{shown}</td>'
 
 
 # Words of formulas, which stand between dollar signs, and their signs.
@@ -46,9 +106,9 @@ SIGNS = {
 }  # fmt: skip
 
 
-def _text(text: str) -> str:
-    """Text of a cell, with its formulas in italics."""
-    parts = html.escape(text, quote=False).split("$")
+def text(raw: str) -> str:
+    """Text as HTML, with its formulas in italics."""
+    parts = html.escape(raw, quote=False).split("$")
     parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
     return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>")
 
@@ -64,19 +124,35 @@ def _formula(text: str) -> str:
     return text
 
 
-def page(title: str, body: str) -> str:
-    """A page that needs nothing from elsewhere."""
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+def without_dead_links(body: str) -> str:
+    """A page's body where links that lead nowhere on the page, nor to the web, are plain text."""
+    ids = {name for _, name in re.findall(r"""\bid=(["'])(.*?)\1""", body)}
+    return re.sub(
+        r'<a\b[^>]*href="(?:#([^"]*)|(https?:)?[^"]*)"[^>]*>(.*?)</a>',
+        lambda link: link[0] if link[1] in ids or link[2] else link[3],
+        body,
+        flags=re.DOTALL,
     )
 
 
-def save_frames(folder: Path, frames: dict, notes: dict[str, str] | None = None) -> None:
-    """Write DataFrames by name as pages of one table into a folder; a note stands above its table."""
+def page(title: str, body: str) -> str:
+    """A page that needs nothing from elsewhere, with its sections, headings of the second level, as contents."""
+    titles = dict.fromkeys(re.findall(r"<h2>(.*?)</h2>", body))
+    for label in titles:
+        body = body.replace(f"<h2>{label}</h2>", f'<h2 id="{anchor("section", label)}">{label}</h2>', 1)
+    links = "".join(f'<a href="#{anchor("section", label)}">{label}</a>' for label in titles)
+    nav = f'<nav aria-label="Contents">{links}</nav>\n' if links else ""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{STYLE}</style>\n</head>\n<body>\n{nav}<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def save_frames(folder: Path, frames: dict) -> None:
+    """Write DataFrames by name as pages of one table into a folder."""
     for name, frame in frames.items():
-        save(folder / f"{name}.html", name, (notes or {}).get(name, "") + table(frame))
+        save(folder / f"{name}.html", name, table(frame))
 
 
 def save(path: Path, title: str, body: str) -> None:

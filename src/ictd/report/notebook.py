@@ -5,7 +5,9 @@ import tempfile
 from base64 import b64encode
 from pathlib import Path
 
-from ictd.pipeline.storage import load_text, save_text
+from ictd.pipeline.storage import load_json, load_text, save_text
+from ictd.report.claim_tables import by_name, holds_everywhere, verdict
+from ictd.report.html import Markup, anchor, text
 
 
 def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
@@ -29,45 +31,60 @@ def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None
 
 
 class Shown:
-    """Shows tables and figures of a results folder in a notebook, each with the caption of its name.
+    """Parts of a page about a results folder, each as HTML that a notebook's cell shows.
 
-    The folder ``results`` has ``tables`` (HTML) and ``figures`` (PNG, GIF), and ``captions`` a text NAME.rst for each.
+    The folder ``results`` has ``claims.json``, ``tables`` (HTML) and ``figures`` (PNG, GIF), and ``captions`` a text
+    NAME.rst for each.
     """
 
     def __init__(self, results: str, captions: str):
         self.results, self.captions = Path(results), Path(captions)
 
-    def _html(self, text: str) -> None:
-        from IPython.display import HTML, display
+    def __call__(self, *parts: str) -> Markup:
+        """Several parts, one below the other."""
+        return Markup("\n".join(parts))
 
-        display(HTML(text))
+    def fold(self, title: str, *parts: str) -> Markup:
+        """Parts that a click on their title shows."""
+        return Markup(f"<details><summary>{text(title)}</summary>\n{self(*parts)}\n</details>\n")
 
-    def _caption(self, name: str) -> None:
-        text = (self.captions / f"{name}.rst").read_text(encoding="utf-8")
-        self._html(f'<p class="caption">{text}</p>')
+    def _caption(self, name: str) -> str:
+        return (self.captions / f"{name}.rst").read_text(encoding="utf-8").strip()
 
-    def _body(self, name: str) -> str:
-        page = load_text(self.results / f"tables/{name}.html")
-        return re.search(r"<body>(.*)</body>", page, re.DOTALL)[1]
+    def table(self, name: str) -> Markup:
+        """A table with its caption."""
+        found = re.search(r"<main>(.*)</main>", load_text(self.results / f"tables/{name}.html"), re.DOTALL)[1]
+        caption = self._caption(name) if (self.captions / f"{name}.rst").exists() else ""
+        return Markup(f'<div id="{anchor("table", name)}"><p class="caption">{caption}</p>\n{found}</div>\n')
 
-    def note(self, name: str) -> None:
-        """The first paragraph above a table."""
-        self._html(re.search(r"<p>.*?</p>", self._body(name))[0])
+    def figure(self, name: str, ending: str = "png") -> Markup:
+        """A figure with its caption; a GIF moves."""
+        data, caption = (self.results / f"figures/{name}.{ending}").read_bytes(), self._caption(name)
+        # Twice as many pixels as points, but for animations.
+        width = f' width="{int.from_bytes(data[16:20]) // 2}"' if ending == "png" else ""
+        alt = text(caption.partition(". ")[2] or caption).replace('"', "'")
+        picture = f'<img{width} alt="{alt}" src="data:image/{ending};base64,{b64encode(data).decode()}">'
+        return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
 
-    def table(self, name: str) -> None:
-        """A table."""
-        self._html(self._body(name))
-        self._caption(name)
+    def say(self, words: str) -> Markup:
+        """A paragraph; each {claim} in it becomes the verdict on that claim of ours, with a link to its row."""
+        claims = by_name(load_json(self.results / "claims.json"))
 
-    def figure(self, name: str) -> None:
-        """A figure."""
-        from IPython.display import Image, display
+        def badge(found: re.Match) -> str:
+            group = claims[found[1]]
+            holding = sum(claim["verdict"] == "holds" for claim in group)
+            kind = "holds" if holds_everywhere(group) else "fails"
+            link = f'<a href="#{anchor("rows", found[1])}">{holding} of {len(group)}</a>'
+            return f'<b class="{kind}" title="{verdict(group)}">{link}</b>'
 
-        display(Image(filename=self.results / f"figures/{name}.png", retina=True))
-        self._caption(name)
+        return Markup(f"<p>{re.sub(r'{(.*?)}', badge, text(words))}</p>\n")
 
-    def animation(self, name: str) -> None:
-        """A GIF."""
-        data = b64encode((self.results / f"figures/{name}.gif").read_bytes()).decode()
-        self._html(f'<img alt="{name}" src="data:image/gif;base64,{data}">')
-        self._caption(name)
+    def document(self, path: str) -> Markup:
+        """A page of the documentation, folded under its title; in place of an image it has a link to the figure."""
+        from nbconvert.filters import markdown2html
+
+        found = markdown2html(Path(path).read_text(encoding="utf-8"))
+        found = re.sub(r'<img src="[^"]*?(\w+)\.png" alt="(.*?)".*?>', r'<a href="#\1">\2</a>', found)
+        title = re.search(r"<h1.*?>(.*?)</h1>", found, re.DOTALL)
+        body = re.sub(r"<(/?)h[1-4]", r"<\1h4", found.replace(title[0], ""))
+        return Markup(f"<details><summary>{title[1]}</summary>\n{body}\n</details>\n")

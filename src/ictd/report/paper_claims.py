@@ -124,15 +124,17 @@ def _weight_claims(of: Statements, weights: pd.DataFrame, mean_weights: pd.DataF
     for row in mean_weights.itertuples():
         cell = (row.algo, row.env, row.states, row.depth)
         trials = rows_with(weights, **dict(zip(CELL, cell, strict=True)))
-        values = {name: getattr(row, f"{name}_low") for name in PATTERN[:3]}
-        values |= {name: getattr(row, f"{name}_high") for name in PATTERN[3:]}
-        values["signs"] = np.round((1 - row.diagonal_signs) * 2 * row.states)
-        values["pattern_P"] = row.largest_u
+        words = {"section": _section(cell, main)}
+        ends = {name: f"{name}_{'low' if i < 3 else 'high'}" for i, name in enumerate(PATTERN)}
+        for name, end in ends.items():
+            yield of.claim(name, cell, getattr(row, end), **words).with_trials(trials[name])
+        # Entries with another sign, of the mean and of each trial, from the share of those with theta^TD's.
+        wrong, in_trials = (np.round((1 - one["diagonal_signs"]) * 2 * row.states) for one in (row._asdict(), trials))
+        yield of.claim("signs", cell, wrong, **words).with_trials(in_trials)
+        yield of.claim("pattern_P", cell, row.largest_u, **words).with_trials(trials["largest_u"])
         depth = "" if row.depth == main[2] else "_at_depth"
-        values[f"consistent{depth}"] = (~has_pattern(trials["cosine"])).sum()
-        values[f"finite{depth}"] = (trials["diverged_at"] > 0).sum()
-        for name, value in values.items():
-            yield of.claim(name, cell, value, section=_section(cell, main))
+        for name, failed in (("consistent", ~has_pattern(trials["cosine"])), ("finite", trials["diverged_at"] > 0)):
+            yield of.claim(f"{name}{depth}", cell, failed.sum(), **words).with_trials(failed)
 
 
 def _agreement_claims(of: Statements, agreement: pd.DataFrame, main, several: bool) -> Iterator[Claim]:

@@ -108,9 +108,10 @@ def _errors(result: dict, of: str, **names) -> pd.DataFrame:
 
 
 def seen_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """``pattern_measures`` of what prompts see of weights, and ``raw_cosine``, that of A as it is to theta^TD's."""
-    raw = cosine(weights.A, theta_td(weights.states).A)
-    return {**pattern_measures(seen(weights, discount)), "raw_cosine": raw}
+    """``pattern_measures`` and ``pattern_shares`` of what prompts see of weights, and ``raw_cosine``, that of A as it
+    is to theta^TD's."""
+    shown, raw = seen(weights, discount), cosine(weights.A, theta_td(weights.states).A)
+    return {**pattern_measures(shown), **pattern_shares(shown.A), "raw_cosine": raw}
 
 
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
-from ictd.report.summaries import by_kind, claims_overview
+from ictd.report.claim_tables import by_name, claims_overview
 from ictd.statistics import bootstrap_interval
 from ictd.theory.descent import BOUNDS, depths_of_separate
 from ictd.theory.family import ALGOS, DRAWS, MEMBERS, contraction, depths_of_updates
@@ -186,9 +186,10 @@ def _pretrained_claims(of: Statements, pretrained: pd.DataFrame, repeated: pd.Da
         line = np.log10(rows.pivot(index="seed", columns="position", values="looped_norm").to_numpy())
         if len(line) > 1:
             line = line[~np.isnan(line).any(axis=1)]
-            yield of.claim("pretrained_lower", cell, _interval(line[:, 0] - line[:, -1])[1])
+            lower = line[:, 0] - line[:, -1]
+            yield of.claim("pretrained_lower", cell, _interval(lower)[1]).with_trials(lower)
             above = line[:, 1:-1].max(axis=1) - line[:, [0, -1]].max(axis=1)
-            yield of.claim("barrier", cell, _interval(above)[0])
+            yield of.claim("barrier", cell, _interval(above)[0]).with_trials(above)
     for cell, rows in repeated.groupby(CELL, sort=False):
         trials = rows.pivot(index="seed", columns="layer", values="looped_norm")
         depth = trials.columns.max()
@@ -196,7 +197,8 @@ def _pretrained_claims(of: Statements, pretrained: pd.DataFrame, repeated: pd.Da
             kept = trials[trials[cell[-1]].notna()]
             # What overflows has grown.
             ratios = np.log10(kept[depth].fillna(np.inf) / kept[cell[-1]]).clip(upper=LARGEST)
-            yield of.claim("pretrained_repeated", cell, _interval(ratios.to_numpy())[0], L=depth)
+            low = _interval(ratios.to_numpy())[0]
+            yield of.claim("pretrained_repeated", cell, low, L=depth).with_trials(ratios)
 
 
 def _interval(samples: np.ndarray) -> tuple[float, float]:
@@ -217,11 +219,11 @@ def _numerical_claims(of: Statements, agreement: pd.DataFrame, precision: pd.Dat
 
 
 def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFrame:
-    """As ``claims_overview``, with the least ratio of bound to measured over tasks, layers and settings."""
-    claims, table = by_kind(claims), claims_overview(claims)
+    """As ``claims_overview``, with the section of the paper, and the least ratio of bound to measured over tasks,
+    layers and settings."""
+    groups, table = by_name(claims), claims_overview(claims)
     tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
-    names = dict.fromkeys(claim["id"].split("/")[0] for claim in claims)
-    ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in names]
-    table.insert(3, "least bound / measured", ratios)
-    table.insert(0, "section", list({claim["id"].split("/")[0]: claim["section"] for claim in claims}.values()))
+    ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in groups]
+    table.insert(2, "least bound / measured", ratios)
+    table.insert(0, "section", [group[0]["section"] for group in groups.values()])
     return table

@@ -1,0 +1,127 @@
+"""Claims as a reader meets them: what holds and what does not, a row a claim, and every verdict."""
+
+import re
+
+import pandas as pd
+
+from ictd.report.claim import KINDS
+from ictd.report.html import Markup, anchor, text
+
+# A cell or a setting: algorithm, environment, numbers of states and of layers.
+PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
+
+
+def name_of(claim: dict) -> str:
+    """The claim, whatever its setting."""
+    return claim["id"].split("/")[0]
+
+
+def by_name(claims: list[dict]) -> dict[str, list[dict]]:
+    """A list of settings for each claim: the paper's first, then our own, then what checks, each in their order."""
+    groups = {}
+    for claim in sorted(claims, key=lambda claim: KINDS.index(claim["kind"])):
+        groups.setdefault(name_of(claim), []).append(claim)
+    return groups
+
+
+def holds_everywhere(group: list[dict]) -> bool:
+    """Whether a claim holds in every setting that it speaks of."""
+    return all(claim["verdict"] == "holds" for claim in group)
+
+
+def claims_overview(claims: list[dict]) -> pd.DataFrame:
+    """A row a claim: where the paper says it, the claim, what was measured over its settings, the verdict with the
+    settings where it fails, how many trials hold by themselves, and links to figures and to its rows."""
+    rows = []
+    for name, group in by_name(claims).items():
+        first = group[0]
+        trials = [claim["trials"] for claim in group if claim["trials"] is not None]
+        hold = sum(claim["trials_hold"] for claim in group if claim["trials"] is not None)
+        rows.append(
+            {
+                "in the paper": first["where"],
+                "claim": first["statement"],
+                "measured": Markup(f"{_measured(group)}<br><small>{text(decided_by(first))}</small>"),
+                "verdict": verdict(group),
+                "trials": f"{hold} of {sum(trials)}" if trials else "",
+                "see": Markup(_links(first["shown"].split(), name)),
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table if table["in the paper"].any() else table.drop(columns="in the paper")
+
+
+def verdict(group: list[dict]) -> str:
+    """In how many settings a claim holds, and where it fails; and how many are left after the correction for their
+    number, if that makes a difference."""
+    failed = [claim for claim in group if claim["verdict"] == "fails"]
+    kept = sum(claim["corrected"] == "holds" for claim in group)
+    if not failed:
+        said = "holds" if len(group) == 1 else f"holds in all {len(group)} settings"
+    elif len(group) == 1:
+        said = "fails"
+    else:
+        where = [f"{in_words(claim['setting'])} ({number(claim['value'])})" for claim in failed]
+        places = "" if len(failed) == len(group) else f": {'; '.join(where)}"
+        said = f"fails in {len(failed)} of {len(group)} settings{places}"
+    return said if kept == len(group) - len(failed) else f"{said}. Corrected for their number it holds in {kept}"
+
+
+def in_words(setting: str) -> str:
+    """A setting as words; one that is no cell stays as it is."""
+    found = PLACE.fullmatch(setting)
+    if not found:
+        return setting
+    algo, env, states, depth = found.groups()
+    return " ".join(filter(None, [algo and algo.upper(), env, f"n={states}", depth and f"L={depth}"]))
+
+
+def number(value: float | None) -> str:
+    """A value to three digits; None stands for one that is not finite."""
+    return "not finite" if pd.isna(value) else f"{value:.3g}"
+
+
+def decided_by(claim: dict) -> str:
+    """The statistic in full."""
+    of_interval = f"{claim['end']} end of the 95% bootstrap interval, over trials, of "
+    return (of_interval if claim["end"] else "") + claim["statistic"]
+
+
+def _measured(group: list[dict]) -> str:
+    """Least and greatest value over settings, and what the claim needs."""
+    values = [claim["value"] for claim in group if claim["value"] is not None]
+    ends = dict.fromkeys(number(end) for end in ((min(values), max(values)) if values else (None,)))
+    also = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
+    return f"<b>{' to '.join(ends)}</b>{also}; needs {text(group[0]['relation'])} {group[0]['threshold']:g}"
+
+
+def _links(figures: list[str], name: str) -> str:
+    """Links to figures and to the rows of a claim; a page takes those away that lead nowhere."""
+    links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures]
+    return "<br>".join(f'<a href="#{to}">{title}</a>' for to, title in [*links, (anchor("rows", name), "all rows")])
+
+
+def claims_listing(claims: list[dict]) -> pd.DataFrame:
+    """Every claim with its value and verdict, those of a name together; the index has an anchor for each name."""
+    rows, anchors = [], []
+    for name, group in by_name(claims).items():
+        anchors += [anchor("rows", name), *[""] * (len(group) - 1)]
+        for claim in group:
+            rows.append({
+                "claim": name,
+                "setting": in_words(claim["setting"]),
+                "decided by": decided_by(claim) if claim is group[0] else "",
+                "value": number(claim["value"]),
+                "needs": f"{claim['relation']} {claim['threshold']:g}",
+                "verdict": claim["verdict"],
+                "corrected": claim["corrected"],
+                "trials": "" if claim["trials"] is None else f"{claim['trials_hold']} of {claim['trials']}",
+            })  # fmt: skip
+    return pd.DataFrame(rows, index=anchors)
+
+
+def what_fails(claims: list[dict]) -> str:
+    """A list of the claims that do not hold everywhere, in words."""
+    failing = [group for group in by_name(claims).values() if not holds_everywhere(group)]
+    items = [f"<li>{text(group[0]['statement'])} <b>This {text(verdict(group))}.</b></li>" for group in failing]
+    return f"<ul>{''.join(items)}</ul>\n" if items else ""
