@@ -157,6 +157,7 @@ use rule gather as agents_pages with:
 use rule notebook as agents_notebook with:
     input:
         shown=[rules.agents_pages.output, rules.agents_figures.output],
+        claims="<results>/agents/claims.json",
     output:
         "<results>/agents/agents.ipynb",
     pathvars:

@@ -181,6 +181,8 @@ use rule gather as emergence_pages with:
 use rule notebook as emergence_notebook with:
     input:
         shown=[rules.emergence_pages.output, rules.emergence_figures.output],
+        claims="<results>/emergence/claims.json",
+        tables="<results>/emergence/measures.csv",
     output:
         "<results>/emergence/emergence.ipynb",
     pathvars:
