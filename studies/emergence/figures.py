@@ -1,17 +1,14 @@
 """Figures of what emerges: decompositions, ablations, long pretraining, and the phase diagram."""
 
-import itertools
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.animation import FuncAnimation, PillowWriter
-from matplotlib.colors import LogNorm, SymLogNorm
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_arrays, replacing
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
@@ -42,17 +39,14 @@ PHASE = (
 )
 
 
-def main(tables: list[Path], run_shown: Path, env: str, states: int, depth: int, output: Path) -> None:
-    """Write ``decompositions``, ``ablations``, ``controls``, ``course`` and ``phase`` as PNG and SVG, and as GIF
-    ``emergence_animation``, A of one run in the course of pretraining."""
+def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:
+    """Write ``decompositions``, ``ablations``, ``controls``, ``course`` and ``phase`` as PNG and SVG."""
     of = load_tables(tables)
     save(decompositions(of["measures"]), output / "decompositions.png")
     save(ablations(of["ablations"], of["baselines"], (env, states, depth)), output / "ablations.png")
     save(controls(of["ablations"], of["controls"], (env, states, depth)), output / "controls.png")
     save(course(of["course"]), output / "course.png")
     save(phase(of["phase"]), output / "phase.png")
-    seen, A = load_arrays(run_shown, "tasks_seen", "A")
-    save_animation(seen, A, output / "emergence_animation.gif")
 
 
 def decompositions(measures: pd.DataFrame) -> Figure:
@@ -172,26 +166,3 @@ def phase(table: pd.DataFrame) -> Figure:
                 figure.colorbar(image, ax=grid[:, PHASE.index((name, title))], orientation="horizontal", shrink=0.9)
         row[0].set_ylabel(f"{NAMES[algo]}\n$n$")
     return figure
-
-
-def save_animation(seen: np.ndarray, A: np.ndarray, path: Path) -> None:
-    """A GIF of A (K, 2n, 2n) at task counts (K,), on the scale of the last that is finite, with zero in the middle."""
-    seen, A = (part[np.isfinite(A).all(axis=(1, 2))] for part in (seen, A))
-    figure, axes = plt.subplots(figsize=(3, 3.2))
-    greatest = np.abs(A[-1]).max()
-    image = axes.imshow(A[0], cmap="RdBu_r", norm=SymLogNorm(greatest / 30, vmin=-greatest, vmax=greatest))
-    half = A.shape[-1] / 2 - 0.5
-    for line in (axes.axhline, axes.axvline):
-        line(half, color="black", lw=0.6)
-    axes.set_axis_off()
-
-    def draw(frame: int):
-        image.set_data(A[frame])
-        axes.set_title(f"$A$ after {seen[frame]:,} tasks")
-        return [image]
-
-    with replacing(path) as temporary:
-        FuncAnimation(figure, draw, frames=list(itertools.chain(range(len(A)), [len(A) - 1] * 8))).save(
-            temporary, writer=PillowWriter(fps=6)
-        )
-    plt.close(figure)

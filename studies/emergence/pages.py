@@ -2,16 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_tables
+from ictd.pipeline.storage import load_arrays, load_json
+from ictd.pipeline.table_files import load_tables, rows_with
+from ictd.prompts import ENUMERATED
 from ictd.report.claim_tables import claims_listing, claims_overview
-from ictd.report.html import save_frames
+from ictd.report.html import save, save_frames
+from ictd.report.snapshots import run_data, slider
 
 
-def main(claims: Path, tables: list[Path], output: Path) -> None:
+def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:
     """Write the tables as HTML, a page each: the claims, and those of the functions below."""
     of, decided = load_tables(tables), load_json(claims)
     pairs = of["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
@@ -24,6 +27,22 @@ def main(claims: Path, tables: list[Path], output: Path) -> None:
         "reading_runs": medians(of["reading_runs"]),
     }
     save_frames(output, frames)
+    save(output / "snapshots.html", "snapshots", slider(courses_data(of["course"], runs)))
+
+
+def courses_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
+    """What the slider shows of the long runs, ALGO-ENV/SEED.npz, with cosine and MSVE from the table ``course``."""
+    by_cell, shown = {}, {}
+    for path in runs:
+        tasks_seen, A = load_arrays(path, "tasks_seen", "A")
+        if np.isfinite(A).all():
+            by_cell.setdefault(path.parent.name, {})[int(path.stem)] = A, tasks_seen
+    for cell, trials in by_cell.items():
+        algo, env = cell.split("-")
+        rows = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
+        found = [rows[name].loc[list(trials)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}")]
+        shown[cell] = run_data(next(iter(trials.values()))[1], np.stack([A for A, _ in trials.values()]), *found)
+    return shown
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:

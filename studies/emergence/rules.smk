@@ -154,10 +154,8 @@ use rule gather as emergence_claims with:
 use rule gather as emergence_figures with:
     input:
         tables=EMERGENCE_TABLES,
-        run_shown=f"<results>/emergence/runs/{EMERGENCE_GRID.courses(config)[0]}/0.npz",
     output:
         expand("<results>/emergence/figures/{name}.{ending}", name=EMERGENCE_FIGURES, ending=["png", "svg"]),
-        "<results>/emergence/figures/emergence_animation.gif",
     pathvars:
         job="emergence_figures",
     params:
@@ -168,10 +166,16 @@ use rule gather as emergence_pages with:
     input:
         claims="<results>/emergence/claims.json",
         tables=expand(
-            "<results>/emergence/{name}.csv", name=["measures", "correlations", "readings", "reading_runs"]
+            "<results>/emergence/{name}.csv",
+            name=["measures", "correlations", "course", "readings", "reading_runs"],
+        ),
+        runs=expand(
+            "<results>/emergence/runs/{course}/{seed}.npz",
+            course=EMERGENCE_GRID.courses(config),
+            seed=range(EMERGENCE["course"]["seeds"]),
         ),
     output:
-        expand("<results>/emergence/tables/{name}.html", name=EMERGENCE_PAGES),
+        expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "snapshots"]),
     pathvars:
         job="emergence_pages",
     params:

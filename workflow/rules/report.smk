@@ -10,7 +10,12 @@ PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresho
 PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
 DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory",)]
-PARAMETERS = {"results": str(RESULTS), "documents": " ".join(DOCUMENTS), "figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
+PARAMETERS = {
+    "results": str(RESULTS),
+    "documents": " ".join(DOCUMENTS),
+    "figures": " ".join(SHOWN),
+    "theory": " ".join(THEORY_SHOWN),
+}
 # Jobs whose time counts as computing.
 TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
 TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)

@@ -33,7 +33,7 @@ def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None
 class Shown:
     """Parts of a page about a results folder, each as HTML that a notebook's cell shows.
 
-    The folder ``results`` has ``claims.json``, ``tables`` (HTML) and ``figures`` (PNG, GIF), and ``captions`` a text
+    The folder ``results`` has ``claims.json``, ``tables`` (HTML) and ``figures`` (PNG), and ``captions`` a text
     NAME.rst for each.
     """
 
@@ -57,13 +57,12 @@ class Shown:
         caption = self._caption(name) if (self.captions / f"{name}.rst").exists() else ""
         return Markup(f'<div id="{anchor("table", name)}"><p class="caption">{caption}</p>\n{found}</div>\n')
 
-    def figure(self, name: str, ending: str = "png") -> Markup:
-        """A figure with its caption; a GIF moves."""
-        data, caption = (self.results / f"figures/{name}.{ending}").read_bytes(), self._caption(name)
-        # Twice as many pixels as points, but for animations.
-        width = f' width="{int.from_bytes(data[16:20]) // 2}"' if ending == "png" else ""
+    def figure(self, name: str) -> Markup:
+        """A figure with its caption, at half its width in pixels."""
+        data, caption = (self.results / f"figures/{name}.png").read_bytes(), self._caption(name)
+        width = int.from_bytes(data[16:20]) // 2  # Of a PNG's header.
         alt = text(caption.partition(". ")[2] or caption).replace('"', "'")
-        picture = f'<img{width} alt="{alt}" src="data:image/{ending};base64,{b64encode(data).decode()}">'
+        picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
         return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
 
     def say(self, words: str) -> Markup:

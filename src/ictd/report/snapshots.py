@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.decomposition import seen
 from ictd.pattern import cosine
 from ictd.pipeline.storage import load_named
 from ictd.report import html
-from ictd.weights import theta_td
+from ictd.weights import Weights, theta_td
 
 # Colours of negative and positive entries, whose opacity is their share of the greatest.
 COLOURS = ("#2166ac", "#b2182b")
@@ -46,45 +47,47 @@ SCRIPT = """
     show();
   };
   slider.addEventListener("input", show);
-  select.addEventListener("change", () => { choose(); });
+  select.addEventListener("change", choose);
   root.querySelector(".controls").hidden = false;
   choose();
 })();
 """.replace("NEGATIVE", COLOURS[0]).replace("POSITIVE", COLOURS[1])
 
 
-def main(weights: list[Path], output: Path) -> None:
+def main(weights: list[Path], discount: float, output: Path) -> None:
     """Write the page."""
     runs = {}
     for path in weights:
-        found = load_named(path, "tasks_seen", "online_msve", "history_A", "diverged_at")
-        kept = found.pop("diverged_at") == 0
+        found = load_named(path, "tasks_seen", "online_msve", "history_u", "history_A", "diverged_at")
+        kept, tasks_seen = found["diverged_at"] == 0, found["tasks_seen"]
         if kept.any():
-            seen = found.pop("tasks_seen")
-            runs[path.stem] = run_data(seen, **{name: array[kept] for name, array in found.items()})
+            history = Weights(found["history_u"][kept], found["history_A"][kept])
+            to_theta = cosine(seen(history, discount).A, theta_td(history.states).A)
+            runs[path.stem] = run_data(tasks_seen, history.A, to_theta, found["online_msve"][kept])
     html.save(output, "snapshots", slider(runs))
 
 
-def run_data(tasks_seen: np.ndarray, online_msve: np.ndarray, history_A: np.ndarray) -> dict:
+def run_data(tasks_seen: np.ndarray, A: np.ndarray, to_theta: np.ndarray, msve: np.ndarray) -> dict:
     """What the slider shows of a cell with S runs at K snapshots.
 
     Parameters
     ----------
     tasks_seen : (K,) array
-    online_msve : (S, K) array
-    history_A : (S, K, 2n, 2n) array
+    A : (S, K, 2n, 2n) array
+    to_theta : (S, K) array
+        Cosine of A to theta^TD's.
+    msve : (S, K) array
 
     Returns
     -------
     dict with
         tasks : K numbers of tasks
         A : of each snapshot the mean over runs, 4 n^2 entries in percent of the greatest
-        curves : median cosine of A to theta^TD's, and median MSVE, each with points of its curve and values
+        curves : median cosine, and median MSVE, each with points of its curve and values
     """
-    mean = history_A.mean(axis=0)
+    mean = A.mean(axis=0)
     percent = 100 * mean / np.abs(mean).max(axis=(-2, -1), keepdims=True)
-    cosines = np.median(cosine(history_A, theta_td(mean.shape[-1] // 2).A), axis=0)
-    errors = np.median(online_msve, axis=0)
+    cosines, errors = np.median(to_theta, axis=0), np.median(msve, axis=0)
     place = np.log(np.maximum(tasks_seen, 1))
     return {
         "tasks": tasks_seen.tolist(),
