@@ -62,6 +62,15 @@ pre { white-space: pre-wrap; }
 """
 
 
+# Columns whose names are those of the code, in words.
+HEADS = {
+    "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
+    "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, A as it is",
+    "energy_A21": "share of A21", "energy_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
+    "largest_u": "largest |u|", "unseen": "share unseen", "msve_0": "MSVE, enumerated",
+}  # fmt: skip
+
+
 class Markup(str):
     """Text that is HTML already, in a table's cell or as what a notebook's cell shows."""
 
@@ -79,7 +88,7 @@ def table(frame) -> str:
 
     An index of texts has the rows' anchors.  On a narrow screen a row becomes a list with the columns' names.
     """
-    names = [text(str(name).replace("_", " ")) for name in frame.columns]
+    names = [text(HEADS.get(name, str(name).replace("_", " "))) for name in frame.columns]
     anchors = [""] * len(frame) if pd.api.types.is_numeric_dtype(frame.index) else frame.index
     rows = zip(anchors, frame.itertuples(index=False), strict=True)
     head = "".join(f"<th>{name}</th>" for name in names)
