@@ -13,10 +13,11 @@ COPY Snakefile config.yaml /opt/ictd/
 COPY workflow /opt/ictd/workflow
 COPY profiles /opt/ictd/profiles
 COPY report /opt/ictd/report
+COPY docs /opt/ictd/docs
 COPY envs /opt/ictd/envs
 COPY src /opt/ictd/src
 COPY studies /opt/ictd/studies
-RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report envs src studies
+RUN cd /opt/ictd && chmod -R a+rX Snakefile config.yaml workflow profiles report docs envs src studies
 
 # Whoever runs it, by themselves or with --user, can write to the results only, and to /tmp.
 RUN useradd --uid 1000 --no-create-home ictd && install --directory --owner ictd /work

@@ -18,7 +18,9 @@ class Page(HTMLParser):
         if tag == "img":
             self.images.append(values.get("src", ""))
         else:
-            self.outside += [values[key] for key in ("src", "href") if key in values and values[key][:1] != "#"]
+            # A link to the web is followed by a reader, not by the page.
+            kept = ("#", "http") if tag == "a" else "#"
+            self.outside += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith(kept)]
         if tag in ("h1", "h2", "h3"):
             self.headings.append("")
         if tag == "tr":

@@ -18,7 +18,7 @@ SMOKE = "tests/smoke.yaml"
 SMOKE_OF_ALL = [SMOKE, *(f"studies/{name}/smoke.yaml" for name in STUDIES)]
 # Values for a smoke run of fewer cells and seeds.
 FEW = ["seeds=2", "envs=[boyan]", "states=[4]", "depths=[6]"]
-PARTS = ("Snakefile", "config.yaml", "workflow", "envs", "profiles", "report", "src", "studies", "tests/smoke.yaml")
+PARTS = "Snakefile config.yaml workflow docs envs profiles report src studies tests/smoke.yaml".split()
 
 
 def copy_project(folder: Path, compiled: Path | None = None) -> Path:

@@ -14,9 +14,10 @@ from ictd.pattern import agreement_measures, pattern_measures, remainder
 from ictd.pipeline.grid import Cell
 from ictd.report import result_tables as tables
 from ictd.report.claim import Statements, as_records
+from ictd.report.claim_tables import claims_listing, claims_overview, in_words, verdict, what_fails
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
-from ictd.report.summaries import by_threshold, claims_listing, claims_overview, msve_summary, pattern_by_cell
+from ictd.report.summaries import by_threshold, msve_summary, pattern_by_cell
 from ictd.statistics import (
     bootstrap_interval,
     bootstrap_means,
@@ -334,24 +335,53 @@ def test_overview_counts_and_names_what_fails():
     records = as_records(check_claims(STATEMENTS, made, MAIN))
     overview = claims_overview(records).set_index("claim")
     kinds = {record["statement"]: record["kind"] for record in records}
-    ordered = sorted(kinds, key=lambda statement: ("paper", "ours", "check").index(kinds[statement]))
-    assert list(overview.index) == ordered
-    assert overview["whose"].tolist() == [
-        {"paper": "the paper's", "ours": "ours", "check": "a check"}[kinds[one]] for one in ordered
-    ]
-    assert overview.loc["Pretraining runs into no numerical instability.", "corrected"] == ""
-    of_paper = overview[overview["whose"] == "the paper's"]
-    assert (of_paper["in the paper"] != "").all() and falls_where(overview) == "last paragraph"
+    assert list(overview.index) == sorted(kinds, key=lambda one: ("paper", "ours", "check").index(kinds[one]))
+    of_paper = overview[[kinds[one] == "paper" for one in overview.index]]
+    assert (of_paper["in the paper"] != "").all() and overview["in the paper"].iloc[0].endswith(", last paragraph")
     assert "in the paper" not in claims_overview([{**record, "where": ""} for record in records])
     falls = overview.loc["The MSVE falls as the context gets longer: it is ordered as the lengths are."]
-    assert falls["holds in"] == "0 of 2" and "td-boyan-3-4 (1)" in falls["where it fails"]
-    assert overview.loc["Pretraining runs into no numerical instability.", "where it fails"] == ""
+    assert falls["verdict"] == "fails in 2 of 2 settings" and falls["trials"] == "0 of 6"
+    assert falls["measured"].startswith("<b>1</b>; needs &lt; 0<br><small>upper end of the 95% bootstrap interval")
+    assert falls["see"].startswith('<a href="#figure_01">Figure 1</a><br>')
+    assert falls["see"].endswith('<a href="#rows-msve_falls">all rows</a>')
+    finite = overview.loc["Pretraining runs into no numerical instability."]
+    assert finite["verdict"] == "holds in all 2 settings" and finite["trials"] == "6 of 6"
+    zero = next(overview.loc[one] for one in overview.index if "it beats predicting zero" in one)
+    assert zero["measured"].startswith("<b>not finite</b>; needs")
     listing = claims_listing(records)
-    assert "not finite" in listing.query("id == 'beats_zero/td-boyan-3-4'")["value"].tolist()
+    assert listing.query("claim == 'beats_zero' and setting == 'TD boyan n=3 L=4'")["value"].tolist() == ["not finite"]
+    assert listing.index[0] == "rows-msve_falls" and (listing.index != "").sum() == len(kinds)
+    assert what_fails(records).count("<li>") == sum("fails" in verdict for verdict in overview["verdict"])
 
 
-def falls_where(overview):
-    return overview["in the paper"].iloc[0].split(", ")[1]
+def claimed(setting, value, **more):
+    rest = {"id": f"more/{setting}", "kind": "ours", "statement": "S", "statistic": "T", "relation": ">", "end": ""}
+    verdict = "holds" if value > 1 else "fails"
+    rest |= {"threshold": 1, "where": "", "shown": "", "verdict": verdict, "corrected": verdict, "trials": None}
+    return {**rest, "setting": setting, "value": value, **more}
+
+
+def test_verdicts_in_words():
+    place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
+    assert verdict([place]) == "holds" and verdict([other]) == "fails"
+    assert verdict([place, other]) == "fails in 1 of 2 settings: boyan n=5 (0.25)"
+    assert verdict([place, place | {"corrected": "fails"}]) == (
+        "holds in all 2 settings. Corrected for their number it holds in 1"
+    )
+    assert [in_words(one) for one in ("mc-boyan-3-30", "boyan-3-30", "all", "td-5 steps")] == [
+        "MC boyan n=3 L=30", "boyan n=3 L=30", "all", "td-5 steps",
+    ]  # fmt: skip
+    (row,) = claims_overview(
+        [claimed("a", 2.0, trials=20, trials_hold=17), claimed("b", 3.5, trials=5, trials_hold=5)]
+    )[["measured", "trials"]].to_dict("records")
+    assert row == {"measured": "<b>2 to 3.5</b>; needs &gt; 1<br><small>T</small>", "trials": "22 of 25"}
+
+
+@pytest.mark.parametrize("relation", "<>")
+def test_trials_are_counted_by_the_claims_threshold(relation, tmp_path):
+    (tmp_path / "claims.toml").write_text(TABLE.replace('relation = ">"', f'relation = "{relation}"'))
+    claim = Statements(tmp_path / "claims.toml").claim("more", ["a"], 2, what="it").with_trials([0, 1, 2, np.nan, 3, 4])
+    assert (claim.trials, claim.trials_hold) == (6, 3 if relation == ">" else 1)
 
 
 def test_compute_table_sums_times_and_takes_the_greatest_memory():
@@ -374,7 +404,7 @@ def test_records_are_plain_json():
     records = as_records(check_claims(STATEMENTS, made, MAIN))
     wanted = {
         "id", "kind", "where", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "p",
-        "verdict", "corrected",
+        "verdict", "corrected", "shown", "end", "trials", "trials_hold",
     }  # fmt: skip
     assert all(set(record) == wanted for record in records)
     assert all(record["verdict"] == "fails" for record in records if record["value"] is None)
@@ -405,7 +435,8 @@ threshold = 1
     (claim,) = of.of_trials("more", ("td", 5), samples, what="it")
     assert claim.value == bootstrap_interval(samples)[0] and claim.verdict == "holds"
     assert claim.id == "more of it/td-5" and claim.statement == "There is more of it, $x_{i}$."
-    assert claim.statistic == "lower end of the 95% bootstrap interval, over trials, of the number of it"
+    assert (claim.end, claim.statistic) == ("lower", "the number of it")
+    assert (claim.trials, claim.trials_hold) == (7, 7)
     assert of.of_trials("more", ("td",), samples[:1], what="it") == []
 
 

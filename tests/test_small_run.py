@@ -22,7 +22,7 @@ from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named, save_arrays, save_json
 from ictd.pretraining import pretrain_history
-from ictd.report import claim, compute, paper_claims, result_tables, summaries
+from ictd.report import claim, claim_tables, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
 from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
@@ -294,7 +294,7 @@ def decided(run):
     """All claims, with one on the theory."""
     theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "L", "statistic": "n", "value": 0.0,
                "relation": "<", "threshold": 1, "p": None, "kind": "paper", "where": "", "verdict": "holds",
-               "corrected": "holds"}]  # fmt: skip
+               "corrected": "holds", "shown": "", "end": "", "trials": None, "trials_hold": None}]  # fmt: skip
     save_json(run / "theory.json", theory)
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation")
     tables = [run / f"metrics/{name}.csv" for name in names]
@@ -359,7 +359,7 @@ def test_claims_have_the_values_of_their_tables(decided, metrics):
 
 def test_pages_of_tables(run, decided, metrics):
     settings = yaml.safe_load((ROOT / "config.yaml").read_text())
-    settings = {"seeds": 3, "evaluation": settings["evaluation"], "readings": settings["readings"]}
+    settings = {"seeds": 3, "tasks": 12, "evaluation": settings["evaluation"], "readings": settings["readings"]}
     settings["evaluation"]["context_lengths"] = LENGTHS
     settings |= {"algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 2], "depths": [2]}
     wanted = dict(settings)
@@ -370,13 +370,22 @@ def test_pages_of_tables(run, decided, metrics):
     )  # fmt: skip
     rows = {path.stem: Page(path).rows() for path in (run / "tables").glob("[!.]*")}
     assert set(rows) == {
-        "claims", "claims_all", "msve", "mean_weights", "pattern", "thresholds", "agreement", "audit", "settings",
-        "readings",
+        "summary", "claims", "claims_ours", "claims_all", "msve", "mean_weights", "pattern", "thresholds", "agreement",
+        "audit", "settings", "readings",
     }  # fmt: skip
-    assert len(rows["claims_all"]) == len(decided) and rows["claims_all"][-1][0] == "lemma/x"
-    assert len(rows["claims"]) == len({one["id"].split("/")[0] for one in decided}) - 1
-    text = (run / "tables/settings.html").read_text()
+    assert len(rows["claims_all"]) == len(decided) and ["lemma", "x"] in [row[:2] for row in rows["claims_all"]]
+    of = {
+        kind: {one["id"].split("/")[0] for one in decided if one["kind"] == kind} for kind in ("paper", "ours", "check")
+    }
+    assert len(rows["claims"]) == len(of["paper"]) - 1 and len(rows["claims_ours"]) == len(of["ours"] | of["check"])
+    text = Page(run / "tables/summary.html").text
+    failing = {one["id"].split("/")[0] for one in decided if one["verdict"] == "fails" and one["kind"] == "paper"}
+    assert f"{len(of['paper']) - 1} claims on its experiments, {len(of['paper'] - failing) - 1} hold" in text
+    assert "1 statements and steps of its theory, 1 hold" in text and "pretrained 18 looped" in " ".join(text.split())
     assert "The settings of this run are not the paper's: seeds, " in text
+    for one in decided:
+        shown = one["statement"].replace("theta^TD", "θTD")
+        assert (shown in text) == (one["id"].split("/")[0] in failing)
     keys = [row[0] for row in rows["settings"]]
     assert keys[0] == "seeds" and "evaluation.lstd_ridge" in keys and len(rows["settings"][0]) == 4
     assert rows["settings"][0][1:3] == ["3", "20"] and len(rows["readings"][0]) == 3
@@ -434,7 +443,8 @@ def test_records_say_what_is_not_finite():
     of = claim.Statements(ROOT / "report/claims.toml")
     made = [of.claim("finite", ["a"], 0, section="S"), of.claim("finite", ["b"], np.inf, section="S")]
     assert [record["value"] for record in claim.as_records(made)] == [0, None]
-    assert summaries.claims_overview(claim.as_records(made))["holds in"].tolist() == ["1 of 2"]
+    overview = claim_tables.claims_overview(claim.as_records(made))
+    assert overview["verdict"].tolist() == ["fails in 1 of 2 settings: b (not finite)"]
 
 
 def test_what_differs_from_reference_numbers_is_named():

@@ -264,7 +264,7 @@ def test_overview_names_the_tightest_ratio(checks, tmp_path):
     table = claims.theory_overview(found, checks["statements"])
     ordered = sorted(found, key=lambda claim: ("paper", "ours", "check").index(claim["kind"]))
     kinds = list(dict.fromkeys(claim["id"].split("/")[0] for claim in ordered))
-    columns = ["section", "claim", "whose", "decided by", "least bound / measured"]
+    columns = ["section", "claim", "measured", "least bound / measured", "verdict"]
     assert len(table) == len(kinds) and list(table)[:5] == columns
     later = checks["statements"].query("layer > 0")
     for kind, (_, row) in zip(kinds, table.iterrows(), strict=True):

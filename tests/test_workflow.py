@@ -10,12 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from browser import BROWSER
+from browser import Page as Open
 from html_page import Page
 from projects import ROOT, copy_project, plans, snakemake
 
 import ictd
 from ictd.evaluation import tune_step_size
 from ictd.pipeline.grid import cells
+from ictd.report.claim_tables import in_words
+from ictd.report.snapshots import COLOURS
 from ictd.unseen_tasks import draw_unseen_tasks
 
 SMOKE = {
@@ -147,22 +151,52 @@ def test_claims_are_decided_and_reported(smoke):
                 claim["value"] < claim["threshold"] if claim["relation"] == "<" else claim["value"] > claim["threshold"]
             )
             assert met == (claim["verdict"] == "holds")
-    listed = Page(smoke / "results-smoke/report.html").rows()
-    for claim in claims:
-        row = next(row for row in listed if row[0] == claim["id"])
-        assert row[-1] == claim["verdict"]
+    listed = [tuple(row[:2]) for row in Page(smoke / "results-smoke/tables/claims_all.html").rows()]
+    assert sorted(listed) == sorted((claim["id"].split("/")[0], in_words(claim["setting"])) for claim in claims)
 
 
 def test_report_is_one_page_that_needs_no_network(smoke):
     page = Page(smoke / "results-smoke/report.html")
-    assert page.headings[:3] == [page.headings[0], "Claims", "Figures"]
-    assert {"Readings", "Settings", "Compute", "Versions"} <= set(page.headings)
+    sections = ["Summary", "Watch it emerge", "The paper's claims", "Figures", "Theory", "Tables", "How it was made"]
+    assert page.headings[1:8] == sections
     assert len(page.images) == len(FIGURES)
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
     assert not page.outside
     for name in FIGURES:
         caption = (ROOT / f"report/captions/{name}.rst").read_text().strip()
         assert caption in page.text
+
+
+def test_links_of_the_report_lead_somewhere(smoke):
+    text = (smoke / "results-smoke/report.html").read_text()
+    ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
+    assert links <= ids and {*FIGURES, "section-Theory", "rows-msve_falls", "rows-lemma_1"} <= links
+    assert all(len(alt) > 20 for alt in re.findall(r'<img[^>]*alt="(.*?)"', text))
+    assert text.count("<img") == len(re.findall(r"<img[^>]*alt=", text))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
+def test_the_report_in_a_browser(smoke):
+    """A click moves the map of weights; a link into a fold opens it; nothing is wider than a small screen."""
+    with Open((smoke / "results-smoke/report.html").as_uri(), 375, 800) as page:
+        drawn = "[...document.querySelector('#snapshots svg').children].map(square => square.outerHTML).join()"
+        values = "[...document.querySelectorAll('#snapshots .value, #snapshots output')].map(part => part.textContent)"
+        still = page.run(drawn), page.run(values)
+        page.click("#snapshots input", 0.02)
+        assert page.run("document.querySelector('#snapshots input').value") == "0"
+        moved = page.run(drawn), page.run(values)
+        assert moved[0] != still[0] and moved[1][0] == "1" and all(map(str.__ne__, moved[1], still[1]))
+        page.click("#snapshots input", 0.98)
+        assert (page.run(drawn), page.run(values)) == still
+        assert page.run("document.documentElement.scrollWidth") <= 375
+        page.run("location.hash = '#rows-converged'")
+        assert page.run("document.querySelector('#rows-converged').closest('details').open")
+    script = (smoke / "results-smoke/report.html").read_text().replace("<script>", "<script type='none'>")
+    (smoke / "still.html").write_text(script)
+    with Open((smoke / "still.html").as_uri()) as page:
+        assert page.run("document.querySelector('.controls').checkVisibility()") is False
+        attributes = "[...document.querySelector('#snapshots svg').children].map(one => one.getAttribute('fill'))"
+        assert set(page.run(attributes)) == set(COLOURS)
 
 
 def test_pages_are_small_enough_for_frames(smoke):

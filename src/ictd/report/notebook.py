@@ -82,7 +82,7 @@ class Shown:
         """A page of the documentation, folded under its title; in place of an image it has a link to the figure."""
         from nbconvert.filters import markdown2html
 
-        found = markdown2html(Path(path).read_text(encoding="utf-8"))
+        found = re.sub('<a class="anchor-link".*?</a>', "", markdown2html(Path(path).read_text(encoding="utf-8")))
         found = re.sub(r'<img src="[^"]*?(\w+)\.png" alt="(.*?)".*?>', r'<a href="#\1">\2</a>', found)
         title = re.search(r"<h1.*?>(.*?)</h1>", found, re.DOTALL)
         body = re.sub(r"<(/?)h[1-4]", r"<\1h4", found.replace(title[0], ""))

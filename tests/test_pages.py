@@ -1,0 +1,115 @@
+"""What notebooks show, and the pages that they become."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import ictd
+from ictd.decomposition import seen
+from ictd.pattern import cosine
+from ictd.pipeline.storage import save_arrays, save_json
+from ictd.report import html, snapshots
+from ictd.report.notebook import Shown
+
+
+def test_tables_have_words_anchors_and_marks():
+    frame = pd.DataFrame(
+        {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "fails <x>"], "n_x": [1, 0.5]}, index=["a", ""]
+    )
+    text = html.table(frame)
+    assert "<th>algorithm</th><th>said</th><th>n x</th>" in text
+    assert "<tr id='a'><td data-of=\"algorithm\">td</td><td class='holds' data-of=\"said\">holds</td>" in text
+    assert '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'fails\' data-of="said">fails &lt;x&gt;</td>' in text
+
+
+def test_links_that_lead_nowhere_are_text():
+    body = """<p id="here" id='there'></p><a href="#here">1</a><a href="#there">2</a><a href="#gone">3</a>
+    <a class="x" href="docs/x.md">4</a><a href="https://x.org">5</a>"""
+    assert re.findall(r"<a .*?>(\d)</a>", html.without_dead_links(body)) == ["1", "2", "5"]
+    assert re.findall(r"\d", re.sub("<.*?>", "", html.without_dead_links(body))) == list("12345")
+
+
+def test_sections_are_the_contents():
+    text = html.page("T", "<h2>One & two's</h2><p>x</p><h2>Three</h2>")
+    assert re.findall(r"<nav.*?</nav>", text, re.DOTALL)[0].count("<a ") == 2
+    assert re.findall(r'href="#(.*?)"', text) == re.findall(r'<h2 id="(.*?)"', text) == [
+        "section-One-two-s", "section-Three",
+    ]  # fmt: skip
+    assert "<nav" not in html.page("T", "<p>x</p>")
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """A results folder with claims, a table, a figure and captions."""
+    claims = [("more/a", "holds"), ("more/b", "fails"), ("less, mean/a", "holds")]
+    save_json(tmp_path / "claims.json", [
+        {"id": name, "kind": "ours", "setting": name[-1], "verdict": verdict, "corrected": verdict, "value": 1.0}
+        for name, verdict in claims
+    ])  # fmt: skip
+    (tmp_path / "tables").mkdir()
+    html.save(tmp_path / "tables/x.html", "x", "<p>table</p>")
+    (tmp_path / "figures").mkdir()
+    Image.new("RGB", (300, 40)).save(tmp_path / "figures/x.png")
+    (tmp_path / "x.rst").write_text('Figure 1. What "it" shows.\n')
+    return Shown(str(tmp_path), str(tmp_path))
+
+
+def test_parts_of_a_page(shown, tmp_path):
+    assert shown.table("x")._repr_html_().splitlines()[1:] == ["", "<p>table</p>", "</div>"]
+    assert shown.table("x").startswith('<div id="table-x"><p class="caption">Figure 1. What')
+    figure = shown.figure("x")
+    assert figure.startswith('<figure id="x"><img width="150" alt="What \'it\' shows." src="data:image/png;base64,')
+    assert shown.fold("theta^TD & I", "a", "b") == (
+        "<details><summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>\n"
+    )
+    said = shown.say("It is so {more} & so {less, mean}.")
+    assert re.sub("<.*?>", "", said) == "It is so 1 of 2 &amp; so 1 of 1.\n"
+    assert re.findall(r'class="(\w+)" title="(.*?)"><a href="#(.*?)"', said) == [
+        ("fails", "fails in 1 of 2 settings: b (1)", "rows-more"), ("holds", "holds", "rows-less-mean"),
+    ]  # fmt: skip
+    with pytest.raises(KeyError, match="none"):
+        shown.say("{none}")
+    (tmp_path / "page.md").write_text("# On $x$\n\ntext\n\n## Part\n\n![a picture](images/x.png) [b](../c.md)\n")
+    document = shown.document(str(tmp_path / "page.md"))
+    assert document.startswith("<details><summary>On ") and "<h1" not in document and "<h2" not in document
+    assert '<a href="#x">a picture</a>' in document and "Part</h4>" in document
+
+
+def test_the_slider_shows_means_over_runs_and_medians(tmp_path):
+    rng = np.random.default_rng(5)
+    tasks_seen, diverged_at = np.array([1, 10, 100]), np.array([0, 0, 7, 0])
+    history = {"history_u": rng.normal(size=(4, 3, 4)), "history_A": rng.normal(size=(4, 3, 4, 4))}
+    history["history_A"][2] = np.nan
+    errors = rng.lognormal(size=(4, 3))
+    arrays = {"tasks_seen": tasks_seen, "online_msve": errors, "diverged_at": diverged_at, **history}
+    for name, found in (("td-loop-2-3", arrays), ("mc-loop-2-3", arrays | {"diverged_at": np.ones(4)})):
+        save_arrays(tmp_path / f"{name}.npz", **found)
+    files = [tmp_path / f"{name}-loop-2-3.npz" for name in ("td", "mc")]
+    made = []
+    original, snapshots.slider = snapshots.slider, lambda runs: made.append(runs) or "text"
+    try:
+        snapshots.main(files, 0.9, tmp_path / "page.html")
+    finally:
+        snapshots.slider = original
+    ((cell, run),) = made[0].items()
+    assert cell == "td-loop-2-3" and run["tasks"] == [1, 10, 100]
+    kept = [0, 1, 3]
+    for k in range(3):
+        mean = history["history_A"][kept, k].mean(axis=0)
+        np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
+        weights = ictd.Weights(history["history_u"][kept, k], history["history_A"][kept, k])
+        value = np.median(cosine(seen(weights, 0.9).A, ictd.theta_td(2).A))
+        assert run["curves"][0]["values"][k] == f"{value:.3g}"
+        assert run["curves"][1]["values"][k] == f"{np.median(errors[kept, k]):.3g}"
+    for curve, order in zip(run["curves"], (cosine, None), strict=True):
+        across, down = np.array(curve["points"]).T
+        np.testing.assert_allclose(across, [8, 150, 292])
+        values = np.array(curve["values"], dtype=float)
+        assert (np.argsort(-down) == np.argsort(values)).all(), order
+        assert down.max() == 142 and down.min() == 32
+    text = snapshots.slider({cell: run})
+    assert text.count("<rect") == 16 + 1 and "<option>td-loop-2-3</option>" in text
+    assert snapshots.slider({}) == "<p>All runs diverged.</p>"
