@@ -28,8 +28,10 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     left out and counted below the panel.  For each title ``panels`` has the weights (S, ...) of each algorithm.
     """
     algos = list(next(iter(panels.values())))
-    size = (WIDTH / 3 * (len(algos) + 1), 2.1 * len(panels) + 0.8)
-    figure, grid = plt.subplots(len(panels), len(algos) + 1, squeeze=False, figsize=size, layout="compressed")
+    rows, columns = len(panels), len(algos) + 1
+    figure, grid = plt.subplots(
+        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 2.1 * rows + 0.8), layout="compressed"
+    )
     for line, (title, weights) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
         _draw_map(line[0], theta_td(weights[algos[0]].states)[None], "")
@@ -47,7 +49,7 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
 def _draw_map(axes, weights: Weights, note: str):
     """The mean Q of weights (S, ...), with lines between its blocks, and the last row of the mean P in a strip."""
     n = weights.states
-    strip = axes.inset_axes([0, -0.16, 1, 0.1], sharex=axes)
+    strip = axes.inset_axes(bounds=[0, -0.16, 1, 0.1], sharex=axes)
     # A sum over its largest entry is what a mean is, and zero where there are no trials.
     for panel, matrix in ((axes, weights.Q().sum(axis=0)), (strip, weights.P().sum(axis=0)[-1:])):
         image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
