@@ -100,12 +100,12 @@ def diverged_note(diverged: np.ndarray) -> str:
     return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
 
 
-def legend(figure: Figure, ncols: int = 3, fontsize: int = 8) -> None:
+def legend(figure: Figure, ncols: int = 3) -> None:
     """A legend of all panels below the figure, which it makes higher; each label once, in as many columns as fit."""
     pairs = [axes.get_legend_handles_labels() for axes in figure.axes]
     found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
     for columns in range(ncols if found else 0, 0, -1):
-        look = {"fontsize": fontsize, "handlelength": 1.8, "handletextpad": 0.6, "columnspacing": 1.2}
+        look = {"fontsize": 8, "handlelength": 1.8, "handletextpad": 0.6, "columnspacing": 1.2}
         made = figure.legend(found.values(), found, loc="outside lower center", ncols=columns, **look)
         size = made.get_window_extent()
         if size.width < figure.bbox.width or columns == 1:
