@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 from matplotlib.colors import to_hex
+from PIL import Image
 
 
 def axes_of(axes) -> dict[str, str]:
@@ -31,6 +32,14 @@ def check_bands(axes, expected: list[tuple]) -> None:
         corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
         for edge in (low, high):
             assert {tuple(np.round(corner, 9)) for corner in zip(x, edge, strict=True)} <= corners
+
+
+def check_border(figure, folder) -> None:
+    """Save a figure in a folder, and see that nothing is cut: its outermost pixels are white."""
+    figure.savefig(folder / "figure.png")
+    pixels = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == 255).all()
 
 
 def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:

@@ -49,9 +49,10 @@ PAIRS = [("min", "max"), ("any", "all"), ("argmin", "argmax"), ("minimum", "maxi
 SWAPPED = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 # Keywords in modules that draw.
 LOOKS = set(
-    "alpha aspect axes.spines.right axes.spines.top axes.titlesize figsize figure.constrained_layout.h_pad"
-    " figure.constrained_layout.use figure.dpi font.size fontsize labelsize legend.frameon length lw marker ms"
-    " mutation_scale ncols offset pad rotation savefig.dpi shrink shrinkA shrinkB zorder".split()
+    "alpha aspect axes.spines.right axes.spines.top axes.titlesize bounds columnspacing figsize"
+    " figure.constrained_layout.h_pad figure.constrained_layout.use figure.dpi font.size fontsize handlelength"
+    " handletextpad labelsize legend.frameon length lw marker markevery ms mutation_scale ncols offset pad rotation"
+    " savefig.dpi shrink shrinkA shrinkB zorder".split()
 )
 
 

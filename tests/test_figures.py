@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from drawn import axes_of, check_bands, check_lines
+from drawn import axes_of, check_bands, check_border, check_lines
 
 import ictd
 from ictd.pipeline.grid import Cell
@@ -50,11 +50,10 @@ def test_msve_curves_show_mean_error_and_median():
 def test_heat_maps_show_normalised_means():
     weights = ictd.Weights(RNG.normal(size=(5, 6)), RNG.normal(size=(5, 6, 6)))
     figure = weight_maps({"title": {"td": weights, "mc": weights[:2]}})
-    images = [axes.images[0].get_array() for axes in figure.axes if axes.images]
-    expected = [weights.P().mean(0), weights.Q().mean(0), weights[:2].P().mean(0), weights[:2].Q().mean(0)]
-    for image, matrix in zip(images, expected, strict=False):
-        np.testing.assert_allclose(image, matrix / np.abs(matrix).max())
-    assert len(images) >= 4
+    for axes, of in zip(figure.axes, (ictd.theta_td(3)[None], weights, weights[:2]), strict=False):
+        P, Q = of.P().mean(0), of.Q().mean(0)
+        np.testing.assert_allclose(axes.images[0].get_array(), Q / np.abs(Q).max())
+        np.testing.assert_allclose(axes.child_axes[0].images[0].get_array(), P[-1:] / np.abs(P).max())
 
 
 def test_learning_curves_show_medians():
@@ -76,15 +75,15 @@ def test_diverged_trials_are_left_out_and_counted():
         {"a": ({td: none_left, mc: none_left}, baselines), "b": ({td: some, mc: none_left}, baselines)}
     )
     lost, kept = figure.axes[:2]
-    assert lost.get_xlabel().splitlines()[1:] == ["multi-task TD: 4 of 4 diverged", "multi-task MC: 4 of 4 diverged"]
-    assert kept.get_xlabel().splitlines()[1] == "multi-task TD: 1 of 4 diverged"
+    assert lost.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged", "MC: 4 of 4 diverged"]
+    assert kept.get_xlabel().splitlines()[1] == "TD: 1 of 4 diverged"
     line = next(line for line in kept.lines if line.get_label() == "multi-task TD, mean")
     np.testing.assert_allclose(line.get_ydata(), errors[[0, 2, 3]].mean(axis=(0, 2)))
     assert "multi-task TD, mean" in [text.get_text() for text in figure.legends[0].get_texts()]
     A = RNG.normal(size=(4, 6, 6))
     A[2] = np.nan
     figure = weight_maps({"title": {"td": ictd.Weights(np.zeros((4, 6)), A)}})
-    assert [axes.get_xlabel() for axes in figure.axes[:2]] == ["1 of 4 diverged"] * 2
+    assert [axes.child_axes[0].get_xlabel() for axes in figure.axes[:2]] == ["", "1 of 4 diverged"]
     mean = A[[0, 1, 3]].mean(axis=0)
     np.testing.assert_allclose(figure.axes[1].images[0].get_array()[:6, :6], mean / np.abs(mean).max())
 
@@ -157,8 +156,8 @@ def test_msve_is_drawn_by_panels(results, shown):
             lines.append((NAMES[method], COLOURS[method], dashes, LENGTHS, beside[method].mean(axis=(0, 2))))
         check_lines(axes, lines)
         check_bands(axes, bands)
-        notes = [f"\n{NAMED[algo]}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
-        label = "context length" + "".join(notes)
+        notes = [f"\n{algo.upper()}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
+        label = "context length (steps)" + "".join(notes)
         assert axes_of(axes) == {"title": f"$n = {n}$", "xlabel": label, "xscale": "linear", "yscale": "log"}
 
 
@@ -180,8 +179,10 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
     for column, algo in enumerate(NAMED):
         above, below = figure.axes[column], figure.axes[2 + column]
         lines = {above: [], below: []}
-        looks = zip((4, 3, 5, 2), LINES, ("-", "--", ":", "-."), strict=False)
-        for n, colour, style_ in looks:
+        # In the order of settings, whatever that of the files.
+        looks = dict(zip((2, 3, 4, 5), zip(LINES, ("-", "--", ":", "-."), strict=False), strict=True))
+        for n in (4, 3, 5, 2):
+            colour, style_ = looks[n]
             found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
             kept = found["diverged_at"] == 0
             theta = ictd.theta_td(n).A
@@ -192,7 +193,7 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
             label = f"Boyan's chain, $n = {n}$, $L = 6$"
             online = np.median(found["online_msve"][kept], axis=0)
             lines[above].append((label, colour, style_, [1, 50], online))
-            lines[below].append((None, colour, style_, [1, 50], np.median(np.array(cosine)[kept], axis=0)))
+            lines[below].append((label, colour, style_, [1, 50], np.median(np.array(cosine)[kept], axis=0)))
         for axes, wanted in lines.items():
             check_lines(axes, wanted)
         assert axes_of(above) == {"title": NAMED[algo], "xlabel": "", "xscale": "log", "yscale": "log"}
@@ -205,26 +206,32 @@ def test_weights_are_mapped_by_setting_and_algorithm(results, shown):
     maps.main("states", paths_of(results, "weights"), results / "maps.png")
     ((figure, _),) = shown
     axes = iter(figure.axes)
+    names = {"theta_td": r"$\theta^{\mathrm{TD}}$", "td": "multi-task TD, mean", "mc": "multi-task MC, mean"}
     for row, n in enumerate((4, 3, 5, 2)):
-        for algo in NAMED:
-            found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
-            of = ictd.Weights(found["u"], found["A"])
-            for name, matrices in (("P", of.P()), ("Q", of.Q())):
-                panel, mean = next(axes), matrices.mean(axis=0)
-                (image,) = panel.images
-                np.testing.assert_allclose(image.get_array(), mean / np.abs(mean).max())
+        for algo, name in names.items():
+            of = ictd.theta_td(n)[None]
+            if algo in NAMED:
+                found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
+                of = ictd.Weights(found["u"], found["A"])
+            panel = next(axes)
+            (strip,) = panel.child_axes
+            P, Q = of.P().mean(axis=0), of.Q().mean(axis=0)
+            for shown_in, whole, part in ((panel, Q, Q), (strip, P, P[-1:])):
+                (image,) = shown_in.images
+                np.testing.assert_allclose(image.get_array(), part / np.abs(whole).max())
                 assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
-                assert panel.get_title() == ("" if row else f"{NAMED[algo]}: ${name}$")
-                first = algo == "td" and name == "P"
-                assert panel.get_ylabel() == (f"$n = {n}$" if first else "")
-                ticks = [0, n, 2 * n]
-                for axis in (panel.xaxis, panel.yaxis):
-                    assert axis.get_ticklocs().tolist() == ticks
-                    assert [text.get_text() for text in axis.get_ticklabels()] == [str(tick + 1) for tick in ticks]
-                assert all(spine.get_visible() for spine in panel.spines.values())
-                edges = [(line.get_xdata()[0], line.get_ydata()[0]) for line in panel.lines]
-                assert edges == [(0, n - 0.5), (n - 0.5, 0), (0, 2 * n - 0.5), (2 * n - 0.5, 0)]
-    assert next(axes).get_xlabel() == "entry over the largest absolute entry"
+                assert all(spine.get_visible() for spine in shown_in.spines.values())
+                across = [line.get_xdata()[0] for line in shown_in.lines if line.get_xdata()[0]]
+                assert across == [n - 0.5, 2 * n - 0.5]
+            assert {line.get_ydata()[0] for line in panel.lines} == {0, n - 0.5, 2 * n - 0.5}
+            assert panel.get_title() == ("" if row else name)
+            assert panel.get_ylabel() == (f"$n = {n}$" if algo == "theta_td" else "")
+            ticks = [0, n, 2 * n]
+            for axis in (panel.yaxis, strip.xaxis):
+                assert axis.get_ticklocs().tolist() == ticks
+                assert [text.get_text() for text in axis.get_ticklabels()] == [str(tick + 1) for tick in ticks]
+            assert [text.get_text() for text in strip.get_yticklabels()] == ["$P$"]
+    assert next(axes).get_xlabel().startswith("entry over the largest absolute one")
     zero = maps.weight_maps({"a, $n = 2$": {"td": ictd.Weights(np.zeros((1, 4)), np.zeros((1, 4, 4)))}})
     assert (zero.axes[1].images[0].get_array() == 0).all() and zero.axes[0].get_ylabel() == "a,\n$n = 2$"
 
@@ -279,10 +286,19 @@ def test_diagrams_are_laid_out_as_said(draw, layout, env, states, shown):
 
 def test_style(tmp_path):
     assert style.env_name("boyan") == "Boyan's chain" and style.env_name("ring") == "Ring"
+    assert style.env_name("ring_that_steps_either_way") == "Ring that steps\neither way"
     cell = Cell("td", "loop", 4, 6)
     assert [style.setting_title(cell, vary) for vary in ("main", "depths", "states", "envs")] == [
         "Loop, $n = 4$, $L = 6$", "$L = 6$", "$n = 4$", "trained on Loop",
     ]  # fmt: skip
+    others = [Cell("td", *key) for key in (("a", 9, 9), ("loop", 4, 7), ("boyan", 2, 1))]
+    looks = style.setting_looks([cell, cell._replace(algo="mc"), *others])
+    assert looks == style.setting_looks([*others, cell]) and [of.env for of in looks] == ["a", "boyan", "loop", "loop"]
+    assert looks[cell._replace(algo="")] == {
+        "color": LINES[2], "ls": ":", "lw": 1.2, "label": "Loop, $n = 4$, $L = 6$",
+    }  # fmt: skip
+    many = style.setting_looks(cell._replace(depth=depth) for depth in range(28)).values()
+    assert len({(look["color"], look["ls"]) for look in many}) == 28
     assert style.diverged_note(np.array([True, False, True])) == "2 of 3 diverged"
     assert style.diverged_note(np.zeros(3, bool)) == ""
     for name in ("a.png", "b.png"):
@@ -290,10 +306,59 @@ def test_style(tmp_path):
         for axes in grid:
             axes.plot([1, 2], label="same")
         grid[1].plot([2, 1], label="other")
+        height = figure.get_figheight()
         style.legend(figure, ncols=2)
         (legend,) = figure.legends
+        assert figure.get_figheight() == pytest.approx(height + legend.get_window_extent().height / figure.dpi)
         assert [text.get_text() for text in legend.get_texts()] == ["same", "other"] and legend._ncols == 2
         style.save(figure, tmp_path / name)
         assert not plt.fignum_exists(figure.number)
+    figure, axes = plt.subplots(figsize=(2, 2))
+    axes.plot([1], label="long, as names may be, or longer")
+    axes.plot([1], label="another one")
+    style.legend(figure)
+    assert figure.legends[0]._ncols == 1 and len(figure.legends) == 1
+    empty, _ = plt.subplots(figsize=(2, 2))
+    style.legend(empty)
+    assert not empty.legends and empty.get_figheight() == 2
     for ending in ("png", "svg"):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+LONG = "random_walks_on_a_ring_that_step_either_way"
+
+
+@pytest.mark.parametrize(
+    ("algos", "vary", "settings", "lost"),
+    [
+        (["td", "mc"], "main", [("boyan", 5, 30)], 0),
+        (["mc"], "main", [(LONG, 20, 30)], 11),
+        (["td"], "envs", [("loop", 5, 30)], 0),
+        (["td", "mc"], "envs", [("loop", 2, 30), (LONG, 2, 30), ("boyan", 2, 30)], 11),
+        (["td", "mc"], "states", [("boyan", 3, 100), ("boyan", 20, 100)], 20),
+        (["td", "mc"], "depths", [("boyan", 4, depth) for depth in (5, 10, 60, 500)], 0),
+    ],
+)
+def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
+    late = np.arange(20) < lost
+    by_title, weights, runs = {}, {}, {}
+    for setting in settings:
+        n = setting[1]
+        beside = {name: RNG.lognormal(size=(20, 3, 2)) for name in ("theta_td", "lstd", "zero")}
+        cells = [Cell(algo, *setting) for algo in algos]
+        result = {"context_lengths": LENGTHS, "msve": 1e9 * RNG.lognormal(size=(20, 3, 2)), "diverged_at": late}
+        by_title[style.setting_title(cells[0], vary)] = dict.fromkeys(cells, result), beside
+        A = np.where(late[:, None, None], np.nan, RNG.normal(size=(20, 2 * n, 2 * n)))
+        weights[style.setting_title(cells[0], vary)] = dict.fromkeys(algos, ictd.Weights(RNG.random((20, 2 * n)), A))
+        seen = {"tasks_seen": np.array([1, 20_000]), "diverged_at": late, "cosine": RNG.random((20, 2))}
+        runs |= {cell: {**seen, "online_msve": RNG.lognormal(size=(20, 2))} for cell in cells}
+    for figure in (msve_curves(by_title), weight_maps(weights), learning_curves(runs)):
+        check_border(figure, tmp_path)
+
+
+@pytest.mark.parametrize("states", [2, 3, 6, 20])
+@pytest.mark.parametrize(
+    ("draw", "env"), [(line_diagram, "boyan"), (circle_diagram, "boyan"), (circle_diagram, "loop")]
+)
+def test_no_diagram_has_ink_on_its_border(draw, env, states, tmp_path):
+    check_border(draw(ictd.sample_tasks(env, states, 1, RNG).transition[0]), tmp_path)

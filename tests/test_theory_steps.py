@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from drawn import axes_of, check_lines, numbered, where
+from drawn import axes_of, check_border, check_lines, numbered, where
 from naive import larger_weights
 from projects import ROOT
 from tolerances import ENGINES
@@ -20,7 +20,7 @@ import ictd
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import load_table, load_tables, save_table
 from ictd.report.claim import Statements, as_records
-from ictd.report.figures.style import COLOURS, LINES, NAMES, save
+from ictd.report.figures.style import COLOURS, LINES
 from ictd.statistics import bootstrap_interval
 from ictd.theory import agreement, claims, descent, family, figures, precision, pretrained, statements, tables, values
 
@@ -296,44 +296,56 @@ def test_theorem_1_is_drawn():
         ["ratio"],
     )  # fmt: skip
     figure = figures.theorem_1(SIDES, digits, 0.9)
-    assert (
-        len(figure.axes) == 2 and figure.axes[0].get_ylabel().startswith(r"$\max_q") and not figure.axes[1].get_ylabel()
-    )
-    for axes, (env, title) in zip(figure.axes, (("boyan", "Boyan's chain"), ("loop", "Loop")), strict=True):
-        lines = []
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels[0].startswith(r"$\max_q") and labels[1:] == ["", "error / bound", ""]
+    layers, ten = np.arange(70), np.array([0, 50, 100])
+    for column, (env, title) in enumerate((("boyan", "Boyan's chain"), ("loop", "Loop"))):
+        above, below = [], []
         for states, colour in ((3, LINES[1]), (5, LINES[2])):
             rows = where(SIDES, statement="theorem_1", env=env, states=states)
-            lines.append((f"$n = {states}$", colour, "-", range(70), rows["left_mean"] / rows["right_mean"].iloc[0]))
+            share = rows["left_mean"] / rows["right_mean"]
             exact = where(digits, quantity="lemma_4", env=env, states=states)
-            means = [exact.loc[exact["layer"] == layer, "ratio"].mean() for layer in (0, 50, 100)]
-            lines.append((None, colour, "None", [0, 50, 100], means * 0.9 ** np.array([0, 50, 100])))
-        lines.append((r"bound, $\gamma^L$", COLOURS["zero"], ":", range(70), 0.9 ** np.arange(70)))
-        lines.append(("decimal arithmetic", COLOURS["zero"], "None", [], []))
-        check_lines(axes, lines)
-        assert axes_of(axes) == {"title": title, "xlabel": "$L$", "xscale": "linear", "yscale": "log"}
+            means = np.array([exact.loc[exact["layer"] == layer, "ratio"].mean() for layer in ten])
+            above.append((f"$n = {states}$", colour, "-", layers, share * 0.9**layers))
+            above.append((None, colour, "None", ten, means * 0.9**ten))
+            below.append((f"$n = {states}$", colour, "-", layers, share))
+            below.append((None, colour, "None", ten, means))
+        bound = r"bound, $\gamma^L \Vert v\Vert_\infty$"
+        above.append((bound, COLOURS["zero"], ":", layers, 0.9**layers))
+        above.append(("decimal arithmetic, 2 tasks", COLOURS["zero"], "None", [], []))
+        below.append((bound, COLOURS["zero"], ":", layers, layers**0))
+        upper, lower = figure.axes[column], figure.axes[2 + column]
+        check_lines(upper, above)
+        check_lines(lower, below)
+        assert axes_of(upper) == {"title": title, "xlabel": "", "xscale": "linear", "yscale": "log"}
+        assert axes_of(lower) == {"title": "", "xlabel": "layers $L$", "xscale": "linear", "yscale": "linear"}
+        assert lower.get_ylim() == (0, 1.1)
 
 
 def test_lemmas_are_drawn():
     figure = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5)
     last = figure.axes[5]
-    for i, (axes, (name, title, label)) in enumerate(zip(figure.axes, figures.PANELS, strict=False)):
+    for i, (axes, (name, title, quantity, label)) in enumerate(zip(figure.axes, figures.PANELS, strict=False)):
         rows = where(SIDES, statement=name, env="loop", states=5).query("1 <= layer <= 64")
         lines = [
-            ("measured, mean over tasks", LINES[2], "-", rows["layer"], rows["left_mean"]),
-            ("the paper's bound, mean", COLOURS["zero"], ":", rows["layer"], rows["right_mean"]),
+            ("measured", LINES[2], "-", rows["layer"], rows["left_mean"]),
+            ("the paper's bound", COLOURS["zero"], ":", rows["layer"], rows["right_mean"]),
         ]
         if name == "lemma_3":
             ours = where(SIDES, statement="bounded_gradient", env="loop", states=5).query("1 <= layer <= 64")
-            lines.append(("our bound, mean", "#000000", "--", ours["layer"], ours["right_mean"]))
+            lines.append(("our bound", "#000000", "--", ours["layer"], ours["right_mean"]))
         check_lines(axes, lines)
         assert axes_of(axes) == {
-            "title": title, "xlabel": "$l$ or $L$" if i > 2 else "", "xscale": "linear", "yscale": "log",
+            "title": title, "xlabel": "layer $l$" if i in (1, 2) else "layers $L$", "xscale": "linear", "yscale": "log",
         }  # fmt: skip
+        assert axes.get_ylabel() == quantity
         line = last.lines[i]
-        assert line.get_color() == LINES[1 + i]
+        assert (line.get_color(), line.get_label()) == (LINES[1 + i], label)
         np.testing.assert_allclose(line.get_ydata()[:60], rows["tightest"][:60])
-        assert last.texts[i].get_text() == label and last.texts[i].xy == (60, rows["tightest"].iloc[59])
-    assert axes_of(last) == {"title": "bound / measured", "xlabel": "$l$ or $L$", "xscale": "linear", "yscale": "log"}
+    # Lines that coincide are told apart by markers of their own, at places of their own.
+    assert len({line.get_marker() for line in last.lines}) == len({line.get_markevery() for line in last.lines}) == 5
+    assert last.get_xlabel() == "layer $l$ or layers $L$" and last.get_ylabel() == "bound / measured"
+    assert (last.get_title(), last.get_xscale(), last.get_yscale()) == ("least over tasks", "linear", "log")
 
 
 @pytest.mark.parametrize(("algo", "name", "error"), [("td", "$J$", "lemma_1"), ("mc", "$J'$", "lemma_4")])
@@ -352,15 +364,20 @@ def test_expected_updates_are_drawn(algo, name, error):
         left,
         [
             (f"{name} of $\\theta_L^{{\\mathrm{{TD}}}}$", COLOURS[algo], "-", layers, looped["norm"]),
-            ("the same, separate layers", COLOURS[algo], "None", layers, separate["norm"]),
+            ("the same, separate layers", "#000000", "None", layers, separate["norm"]),
             ("the paper's bound", COLOURS["zero"], ":", layers, looped["bound"]),
             ("our bound", "#000000", "--", layers, looped["sharper"]),
         ],
     )
-    assert axes_of(left) == {"title": "Boyan's chain, $n = 3$", "xlabel": "$L$", "xscale": "linear", "yscale": "log"}
+    title = "Boyan's chain, $n = 3$"
+    assert axes_of(left) == {"title": title, "xlabel": "layers $L$", "xscale": "linear", "yscale": "log"}
+    assert left.get_ylabel() == f"norm of the expected update, {name}"
     early, greatest = looped[:60], looped["norm"][:60].max()
     lines = [(None, COLOURS[algo], "-", layers[:60], early["norm"] / greatest)]
-    for statement, dashes, label in ((error, "-.", "expected error"), ("lemma_3", "--", "norm of the gradient")):
+    for statement, dashes, label in (
+        (error, "-.", f"expected {algo.upper()} error"),
+        ("lemma_3", "--", "norm of the gradient"),
+    ):
         side = where(SIDES, statement=statement, env="boyan", states=3)["left_mean"][1:61]
         lines.append((label, "#000000", dashes, layers[:60], side / side.max()))
     check_lines(right, lines)
@@ -378,29 +395,36 @@ def test_pretrained_weights_are_drawn():
     repeated.loc[repeated["layer"] == 40, "looped_norm"] = 1e101
     repeated.loc[(repeated["layer"] == 6) & (repeated["depth"] == 6) & (repeated["seed"] == 0), "looped_norm"] = 1e101
     figure = figures.pretrained(line, repeated)
-    assert len(figure.axes) == 4 and [axes.get_title() for axes in figure.axes[:2]] == [NAMES["td"], NAMES["mc"]]
+    assert len(figure.axes) == 4 and [axes.get_title() for axes in figure.axes[:2]] == [
+        "multi-task TD, $J$", "multi-task MC, $J'$",
+    ]  # fmt: skip
     median = lambda table, **at: table[(table[list(at)] == list(at.values())).all(axis=1)]["looped_norm"].median()  # noqa: E731
     for column, algo in enumerate(("td", "mc")):
         above, below = figure.axes[column], figure.axes[2 + column]
         lines, deeper = [], []
-        for depth, colour in ((4, LINES[0]), (6, LINES[1])):
+        for depth, colour, style in ((4, LINES[0], "-"), (6, LINES[1], "--")):
             at = {"algo": algo, "depth": depth}
             places = [0, 0.25, 0.5, 1] if depth == 4 else [0, 0.25, 1]
             label = f"Boyan's chain, $n = 3$, $L = {depth}$"
-            lines.append((label, colour, "-", places, [median(line, **at, position=place) for place in places]))
+            lines.append((label, colour, style, places, [median(line, **at, position=place) for place in places]))
             first = line[(line["algo"] == algo) & (line["depth"] == depth)]["theta_td"].iloc[0]
             lines.append((None, colour, "None", [1.3], [first]))
             layers = [1, 4, 6, 20]
-            deeper.append((None, colour, "-", layers, [median(repeated, **at, layer=layer) for layer in layers]))
-            deeper.append((None, colour, "-", [depth], [median(repeated, **at, layer=depth)]))
+            deeper.append((label, colour, style, layers, [median(repeated, **at, layer=layer) for layer in layers]))
+            deeper.append((None, colour, "None", [depth], [median(repeated, **at, layer=depth)]))
+        lines.append(("step size 1", "#000000", "None", [], []))
+        deeper.append(("as many layers as in training", "#000000", "None", [], []))
         check_lines(above, lines)
         check_lines(below, deeper)
         assert (above.get_xscale(), above.get_yscale(), below.get_xscale(), below.get_yscale()) == (
             "linear",
             *["log"] * 3,
         )
-        assert above.get_xticks().tolist() == [0, 0.5, 1, 1.3] and below.get_xlabel() == "layers"
-        assert [axes.get_ylabel() for axes in (above, below)] == ["" if column else "$J$ or $J'$"] * 2
+        assert (
+            above.get_xticks().tolist() == [0, 0.5, 1, 1.3]
+            and below.get_xlabel() == "layers, the pretrained one repeated"
+        )
+        assert [axes.get_ylabel() for axes in (above, below)] == ["" if column else "median $J$ or $J'$"] * 2
     own = repeated[(repeated["layer"] == repeated["depth"]) & (repeated["looped_norm"] < 1e100)]["looped_norm"]
     assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
 
@@ -409,8 +433,30 @@ def test_pretrained_weights_that_all_diverged_are_drawn_as_nothing(tmp_path):
     cells = {"algo": ["td", "mc"], "env": ["boyan"], "states": [3], "depth": [6], "seed": range(3)}
     line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm"]).assign(looped_norm=np.nan, theta_td=1.0)
     repeated = numbered({**cells, "layer": [1, 6]}, ["looped_norm"]).assign(looped_norm=np.nan)
-    save(figures.pretrained(line, repeated), tmp_path / "pretrained.png")
-    assert (tmp_path / "pretrained.png").exists()
+    check_border(figures.pretrained(line, repeated), tmp_path)
+
+
+@pytest.mark.parametrize("env", ["loop", "random_walks_on_a_ring_that_step_either_way"])
+@pytest.mark.parametrize("several", [True, False])
+def test_no_figure_has_ink_on_its_border(env, several, tmp_path):
+    at = {"env": [env, "boyan", "loops"] if several else [env], "states": [3, 5, 10, 20, 50] if several else [20]}
+    layers = {"layer": range(301)}
+    statements = [*(panel[0] for panel in figures.PANELS), "theorem_1", "bounded_gradient"]
+    sides = numbered({"statement": statements, **at, **layers}, ["left_mean", "right_mean", "tightest"])
+    digits = numbered({"quantity": ["lemma_4"], **at, "task": [0], **layers}, ["ratio"])
+    both = {"algo": ["td", "mc"] if several else ["mc"], **at}
+    neu = numbered({**both, "space": ["looped", "separate"], **layers}, ["norm", "standard_error", "bound", "sharper"])
+    members = numbered({"member": ["inside", "beyond"], **at, "draw": [0, 1], **layers}, ["error", "bound"])
+    updates = numbered({**both, "draw": [0, 1], **layers}, ["norm"])
+    cells = {**both, "depth": [5, 300] if several else [30], "seed": [0, 1]}
+    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm", "theta_td"])
+    repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])
+    here = (env, at["states"][0])
+    for figure in (
+        figures.theorem_1(sides, digits, 0.9), figures.lemmas(sides, *here), figures.pretrained(line, repeated),
+        figures.expected_update(neu, sides, both["algo"][0], *here), figures.family(members, updates, neu, *here),
+    ):  # fmt: skip
+        check_border(figure, tmp_path)
 
 
 def test_claims_have_the_values_of_their_tables(tmp_path):

@@ -17,7 +17,7 @@ from ictd.statistics import bootstrap_interval
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
 VARIANTS = {
     "whole": "whole", "no_u": "without $u$", "structure": "$[G; H][-I, I]$",
-    "theta_outside": r"$\theta^{\mathrm{TD}}$ part, outside", "theta": r"$\theta^{\mathrm{TD}}$ part",
+    "theta_outside": r"$\theta^{\mathrm{TD}}$ part + outside", "theta": r"$\theta^{\mathrm{TD}}$ part",
     "G": "$[G; 0][-I, I]$", "no_A11": "without $A_{11}$", "no_A12": "without $A_{12}$",
     "no_A21": "without $A_{21}$", "no_A22": "without $A_{22}$",
 }  # fmt: skip
@@ -52,17 +52,16 @@ def main(tables: list[Path], env: str, states: int, depth: int, output: Path) ->
 def decompositions(measures: pd.DataFrame) -> Figure:
     """Shares of the parts in the sum of squares of what prompts see of A: a bar a cell, means over trials."""
     means = measures.groupby(CELL, sort=False)[list(SHARES)].mean()
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.26 * len(means) + 1))
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.22 * len(means) + 0.6))
     left = np.zeros(len(means))
     names = [f"{NAMES[algo]}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
-    for (name, label), colour in zip(SHARES.items(), LINES[3:], strict=False):
+    for (name, label), colour in zip(SHARES.items(), (COLOURS["theta_td"], LINES[2], LINES[1]), strict=True):
         shares = means[name].to_numpy(dtype=float)
         axes.barh(names, shares, left=left, color=colour, label=label)
         left += shares
-    axes.set(xlabel="share in the sum of squares", xlim=(0, 1))
-    axes.invert_yaxis()
+    axes.set(xlabel="share in the sum of squares of $A$, mean over trials", xlim=(0, 1), ylim=(len(means) - 0.5, -0.5))
     axes.tick_params(axis="y", labelsize=7)
-    legend(figure, ncols=3)
+    legend(figure)
     return figure
 
 
@@ -73,7 +72,7 @@ def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, 
     """
     here, beside = (rows_with(frame, **dict(zip(CELL[1:], setting, strict=True))) for frame in (table, baselines))
     lengths = sorted(beside["context_length"].unique())
-    figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3.4))
+    figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3))
     places = np.arange(len(VARIANTS))
     for axes, length in zip(grid[0], lengths, strict=True):
         for shift, (algo, rows) in zip((-0.15, 0.15), here.groupby("algo", sort=False), strict=False):
@@ -89,7 +88,7 @@ def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: tuple[str, 
         axes.set(xscale="log", xlabel="MSVE", title=f"{length} steps" if length else "enumerated")
     grid[0, 0].set_yticks(places, list(VARIANTS.values()), fontsize=7)
     grid[0, 0].invert_yaxis()
-    legend(figure, ncols=3, fontsize=8)
+    legend(figure)
     return figure
 
 
@@ -101,17 +100,18 @@ def controls(ablations: pd.DataFrame, table: pd.DataFrame, setting: tuple[str, i
     joined = pd.concat([ablations.assign(control="none"), table])
     here = rows_with(joined, **dict(zip(CELL[1:], setting, strict=True)), context_length=ENUMERATED)
     algos = here["algo"].unique()
-    figure, grid = plt.subplots(1, len(algos), sharex=True, sharey=True, squeeze=False, figsize=(WIDTH, 2.4))
+    figure, grid = plt.subplots(1, len(algos), sharex=True, sharey=True, squeeze=False, figsize=(WIDTH, 2.2))
     for axes, algo in zip(grid[0], algos, strict=True):
         means = here[here["algo"] == algo].groupby(["variant", "control"])["mean"].mean()
-        for control, (marker, label) in SYMBOLS.items():
+        for (control, (marker, label)), colour in zip(SYMBOLS.items(), LINES, strict=False):
             values = [means[name, control] for name in CONTROLLED]
             shown = np.where(np.isfinite(values), values, np.inf).clip(max=GREATEST_SHOWN)
-            axes.plot(shown, range(len(CONTROLLED)), ls="", marker=marker, ms=5, label=label, mfc="none", clip_on=False)
+            look = {"color": colour, "marker": marker, "ms": 5, "mfc": "none", "clip_on": False}
+            axes.plot(shown, range(len(CONTROLLED)), ls="", label=label, **look)
         axes.set(xscale="log", xlabel="MSVE, enumerated", title=NAMES[algo], xlim=(None, GREATEST_SHOWN))
     grid[0, 0].set_yticks(range(len(CONTROLLED)), list(CONTROLLED.values()), fontsize=7)
     grid[0, 0].set_ylim(len(CONTROLLED) - 0.5, -0.5)
-    legend(figure, ncols=4, fontsize=8)
+    legend(figure, ncols=4)
     return figure
 
 
@@ -121,7 +121,7 @@ def course(table: pd.DataFrame) -> Figure:
     panels = [*COURSE, (f"msve_{longest}", f"MSVE, {longest} steps")]
     measures = [name for name, _ in panels]
     table = table.assign(**table[measures].where(table[measures].abs() < LARGEST))
-    figure, grid = plt.subplots(2, 3, sharex=True, figsize=(WIDTH, 4))
+    figure, grid = plt.subplots(2, 3, sharex=True, figsize=(WIDTH, 3.6))
     for axes, (name, title) in zip(grid.flat, panels, strict=True):
         for algo, env in table[["algo", "env"]].drop_duplicates().itertuples(index=False):
             rows = rows_with(table, algo=algo, env=env).groupby("tasks_seen")[name]
@@ -136,7 +136,7 @@ def course(table: pd.DataFrame) -> Figure:
             axes.set_ylim(bottom=1e-3)  # It starts around zero.
     for axes in grid[1]:
         axes.set_xlabel("tasks seen")
-    legend(figure, ncols=2, fontsize=8)
+    legend(figure, ncols=2)
     return figure
 
 
@@ -156,13 +156,15 @@ def phase(table: pd.DataFrame) -> Figure:
             colours = "PuOr" if name == "gain" else "viridis"
             image = axes.imshow(values, origin="lower", aspect="auto", norm=norms[name], cmap=colours)
             down, across = np.nonzero(lost.to_numpy())
-            axes.plot(across, down, "k.", ms=3)
-            axes.set_xticks(range(values.shape[1]), values.columns, fontsize=6, rotation=90)
-            axes.set_yticks(range(values.shape[0]), values.index, fontsize=6)
+            if len(down):
+                axes.plot(across, down, "k.", ms=3, label="trials diverged")
+            axes.set_xticks(range(values.shape[1]), values.columns, fontsize=7, rotation=90)
+            axes.set_yticks(range(values.shape[0]), values.index, fontsize=7)
             if algo == algos[0]:
                 axes.set_title(title)
             if algo == algos[-1]:
-                axes.set_xlabel("$L$")
+                axes.set_xlabel("layers $L$")
                 figure.colorbar(image, ax=grid[:, PHASE.index((name, title))], orientation="horizontal", shrink=0.9)
-        row[0].set_ylabel(f"{NAMES[algo]}\n$n$")
+        row[0].set_ylabel(f"{NAMES[algo]}\nstates $n$")
+    legend(figure)
     return figure

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import axes_of, check_bands, check_lines, numbered, where
+from drawn import axes_of, check_bands, check_border, check_lines, numbered, where
 
 from ictd.pipeline.storage import save_json
 from ictd.pipeline.table_files import save_table
@@ -126,6 +126,8 @@ def test_runs_are_drawn_beside_baselines(tables):
             bands.append((colour, x, low, high))
     check_lines(axes, lines)
     check_bands(axes, bands)
+    wide = [line.get_linestyle() for line in axes.lines if line.get_linewidth() > 2]
+    assert wide == ["-"] * sum(style == "-" for _, _, style in figures.METHODS.values())
     (shade,) = axes.patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (7, 300)
     assert axes_of(axes) == {"title": "", "xlabel": "context length $m$", "xscale": "log", "yscale": "log"}
@@ -153,17 +155,16 @@ def test_ratios_to_the_best_baseline_are_drawn(tables):
         fixed = {key: value for key, value in MAIN._asdict().items() if key != name}
         rows = where(home, **fixed)
         rows = rows if name == "tasks_seen" else where(rows, tasks_seen=100)
-        lines, bands = [], []
+        lines, bands, floors = [("best baseline", COLOURS["lstd"], "-", [0, 1], [1, 1])], [], {}
         for algo, length in itertools.product(["mc", "td"], [5, 100, 1000]):
             part = where(rows, algo=algo, context_length=length)
             x, means, low, high = band(part, name)
             style = {5: "-", 100: "--", 1000: ":"}[length]
             lines.append((f"{NAMED[algo]}, $m={length}$", COLOURS[algo], style, x, means))
             floor = [where(part, **{name: place})["floor"].iloc[0] for place in x]
-            lines.append((None, "#000000", style, x, floor))
+            floors[length] = (f"Bayesian floor, $m={length}$", "#000000", style, x, floor)
             bands.append((COLOURS[algo], x, low, high))
-        lines.append((None, COLOURS["lstd"], "-", [0, 1], [1, 1]))
-        check_lines(axes, lines)
+        check_lines(axes, [*lines, *floors.values()])
         check_bands(axes, bands)
         assert axes.get_xscale() == axes.get_yscale() == "log"
         if name != "tasks_seen":
@@ -223,7 +224,12 @@ def test_teachers_are_drawn(tables):
             lines.append((label, colour, style, [0, 1], [of["mean"].item()] * 2))
         check_lines(axes, lines)
         check_bands(axes, bands)
-        assert axes_of(axes) == {"title": f"$m = {length}$", "xlabel": "tasks seen", "xscale": "log", "yscale": "log"}
+        assert axes_of(axes) == {
+            "title": f"context length ${length}$",
+            "xlabel": "tasks seen",
+            "xscale": "log",
+            "yscale": "log",
+        }
     assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE", "", ""]
 
 
@@ -242,13 +248,15 @@ def test_preconditioners_are_drawn(tables):
         for axis in (axes.xaxis, axes.yaxis):
             assert all(place == int(place) for place in axis.get_major_locator()())
     assert [axes.get_ylabel() for axes in maps] == ["state of the error", ""]
-    lines = [(None, COLOURS["theta_td"], "-", LENGTHS, where(tables["chosen"], env="boyan")["theta_td_step"])]
+    lines = [
+        (NAMES["theta_td"], COLOURS["theta_td"], "-", LENGTHS, where(tables["chosen"], env="boyan")["theta_td_step"])
+    ]
     for algo in NAMED:
         alpha = where(tables["shapes"], algo=algo, tasks_seen=1000)["alpha"].mean()
-        lines.append((None, COLOURS[algo], "-", [0, 1], [5 * alpha] * 2))
+        lines.append((f"{NAMED[algo]}, all lengths", COLOURS[algo], "-", [0, 1], [5 * alpha] * 2))
     check_lines(steps, lines)
     assert axes_of(steps) == {
-        "title": "step sizes",
+        "title": "step size",
         "xlabel": "context length $m$",
         "xscale": "log",
         "yscale": "linear",
@@ -274,9 +282,25 @@ def test_kinds_of_attention_are_drawn(tables):
         assert axes_of(axes) == {
             "title": f"pretrained on {title}", "xlabel": "context length $m$", "xscale": "linear", "yscale": "log"
         }  # fmt: skip
-        assert [text.get_text() for text in axes.get_xticklabels()] == ["enum.", *map(str, LENGTHS)]
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["enumerated", *map(str, LENGTHS)]
         assert axes.get_ylim()[1] == pytest.approx(3 * where(place, method="zero")["mean"].max())
     assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE", ""]
+
+
+@pytest.mark.parametrize("algos", [["td", "mc"], ["mc"]])
+@pytest.mark.parametrize("env", ["boyan", "random_walks_on_a_ring_that_step_either_way"])
+def test_no_figure_has_ink_on_its_border(tables, algos, env, tmp_path):
+    found = {}
+    for name, table in tables.items():
+        kept = table[table["algo"].str.removeprefix("expected_").isin(algos)] if "algo" in table else table
+        found[name] = kept.replace({"env": {"boyan": env}, "on_env": {"boyan": env}})
+    here = MAIN._replace(env=env)
+    for figure in (
+        figures.beside_baselines(found, here, 100, [5, 100]), figures.ratios(found, here, 100, 1000),
+        figures.transfer(found, here, 100), figures.teachers(found, here, 100),
+        figures.preconditioners(found, here), figures.attentions(found, here),
+    ):  # fmt: skip
+        check_border(figure, tmp_path)
 
 
 def test_values_page(tables):

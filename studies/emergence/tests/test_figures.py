@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import axes_of, check_bands, check_lines, numbered, where
+from drawn import axes_of, check_bands, check_border, check_lines, numbered, where
 from matplotlib.colors import to_hex
 
 from ictd.pipeline.storage import save_arrays, save_json
@@ -27,7 +27,7 @@ def test_decompositions_are_bars_of_mean_shares():
     table = numbered({**CELLS, "seed": range(3)}, ["theta", "preconditioner", "outside"])
     (axes,) = figures.decompositions(table).axes
     cells = [dict(zip(CELLS, key, strict=True)) for key in table[list(CELLS)].drop_duplicates().to_numpy()]
-    parts = {"theta": LINES[3], "preconditioner": LINES[4], "outside": LINES[5]}
+    parts = {"theta": COLOURS["theta_td"], "preconditioner": LINES[2], "outside": LINES[1]}
     bars = iter(axes.patches)
     left = dict.fromkeys(range(8), 0)
     for part, colour in parts.items():
@@ -142,15 +142,35 @@ def test_the_plane_is_drawn_by_medians():
             np.testing.assert_allclose(image.get_array(), of)
             assert (image.norm.vmin, image.norm.vmax) == limits[name] and image.origin == "lower"
             assert image.get_cmap().name == ("PuOr" if name == "gain" else "viridis")
-            check_lines(axes, [(None, "k", "None", [0], [2])])
+            check_lines(axes, [("trials diverged", "k", "None", [0], [2])])
             assert [text.get_text() for text in axes.get_xticklabels()] == (["3", "9"] if row else [])
             assert [text.get_text() for text in axes.get_yticklabels()] == ([] if column else ["2", "3", "4"])
             assert axes.get_title() == ("" if row else dict(figures.PHASE)[name])
-            assert axes.get_xlabel() == ("$L$" if row else "")
-            assert axes.get_ylabel() == ("" if column else f"{NAMED[algo]}\n$n$")
+            assert axes.get_xlabel() == ("layers $L$" if row else "")
+            assert axes.get_ylabel() == ("" if column else f"{NAMED[algo]}\nstates $n$")
     bars = figure.axes[6:]
     for bar, ends in zip(bars, limits.values(), strict=True):
         assert bar.get_xlim() == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("algos", [["td", "mc"], ["mc"]])
+@pytest.mark.parametrize("env", ["boyan", "random_walks_on_a_ring_that_step_either_way"])
+@pytest.mark.parametrize("lost", [False, True])
+def test_no_figure_has_ink_on_its_border(algos, env, lost, tmp_path):
+    cells = {"algo": algos, "env": [env, "loop"][: 1 + lost], "states": [20], "depth": [5, 300], "seed": range(3)}
+    prompts = {**cells, "context_length": [0, 5, 100]}
+    controls = {**prompts, "variant": list(figures.CONTROLLED), "control": ["scaled", "repeated_3", "repeated_10"]}
+    pretrained = numbered({**prompts, "variant": list(figures.VARIANTS)}, ["mean"])
+    course = numbered({**cells, "tasks_seen": [1, 10**6]}, [*(name for name, _ in figures.COURSE), "msve_100"])
+    plane = numbered({**cells, "states": [2, 50], "depth": [1, 200]}, ["cosine", "outside", "msve", "theta_msve"])
+    at = (env, 20, 5)
+    for figure in (
+        figures.decompositions(numbered(cells, list(figures.SHARES))), figures.course(course),
+        figures.ablations(pretrained, numbered(prompts, ["best_mean"]), at),
+        figures.controls(pretrained, numbered(controls, ["mean"]).assign(mean=1e9 if lost else 1.0), at),
+        figures.phase(plane.assign(diverged_at=int(lost))),
+    ):  # fmt: skip
+        check_border(figure, tmp_path)
 
 
 def test_the_animation_shows_each_snapshot_and_then_the_last(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """Learning curves of all cells."""
 
-import itertools
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 from ictd.pattern import cosine
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
-from ictd.report.figures.style import LINES, NAMES, WIDTH, diverged_note, legend, save, setting_title
+from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, save, setting_looks
 from ictd.weights import theta_td
 
 
@@ -31,27 +30,23 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
     ``tasks_seen`` (K,), ``online_msve`` (S, K), ``cosine`` (S, K) and ``diverged_at`` (S,).
     """
     algos = list(dict.fromkeys(cell.algo for cell in runs))
-    settings = list(dict.fromkeys(cell._replace(algo="") for cell in runs))
-    cycle = itertools.cycle(zip(LINES, ("-", "--", ":", "-.", "-", "--", ":"), strict=True))
     lost = {algo: [] for algo in algos}
-    looks = dict(zip(settings, cycle, strict=False))
-    figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
+    looks = setting_looks(runs)
+    figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 3.8))
     for cell, result in runs.items():
         column = grid[:, algos.index(cell.algo)]
-        colour, dashes = looks[cell._replace(algo="")]
-        style = {"color": colour, "ls": dashes, "lw": 1.2}
+        look = looks[cell._replace(algo="")]
         diverged = result["diverged_at"] > 0
         lost[cell.algo].append(diverged)
-        label = setting_title(cell, "main")
         if diverged.all():
             continue
-        column[0].plot(result["tasks_seen"], np.median(result["online_msve"][~diverged], axis=0), label=label, **style)
-        column[1].plot(result["tasks_seen"], np.median(result["cosine"][~diverged], axis=0), **style)
+        column[0].plot(result["tasks_seen"], np.median(result["online_msve"][~diverged], axis=0), **look)
+        column[1].plot(result["tasks_seen"], np.median(result["cosine"][~diverged], axis=0), **look)
     for axes, algo in zip(grid[0], algos, strict=True):
         axes.set(title=NAMES[algo], xscale="log", yscale="log")
     for axes, algo in zip(grid[1], algos, strict=True):
         axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
-    grid[0, 0].set_ylabel("MSVE, enumerated")
-    grid[1, 0].set_ylabel(r"cosine of $A$ to $\theta^{\mathrm{TD}}$")
-    legend(figure, ncols=2, fontsize=8)
+    grid[0, 0].set_ylabel("median MSVE on\nenumerated prompts")
+    grid[1, 0].set_ylabel(r"median cosine of $A$ to $\theta^{\mathrm{TD}}$")
+    legend(figure, ncols=2)
     return figure

@@ -34,7 +34,7 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    size = (WIDTH if columns > 1 else 0.75 * WIDTH, 2.6 * rows + 0.5)
+    size = (WIDTH if columns > 1 else 0.75 * WIDTH, 2.4 * rows)
     figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=size)
     for axes, (title, (evaluations, baselines)) in zip(grid.flat, panels.items(), strict=False):
         notes = []
@@ -44,18 +44,18 @@ def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:
             if not diverged.all():
                 _draw_trials(axes, lengths, trials[~diverged], cell.algo)
             if diverged.any():
-                notes.append(f"{NAMES[cell.algo]}: {diverged_note(diverged)}")
+                notes.append(f"{cell.algo.upper()}: {diverged_note(diverged)}")
         for method, dashes in (("theta_td", (5, 2)), ("lstd", (5, 2, 1, 2)), ("zero", ())):
             mean = baselines[method].mean(axis=(0, 2))
             axes.plot(
                 lengths, mean, color=COLOURS[method], ls=(0, dashes) if dashes else "-", lw=1, label=NAMES[method]
             )
-        axes.set(yscale="log", title=title, xlabel="\n".join(["context length", *notes]))
+        axes.set(yscale="log", title=title, xlabel="\n".join(["context length (steps)", *notes]))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel("MSVE")
-    legend(figure, ncols=2 if columns == 1 else 3, fontsize=8)
+    legend(figure)
     return figure
 
 

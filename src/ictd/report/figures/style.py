@@ -1,5 +1,8 @@
 """One style for all figures: colours, sizes, and how a figure is saved."""
 
+import textwrap
+from collections.abc import Iterable
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib
@@ -14,7 +17,8 @@ from ictd.pipeline.storage import replacing
 
 # Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
-LINES = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7")
+# For everything else: Okabe and Ito's others, and some of Tol's.
+LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#332288", "#999933", "#AA4499")
 NAMES = {
     "td": "multi-task TD",
     "mc": "multi-task MC",
@@ -49,8 +53,18 @@ plt.rcParams.update(
 
 
 def env_name(env: str) -> str:
-    """Name of an environment in titles; one that is not listed gets its own name with a capital."""
-    return NAMES.get(env, env.capitalize())
+    """Name of an environment in titles, in lines of 20 letters; one that is not listed gets its own with a capital."""
+    return textwrap.fill(NAMES.get(env, env.replace("_", " ").capitalize()), 20)
+
+
+def setting_looks(cells: Iterable[Cell]) -> dict[Cell, dict]:
+    """Look and name of each setting, a cell without its algorithm: the same in all figures of the same settings."""
+    settings = sorted({cell._replace(algo="") for cell in cells})
+    looks = zip(settings, cycle(LINES), cycle(("-", "--", ":", "-.")), strict=False)
+    return {
+        cell: {"color": colour, "ls": dashes, "lw": 1.2, "label": setting_title(cell, "main")}
+        for cell, colour, dashes in looks
+    }
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -76,7 +90,7 @@ def setting_title(cell: Cell, vary: str) -> str:
         "main": f"{env_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
         "depths": f"$L = {cell.depth}$",
         "states": f"$n = {cell.states}$",
-        "envs": f"trained on {env_name(cell.env)}",
+        "envs": textwrap.fill(f"trained on {env_name(cell.env)}", 20),
     }
     return titles[vary]
 
@@ -86,8 +100,15 @@ def diverged_note(diverged: np.ndarray) -> str:
     return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
 
 
-def legend(figure: Figure, ncols: int, fontsize: int = 8) -> None:
-    """A legend of all panels below the figure, each label once."""
+def legend(figure: Figure, ncols: int = 3) -> None:
+    """A legend of all panels below the figure, which it makes higher; each label once, in as many columns as fit."""
     pairs = [axes.get_legend_handles_labels() for axes in figure.axes]
     found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
-    figure.legend(found.values(), found, loc="outside lower center", ncols=ncols, fontsize=fontsize)
+    for columns in range(ncols if found else 0, 0, -1):
+        look = {"fontsize": 8, "handlelength": 1.8, "handletextpad": 0.6, "columnspacing": 1.2}
+        made = figure.legend(found.values(), found, loc="outside lower center", ncols=columns, **look)
+        size = made.get_window_extent()
+        if size.width < figure.bbox.width or columns == 1:
+            figure.set_figheight(figure.get_figheight() + size.height / figure.dpi)
+            break
+        made.remove()

@@ -1,4 +1,4 @@
-"""Heat maps of the mean P and Q after pretraining, a row a setting (Figures 2, 4, 6 and 9)."""
+"""Heat maps of theta^TD and of the mean Q and P after pretraining, a row a setting (Figures 2, 4, 6 and 9)."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_arrays
-from ictd.report.figures.style import NAMES, diverged_note, save, setting_title
-from ictd.weights import Weights
+from ictd.report.figures.style import NAMES, WIDTH, diverged_note, save, setting_title
+from ictd.weights import Weights, theta_td
 
 
 def main(vary: str, weights: list[Path], output: Path) -> None:
@@ -22,41 +22,48 @@ def main(vary: str, weights: list[Path], output: Path) -> None:
 
 
 def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
-    """A row a setting; for each algorithm the mean over trials of P and of Q, each divided by its largest entry.
+    """A row a setting: theta^TD, then for each algorithm the mean over trials, each matrix over its largest entry.
 
-    Trials that diverged are left out and counted below the panel.  For each title ``panels`` has the weights (S, ...)
-    of each algorithm.
+    A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Trials that diverged are
+    left out and counted below the panel.  For each title ``panels`` has the weights (S, ...) of each algorithm.
     """
     algos = list(next(iter(panels.values())))
-    rows = len(panels)
-    size = (3.1 * len(algos) + 0.4, 1.6 * rows + 0.7)
-    figure, grid = plt.subplots(rows, 2 * len(algos), squeeze=False, figsize=size)
+    rows, columns = len(panels), len(algos) + 1
+    figure, grid = plt.subplots(
+        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 2.1 * rows + 0.8), layout="compressed"
+    )
     for line, (title, weights) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
-        for i, algo in enumerate(algos):
+        _draw_map(line[0], theta_td(weights[algos[0]].states)[None], "")
+        for axes, algo in zip(line[1:], algos, strict=True):
             diverged = ~np.isfinite(weights[algo].A).all(axis=(1, 2))
-            kept = weights[algo][~diverged]
-            for axes, matrices in zip(line[2 * i :], (kept.P(), kept.Q()), strict=False):
-                image = _draw_matrix(axes, matrices.sum(axis=0), kept.states)
-                if diverged.any():  # An empty label would take room.
-                    axes.set_xlabel(diverged_note(diverged))
-    for i, axes in enumerate(grid[0]):
-        axes.set_title(f"{NAMES[algos[i // 2]]}: ${'PQ'[i % 2]}$")
-    figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1]).set_label(
-        "entry over the largest absolute entry"
-    )
+            image = _draw_map(axes, weights[algo][~diverged], diverged_note(diverged))
+    names = [r"$\theta^{\mathrm{TD}}$", *(f"{NAMES[algo]}, mean" for algo in algos)]
+    for axes, name in zip(grid[0], names, strict=True):
+        axes.set_title(name)
+    bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
+    bar.set_label("entry over the largest absolute one\nof $Q$, or of $P$ (strips: its last row)", fontsize=8)
     return figure
 
 
-def _draw_matrix(axes, matrix: np.ndarray, states: int):
-    """One matrix (2n+1, 2n+1) over its largest absolute entry, with lines between its blocks; zero stays as it is."""
-    image = axes.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1)
-    for edge in (states - 0.5, 2 * states - 0.5):
-        axes.axhline(edge, color="0.6", lw=0.5)
-        axes.axvline(edge, color="0.6", lw=0.5)
-    ticks = [0, states, 2 * states]
-    axes.set_xticks(ticks, [tick + 1 for tick in ticks])
+def _draw_map(axes, weights: Weights, note: str):
+    """The mean Q of weights (S, ...), with lines between its blocks, and the last row of the mean P in a strip."""
+    n = weights.states
+    strip = axes.inset_axes(bounds=[0, -0.16, 1, 0.1], sharex=axes)
+    # A sum over its largest entry is what a mean is, and zero where there are no trials.
+    for panel, matrix in ((axes, weights.Q().sum(axis=0)), (strip, weights.P().sum(axis=0)[-1:])):
+        image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+        panel.spines[:].set_visible(True)
+        for edge in (n - 0.5, 2 * n - 0.5):
+            panel.axvline(edge, color="0.6", lw=0.5)
+            axes.axhline(edge, color="0.6", lw=0.5)
+    ticks = [0, n, 2 * n]
     axes.set_yticks(ticks, [tick + 1 for tick in ticks])
-    axes.tick_params(length=0, labelsize=7)
-    axes.spines[:].set_visible(True)
+    strip.set_xticks(ticks, [tick + 1 for tick in ticks])
+    strip.set_yticks([0], ["$P$"])
+    axes.tick_params(length=0, labelsize=7, labelbottom=False)
+    strip.tick_params(length=0, labelsize=7)
+    axes.set_box_aspect(1)
+    if note:  # An empty label would take room.
+        strip.set_xlabel(note, fontsize=8)
     return image
