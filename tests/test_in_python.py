@@ -1,10 +1,15 @@
 """The library as those call it who have chains, trajectories and weights of their own."""
 
+import io
+import itertools
+import json
 from pathlib import Path
 
 import naive
 import numpy as np
 import pages
+import pandas as pd
+import papermill
 import pytest
 from naive import larger_weights
 from projects import ROOT
@@ -215,3 +220,31 @@ def test_one_chain_is_a_set_of_one():
         ictd.Tasks(many.transition[0], np.zeros(3))
     with pytest.raises(ValueError, match=r"^transition\[2\] does not sum to one"):
         ictd.Tasks(many.transition[0] * np.array([[1], [1], [0.5], [1]]), many.reward[0])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_notebook_of_a_chain_of_ones_own(project, tmp_path, noise):
+    """Where transitions of a state have one reward, and where they do not."""
+    notebook, chain = ROOT / "examples/own-chain.ipynb", tmp_path / "chain.csv"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells) and len(cells) < 12
+    lines = pd.read_csv(ROOT / "examples/own-chain.csv")
+    lines["reward"] = 0.3 - 0.2 * lines["from"] + noise * lines["reward"]
+    lines.to_csv(chain, index=False)
+    given = {"chain": str(chain), "results": str(project / "results"), "run": "td-boyan-5-30", "seed": 1, "steps": 60}
+    done = papermill.execute_notebook(notebook, tmp_path / "done.ipynb", given, progress_bar=False)
+    outputs = [output["data"] for cell in done.cells for output in cell.get("outputs", []) if "data" in output]
+    assert any("image/png" in data for data in outputs)
+    table = next(data["text/plain"] for data in outputs if "text/html" in data)
+    _, transformer, _, _, truth = np.loadtxt(io.StringIO(table), skiprows=2).T
+    p, reward = np.zeros((2, 5, 5))
+    for line in lines.itertuples():
+        p[line[1], line[2]], reward[line[1], line[2]] = line.probability, line.reward
+    r = (p * reward).sum(axis=1)
+    path = ictd.sample_paths(ictd.Tasks(p, r), 60, np.random.default_rng(0))[0]
+    rewards = np.array([reward[pair] for pair in itertools.pairwise(path)])
+    prompt = ictd.joint_prompt(naive.columns_of_steps(path, rewards, 5, 0.9))
+    model = ictd.load_model(project / "results", "td-boyan-5-30", 1)
+    expected = ictd.LinearTransformer(model.weights, 30)(prompt, queries=5).detach().numpy()
+    np.testing.assert_allclose(transformer, expected, atol=0.006)
+    np.testing.assert_allclose(truth, naive.truncated_value(p, r, 0.9, 400), atol=0.006)
