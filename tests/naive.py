@@ -127,16 +127,20 @@ def transformer(weights, depth, prompt, scaled=True):
     return -Z[-1, -1]
 
 
+def columns_of_steps(states, rewards, n, discount):
+    """The context of a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, column by column."""
+    context = np.zeros((2 * n + 1, len(rewards)))
+    for t, reward in enumerate(rewards):
+        context[states[t], t] = 1
+        context[n + states[t + 1], t] = discount
+        context[-1, t] = reward
+    return context
+
+
 def sampled_prompt(path, reward, discount, query):
     """Z(i, m, s), column by column."""
-    n, m = len(reward), len(path) - 1
-    prompt = np.zeros((2 * n + 1, m + 1))
-    for t in range(m):
-        prompt[path[t], t] = 1
-        prompt[n + path[t + 1], t] = discount
-        prompt[-1, t] = reward[path[t]]
-    prompt[query, m] = 1
-    return prompt
+    context = columns_of_steps(path, reward[path[:-1]], len(reward), discount)
+    return np.column_stack([context, np.eye(2 * len(reward) + 1)[query]])
 
 
 def enumerated_prompt(transition, reward, discount, query):

@@ -2,6 +2,7 @@
 
 import inspect
 import random
+from dataclasses import replace
 from types import FunctionType
 
 import numpy as np
@@ -83,11 +84,11 @@ def test_contexts_of_several_lengths_are_those_of_each():
     """Where there are as many contexts as states, a length for each of them once went to the states."""
     unseen, weights = data(), larger_weights(4)
     one = unseen.context(3)
-    several = Context(np.full(4, 3), one.visits, one.successors, one.rewards)
+    several = replace(one, length=np.full(4, 3))
     np.testing.assert_array_equal(lstd(several, 0.9, 0.1), lstd(one, 0.9, 0.1))
-    varied = Context(np.arange(1, 5), one.visits, one.successors, one.rewards)
+    varied = replace(one, length=np.arange(1, 5))
     for i in range(4):
-        alone = Context(i + 1, *(array[i] for array in (one.visits, one.successors, one.rewards)))
+        alone = Context(i + 1, *(array[i] for array in list(vars(one).values())[1:]))
         np.testing.assert_allclose(lstd(varied, 0.9, 0.1)[i], lstd(alone, 0.9, 0.1), rtol=ROUNDING)
     M, c = np.random.default_rng(0).normal(size=(8, 8, 8)), np.ones((8, 8))
     found = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)

@@ -9,7 +9,7 @@ from tolerances import ROUNDING
 import ictd
 from ictd.decomposition import decomposition_measures, preconditioner, seen, structured, unseen_direction
 from ictd.evaluation import batch_td_msve, tune_step_size, weights_msve
-from ictd.gram import enumerated_gram, estimates, sampled_gram
+from ictd.gram import enumerated_gram, estimates, gram_of
 from ictd.pattern import remainder
 from ictd.prompts import ENUMERATED
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -29,7 +29,7 @@ def test_gram_estimates_are_those_of_whole_prompts(env, states, length, depth, s
     weights, reward = some_weights(states), data.tasks.reward
     cases = (
         (enumerated_gram(data.tasks, 0.9), ictd.enumerated_context(data.tasks.transition, reward, 0.9)),
-        (sampled_gram(data.context(length), reward, 0.9), ictd.sampled_context(data.paths, reward, 0.9)),
+        (gram_of(data.context(length), 0.9), ictd.sampled_context(data.paths, reward, 0.9)),
     )
     for gram, context in cases:
         found = estimates(weights, gram, depth, scaled)
@@ -48,7 +48,7 @@ def test_what_no_prompt_sees_changes_no_output(env, states, discount):
     added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
     other = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
     for gram in (
-        enumerated_gram(data.tasks, discount), sampled_gram(data.context(12), data.tasks.reward, discount)
+        enumerated_gram(data.tasks, discount), gram_of(data.context(12), discount)
     ):  # fmt: skip
         found = estimates(weights, gram, 5)
         for same in (added, seen(weights, discount), seen(added, discount)):
@@ -106,7 +106,7 @@ def test_decomposition_of_known_weights():
 def test_errors_are_those_of_the_estimates():
     data, weights = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan"), some_weights(3)
     found = weights_msve(weights, data, [ENUMERATED, 10], 4)
-    estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
+    estimate = estimates(weights, gram_of(data.context(10), 0.9), 4)
     np.testing.assert_allclose(found.mean(axis=-1)[:, 1], data.error(estimate).mean(axis=1))
     np.testing.assert_allclose(np.median(found, axis=-1)[:, 1], np.median(data.error(estimate), axis=1))
 

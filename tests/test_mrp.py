@@ -131,7 +131,9 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.sample_tasks("boyan", 5, 0, rng()), "size is 0"),
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "does not take the options"),
         (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
-        (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 2))), "transition has shape"),
+        (lambda: ictd.Tasks(np.full(2, 0.5), np.zeros((1, 2))), "transition has shape"),
+        (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))), "that of 3 states, not 2 states; give"),
+        (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
         (lambda: ictd.Tasks(0.8 * HALVES, REWARD), r"transition\[0, 0\] does not sum to one"),
         (lambda: ictd.Tasks([[[1.5, -0.5], [0.5, 0.5]]], REWARD), r"transition\[0, 0, 1\] is not a probability"),
@@ -145,12 +147,13 @@ def test_bad_tasks_are_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 2), (1, 2, 2, 2)])
+@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 3), (2,), (1, 2, 2, 2)])
 def test_transitions_are_square_and_of_two_states_or_more(shape):
     with pytest.raises(
-        ValueError, match=r"transition has shape .*; give \(N, n, n\)|number of states is 1; give a whole number from 2"
+        ValueError,
+        match=r"transition has shape .*; give \((N, )?n, n\)|of states is 1; give a whole number from 2",
     ):
-        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros(shape[:2]))
+        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros((*shape[:1], *shape[-1:])))
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])

@@ -192,6 +192,18 @@ def rows(name, value, known, spec: str) -> np.ndarray:
     return array / sums[..., None] if rounding > ROW_SUM_TOLERANCE else array
 
 
+@_kind
+def one_or_more(name, value, known, kind: Callable, spec: str, *limits) -> np.ndarray:
+    """An array of a kind, or one without its first axis, which it gets."""
+    try:
+        alone = np.ndim(value) == spec.count(",")
+    except ValueError:  # It is no array, of which the kind has a sentence.
+        alone = False
+    if alone:
+        value = kind(spec.partition(", ")[2], *limits)(name, value, known)[None]
+    return kind(spec, *limits)(name, value, known)
+
+
 FINITE = real(lambda x: abs(x) <= MAX, "that is finite")
 # Not so small that dividing it gives 0.
 POSITIVE = real(lambda x: sys.float_info.min <= x <= MAX, "above 0, and not a subnormal one")
@@ -225,13 +237,14 @@ def _fit(name: str, shape: tuple[int, ...], spec: str, known: dict) -> None:
     if fits:
         for (factor, letter, more), size in zip(head + tail, shape[: len(head)] + shape[cut:], strict=True):
             count, left = divmod(size - more, factor)
-            fits &= left == 0 and 1 <= count == found.setdefault(letter, count) == known.get(letter, count)
+            fits &= left == 0 and 1 <= count == found.setdefault(letter, count)
         if mark == "...":
             found[mark] = shape[len(head) : cut]
-            fits &= found[mark] == known.get(mark, found[mark])
-    if not fits:
-        sizes = ", ".join(f"{letter} = {size}" for letter, size in known.items() if letter in spec)
-        raise ValueError(f"{name} has shape {shape}; give ({spec}){' with ' if sizes else ''}{sizes}.")
+    if not fits or any(size != known.get(letter, size) for letter, size in found.items()):
+        sizes = ", ".join(f"{letter} = {size}" for letter, size in known.items() if letter in spec and size != ())
+        other = fits and {"n"} <= found.keys() & known.keys() and found["n"] != known["n"]
+        states = f", that of {found['n']} states, not {known['n']} states" if other else ""
+        raise ValueError(f"{name} has shape {shape}{states}; give ({spec}){' with ' if sizes else ''}{sizes}.")
     known.update(found)
 
 

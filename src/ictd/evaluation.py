@@ -10,20 +10,22 @@ from ictd.unseen_tasks import DATA, UnseenTasks
 from ictd.weights import Weights, theta_td
 
 
-@checked(data=DATA, weights=of(Weights, u="R, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
+@checked(data=DATA, weights=of(Weights, u="*, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
     """MSVE (R, K, k) of R weights, u (R, 2n) and A (R, 2n, 2n), at K context lengths on k unseen tasks.
 
-    Some tasks have errors many times those of others.  ENUMERATED as a length stands for the enumerated prompt.  The
-    depth is L, and ``scaled`` says whether attention is divided by the context length.
+    The axis R may be left out, or be several.  Some tasks have errors many times those of others.  ENUMERATED as a
+    length stands for the enumerated prompt.  The depth is L, and ``scaled`` says whether attention is divided by the
+    context length.
     """
-    found = np.empty((len(weights.u), len(lengths), len(data.tasks)))
+    lead = weights.u.shape[:-1]
+    found = np.empty((*lead, len(lengths), len(data.tasks)))
     for k, length in enumerate(lengths):
         gram = data.gram(length)
-        for i in range(len(found)):
-            found[i, k] = data.error(estimates(weights[[i]], gram, depth, scaled)[0])
+        for i in np.ndindex(lead):
+            found[*i, k] = data.error(estimates(weights[i], gram, depth, scaled))
     return found
 
 
@@ -73,10 +75,10 @@ def baseline_msve(
     attention is divided by the context length.
     """
     theta = theta_td(data.tasks.states)
-    weights = Weights(theta.u[None], step_size * theta.A[None])
+    weights = Weights(theta.u, step_size * theta.A)
     contexts = [data.context(length) for length in lengths]
     return {
-        "theta_td": weights_msve(weights, data, lengths, depth, scaled)[0],
+        "theta_td": weights_msve(weights, data, lengths, depth, scaled),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(lengths), len(data.tasks))),

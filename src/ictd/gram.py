@@ -39,30 +39,27 @@ class Gram:
 
 @checked(tasks=of(Tasks), discount=DISCOUNT)
 def enumerated_gram(tasks: Tasks, discount: float) -> Gram:
-    """Of the enumerated prompts of N tasks, eq. (Z0 redef)."""
+    """Of the enumerated prompts of N tasks, eq. (Z0 redef), as sums over whole columns.
+
+    ``gram_of`` their ``Context`` differs from it in rounding, which results keep as it is.
+    """
     X = enumerated_context(tasks.transition, tasks.reward, discount)[:, :-1]
     return Gram(tasks.states, X @ X.mT / tasks.states, np.matvec(X, tasks.reward) / tasks.states)
 
 
-@checked(context=of(Context, rewards="..., n"), reward=reals("..., n"), discount=DISCOUNT)
-def sampled_gram(context: Context, reward: np.ndarray, discount: float) -> Gram:
-    """Of sampled contexts, section "In-Context Policy Evaluation Verification".
-
-    Parameters
-    ----------
-    context : Context of (..., n)
-    reward : (..., n) array, r(s)
-    discount : float, gamma
-    """
-    identity, D = np.eye(reward.shape[-1]), context.successors
-    C, E = identity * context.visits[..., None], identity * D.sum(axis=-2)[..., None]
+@checked(context=of(Context), discount=DISCOUNT)
+def gram_of(context: Context, discount: float) -> Gram:
+    """Of contexts (..., n), sampled or enumerated, with x_t = [phi_t; gamma phi_{t+1}] for a discount gamma."""
+    C, D, E = np.eye(context.states) * context.visits[..., None], context.successors, context.next_visits
     M = np.block([[C, discount * D], [discount * D.mT, discount**2 * E]])
-    return Gram(context.length, M, np.concatenate([context.rewards, discount * np.vecmat(reward, D)], axis=-1))
+    return Gram(context.length, M, np.concatenate([context.rewards, discount * context.next_rewards], axis=-1))
 
 
-@checked(weights=of(Weights, u="R, 2n"), gram=of(Gram, c="T, 2n"), depth=whole(1), scaled=FLAG)
+@checked(weights=of(Weights, u="*, 2n"), gram=of(Gram, c="*, 2n"), depth=whole(1), scaled=FLAG)
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
     """TF_L (R, T, n) of every query state, for each of R weights on each of T contexts.
+
+    Weights or contexts may have any leading axes, or none, in place of R and T.
 
     Parameters
     ----------
@@ -72,11 +69,51 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
     scaled : bool
         Whether attention is divided by the context length.
     """
-    A = weights.A[:, None] * (1 if scaled else np.asarray(gram.length)[..., None, None])
+    weights = weights[(..., *[None] * (gram.c.ndim - 1))]
+    A = weights.A * (1 if scaled else np.asarray(gram.length)[..., None, None])
     AM = A @ gram.M
-    k = np.vecmat(weights.u[:, None], gram.M) + gram.c
+    k = np.vecmat(weights.u, gram.M) + gram.c
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
         k = k + np.vecmat(k, AM)
     return -np.vecmat(total, A[..., : weights.states])
+
+
+@dataclass(frozen=True)
+class Model:
+    """The looped Transformer TF_L as a function from contexts to values: weights, and all that goes with them.
+
+    ValueError for weights, a depth, a discount or a flag that are none.
+
+    Parameters
+    ----------
+    weights : Weights of n states; with leading axes there are that many models
+    depth : int, number of layers L
+    discount : float, gamma of the values that it was pretrained for, by which prompts multiply next features
+    scaled : bool
+        Whether attention is divided by the context length.
+    """
+
+    weights: Weights
+    depth: int
+    discount: float
+    scaled: bool = True
+
+    def __post_init__(self):
+        own(self, weights=of(Weights), depth=whole(1), discount=DISCOUNT, scaled=FLAG)
+
+    @checked(context=of(Context))
+    def values(self, context: Context) -> np.ndarray:
+        """Value estimates of all n states, (..., n) for contexts (..., n), after the leading axes of the weights.
+
+        They are those of the paper's Transformer on whole prompts, ``LinearTransformer``.  ValueError for a context of
+        another number of states.
+        """
+        if context.states != self.weights.states:
+            own = self.weights.states
+            raise ValueError(
+                f"the context has {context.states} states, and the model was made for {own} states; give a context, or"
+                f" from_trajectory an n, of {own}."
+            )
+        return estimates(self.weights, gram_of(context, self.discount), self.depth, self.scaled)

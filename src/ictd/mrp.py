@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, checked, optional, own, part, reals, refuse, rows, whole
+from ictd.checks import DISCOUNT, checked, one_or_more, optional, own, part, reals, refuse, rows, whole
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """A set of N Markov reward processes with n states.
+    """A set of N Markov reward processes with n states.  One may be given without the axis N, and is a set of one.
 
     The arrays are copied; ``tasks[a:b]`` is a view of some.  A ValueError names what has a wrong shape, is not finite,
     not a probability, does not sum to one, is a chain that is not irreducible, or a distribution that is not
@@ -32,7 +32,9 @@ class Tasks:
     stationary: np.ndarray | None = None
 
     def __post_init__(self):
-        known = own(self, transition=rows("N, n, n"), reward=reals("N, n"), stationary=optional(rows("N, n")))
+        stationary = optional(one_or_more(rows, "N, n"))
+        transition, reward = one_or_more(rows, "N, n, n"), one_or_more(reals, "N, n")
+        known = own(self, transition=transition, reward=reward, stationary=stationary)
         whole(2)("the number of states", self.states, known)
         if self.stationary is None:
             vars(self)["stationary"] = stationary_distribution(self.transition)

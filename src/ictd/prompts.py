@@ -1,11 +1,11 @@
 """Prompts of the Transformer: enumerated states for training, sampled contexts for evaluation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, checked, either, own, reals, rows, whole, wholes
+from ictd.checks import DISCOUNT, LARGEST, checked, either, optional, own, reals, refuse, rows, whole, wholes
 
 ENUMERATED = 0  # In place of a context length, for enumerated prompts.
 CONTEXT_LENGTH = either(whole(1), wholes("...", 1))
@@ -70,44 +70,81 @@ def joint_prompt(context: np.ndarray) -> np.ndarray:
 class Context:
     """All that batch TD, LSTD and Gram matrices take from contexts of m steps phi_t, R_{t+1}, phi_{t+1}: the averages
 
-        C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    b = (1/m) sum_t R_{t+1} phi_t.
+        C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
+        b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1}.
+
+    ``from_trajectory`` and ``enumerated`` make it.  The arrays are copied; ValueError for shapes that do not fit.
 
     Parameters
     ----------
     length : int, m, or an array (...) of them
-    visits : (..., n) array, the diagonal of C
-    successors : (..., n, n) array, D
+    visits : (..., n) array, the diagonal of C, shares of steps
+    successors : (..., n, n) array, D, shares of steps
     rewards : (..., n) array, b
+    next_rewards : (..., n) array, d
+    next_visits : (..., n, n) array, E, optional
+        By default that of next features that are states, the sums over D's columns on its diagonal.
     """
 
     length: int | np.ndarray
     visits: np.ndarray
     successors: np.ndarray
     rewards: np.ndarray
+    next_rewards: np.ndarray
+    next_visits: np.ndarray | None = None
 
     def __post_init__(self):
-        own(self, visits=rows("..., n"), successors=reals("..., n, n"), rewards=reals("..., n"), length=CONTEXT_LENGTH)
+        square, vector = reals("..., n, n"), reals("..., n")
+        own(
+            self, visits=rows("..., n"), successors=square, rewards=vector, next_rewards=vector,
+            next_visits=optional(square), length=CONTEXT_LENGTH,
+        )  # fmt: skip
+        if self.next_visits is None:
+            vars(self)["next_visits"] = np.eye(self.states) * self.successors.sum(axis=-2)[..., None]
+
+    @property
+    def states(self) -> int:
+        """Number of states n."""
+        return self.visits.shape[-1]
+
+    @classmethod
+    @checked(states=wholes("..., m+1", -LARGEST), rewards=reals("..., m"), n=whole(1))
+    def from_trajectory(cls, states: np.ndarray, rewards: np.ndarray, n: int) -> Self:
+        """Averages over the contexts that trajectories give, section "In-Context Policy Evaluation Verification".
+
+        ValueError for states that are not from 0 to n-1, or numbers of states and rewards that do not fit.
+
+        Parameters
+        ----------
+        states : (..., m+1) int array, S_0, ..., S_m
+        rewards : (..., m) array, R_1, ..., R_m, which may be other than r(S_0), ..., r(S_{m-1})
+        n : int, number of states
+        """
+        refuse("states", (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+        features = np.eye(n)[states]
+        now, following = features[..., :-1, :], features[..., 1:, :]
+        length = now.shape[-2]
+        weighted = (np.vecmat(rewards, of) / length for of in (now, following))
+        return cls(length, now.mean(axis=-2), np.swapaxes(now, -1, -2) @ following / length, *weighted)
 
     @classmethod
     @checked(reward=reals("..., n"), paths=wholes("..., m+1", 0, "n-1"))
     def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
-        """Averages over the contexts that trajectories S_0, ..., S_m give.
+        """As ``from_trajectory``, where a reward is r(s).
 
         The paths are (..., m+1) ints, the states, and the rewards r(s) are (..., n).
         """
-        features = np.eye(reward.shape[-1])[paths]
-        now, following = features[..., :-1, :], features[..., 1:, :]
-        length = now.shape[-2]
-        visits = now.mean(axis=-2)
-        successors = np.swapaxes(now, -1, -2) @ following / length
-        return cls(length, visits, successors, visits * reward)
+        one = cls.from_trajectory(paths, np.take_along_axis(reward, paths[..., :-1], axis=-1), reward.shape[-1])
+        # Each reward once, which rounds less than the sum over its visits.
+        return replace(one, rewards=one.visits * reward, next_rewards=np.vecmat(reward, one.successors))
 
     @classmethod
     @checked(transition=rows("..., n, n"), reward=reals("..., n"))
     def enumerated(cls, transition: np.ndarray, reward: np.ndarray) -> Self:
-        """What an enumerated prompt, eq. (Z0 redef), has in place of averages: each state once, and p for D.
+        """Averages over the columns of an enumerated prompt, eq. (Z0 redef): each state once, p' phi its next features.
 
         Transitions are (..., n, n) and rewards (..., n).
         """
+        sums = transition, reward, np.vecmat(reward, transition), transition.mT @ transition
         states = reward.shape[-1]
-        return cls(states, np.full_like(reward, 1 / states), transition / states, reward / states)
+        return cls(states, np.full_like(reward, 1 / states), *(each / states for each in sums))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, GENERATOR, checked, of, own, part, reals, refuse, whole, wholes
+from ictd.checks import DISCOUNT, GENERATOR, checked, of, one_or_more, own, part, reals, refuse, whole, wholes
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
 
@@ -31,7 +31,7 @@ class Unrolls:
     """What the updates of Algorithms 1 and 2 need to know of each task's batch S_0, R_1, ..., S_b.
 
     The arrays are copied.  Shapes that do not fit, counts that do not add up, or returns that are not finite raise a
-    ValueError.  ``unrolls[a:b]`` is a view of some.
+    ValueError.  ``unrolls[a:b]`` is a view of some.  Those of one task may be given without the axis N.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class Unrolls:
     returns: np.ndarray
 
     def __post_init__(self):
-        own(self, visits=wholes("N, n"), transitions=wholes("N, n, n"), returns=reals("N, n"))
+        visits, transitions = one_or_more(wholes, "N, n"), one_or_more(wholes, "N, n, n")
+        own(self, visits=visits, transitions=transitions, returns=one_or_more(reals, "N, n"))
         unequal = (self.transitions.sum(axis=2) != self.visits).any(axis=1)
         refuse("transitions", unequal, "has counts that do not add up to visits")
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")

@@ -73,8 +73,10 @@ class LinearTransformer(torch.nn.Module):
         Z = self._tensor(prompt)
         rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1) if Z.ndim else 0
         if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
+            given, own = (Z.shape[-2] if Z.ndim > 1 else 0), rows // 2
+            states = f", {given // 2} states, and the model has {own} states" if given % 2 and given != rows else ""
             raise ValueError(
-                f"prompt has shape {tuple(Z.shape)}; give (..., {rows}, m + {queries or 1}) with m above 0."
+                f"prompt has shape {tuple(Z.shape)}{states}; give (..., {rows}, m + {queries or 1}) with m above 0."
             )
         first, last = (Z[..., rows // 2 : -1, column].any(dim=-1) for column in (0, length - 1))
         if Z[..., rows // 2 :, length:].any() or not (last if queries is None else last == first).all():

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, TEXT, checked, of, own, reals, whole, wholes
+from ictd.checks import DISCOUNT, TEXT, checked, of, one_or_more, own, reals, whole, wholes
 from ictd.environments import sample_tasks
-from ictd.gram import Gram, enumerated_gram, sampled_gram
+from ictd.gram import Gram, enumerated_gram, gram_of
 from ictd.mrp import Tasks, msve, value_function
 from ictd.prompts import ENUMERATED, Context, enumerated_context, sampled_context
 from ictd.streams import generator
@@ -16,6 +16,8 @@ from ictd.trajectories import sample_paths
 @dataclass(frozen=True)
 class UnseenTasks:
     """Unseen tasks, their true values, and one trajectory each, whose first m steps are the context of length m.
+
+    The arrays of a single task may be without the axis of tasks.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class UnseenTasks:
     discount: float
 
     def __post_init__(self):
-        paths = wholes("k, M+1", 0, "n-1")
-        own(self, tasks=of(Tasks, reward="k, n"), value=reals("k, n"), paths=paths, discount=DISCOUNT)
+        paths = one_or_more(wholes, "k, M+1", 0, "n-1")
+        own(self, tasks=of(Tasks, reward="k, n"), value=one_or_more(reals, "k, n"), paths=paths, discount=DISCOUNT)
 
     @checked(self=of(object, value="k, n"), estimate=reals("..., k, n", False))
     def error(self, estimate: np.ndarray) -> np.ndarray:
@@ -50,7 +52,7 @@ class UnseenTasks:
         """Gram matrices of the contexts of one length, or of enumerated prompts."""
         if length == ENUMERATED:
             return enumerated_gram(self.tasks, self.discount)
-        return sampled_gram(self.context(length), self.tasks.reward, self.discount)
+        return gram_of(self.context(length), self.discount)
 
     @checked(self=of(object, paths="k, M+1"), length=whole(ENUMERATED, "M"))
     def columns(self, length: int) -> np.ndarray:

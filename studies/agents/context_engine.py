@@ -39,7 +39,7 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     counts = np.bincount(place[within], minlength=len(tasks) * n * n).reshape(-1, n, n)
     successors = counts / lengths[:, None, None]
     visits = successors.sum(axis=-1)
-    return Context(lengths, visits, successors, visits * tasks.reward)
+    return Context(lengths, visits, successors, visits * tasks.reward, np.vecmat(tasks.reward, successors))
 
 
 @kernel(apart=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.gram import sampled_gram
+from ictd.gram import gram_of
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks
 from ictd.snapshots import snapshot_counts
@@ -49,7 +49,7 @@ def main(
 
         def draw(size, material=material):
             block, batches, context = material(size)
-            return block, batches, sampled_gram(context, block.reward, discount)
+            return block, batches, gram_of(context, discount)
 
         weights = pretrain_in_blocks(engine, draw, seen)
         u.append(weights.u)

@@ -337,7 +337,21 @@ def averages(d):
         "visits": distributions(c.visits),
         "successors": array(c.successors),
         "rewards": array(c.rewards),
+        "next_rewards": array(c.next_rewards),
+        "next_visits": optional(array(c.next_visits)),
     }
+
+
+def averages_are(found, columns):
+    """Whether a context's averages are those over columns [phi_t; phi_{t+1}; R_{t+1}], (N, 2n+1, m)."""
+    n, m = found.states, columns.shape[-1]
+    now, following, rewards = columns[:, :n], columns[:, n:-1], columns[:, -1:]
+    pairs = {"successors": (now, following), "next_visits": (following, following), "rewards": (rewards, now),
+             "next_rewards": (rewards, following)}  # fmt: skip
+    return close(found.visits, now.mean(axis=-1)) and all(
+        close(getattr(found, name), (one @ other.mT / m).reshape(getattr(found, name).shape))
+        for name, (one, other) in pairs.items()
+    )
 
 
 def model_of(d):
@@ -461,6 +475,11 @@ CALLS = {
             each(lambda path: sum(np.outer(*np.eye(d.n)[list(pair)]) for pair in itertools.pairwise(path)) / d.m,
             paths)) and close(found.rewards, found.visits * reward) and close(found.visits,
             found.successors.sum(axis=-1))),
+    "Context.from_trajectory": (prompts.Context.from_trajectory, lambda d: {
+            "states": paths(d), "rewards": array(d.real(d.N, d.m)), "n": whole(d.n, d.n - 1) if d.paths.max() == d.n - 1
+            else whole(d.n)},
+        lambda d, found, states, rewards, n: averages_are(found, each(lambda path, R: naive.columns_of_steps(path, R, n,
+            1.0), states, rewards))),
     "Context.enumerated": (prompts.Context.enumerated,
         lambda d: {"transition": distributions(d.tasks.transition), "reward": rewards(d)},
         lambda d, found, transition, reward: close(found.successors * d.n, transition,
@@ -472,15 +491,21 @@ CALLS = {
     "enumerated_gram": (gram.enumerated_gram, lambda d: {**d.of_tasks(), "discount": d.discount()},
         lambda d, found, tasks, discount: close(found.M, [c[:-1] @ c[:-1].T / d.n for c in (naive.enumerated_prompt(p,
             r, discount, 0)[:, :-1] for p, r in zip(*d.task(), strict=True))], True)),
-    "sampled_gram": (gram.sampled_gram,
-        lambda d: {"context": thing(d.context, d.tasks), "reward": rewards(d), "discount": d.discount(d.gamma)},
-        lambda d, found, context, reward, discount: close(found.M, [c[:-1] @ c[:-1].T / d.m for c in contexts_of(d)],
+    "gram_of": (gram.gram_of,
+        lambda d: {"context": thing(d.context, d.tasks), "discount": d.discount(d.gamma)},
+        lambda d, found, context, discount: close(found.M, [c[:-1] @ c[:-1].T / d.m for c in contexts_of(d)],
             True) and close(found.c, [c[:-1] @ c[-1] / d.m for c in contexts_of(d)], True)),
     "gram.estimates": (gram.estimates,
-        lambda d: {"weights": thing(d.several, d.weights), "gram": thing(gram.sampled_gram(d.context, d.tasks.reward,
-            d.gamma)), "depth": d.layers, "scaled": d.scaled},
+        lambda d: {"weights": thing(d.several, d.weights.u, ictd.theta_td(d.n + 1)),
+            "gram": thing(gram.gram_of(d.context, d.gamma)), "depth": d.layers, "scaled": d.scaled},
         lambda d, found, weights, gram, depth, scaled: close(found, [[transformed(d, weights[i], c,
             scaled) for c in contexts_of(d)] for i in range(2)])),
+    "Model": (gram.Model, lambda d: {**d.of_weights(), **of_depth(d), "scaled": d.scaled},
+        lambda d, found, weights, depth, discount, scaled: close(found.weights.A,
+            weights.A) and found.scaled == scaled),
+    "Model.values": (lambda context, d: gram.Model(d.weights, d.depth, d.gamma).values(context),
+        lambda d: {"context": thing(d.context, d.tasks, prompts.Context.enumerated(np.eye(5), np.zeros(5)))},
+        lambda d, found, context: close(found, [transformed(d, d.weights, c) for c in contexts_of(d)])),
     "linear_attention": (transformer.linear_attention, layer_arguments,
         layer),
     "LinearTransformer": (transformer.LinearTransformer,
@@ -631,7 +656,7 @@ CALLS = {
         lambda d, found, discount, **of: found.paths.shape == (d.N, d.m + 1) and close(found.value,
             mrp.value_function(found.tasks.transition, found.tasks.reward, discount))),
     "weights_msve": (evaluation.weights_msve,
-        lambda d: {"weights": thing(d.several, d.weights), **lengths_and(d, depth=d.layers, scaled=d.scaled)},
+        lambda d: {"weights": thing(d.several, d.weights.u), **lengths_and(d, depth=d.layers, scaled=d.scaled)},
         lambda d, found, weights, data, lengths, depth, scaled: close(found, [[model_errors(d, weights[i], m,
             scaled) for m in lengths] for i in range(2)])),
     "log_spaced": (evaluation.log_spaced,

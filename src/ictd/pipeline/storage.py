@@ -90,6 +90,17 @@ def check_archive(path: str | Path, config: dict) -> None:
         _read_label(archive, path, Work(config=config))
 
 
+def load_options(path: str | Path, *names: str) -> list:
+    """Options of the step that wrote an archive, by name; ValueError naming the file, as ``load_arrays`` raises."""
+    with naming(path), zipfile.ZipFile(path) as archive:
+        _read_label(archive, path, work)
+        given = json.loads(archive.read(LABEL))["values"]
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ValueError(f"it does not say with which {missing[0]} it was made")
+        return [given[name] for name in names]
+
+
 def _read_label(archive: zipfile.ZipFile, path: str | Path, by: Work) -> None:
     if LABEL not in archive.namelist():
         raise ValueError("it does not say what it is")

@@ -66,7 +66,7 @@ def main(
         last, difference = largest_difference(seen, kept, again)
         place = max(context_lengths), discount, evaluation_env
         data = draw_unseen_tasks(seed, cell.states, unseen_tasks, *place, **env_options)
-        evaluated = evaluation_difference(Weights(u[-1:], A[-1:]), data, lengths, cell.depth, scaled)
+        evaluated = evaluation_difference(Weights(u[-1], A[-1]), data, lengths, cell.depth, scaled)
         differences = {"difference": difference, "evaluation_difference": evaluated}
         rows.append({**cell._asdict(), "seed": seed, "tasks": last, **differences})
         for what, found in (f"weights after {last} tasks", difference), ("MSVE", evaluated):
@@ -95,10 +95,10 @@ def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool) -> float:
     """Largest difference of the MSVE on unseen tasks from Gram matrices and from whole prompts, over the largest at the
-    same context length, for weights u (1, 2n) and A (1, 2n, 2n)."""
-    model = LinearTransformer(weights[0], depth, scaled)
+    same context length, for weights u (2n,) and A (2n, 2n)."""
+    model = LinearTransformer(weights, depth, scaled)
     whole = [data.error(estimates(model, data.columns(length))) for length in lengths]
-    pairs = zip(weights_msve(weights, data, lengths, depth, scaled)[0], whole, strict=True)
+    pairs = zip(weights_msve(weights, data, lengths, depth, scaled), whole, strict=True)
     return max(largest_difference(np.ones(1, int), fast[None], slow[None])[1] for fast, slow in pairs)
 
 

@@ -33,7 +33,7 @@ def main(
     msve = np.empty((len(seeds), len(lengths), tasks))
     for i, seed in enumerate(seeds):
         data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
-        msve[i] = weights_msve(Weights(u[i, -1:], A[i, -1:]), data, lengths, depth, scaled)[0]
+        msve[i] = weights_msve(Weights(u[i, -1], A[i, -1]), data, lengths, depth, scaled)
     history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
     save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
     save_arrays(

@@ -2,7 +2,7 @@
 
 from benchmark import BATCH, DEPTH, DISCOUNT, STATES, STEPS, material, seconds
 
-from ictd.gram import sampled_gram
+from ictd.gram import gram_of
 from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
 from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
@@ -16,7 +16,7 @@ def main():
         seen, batches, context = drawn(10_000)
         drawing = seconds(lambda draw=drawn: draw(10_000)) / len(seen)
         print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
-    gram = sampled_gram(context, seen.reward, DISCOUNT)
+    gram = gram_of(context, DISCOUNT)
     columns = columns_of(seen, DISCOUNT, seen.reward, context)
     engines = {"by Gram matrices": (GramEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
     for kind in KINDS:

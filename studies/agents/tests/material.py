@@ -1,7 +1,7 @@
 """What the study's tests pretrain on."""
 
 import ictd
-from ictd.gram import sampled_gram
+from ictd.gram import gram_of
 from studies.agents.context_engine import sample_contexts
 
 
@@ -11,4 +11,4 @@ def sampled_material(env, states, size, lengths, discount):
     unrolls = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
     contexts = sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
-    return tasks, unrolls, sampled_gram(contexts, tasks.reward, discount), paths
+    return tasks, unrolls, gram_of(contexts, discount), paths

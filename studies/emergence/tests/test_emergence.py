@@ -16,7 +16,7 @@ from tolerances import ROUNDING
 import ictd
 from ictd.decomposition import seen
 from ictd.evaluation import weights_msve
-from ictd.gram import estimates, sampled_gram
+from ictd.gram import estimates, gram_of
 from ictd.pattern import remainder
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.table_files import save_table
@@ -57,7 +57,7 @@ def test_variants_leave_what_they_name():
     np.testing.assert_allclose(of["outside"].A[..., :3], of["outside"].A[..., 3:])
     data = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan")
     found = {name: weights_msve(one, data, [ENUMERATED, 10], 4) for name, one in of.items()}
-    estimate = estimates(weights, sampled_gram(data.context(10), data.tasks.reward, 0.9), 4)
+    estimate = estimates(weights, gram_of(data.context(10), 0.9), 4)
     np.testing.assert_allclose(found["whole"].mean(axis=-1)[:, 1], data.error(estimate).mean(axis=1))
     np.testing.assert_allclose(np.median(found["whole"], axis=-1)[:, 1], np.median(data.error(estimate), axis=1))
 

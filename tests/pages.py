@@ -1,0 +1,34 @@
+"""Examples in Markdown pages: Python blocks, and what each prints, which a text block right below it has."""
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+NUMBER = r"-?\d+(?:\.\d*)?"
+
+
+def examples(page: Path) -> list[tuple[str, str | None]]:
+    """Code of the blocks of a page that use the library, and what each prints, None where the page does not say."""
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [(code, printed or None) for code, printed in found if "ictd." in code]
+
+
+def printed_by(codes: list[str]) -> list[str]:
+    """What the blocks of a page print, carried out one after the other."""
+    names, found = {"__name__": "__main__"}, []
+    for code in codes:
+        with redirect_stdout(io.StringIO()) as output:
+            exec(compile(code, "example", "exec"), names)
+        found.append(output.getvalue())
+    return found
+
+
+def without_numbers(text: str) -> str:
+    """A text with # for each number, whatever its width, and without spaces."""
+    return "".join(re.sub(NUMBER, "#", text).split())
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(NUMBER, text)]

@@ -1,0 +1,65 @@
+"""docs/files.md names all files of a run, and all arrays, columns and keys in them, with their shapes."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from projects import ROOT
+
+from ictd.checks import reals
+
+TEXT = (ROOT / "docs/files.md").read_text(encoding="utf-8")
+# Files that have what others have, and those that have no arrays.
+ALIKE = {
+    "theory/claims.json": "claims.json", "theory/agreement.json": "theory/agreement.csv",
+    "theory/precision/*.json": "theory/precision.csv",
+}  # fmt: skip
+SHOWN = ["report.html", "report.ipynb", "figures/*.png", "figures/*.svg", "tables/*.html", "logs/", "benchmarks/"]
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """Shapes of the arrays of each file by their names; empty ones for columns and keys."""
+    found = {}
+    for part in re.split(r"^### ", TEXT, flags=re.MULTILINE)[1:]:
+        file = re.match(r"`([^`]+)`", part)[1]
+        rows = [line.split("|") for line in part.split("\n## ")[0].splitlines() if line.startswith("| `")]
+        found[file] = {
+            name: cells[2].strip() if file.endswith(".npz") else ""
+            for cells in rows for name in re.findall(r"`([^`]+)`", cells[1])
+        }  # fmt: skip
+    return found
+
+
+def names_in(path: Path) -> set[str]:
+    """Columns of a table, or keys of a mapping or of all mappings in a list."""
+    if path.suffix == ".csv":
+        return set(pd.read_csv(path).columns)
+    found = json.loads(path.read_text())
+    return set().union(*found) if isinstance(found, list) else set(found)
+
+
+def test_every_file_and_array_is_on_the_page(smoke):
+    results, told, met = smoke / "results-smoke", sections(), set()
+    places = [*told, *ALIKE, *SHOWN]
+    assert all(f"`{place}`" in TEXT for place in places)
+    for path in results.rglob("[!.]*.*"):
+        name = path.relative_to(results)
+        if name.parts[0] in ("logs", "benchmarks") or ".snakemake" in name.parts:
+            continue
+        place = next((one for one in places if len(Path(one).parts) == len(name.parts) and name.match(one)), None)
+        assert place, name
+        if place in SHOWN:
+            continue
+        place = ALIKE.get(place, place)
+        met.add(place)
+        if path.suffix != ".npz":
+            assert names_in(path) == set(told[place]), name
+            continue
+        with np.load(path) as stored:
+            arrays, sizes = {one: stored[one] for one in stored.files if one != "label.json"}, {}
+        assert arrays.keys() == told[place].keys(), name
+        for array, shape in told[place].items():
+            reals(shape, False)(f"{name}: {array}", np.zeros(arrays[array].shape), sizes)
+    assert told.keys() - met == {"diverged/*.npz"}
