@@ -26,7 +26,6 @@ from pathlib import Path
 
 # What the tests import, so that it is not imported for each change anew.
 import jsonschema  # noqa: F401
-import matplotlib.animation
 import matplotlib.pyplot  # noqa: F401
 import pandas  # noqa: F401
 import pytest

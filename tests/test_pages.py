@@ -58,8 +58,8 @@ def shown(tmp_path):
 
 
 def test_parts_of_a_page(shown, tmp_path):
-    assert shown.table("x")._repr_html_().splitlines()[1:] == ["", "<p>table</p>", "</div>"]
-    assert shown.table("x").startswith('<div id="table-x"><p class="caption">Figure 1. What')
+    assert shown.part("x")._repr_html_() == '<div id="table-x">\n<p>table</p>\n</div>\n'
+    assert shown.table("x") == f'<p class="caption">Figure 1. What "it" shows.</p>\n{shown.part("x")}'
     figure = shown.figure("x")
     assert figure.startswith('<figure id="x"><img width="150" alt="What \'it\' shows." src="data:image/png;base64,')
     assert shown.fold("theta^TD & I", "a", "b") == (

@@ -292,7 +292,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
 @pytest.fixture(scope="module")
 def decided(run):
     """All claims, with one on the theory."""
-    theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "L", "statistic": "n", "value": 0.0,
+    theory = [{"id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,
                "relation": "<", "threshold": 1, "p": None, "kind": "paper", "where": "", "verdict": "holds",
                "corrected": "holds", "shown": "", "end": "", "trials": None, "trials_hold": None}]  # fmt: skip
     save_json(run / "theory.json", theory)

@@ -72,4 +72,4 @@ def test_html_tables_escape_text():
 
     made = table(pd.DataFrame({"<a>": ["x & y", "fails: <b>"], "number": [1.23456789, 2.0]}))
     assert "&lt;a&gt;" in made and "x &amp; y" in made and ">fails: &lt;b&gt;</td>" in made
-    assert '<td class="number">1.235</td>' in made
+    assert ">1.235</td>" in made

@@ -44,6 +44,7 @@ td.fails, b.fails { background: var(--bad); }
 td.holds, b.holds { background: var(--good); }
 b.fails, b.holds { font-weight: 500; font-size: 0.9em; padding: 0.05em 0.4em; border-radius: 4px; white-space: nowrap; }
 .scroll { overflow-x: auto; }
+[hidden] { display: none !important; }
 tr:target, figure:target { outline: 2px solid var(--link); outline-offset: 2px; }
 pre { white-space: pre-wrap; }
 .watch { display: flex; flex-wrap: wrap; gap: 1rem; }

@@ -51,11 +51,14 @@ class Shown:
     def _caption(self, name: str) -> str:
         return (self.captions / f"{name}.rst").read_text(encoding="utf-8").strip()
 
-    def table(self, name: str) -> Markup:
-        """A table with its caption."""
+    def part(self, name: str) -> Markup:
+        """What a page of the folder ``tables`` has."""
         found = re.search(r"<main>(.*)</main>", load_text(self.results / f"tables/{name}.html"), re.DOTALL)[1]
-        caption = self._caption(name) if (self.captions / f"{name}.rst").exists() else ""
-        return Markup(f'<div id="{anchor("table", name)}"><p class="caption">{caption}</p>\n{found}</div>\n')
+        return Markup(f'<div id="{anchor("table", name)}">{found}</div>\n')
+
+    def table(self, name: str) -> Markup:
+        """The same below its caption."""
+        return Markup(f'<p class="caption">{text(self._caption(name))}</p>\n{self.part(name)}')
 
     def figure(self, name: str) -> Markup:
         """A figure with its caption, at half its width in pixels."""

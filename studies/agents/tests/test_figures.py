@@ -399,14 +399,14 @@ def test_each_figure_and_page_is_of_its_settings(tables, tmp_path, monkeypatch):
     names = {name: name.replace("preconditioners", "preconditioner") for name in given}
     assert drawn == {tmp_path / f"{names[name]}.png": (name, set(of), given[name]) for name in given}
     claims = [{"id": "a/b", "statement": "s", "statistic": "t", "relation": "<", "threshold": 1, "verdict": "holds",
-               "setting": "b", "value": 0.5, "kind": "ours", "where": "", "p": None, "corrected": "holds"}]  # fmt: skip
+               "setting": "b", "value": 0.5, "kind": "ours", "where": "", "p": None, "corrected": "holds",
+               "shown": "", "end": "", "trials": None, "trials_hold": None}]  # fmt: skip
     save_json(tmp_path / "claims.json", claims)
     made = {}
     monkeypatch.setattr(pages.html, "save_frames", lambda folder, frames: made.update(frames))
     pages.main(tmp_path / "claims.json", files, MAIN._asdict(), 100, [5, 100], tmp_path)
-    assert (
-        list(made) == ["claims", "values", "ratios_by_setting", "shapes", "attention_runs"] and len(made["claims"]) == 1
-    )
+    assert list(made) == ["claims", "claims_all", "values", "ratios_by_setting", "shapes", "attention_runs"]
+    assert len(made["claims"]) == len(made["claims_all"]) == 1
     pd.testing.assert_frame_equal(made["values"], pages.values_page(of, MAIN, 100))
     pd.testing.assert_frame_equal(made["ratios_by_setting"], pages.ratios_page(of, 100))
     pd.testing.assert_frame_equal(made["shapes"], pages.shapes_page(of["shapes"], 100))

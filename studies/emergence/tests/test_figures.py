@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 
 from ictd.pipeline.storage import save_arrays, save_json
 from ictd.pipeline.table_files import save_table
+from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.statistics import bootstrap_interval
 from studies.emergence import figures, pages
@@ -173,31 +174,25 @@ def test_no_figure_has_ink_on_its_border(algos, env, lost, tmp_path):
         check_border(figure, tmp_path)
 
 
-def test_the_animation_shows_each_snapshot_and_then_the_last(tmp_path, monkeypatch):
-    A = np.random.default_rng(0).normal(size=(4, 6, 6))
-    A[3] = np.nan
-    drawn = []
-
-    class Recorded:
-        def __init__(self, _figure, draw, frames):
-            for frame in frames:
-                (image,) = draw(frame)
-                drawn.append((np.array(image.get_array()), image.axes.get_title(), image.norm))
-            lines = [line.get_data() for line in image.axes.lines]
-            assert lines == [([0, 1], [2.5, 2.5]), ([2.5, 2.5], [0, 1])]
-
-        def save(self, path, writer):
-            assert writer.fps == 6
-            path.touch()
-
-    monkeypatch.setattr(figures, "FuncAnimation", Recorded)
-    figures.save_animation(np.array([1, 1000, 20_000, 30_000]), A, tmp_path / "a.gif")
-    for (shown, title, norm), i in zip(drawn, [0, 1, 2, *[2] * 8], strict=True):
-        np.testing.assert_array_equal(shown, A[i])
-        assert title == f"$A$ after {('1', '1,000', '20,000')[i]} tasks"
-        greatest = np.abs(A[2]).max()
-        assert (norm.vmin, norm.vmax, norm.linthresh) == (-greatest, greatest, greatest / 30)
-    assert len(drawn) == 3 + 8 and (tmp_path / "a.gif").exists()
+def test_the_slider_has_the_long_runs_that_did_not_diverge(tmp_path):
+    rng, seen = np.random.default_rng(0), np.array([1, 1000, 20_000])
+    A = rng.normal(size=(2, 3, 3, 6, 6))
+    A[0, 1, 2] = np.nan
+    for i, algo in enumerate(("td", "mc")):
+        for seed in range(3):
+            save_arrays(tmp_path / f"{algo}-loop/{seed}.npz", tasks_seen=seen, A=A[i, seed])
+    cells = {"algo": ["td", "mc"], "env": ["loop", "boyan"], "seed": range(3), "tasks_seen": seen}
+    course = numbered(cells, ["cosine", f"msve_{ENUMERATED}"], 1)
+    made = pages.courses_data(course, sorted(tmp_path.glob("*/*.npz")))
+    assert set(made) == {"td-loop", "mc-loop"} and made["td-loop"]["tasks"] == seen.tolist()
+    for i, algo, kept in ((0, "td", [0, 2]), (1, "mc", [0, 1, 2])):
+        mean = A[i, kept].mean(axis=0)
+        greatest = np.abs(mean).max(axis=(1, 2), keepdims=True)
+        np.testing.assert_array_equal(made[f"{algo}-loop"]["A"], np.round(100 * mean / greatest).reshape(3, -1))
+        rows = where(course, algo=algo, env="loop")
+        rows = rows[rows["seed"].isin(kept)].groupby("tasks_seen").median(numeric_only=True)
+        for curve, name in zip(made[f"{algo}-loop"]["curves"], ("cosine", f"msve_{ENUMERATED}"), strict=True):
+            assert curve["values"] == [f"{value:.3g}" for value in rows[name]]
 
 
 def test_verdicts_by_reading():
@@ -249,23 +244,18 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     )
     for name in names:
         save_table(tmp_path / f"{name}.csv", pd.DataFrame({"of": [name]}))
-    save_arrays(tmp_path / "run.npz", tasks_seen=np.array([1, 9]), A=np.zeros((2, 4, 4)))
     drawn = {}
     shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
     monkeypatch.setattr(figures, "save", lambda figure, path: drawn.setdefault(path, figure))
-    monkeypatch.setattr(
-        figures, "save_animation", lambda seen, A, path: drawn.setdefault(path, (seen.tolist(), A.shape))
-    )
     for name in ("decompositions", "ablations", "controls", "course", "phase"):
         monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
-    figures.main([tmp_path / f"{name}.csv" for name in names], tmp_path / "run.npz", "loop", 4, 6, tmp_path)
+    figures.main([tmp_path / f"{name}.csv" for name in names], "loop", 4, 6, tmp_path)
     assert drawn == {
         tmp_path / "decompositions.png": ("decompositions", "measures"),
         tmp_path / "ablations.png": ("ablations", "ablations", "baselines", ("loop", 4, 6)),
         tmp_path / "controls.png": ("controls", "ablations", "controls", ("loop", 4, 6)),
         tmp_path / "course.png": ("course", "course"),
         tmp_path / "phase.png": ("phase", "phase"),
-        tmp_path / "emergence_animation.gif": ([1, 9], (2, 4, 4)),
     }
     cells = {"algo": ["td", "mc"], "env": ["loop", "boyan"], "states": [3], "depth": [5], "seed": range(3)}
     measures = numbered(cells, ["theta", "u"])
@@ -276,9 +266,12 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     made = {}
     monkeypatch.setattr(pages, "save_frames", lambda folder, frames: made.update(frames))
     monkeypatch.setattr(pages, "claims_overview", lambda claims: claims)
+    monkeypatch.setattr(pages, "claims_listing", lambda claims: claims)
+    monkeypatch.setattr(pages, "courses_data", lambda course, runs: {})
     monkeypatch.setattr(pages, "verdicts_by_reading", shown)
     monkeypatch.setattr(pages, "medians", shown)
-    pages.main(tmp_path / "claims.json", [tmp_path / f"{name}.csv" for name in names], tmp_path)
+    pages.main(tmp_path / "claims.json", [tmp_path / f"{name}.csv" for name in names], [], tmp_path)
+    assert (tmp_path / "snapshots.html").exists() and made["claims_all"] == []
     assert (made["claims"], made["other_readings"], made["reading_runs"]) == ([], "readings", "reading_runs")
     assert list(made["measures"]) == ["algo", "env", "states", "depth", "theta", "u"]
     assert made["measures"]["env"].tolist() == ["loop", "boyan"] * 2
