@@ -180,9 +180,8 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
         above, below = figure.axes[column], figure.axes[2 + column]
         lines = {above: [], below: []}
         # In the order of settings, whatever that of the files.
-        looks = dict(zip((2, 3, 4, 5), zip(LINES, ("-", "--", ":", "-."), strict=False), strict=True))
-        for n in (4, 3, 5, 2):
-            colour, style_ = looks[n]
+        looks = zip((2, 3, 4, 5), LINES, ("-", "--", ":", "-."), strict=False)
+        for n, colour, style_ in looks:
             found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
             kept = found["diverged_at"] == 0
             theta = ictd.theta_td(n).A

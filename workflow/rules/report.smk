@@ -9,7 +9,7 @@ READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
 PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
 DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
-DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory",)]
+DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
 PARAMETERS = {
     "results": str(RESULTS),
     "documents": " ".join(DOCUMENTS),

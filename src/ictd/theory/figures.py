@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.table_files import load_tables, rows_with
@@ -17,13 +18,13 @@ NORMS = {"td": "$J$", "mc": "$J'$"}
 EARLY = 60
 # Of repeated layers what is within this factor of training is drawn.
 SHOWN = 1e4
-# Statements, titles of their panels, what is measured, and names of their lines in the last panel.
+# Statements, their names, what is measured, and its scale.
 PANELS = (
-    ("lemma_1", "Lemma 1", "expected TD error", "Lemma 1"),
-    ("lemma_2_query", "Lemma 2, query", "$|y_l^q|$", "Lemma 2, $y_l^q$"),
-    ("lemma_2_context", "Lemma 2, context", r"$\Vert Y_l\Vert_1$", "Lemma 2, $Y_l$"),
-    ("lemma_3", "Lemma 3", r"$\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "Lemma 3"),
-    ("lemma_4", "Lemma 4", "expected MC error", "Lemma 4"),
+    ("lemma_1", "Lemma 1", "expected TD error", "log"),
+    ("lemma_2_query", "Lemma 2, $y_l^q$", "$|y_l^q|$", "linear"),
+    ("lemma_2_context", "Lemma 2, $Y_l$", r"$\Vert Y_l\Vert_1$", "log"),
+    ("lemma_3", "Lemma 3", r"$\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "log"),
+    ("lemma_4", "Lemma 4", "expected MC error", "log"),
 )
 
 
@@ -80,7 +81,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
     here = rows_with(statements, env=env, states=states)
     here = here[here["layer"].between(1, here.loc[here["statement"] == "lemma_3", "layer"].max())]
     last = grid.flat[len(PANELS)]
-    for i, (axes, (name, title, quantity, label)) in enumerate(zip(grid.flat, PANELS, strict=False)):
+    for i, (axes, (name, title, quantity, scale)) in enumerate(zip(grid.flat, PANELS, strict=False)):
         rows = here[here["statement"] == name]
         axes.plot(rows["layer"], rows["left_mean"], color=LINES[2], lw=2.5, label="measured")
         axes.plot(rows["layer"], rows["right_mean"], color=BOUND, ls=":", label="the paper's bound")
@@ -88,11 +89,12 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
             ours = here[here["statement"] == "bounded_gradient"]
             axes.plot(ours["layer"], ours["right_mean"], color=OURS, ls="--", label="our bound")
         depth = "layer $l$" if "_l" in quantity else "layers $L$"
-        axes.set(yscale="log", title=title, xlabel=depth, ylabel=quantity)
+        axes.set(yscale=scale, title=title, xlabel=depth, ylabel=quantity)
+        axes.yaxis.set_minor_formatter(NullFormatter())
         # Some lie on one another; so their markers, a fifth of the panel apart, begin at different places.
         look = {"marker": "os^vD"[i], "ms": 3.5, "mfc": "none", "markevery": (0.04 * i, 0.2), "lw": 0.8}
-        last.plot(rows["layer"], rows["tightest"], color=LINES[1 + i], label=label, **look)
-    last.set(yscale="log", title="least over tasks", xlabel="layer $l$ or layers $L$", ylabel="bound / measured")
+        last.plot(rows["layer"], rows["tightest"], color=LINES[1 + i], label=title, **look)
+    last.set(yscale="log", title="least over tasks", xlabel="layer $l$ or $L$", ylabel="bound / measured")
     figure.suptitle(f"{env_name(env)}, $n = {states}$, means over tasks", fontsize=9)
     legend(figure, ncols=4)
     return figure

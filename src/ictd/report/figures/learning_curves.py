@@ -33,7 +33,8 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
     lost = {algo: [] for algo in algos}
     looks = setting_looks(runs)
     figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 3.8))
-    for cell, result in runs.items():
+    for cell in sorted(runs):
+        result = runs[cell]
         column = grid[:, algos.index(cell.algo)]
         look = looks[cell._replace(algo="")]
         diverged = result["diverged_at"] > 0
@@ -47,6 +48,6 @@ def learning_curves(runs: dict[Cell, dict]) -> Figure:
     for axes, algo in zip(grid[1], algos, strict=True):
         axes.set(xlabel=f"tasks seen\n{diverged_note(np.concatenate(lost[algo]))}".strip())
     grid[0, 0].set_ylabel("median MSVE on\nenumerated prompts")
-    grid[1, 0].set_ylabel(r"median cosine of $A$ to $\theta^{\mathrm{TD}}$")
+    grid[1, 0].set_ylabel("median cosine\n" + r"of $A$ to $\theta^{\mathrm{TD}}$")
     legend(figure, ncols=2)
     return figure
