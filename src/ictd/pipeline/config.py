@@ -25,7 +25,7 @@ KINDS = {
 }
 # Folders of the project; results in them would be taken for its files.
 OWN = {".ci", ".git", ".github", ".snakemake", ".venv"}
-OWN |= set("config docs envs profiles reference report src studies tests workflow".split())
+OWN |= set("config docs envs examples profiles reference report src studies tests workflow".split())
 # What there is in a folder of results before the first job has ended; afterwards there are benchmarks.
 MARKS = {"benchmarks", "kernels", "logs"}
 
