@@ -22,7 +22,7 @@ from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named, save_arrays, save_json
 from ictd.pretraining import pretrain_history
-from ictd.report import claim, compute, paper_claims, result_tables, summaries
+from ictd.report import about, claim, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
 from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
@@ -450,3 +450,18 @@ def test_what_differs_from_reference_numbers_is_named():
     zero = pd.DataFrame({"id": ["a"], "value": [0.0]})
     assert differences(zero + pd.DataFrame({"id": [""], "value": [9e-13]}), zero, ["id"]) == []
     assert len(differences(zero + pd.DataFrame({"id": [""], "value": [2e-12]}), zero, ["id"])) == 1
+
+
+def test_what_snakemakes_report_says_first(tmp_path, monkeypatch):
+    settings = {"seeds": 3, "readings": {}}
+    save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
+    kinds = [("paper", "holds"), ("paper", "fails"), ("check", "holds")]
+    save_json(tmp_path / "c.json", [{"kind": kind, "verdict": verdict} for kind, verdict in kinds])
+    given = {"manifest": tmp_path / "m.json", "claims": tmp_path / "c.json", "output": tmp_path / "a.rst"}
+    monkeypatch.setattr(about, "CONTAINER", ())
+    about.main(schema=ROOT / "workflow/schemas/config.schema.yaml", deployment="", **given)
+    said = (tmp_path / "a.rst").read_text()
+    assert "1 of 2 of the paper's claims, 1 of 1 of the checks hold" in said
+    assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said
+    assert "of Snakemake itself; the conda environments" in said and "git does not track" in said
+    assert "made with conda from the files in ``envs/`` (in a container)" in about.environment("conda", True)
