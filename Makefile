@@ -1,17 +1,25 @@
-# make reproduce   the whole paper: results, figures, claims and both reports
-# make NAME        a study beyond it, by the name of its folder in studies/
-# make verify      a finished run against the reference numbers; make reference writes those anew
-# make test        the tests
-# make test-interruptions KILLS=60   a smoke run that is stopped that many times
-# make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
-# make test-slurm  the smoke workflow through a one-node Slurm that it installs and starts (as root)
-# make test-fresh  `make reproduce` and `make test` in an empty Debian root (as root)
-# make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
-# make benchmark   speed of the engines, side by side
-# make benchmark-peers   speed of a TD update beside C and JAX, which it installs for itself; needs a C compiler
-# make lock        all environments anew from envs/requirements.in and envs/groups.yaml
-# make container   an image with the environment and the workflow; make reproduce-container runs it
-# make apptainer   the same image for Apptainer, ictd.sif
+# What `make` says, with times on two cores where they are known:
+## make reproduce    the whole paper: results, figures, claims and both reports; 1.5 to 3 minutes
+## make NAME         a study beyond it, by the name of its folder in studies/; half an hour to 40 minutes
+## make report       Snakemake's report of a finished run; 5 seconds
+## make verify       a finished run against the reference numbers; seconds
+## make reference    those numbers anew, from a finished run; seconds
+## make images       the documentation's images anew, from a finished run; a second
+## make test         linters and tests; 8 to 10 minutes
+## make test-interruptions KILLS=60   a smoke run that is stopped that many times
+## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
+## make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
+## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
+## make test-fresh   reproduce and test in an empty Debian root (as root); a quarter of an hour
+## make format       what linters can mend; seconds
+## make benchmark    speed of the engines, side by side
+## make benchmark-peers   speed of a TD update beside C and JAX, which it installs for itself; needs a C compiler
+## make environment  .venv, which the others make where it is missing; ten seconds to 2 minutes
+## make lock         all environments anew from envs/requirements.in and envs/groups.yaml
+## make container    an image with the environment and the workflow; 2 to 3 minutes
+## make reproduce-container   the paper in that image; 2 minutes
+## make apptainer    the same image for Apptainer, ictd.sif
+## make clean        results and what Snakemake knows of them, removed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CORES ?= all
 VENV := .venv
@@ -31,7 +39,10 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: reproduce $(STUDIES) report verify reference test test-interruptions fuzz mutants test-slurm test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+
+help:
+	@sed -n 's/^## make/make/p' Makefile
 
 reproduce: $(READY)
 	snakemake --cores $(CORES)
@@ -53,6 +64,12 @@ verify: $(READY)
 
 reference: $(READY)
 	python -P -m ictd.steps report.reference --results $(RESULTS) --output reference
+
+# A study's if it ran.
+images: $(READY)
+	@for image in docs/images/*.png; do cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
+	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
+	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
 test: $(READY)
 	ruff check .

@@ -37,14 +37,11 @@ onerror:
 rule all:
     default_target: True
     input:
-        RESULTS / "report.html",
-        RESULTS / "claims.json",
         RESULTS / "manifest.json",
+        RESULTS / "about.rst",
         RESULTS / "metrics/compute.csv",
-        expand(RESULTS / "metrics/{name}.csv", name=TABLES),
-        expand(RESULTS / "theory/{name}.csv", name=THEORY_TABLES),
-        FIGURES,
-        THEORY_FIGURES,
+        # What was removed of the rest, too.
+        lambda wildcards: [path for path in (RESULTS / file for file in LISTED) if not path.exists()],
     localrule: True
 
 
@@ -95,6 +92,7 @@ for made in workflow.modifier.rules:
 for needs in NEEDS.values():
     ask_for(needs.memory, workflow._rules)
 if workflow.is_main_process:
+    show_progress(logger, RESULTS / "logs")
     logger.info(
         f"Needed, about: {'; '.join(f'{name} {NEEDS[name]}' for name in NEEDS if name not in FAILED)}."
     )

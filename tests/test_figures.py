@@ -17,6 +17,7 @@ from ictd.report.figures.learning_curves import learning_curves
 from ictd.report.figures.msve_curves import msve_curves
 from ictd.report.figures.style import COLOURS, LINES, NAMES
 from ictd.report.figures.weight_maps import weight_maps
+from ictd.report.figures.workflow import BOXES, workflow
 
 RNG = np.random.default_rng(4)
 
@@ -361,3 +362,11 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
 )
 def test_no_diagram_has_ink_on_its_border(draw, env, states, tmp_path):
     check_border(draw(ictd.sample_tasks(env, states, 1, RNG).transition[0]), tmp_path)
+
+
+def test_the_workflow_has_a_box_for_each_name_and_its_jobs():
+    rules = [rule for *_, rules in BOXES.values() for rule in rules.split()]
+    figure = workflow(dict.fromkeys(rules, 1) | {"pretrain": 280})
+    said = [text.get_text() for text in figure.axes[0].texts]
+    assert {*BOXES} <= {*said} and "280 jobs" in said and "1 job" in said and "6 jobs" in said
+    assert len(rules) == len({*rules})

@@ -15,13 +15,14 @@ from ictd.pipeline import provenance
 from ictd.pipeline.provenance import code_digests
 from ictd.pipeline.steps import ROOTS, find_step
 
-CURVES = {"figure_1", "figure_5", "figure_7", "figure_10"}
-MAPS = {"figure_2", "figure_4", "figure_6", "figure_9"}
+FIGURES = {"msve_curves", "weight_maps", "learning_curves"}
 UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
 OF_GRID = {"theory_agreement", "theory_tables"}
+# What names or counts jobs.
+COUNTED = {"compute", "workflow_figure"}
 
 # Modules that are edited in a finished run.
 EDITED = [
@@ -32,14 +33,14 @@ EDITED = [
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
 KEYS = {
-    "algos": (["mc"], {"audit", "metrics", "compute", *CURVES, *MAPS, "figure_learning", "theory_tables"} | SHOWN),
-    "envs": (["boyan"], {"audit", "metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
+    "algos": (["mc"], {*COUNTED, "audit", "metrics", *FIGURES, "theory_tables"} | SHOWN),
+    "envs": (["boyan"], {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"audit", "metrics", "compute", "figure_learning", "notebook", *OF_GRID, "theory_precision"} | SHOWN,
+        {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID, "theory_precision"} | SHOWN,
     ),
-    "depths": ([6], {"audit", "metrics", "compute", "figure_learning", "notebook", *OF_GRID} | SHOWN),
-    "seeds": (4, {"tasks", "evaluate", "baselines", "compute"} | SHOWN),
+    "depths": ([6], {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
+    "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN),
     "batch_size": (32, {"unrolls"} | SHOWN),
@@ -62,15 +63,15 @@ KEYS = {
     "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
     "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
-    "readings.env_options": ({"loop": {"threshold": 0.6}}, {"tasks", "metrics", "figure_8", *SAMPLED} | SHOWN),
+    "readings.env_options": (
+        {"loop": {"threshold": 0.6}},
+        {"tasks", "metrics", "environment_diagrams", *SAMPLED} | SHOWN,
+    ),
     "readings.evaluation_env": ("loop", UNSEEN | {"audit"} | SHOWN),
     "seeds_per_job": (1, set()),
 }
 # Rules downstream of a key's whose jobs concern other cells or seeds.
-UNTOUCHED = {
-    "seeds": {"audit"},
-    "readings.env_options": (CURVES | MAPS) - {"figure_9", "figure_10"},
-}
+UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
 FIXED = {"readings.trained_parameters", "readings.loss", "results"}
 
@@ -171,7 +172,7 @@ def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
         assert len(loaded) > 5 and loaded <= digested, (rule, loaded - digested)
         assert digested - loaded <= either, (rule, digested - loaded)
     with_steps = {name for name, rule in rules.items() if rule["step"]}
-    assert with_steps - seen <= {"figure_4", "figure_5", "figure_6", "figure_7", "figure_9", "figure_10"}
+    assert with_steps == seen
 
 
 def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path):

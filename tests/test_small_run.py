@@ -22,7 +22,7 @@ from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named, save_arrays, save_json
 from ictd.pretraining import pretrain_history
-from ictd.report import claim, claim_tables, compute, paper_claims, result_tables, summaries
+from ictd.report import about, claim, claim_tables, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
 from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
@@ -420,22 +420,20 @@ def test_summary_of_msve(metrics):
 
 
 def test_computing_times(tmp_path):
-    times = {"tasks/a.tsv": (4.0, 2.0, 10.0), "tasks/b.tsv": (2.0, 1.0, 30.0), "claims.tsv": (1.0, np.nan, 5.0)}
+    times = {"tasks/a": (4.0, 2.0, 10.0), "tasks/b": (2.0, 1.0, 30.0), "claims": (1.0, np.nan, 5.0)}
     for name, row in times.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pd.DataFrame([row], columns=["s", "cpu_time", "max_rss"]).to_csv(
-            tmp_path / name, sep="\t", index=False, na_rep="NA"
+            tmp_path / f"{name}.tsv", sep="\t", index=False, na_rep="NA"
         )
-    compute.main(tmp_path, [tmp_path / name for name in times], tmp_path / "t.csv", tmp_path / "t.html")
+    compute.main(tmp_path, [*times, "tasks/removed"], tmp_path / "t.csv", tmp_path / "t.html")
     table = pd.read_csv(tmp_path / "t.csv")
     assert table["rule"].tolist()[:3] == ["tasks", "claims", "these rules together"]
     assert table.iloc[:3, 1:].to_numpy().tolist() == [[2, 6, 3, 30], [1, 1, 0, 5], [3, 7, 3, 30]]
     # 50 minutes and 15 hours on 150 cores.
     assert table["CPU time (s)"].tolist()[3:] == [150 * 50 * 60, 150 * 15 * 3600]
     assert len(table) == 5 and Page(tmp_path / "t.html").rows()[0] == ["tasks", "2", "6", "3", "30"]
-    frame = compute.compute_table(
-        {"tasks": [pd.DataFrame([times["claims.tsv"]], columns=["s", "cpu_time", "max_rss"])]}
-    )
+    frame = compute.compute_table({"tasks": [pd.DataFrame([times["claims"]], columns=["s", "cpu_time", "max_rss"])]})
     assert frame.index.tolist() == [0, 1, 2, 3]
 
 
@@ -462,3 +460,18 @@ def test_what_differs_from_reference_numbers_is_named():
     zero = pd.DataFrame({"id": ["a"], "value": [0.0]})
     assert differences(zero + pd.DataFrame({"id": [""], "value": [9e-13]}), zero, ["id"]) == []
     assert len(differences(zero + pd.DataFrame({"id": [""], "value": [2e-12]}), zero, ["id"])) == 1
+
+
+def test_what_snakemakes_report_says_first(tmp_path, monkeypatch):
+    settings = {"seeds": 3, "readings": {}}
+    save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
+    kinds = [("paper", "holds"), ("paper", "fails"), ("check", "holds")]
+    save_json(tmp_path / "c.json", [{"kind": kind, "verdict": verdict} for kind, verdict in kinds])
+    given = {"manifest": tmp_path / "m.json", "claims": tmp_path / "c.json", "output": tmp_path / "a.rst"}
+    monkeypatch.setattr(about, "CONTAINER", ())
+    about.main(schema=ROOT / "workflow/schemas/config.schema.yaml", deployment="", **given)
+    said = (tmp_path / "a.rst").read_text()
+    assert "1 of 2 of the paper's claims, 1 of 1 of the checks hold" in said
+    assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said
+    assert "of Snakemake itself; the conda environments" in said and "git does not track" in said
+    assert "made with conda from the files in ``envs/`` (in a container)" in about.environment("conda", True)

@@ -6,6 +6,7 @@ import re
 
 import matplotlib.image
 import naive
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ import ictd
 from ictd.evaluation import tune_step_size
 from ictd.pipeline.grid import cells
 from ictd.report.claim_tables import in_words
+from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.report.snapshots import COLOURS
 from ictd.unseen_tasks import draw_unseen_tasks
 
@@ -28,6 +30,7 @@ SMOKE = {
 }
 FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]
 FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "family", "pretrained"]
+BESIDE = ["workflow"]  # Not on the report's page.
 
 
 def test_everything_is_made_and_nothing_is_left_to_do(smoke):
@@ -134,7 +137,7 @@ def test_the_truncation_table_has_the_runs_discount(smoke):
 
 
 def test_figures_show_something(smoke):
-    for name in FIGURES:
+    for name in [*FIGURES, *BESIDE]:
         image = matplotlib.image.imread(smoke / f"results-smoke/figures/{name}.png")
         assert min(image.shape[:2]) > 200
         dark = (image[..., :3].min(axis=-1) < 0.5).mean()
@@ -211,7 +214,7 @@ def test_snakemake_report_holds_figures_tables_and_the_report(smoke):
     done = snakemake(smoke, "--report", str(target))
     assert done.returncode == 0, done.stderr
     text = target.read_text()
-    for name in [*FIGURES, "claims", "settings", "compute", "report"]:
+    for name in [*FIGURES, *BESIDE, "claims", "settings", "compute", "report"]:
         assert re.search(rf"\b{name}\.(png|html)", text), name
 
 
@@ -245,3 +248,34 @@ def test_as_many_jobs_as_keep_all_cores_busy(tmp_path):
     for cores, jobs in (("150", 280), ("2", 14)):
         ((code, said),) = plans([(folder, ["--quiet", "rules", "--cores", cores])])
         assert code == 0 and re.search(rf"^pretrain +{jobs}$", said, re.MULTILINE), said
+
+
+def test_whatever_the_manifest_lists_is_before_it_and_made_anew(smoke):
+    listed = json.loads((smoke / "results-smoke/manifest.json").read_text())
+    listed = {f"results-smoke/{name}" for kind in ("files", "pages") for name in listed[kind]}
+    records = [json.loads(path.read_text()) for path in (smoke / ".snakemake/metadata").iterdir()]
+    assert listed <= {name for record in records for name in record["input"]}
+    for name in ("weights/td-loop-4-6.npz", "figures/figure_05.svg", "tables/msve.html", "baselines/4-6.json"):
+        path = smoke / "results-smoke" / name
+        path.rename(f"{path}.kept")
+        ((code, said),) = plans([(smoke, ["--configfile", "tests/smoke.yaml"])])
+        path.with_name(f"{path.name}.kept").rename(path)
+        assert code == 0 and re.search(r"^manifest +1$", said, re.MULTILINE), said
+
+
+def test_the_picture_of_the_workflow_is_that_of_its_rules(smoke, tmp_path):
+    """Each rule has its box, each arrow is a path, and no path between boxes lacks arrows."""
+    graph = snakemake(smoke, "--rulegraph").stdout
+    names = dict(re.findall(r'^\t(\d+)\[label = "(\w+)"', graph, re.MULTILINE))
+    links = {(names[a], names[b]) for a, b in re.findall(r"^\t(\d+) -> (\d+)$", graph, re.MULTILINE)}
+    box = {rule: title for title, (*_, rules) in BOXES.items() for rule in rules.split()}
+    assert sorted(box) == sorted(names.values())
+    drawn, follow = nx.DiGraph(ARROWS), nx.DiGraph((box[a], box[b]) for a, b in links if box[a] != box[b])
+    assert nx.transitive_closure(drawn).edges == nx.transitive_closure(follow).edges
+    # As many jobs as there are, if each takes one seed.
+    ((code, said),) = plans(
+        [(copy_project(tmp_path), ["--quiet", "host", "--printshellcmds", "--config", "seeds_per_job=1"])]
+    )
+    planned = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE)}
+    (counted,) = set(re.findall(r"figures\.workflow --jobs '(.*?)'", said))
+    assert code == 0 and planned == json.loads(counted) | {"total": sum(json.loads(counted).values())}

@@ -29,8 +29,8 @@ class LinearTransformer(torch.nn.Module):
     """TF_L with parameters in Theta^looped.
 
     A layer is Z <- Z + P Z M (Z' Q Z) / m, with m the length of the context and M = diag(1, ..., 1, 0) keeping the
-    query out (eq. (embedding evolution)); the division by m is a reading (docs/readings.md).  The output is minus the bottom
-    right entry of Z_L.
+    query out (eq. (embedding evolution)); the division by m is a reading (docs/readings.md).  The output is minus the
+    bottom right entry of Z_L.
 
     Parameters
     ----------

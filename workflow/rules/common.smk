@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.labels import SETTINGS as SETTINGS_OF_JOBS, TAKEN as TAKEN_BY_JOBS
 from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
+from ictd.pipeline.progress import show_progress
 from ictd.pipeline.rules import ENVIRONMENT, env_options, named_files, step_params
 from ictd.pipeline.studies import check_name, left_out_if_it_fails, refusing, study_names, study_settings
 from ictd.pipeline.yaml_files import load_yaml
@@ -68,15 +70,17 @@ settings_of_jobs = lambda: f"{SETTINGS_OF_JOBS}={json.dumps({**config, 'studies'
 own_options = lambda wildcards: env_options(config, wildcards.env)
 # What everything waits for comes first, large tasks before small ones: a long job that comes last keeps cores idle.
 awaited = lambda wildcards: int(wildcards.states)
-# Figures and tables that Snakemake's report shows, with the captions of their names.
-shown = lambda kind, name, label, ending: report(
+# What Snakemake's report shows, in the order of its menus, which sort by the first label. `{figure}` is a wildcard.
+TITLES = load_yaml(ROOT / "report/titles.yaml")
+labels = lambda kind, name: {"no": f"{[*TITLES[kind]].index(name) + 1:02}", kind: TITLES[kind][name]}
+shown = lambda kind, name, ending, category: report(
     f"<results>/{kind}s/{name}.{ending}",
-    caption=f"{CAPTIONS}/{name}.rst",
-    category=f"{kind.capitalize()}s",
-    labels={kind: label},
+    caption=f"{CAPTIONS}/{'of_params' if name == '{figure}' else name}.rst",
+    category=category,
+    labels=lambda wildcards: labels(kind, name.format(**wildcards)),
 )
-figure = lambda name, label: [shown("figure", name, label, "png"), f"<results>/figures/{name}.svg"]
-html = lambda name: shown("table", name, name.replace("_", " "), "html")
+figure = lambda name: [shown("figure", name, "png", "2. Figures"), f"<results>/figures/{name}.svg"]
+html = lambda name: shown("table", name, "html", "3. Tables")
 
 
 pathvars:

@@ -1,143 +1,73 @@
-# The paper's figures, a rule each, and the learning curves.
-baselines_of = lambda vary: [
+# The paper's figures, a rule a kind, and the learning curves. Each kind has its figures, with the cells that they show.
+CURVES = {"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"}
+MAPS = {"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"}
+# Environment and layout.
+DIAGRAMS = {"figure_03": ("boyan", "line"), "figure_08": ("loop", "circle")}
+# Figures of cells that the configuration does not have are left out.
+SHOWN = [name for kind in (CURVES, MAPS) for name, vary in kind.items() if cells(config, vary)]
+SHOWN = [*sorted([*DIAGRAMS, *SHOWN]), "learning"]
+of_cells = lambda kind, vary: expand(f"<results>/{kind}/{{cell}}.npz", cell=cells(config, vary))
+of_baselines = lambda vary: [
     f"<results>/baselines/{setting}.npz"
     for setting in dict.fromkeys(f"{cell.states}-{cell.depth}" for cell in cells(config, vary))
 ]
-example = lambda env, layout: step(
-    "report.figures.environment_diagrams",
-    env=env,
-    states=6,
-    env_options=env_options(config, env),
-    layout=layout,
-)
+# Read when Snakemake's report is made; as a function of input, it is no reason to draw again.
+caption = lambda wildcards, input: (CAPTIONS / f"{wildcards.figure}.rst").read_text(encoding="utf-8")
 
 
-use rule gather as figure_1 with:
+use rule gather as msve_curves with:
     input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "main")),
-        baselines=baselines_of("main"),
+        evaluations=lambda wildcards: of_cells("evaluation", CURVES[wildcards.figure]),
+        baselines=lambda wildcards: of_baselines(CURVES[wildcards.figure]),
     output:
-        figure("figure_01", "01: MSVE"),
+        figure("{figure}"),
     pathvars:
-        job="figure_1",
+        job="msve_curves/{figure}",
+    wildcard_constraints:
+        figure="|".join(CURVES),
     params:
-        **step("report.figures.msve_curves", vary="main"),
+        **step("report.figures.msve_curves", vary=lambda wildcards: CURVES[wildcards.figure]),
+        caption=caption,
 
 
-use rule gather as figure_2 with:
+use rule gather as weight_maps with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "main")),
+        weights=lambda wildcards: of_cells("weights", MAPS[wildcards.figure]),
     output:
-        figure("figure_02", "02: mean P and Q"),
+        figure("{figure}"),
     pathvars:
-        job="figure_2",
+        job="weight_maps/{figure}",
+    wildcard_constraints:
+        figure="|".join(MAPS),
     params:
-        **step("report.figures.weight_maps", vary="main"),
+        **step("report.figures.weight_maps", vary=lambda wildcards: MAPS[wildcards.figure]),
+        caption=caption,
 
 
-use rule gather as figure_3 with:
+use rule gather as environment_diagrams with:
     output:
-        figure("figure_03", "03: Boyan's chain"),
+        figure("{figure}"),
     pathvars:
-        job="figure_3",
+        job="environment_diagrams/{figure}",
+    wildcard_constraints:
+        figure="|".join(DIAGRAMS),
     params:
-        **example("boyan", layout="line"),
+        **step(
+            "report.figures.environment_diagrams",
+            env=lambda wildcards: DIAGRAMS[wildcards.figure][0],
+            layout=lambda wildcards: DIAGRAMS[wildcards.figure][1],
+            states=6,
+            env_options=lambda wildcards: env_options(config, DIAGRAMS[wildcards.figure][0]),
+        ),
+        caption=caption,
 
 
-use rule gather as figure_4 with:
+use rule gather as learning_curves with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "depths")),
+        weights=of_cells("weights", None),
     output:
-        figure("figure_04", "04: mean P and Q by depth"),
+        figure("learning"),
     pathvars:
-        job="figure_4",
-    params:
-        **step("report.figures.weight_maps", vary="depths"),
-
-
-use rule gather as figure_5 with:
-    input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "depths")),
-        baselines=baselines_of("depths"),
-    output:
-        figure("figure_05", "05: MSVE by depth"),
-    pathvars:
-        job="figure_5",
-    params:
-        **step("report.figures.msve_curves", vary="depths"),
-
-
-use rule gather as figure_6 with:
-    input:
-        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "states")),
-    output:
-        figure("figure_06", "06: mean P and Q by number of states"),
-    pathvars:
-        job="figure_6",
-    params:
-        **step("report.figures.weight_maps", vary="states"),
-
-
-use rule gather as figure_7 with:
-    input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "states")),
-        baselines=baselines_of("states"),
-    output:
-        figure("figure_07", "07: MSVE by number of states"),
-    pathvars:
-        job="figure_7",
-    params:
-        **step("report.figures.msve_curves", vary="states"),
-
-
-use rule gather as figure_8 with:
-    output:
-        figure("figure_08", "08: Loop"),
-    pathvars:
-        job="figure_8",
-    params:
-        **example("loop", layout="circle"),
-
-
-use rule gather as figure_9 with:
-    input:
-        weights=expand("<results>/weights/{cell}.npz", cell=cells(config, "envs")),
-    output:
-        figure("figure_09", "09: mean P and Q by environment"),
-    pathvars:
-        job="figure_9",
-    params:
-        **step("report.figures.weight_maps", vary="envs"),
-
-
-use rule gather as figure_10 with:
-    input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=cells(config, "envs")),
-        baselines=baselines_of("envs"),
-    output:
-        figure("figure_10", "10: MSVE by environment"),
-    pathvars:
-        job="figure_10",
-    params:
-        **step("report.figures.msve_curves", vary="envs"),
-
-
-use rule gather as figure_learning with:
-    input:
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
-    output:
-        figure("learning", "learning curves"),
-    pathvars:
-        job="figure_learning",
+        job="learning_curves",
     params:
         **step("report.figures.learning_curves"),
-
-
-# Figures of a study that the configuration does not vary are left out.
-SHOWN = ["figure_01", "figure_02", "figure_03"]
-SHOWN += ["figure_04", "figure_05"] if cells(config, "depths") else []
-SHOWN += ["figure_06", "figure_07"] if cells(config, "states") else []
-SHOWN += ["figure_08"]
-SHOWN += ["figure_09", "figure_10"] if cells(config, "envs") else []
-SHOWN += ["learning"]
-FIGURES = expand("<results>/figures/{name}.png", name=SHOWN)

@@ -1,14 +1,16 @@
 # Claims, tables for readers, and the report.
-MANIFESTED = ["<results>/claims.json", *expand("<results>/metrics/{name}.csv", name=TABLES)]
-MANIFESTED += expand("<results>/theory/{table}.csv", table=THEORY_TABLES)
-MANIFESTED += expand("<results>/{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=CELLS)
-MANIFESTED += expand("<results>/baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
+# What the manifest lists, by place in the folder of results.
+MANIFESTED = ["claims.json", *expand("metrics/{name}.csv", name=TABLES)]
+MANIFESTED += expand("theory/{table}.csv", table=THEORY_TABLES)
+MANIFESTED += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
+MANIFESTED += expand("baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
 STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
-PAGE_FILES = expand("<results>/tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
-DRAWN = expand("<results>/figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN], ending=["png", "svg"])
+PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
+DRAWN = expand("figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN, "workflow"], ending=["png", "svg"])
+LISTED = [*MANIFESTED, *DRAWN, *PAGE_FILES, "report.ipynb", "report.html"]
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
 PARAMETERS = {
     "results": str(RESULTS),
@@ -16,14 +18,21 @@ PARAMETERS = {
     "figures": " ".join(SHOWN),
     "theory": " ".join(THEORY_SHOWN),
 }
-# Jobs whose time counts as computing.
-TIMED = expand("{rule}/{setting}/{seeds}", rule=["tasks", "unrolls"], setting=CHECKED, seeds=GROUPS)
-TIMED += expand("pretrain/{cell}/{seeds}", cell=CELLS, seeds=GROUPS)
-TIMED += expand("baselines/{setting}", setting=BASELINES)
-TIMED += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=config["envs"])
-TIMED += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-TIMED += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=CELLS)
-TIMED += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
+# Jobs whose time counts as computing: those that take some seeds, and the others.
+OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
+OF_SEEDS += expand("pretrain/{cell}", cell=GRID)
+OTHERS = expand("baselines/{setting}", setting=BASELINES)
+OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
+OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
+OTHERS += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=GRID)
+OTHERS += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
+TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
+# How many jobs each rule has, if those that take seeds take one.
+SINGLE = "learning_curves theory_figures workflow_figure summaries snapshots compute notebook page manifest about all"
+COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
+COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls", "pretrain")}
+COUNTS |= {"msve_curves": len(CURVES.keys() & SHOWN), "weight_maps": len(MAPS.keys() & SHOWN)}
+COUNTS |= {"environment_diagrams": len(DIAGRAMS)}
 
 
 use rule gather as claims with:
@@ -40,8 +49,9 @@ use rule gather as claims with:
 
 use rule gather as manifest with:
     input:
-        files=MANIFESTED,
-        pages=[*DRAWN, *PAGE_FILES, "<results>/report.ipynb", "<results>/report.html"],
+        # All else that it lists is before the report.
+        "<results>/report.html",
+        expand("<results>/baselines/{setting}.json", setting=BASELINES),
     output:
         "<results>/manifest.json",
     pathvars:
@@ -49,7 +59,26 @@ use rule gather as manifest with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("manifest", settings=SETTINGS, folder=RESULTS),
+        **step(
+            "manifest",
+            folder=RESULTS,
+            files=MANIFESTED,
+            pages=[file for file in LISTED if file not in MANIFESTED],
+            settings=SETTINGS,
+        ),
+
+
+# What Snakemake's report says first.
+use rule gather as about with:
+    input:
+        manifest="<results>/manifest.json",
+        claims="<results>/claims.json",
+    output:
+        "<results>/about.rst",
+    pathvars:
+        job="about",
+    params:
+        **step("report.about", schema=SCHEMA_FILE, deployment=" and ".join(sorted(map(str, SDM)))),
 
 
 use rule gather as summaries with:
@@ -78,20 +107,29 @@ use rule gather as snapshots with:
 
 use rule gather as compute with:
     input:
-        benchmarks=expand("<benchmarks>/{job}.tsv", job=TIMED),
+        # Every job whose time it shows is before these.
+        "<results>/claims.json",
     output:
         table="<results>/metrics/compute.csv",
         page=html("compute"),
     pathvars:
         job="compute",
     params:
-        **step("report.compute", folder=RESULTS / "benchmarks"),
+        **step("report.compute", folder=RESULTS / "benchmarks", jobs=TIMED),
+
+
+use rule gather as workflow_figure with:
+    output:
+        figure("workflow"),
+    pathvars:
+        job="workflow_figure",
+    params:
+        **step("report.figures.workflow", jobs={**COUNTS}),
 
 
 use rule gather as notebook with:
     input:
-        pages=PAGE_FILES,
-        figures=[*FIGURES, *THEORY_FIGURES],
+        expand("<results>/{file}", file=[*PAGE_FILES, *DRAWN]),
         claims="<results>/claims.json",
         documents=DOCUMENTS,
     output:
@@ -116,8 +154,8 @@ use rule gather as page with:
         report(
             "<results>/report.html",
             caption=f"{CAPTIONS}/report.rst",
-            category="Report",
-            labels={"report": "all results"},
+            category="1. Report",
+            labels={"report": "all claims, figures and tables"},
         ),
     pathvars:
         job="page",

@@ -5,7 +5,6 @@ DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
 THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
 THEORY_TABLES = "statements neu pretrained repeated agreement precision family family_updates".split()
 THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 family pretrained".split()
-THEORY_FIGURES = expand("<results>/figures/{name}.png", name=THEORY_SHOWN)
 
 
 use rule step as theory_values with:
@@ -105,7 +104,7 @@ use rule gather as theory_figures with:
             "<results>/theory/{table}.csv", table=[name for name in THEORY_TABLES if name != "agreement"]
         ),
     output:
-        [figure(name, name.replace("_", " ")) for name in THEORY_SHOWN],
+        [figure(name) for name in THEORY_SHOWN],
     pathvars:
         job="theory_figures",
     params:

@@ -29,6 +29,12 @@ def holds_everywhere(group: list[dict]) -> bool:
     return all(claim["verdict"] == "holds" for claim in group)
 
 
+def count(claims: list[dict]) -> tuple[int, int]:
+    """How many claims there are, whatever their settings, and how many hold in every setting."""
+    groups = by_name(claims).values()
+    return len(groups), sum(map(holds_everywhere, groups))
+
+
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
     """A row a claim: where the paper says it, the claim, what was measured over its settings, the verdict with the
     settings where it fails, how many trials hold by themselves, and links to figures and to its rows."""

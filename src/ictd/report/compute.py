@@ -15,13 +15,16 @@ MEASURED = ["s", "cpu_time", "max_rss"]
 PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
 
-def main(folder: Path, benchmarks: list[Path], table: Path, page: Path) -> None:
-    """Write one table as CSV and HTML, a row a rule; a file's place below ``folder`` names its rule."""
+def main(folder: Path, jobs: list[str], table: Path, page: Path) -> None:
+    """Write one table as CSV and HTML, a row a rule, which is how a job's name begins.
+
+    Benchmarks that were removed from ``folder`` are left out: they are no reason to compute anything again.
+    """
     parts = {}
-    for path in benchmarks:
-        rule = path.relative_to(folder).parts[0].removesuffix(".tsv")
+    for job in (job for job in jobs if (folder / f"{job}.tsv").exists()):
+        path = folder / f"{job}.tsv"
         with naming(path):
-            parts.setdefault(rule, []).append(pd.read_csv(path, sep="\t")[MEASURED].astype(float))
+            parts.setdefault(job.partition("/")[0], []).append(pd.read_csv(path, sep="\t")[MEASURED].astype(float))
     frame = compute_table(parts)
     save_table(table, frame)
     html.save(page, "compute", html.table(frame))

@@ -11,7 +11,7 @@ from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import has_pattern
-from ictd.report.claim_tables import by_name, claims_listing, claims_overview, holds_everywhere, what_fails
+from ictd.report.claim_tables import claims_listing, claims_overview, count, what_fails
 from ictd.report.result_tables import spanned
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
@@ -49,18 +49,16 @@ def summary(claims: list[dict], of_theory: set[str], settings: dict, schema: dic
     places, seeds = len({cell[1:] for cell in grid}), settings["seeds"]
     algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
     paper = [claim for claim in claims if claim["kind"] == "paper"]
-    ours = [claim for claim in paper if claim["id"] not in of_theory]
+    of_runs = [claim for claim in paper if claim["id"] not in of_theory]
     theory = [claim for claim in paper if claim["id"] in of_theory]
-    counts = {name: (len(of), sum(map(holds_everywhere, of))) for name, of in (
-        ("experiments", by_name(ours).values()), ("theory", by_name(theory).values()))}  # fmt: skip
-    (of_experiments, hold), (of_proofs, proved) = counts["experiments"], counts["theory"]
+    (of_experiments, hold), (of_proofs, proved) = count(of_runs), count(theory)
     return f"""<p class="lead">This run pretrained {len(grid) * seeds} looped linear Transformers: {algos}, {places}
 settings (an environment with numbers of states n and layers L), {seeds} seeds each, {settings["tasks"]:,} tasks a seed.
 {difference_from_paper(settings, schema)}</p>
 <p>Of the paper's <b>{of_experiments} claims on its experiments, {hold} hold</b> in every setting that they speak of. Of
 <b>{of_proofs} statements and steps of its theory, {proved} hold</b> on all tasks, layers and query states tried. What
 does not hold everywhere, with the settings where it fails and the value measured there:</p>
-{what_fails(ours)}{what_fails(theory)}"""
+{what_fails(of_runs)}{what_fails(theory)}"""
 
 
 def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:

@@ -18,21 +18,21 @@ TEXTS = (".csv", ".html", ".ipynb", ".json")
 PACKAGES = ("numba", "numpy", "torch")
 
 
-def main(folder: Path, files: list[Path], pages: list[Path], settings: dict, output: Path) -> None:
-    """Write the SHA-256 of each file by its path below ``folder``, results and the pages and figures that show them.
+def main(folder: Path, files: list[str], pages: list[str], settings: dict, output: Path) -> None:
+    """Write the SHA-256 of each file by its place in ``folder``, results and the pages and figures that show them.
 
     Computing times are no results; pages that show them have other digests at every run.
 
     ValueError names a file that is not what was written, or was made with other settings.
     """
-    for path in (*files, *pages):
+    for path in (folder / file for file in (*files, *pages)):
         if path.suffix == ".npz":
             load_arrays(path)
         elif path.suffix in TEXTS:
             load_text(path)
     digests = {
-        kind: {str(path.relative_to(folder)): file_digest(path) for path in sorted(paths)}
-        for kind, paths in (("files", files), ("pages", pages))
+        kind: {name: file_digest(folder / name) for name in sorted(names)}
+        for kind, names in (("files", files), ("pages", pages))
     }
     versions = {"python": platform.python_version(), "ictd": ictd.__version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}

@@ -1,0 +1,49 @@
+"""What Snakemake's report says first: what came out of a run, with which settings, and on which software."""
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import yaml
+
+from ictd.pipeline.storage import load_json, save_text
+from ictd.report.claim_tables import count
+from ictd.report.summaries import difference_from_paper
+
+WHOSE = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
+# Files that container engines leave in a container.
+CONTAINER = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
+
+
+def main(manifest: Path, claims: Path, schema: Path, deployment: str, output: Path) -> None:
+    """Write the text, in reStructuredText."""
+    made, described = load_json(manifest), yaml.safe_load(schema.read_text(encoding="utf-8"))
+    versions = made["versions"] | {"matplotlib": matplotlib.__version__, "pandas": pd.__version__}
+    inside = any(Path(path).exists() for path in CONTAINER)
+    parts = {
+        "Claims": verdicts(load_json(claims)),
+        "Settings": difference_from_paper(made["settings"], described).replace("; see Settings", ""),
+        "Software": ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
+        "Environment": environment(deployment, inside),
+        "Commit": f"``{made['commit']}``" if made["commit"] else "not known, as git does not track the code.",
+    }
+    save_text(output, "\n".join(f"**{name}.** {text}\n" for name, text in parts.items()))
+
+
+def verdicts(claims: list[dict]) -> str:
+    """A sentence on how many claims hold in every setting that they speak of."""
+    counts = [(whose, *count([claim for claim in claims if claim["kind"] == kind])) for kind, whose in WHOSE.items()]
+    said = [f"{hold} of {number} {whose}" for whose, number, hold in counts if number]
+    return f"{', '.join(said)} hold in every setting that they speak of."
+
+
+def environment(deployment: str, inside: bool) -> str:
+    """A sentence on where jobs ran: what Snakemake was told to make environments with, nothing if it was not, and
+    whether this is a container."""
+    where = " (in a container)" if inside else ""
+    if deployment:
+        return f"Jobs ran in environments that Snakemake made with {deployment} from the files in ``envs/``{where}."
+    return (
+        f"Jobs ran in the Python environment of Snakemake itself{where}; the conda environments that this report names "
+        "with rules were not used."
+    )

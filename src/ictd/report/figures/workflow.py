@@ -1,0 +1,69 @@
+"""The workflow in ten boxes."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from ictd.report.figures.style import WIDTH, save
+
+# Boxes with column and row, what they are, and their rules.
+BOXES = {
+    "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
+    "Unrolls": (1, 0, "what a batch counts\nof each task", "unrolls"),
+    "Pretraining": (2, 0, "for each algorithm, depth,\nstates, environment, seed", "pretrain"),
+    "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
+    "Evaluation": (1, 1, "on unseen tasks,\nfor each setting", "evaluate"),
+    "Audit": (2, 1, "trained again by\nthe other engine", "audit"),
+    "Theory's checks": (
+        0, 2, "both sides of each\nstatement",
+        "theory_values theory_descent theory_family theory_pretrained theory_agreement theory_precision",
+    ),
+    "Tables and claims": (1, 2, "statistics, thresholds,\nverdicts", "metrics claims theory_tables theory_claims"),
+    "Figures": (
+        2, 2, "1 to 10, the theory's,\nand ours",
+        "msve_curves weight_maps environment_diagrams learning_curves theory_figures workflow_figure",
+    ),
+    "Report": (1, 3, "pages, and the manifest\nof all files", "summaries snapshots compute notebook page manifest about all"),
+}  # fmt: skip
+# Those that follow from others are left out.
+ARROWS = [
+    ("Task sets", "Unrolls"), ("Unrolls", "Pretraining"), ("Pretraining", "Evaluation"), ("Pretraining", "Audit"),
+    ("Evaluation", "Theory's checks"), ("Evaluation", "Tables and claims"), ("Evaluation", "Figures"),
+    ("Baselines", "Tables and claims"), ("Audit", "Tables and claims"), ("Theory's checks", "Tables and claims"),
+    ("Tables and claims", "Figures"), ("Tables and claims", "Report"), ("Figures", "Report"),
+]  # fmt: skip
+# Of boxes and between their middles, in inches.
+SIZE, STEP = (1.56, 0.85), (1.95, -1.2)
+
+
+def main(jobs: dict, output: Path) -> None:
+    """Write the figure as PNG and SVG."""
+    save(workflow(jobs), output)
+
+
+def workflow(jobs: dict[str, int]) -> Figure:
+    """Boxes, with how many jobs their rules have by ``jobs``, and arrows from what is computed first."""
+    figure, axes = plt.subplots(figsize=(WIDTH, 4.46))
+    patches = {}
+    for name, (column, row, text, rules) in BOXES.items():
+        x, y = STEP[0] * column, STEP[1] * row
+        patches[name] = FancyBboxPatch(
+            (x - SIZE[0] / 2, y - SIZE[1] / 2), *SIZE, boxstyle="round,pad=0,rounding_size=0.08", facecolor="0.96",
+            edgecolor="0.3", lw=0.8,
+        )  # fmt: skip
+        axes.add_patch(patches[name])
+        count = sum(jobs[rule] for rule in rules.split())
+        axes.text(x, y + 0.28, name, ha="center", va="center", weight="bold")
+        axes.text(x, y + 0.01, text, ha="center", va="center", fontsize=7.5)
+        axes.text(
+            x, y - 0.3, f"{count} jobs" if count > 1 else "1 job", ha="center", va="center", fontsize=7.5, color="0.4"
+        )
+    for one, other in ARROWS:
+        ends = [(STEP[0] * BOXES[name][0], STEP[1] * BOXES[name][1]) for name in (one, other)]
+        style = {"arrowstyle": "-|>", "mutation_scale": 9, "lw": 0.8, "color": "0.3", "shrinkA": 0, "shrinkB": 1}
+        axes.add_patch(FancyArrowPatch(*ends, patchA=patches[one], patchB=patches[other], **style))
+    axes.set(aspect="equal", xlim=(-0.85, 4.75), ylim=(-4.07, 0.47))
+    axes.axis("off")
+    return figure
