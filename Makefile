@@ -4,7 +4,7 @@
 ## make report       Snakemake's report of a finished run; 5 seconds
 ## make verify       a finished run against the reference numbers; seconds
 ## make reference    those numbers anew, from a finished run; seconds
-## make images       the documentation's images anew, from a finished run; a second
+## make images       the documentation's images anew, from a finished run; needs Chromium; seconds
 ## make test         linters and tests; 8 to 10 minutes
 ## make test-interruptions KILLS=60   a smoke run that is stopped that many times
 ## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
@@ -67,7 +67,9 @@ reference: $(READY)
 
 # A study's if it ran.
 images: $(READY)
-	@for image in docs/images/*.png; do cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
+	@for image in $(filter-out docs/images/report.png,$(wildcard docs/images/*.png)); do \
+	    cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
+	python -P tests/browser.py $(RESULTS)/report.html docs/images/report.png
 	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 

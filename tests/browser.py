@@ -4,7 +4,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+from base64 import b64decode
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = (
@@ -87,8 +93,13 @@ class Page:
             self.send("Input.dispatchMouseEvent", type=kind, **place)
 
     def screenshot(self, path: str) -> None:
-        """Save what is seen as PNG."""
-        from base64 import b64decode
-        from pathlib import Path
+        """Save what is seen as PNG with a palette."""
+        seen = Image.open(BytesIO(b64decode(self.send("Page.captureScreenshot")["data"]))).convert("RGB")
+        seen.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
 
-        Path(path).write_bytes(b64decode(self.send("Page.captureScreenshot")["data"]))
+
+if __name__ == "__main__":
+    if BROWSER is None:
+        sys.exit("There is no Chromium to take the picture with; install it.")
+    with Page(Path(sys.argv[1]).resolve().as_uri(), 1000, 1150) as shown:
+        shown.screenshot(sys.argv[2])

@@ -129,5 +129,8 @@ def claims_listing(claims: list[dict]) -> pd.DataFrame:
 def what_fails(claims: list[dict]) -> str:
     """A list of the claims that do not hold everywhere, in words."""
     failing = [group for group in by_name(claims).values() if not holds_everywhere(group)]
-    items = [f"<li>{text(group[0]['statement'])} <b>This {text(verdict(group))}.</b></li>" for group in failing]
+    items = []
+    for group in failing:
+        said, colon, where = verdict(group).partition(": ")
+        items.append(f"<li>{text(group[0]['statement'])} <b>This {said}</b>{colon}{text(where)}.</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""

@@ -25,7 +25,10 @@ BOXES = {
         2, 2, "1 to 10, the theory's,\nand ours",
         "msve_curves weight_maps environment_diagrams learning_curves theory_figures workflow_figure",
     ),
-    "Report": (1, 3, "pages, and the manifest\nof all files", "summaries snapshots compute notebook page manifest about all"),
+    "Report": (
+        1, 3, "pages, and the manifest\nof all files",
+        "summaries snapshots compute notebook page manifest about all",
+    ),
 }  # fmt: skip
 # Those that follow from others are left out.
 ARROWS = [
