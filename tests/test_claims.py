@@ -340,12 +340,12 @@ def test_overview_counts_and_names_what_fails():
     assert (of_paper["in the paper"] != "").all() and overview["in the paper"].iloc[0].endswith(", last paragraph")
     assert "in the paper" not in claims_overview([{**record, "where": ""} for record in records])
     falls = overview.loc["The MSVE falls as the context gets longer: it is ordered as the lengths are."]
-    assert falls["verdict"] == "fails in 2 of 2 settings" and falls["trials"] == "0 of 6"
+    assert falls["verdict"] == "fails in 2 of 2 cells" and falls["trials"] == "0 of 6"
     assert falls["measured"].startswith("<b>1</b>; needs &lt; 0<br><small>upper end of the 95% bootstrap interval")
     assert falls["see"].startswith('<a href="#figure_01">Figure 1</a><br>')
     assert falls["see"].endswith('<a href="#rows-msve_falls">all rows</a>')
     finite = overview.loc["Pretraining runs into no numerical instability."]
-    assert finite["verdict"] == "holds in all 2 settings" and finite["trials"] == "6 of 6"
+    assert finite["verdict"] == "holds in all 2 cells" and finite["trials"] == "6 of 6"
     zero = next(overview.loc[one] for one in overview.index if "it beats predicting zero" in one)
     assert zero["measured"].startswith("<b>not finite</b>; needs")
     listing = claims_listing(records)
@@ -364,9 +364,9 @@ def claimed(setting, value, **more):
 def test_verdicts_in_words():
     place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
     assert verdict([place]) == "holds" and verdict([other]) == "fails"
-    assert verdict([place, other]) == "fails in 1 of 2 settings: boyan n=5 (0.25)"
+    assert verdict([place, other]) == "fails in 1 of 2 cells: boyan n=5 (0.25)"
     assert verdict([place, place | {"corrected": "fails"}]) == (
-        "holds in all 2 settings. Corrected for their number it holds in 1"
+        "holds in all 2 cells. Corrected for their number it holds in 1"
     )
     assert [in_words(one) for one in ("mc-boyan-3-30", "boyan-3-30", "all", "td-5 steps")] == [
         "MC boyan n=3 L=30", "boyan n=3 L=30", "all", "td-5 steps",

@@ -6,6 +6,7 @@ import pytest
 from drawn import axes_of, check_bands, check_border, check_lines
 
 import ictd
+from ictd.decomposition import seen
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import save_arrays
 from ictd.report.figures import environment_diagrams, style
@@ -123,7 +124,7 @@ def results(tmp_path):
             )  # fmt: skip
             save_arrays(
                 tmp_path / f"weights/{name}.npz", u=RNG.normal(size=(4, 2 * n)), A=RNG.normal(size=(4, 2 * n, 2 * n)),
-                history_A=RNG.normal(size=(4, 2, 2 * n, 2 * n)), tasks_seen=np.array([1, 50]), diverged_at=late,
+                history_u=RNG.normal(size=(4, 2, 2 * n)), history_A=RNG.normal(size=(4, 2, 2 * n, 2 * n)), tasks_seen=np.array([1, 50]), diverged_at=late,
                 online_msve=RNG.lognormal(size=(4, 2)),
             )  # fmt: skip
         beside = {name: RNG.lognormal(size=(4, 3, 2)) for name in ("theta_td", "lstd", "zero")}
@@ -175,7 +176,7 @@ def test_a_band_is_cut_at_a_tenth_of_the_mean():
 
 
 def test_learning_curves_are_drawn_by_algorithm(results, shown):
-    curves.main(paths_of(results, "weights"), results / "learning.png")
+    curves.main(paths_of(results, "weights"), 0.9, results / "learning.png")
     ((figure, _),) = shown
     for column, algo in enumerate(NAMED):
         above, below = figure.axes[column], figure.axes[2 + column]
@@ -188,7 +189,7 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
             theta = ictd.theta_td(n).A
             cosine = [
                 [(A * theta).sum() / np.sqrt((A**2).sum() * (theta**2).sum()) for A in run]
-                for run in found["history_A"]
+                for run in seen(ictd.Weights(found["history_u"], found["history_A"]), 0.9).A
             ]
             label = f"Boyan's chain, $n = {n}$, $L = 6$"
             online = np.median(found["online_msve"][kept], axis=0)

@@ -11,18 +11,20 @@ import ictd
 from ictd.decomposition import seen
 from ictd.pattern import cosine
 from ictd.pipeline.storage import save_arrays, save_json
-from ictd.report import html, snapshots
+from ictd.report import html, slider
 from ictd.report.notebook import Shown
 
 
 def test_tables_have_words_anchors_and_marks():
     frame = pd.DataFrame(
-        {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "fails <x>"], "n_x": [1, 0.5]}, index=["a", ""]
+        {"algo": ["holds", html.Markup("<b>mc</b>")], "said": ["holds", "fails <x>"], "theta": [1, 0.5]},
+        index=["a", ""],
     )
     text = html.table(frame)
-    assert "<th>algorithm</th><th>said</th><th>n x</th>" in text
-    assert "<tr id='a'><td data-of=\"algorithm\">td</td><td class='holds' data-of=\"said\">holds</td>" in text
+    assert "<th>algorithm</th><th>said</th><th>θ<sup>TD</sup></th>" in text
+    assert "<tr id='a'><td data-of=\"algorithm\">holds</td><td class='holds' data-of=\"said\">holds</td>" in text
     assert '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'fails\' data-of="said">fails &lt;x&gt;</td>' in text
+    assert 'data-of="θ^TD">0.5</td>' in text
 
 
 def test_links_that_lead_nowhere_are_text():
@@ -89,13 +91,13 @@ def test_the_slider_shows_means_over_runs_and_medians(tmp_path):
         save_arrays(tmp_path / f"{name}.npz", **found)
     files = [tmp_path / f"{name}-loop-2-3.npz" for name in ("td", "mc")]
     made = []
-    original, snapshots.slider = snapshots.slider, lambda runs: made.append(runs) or "text"
+    original, slider.slider = slider.slider, lambda runs: made.append(runs) or "text"
     try:
-        snapshots.main(files, 0.9, tmp_path / "page.html")
+        slider.main(files, 0.9, tmp_path / "page.html")
     finally:
-        snapshots.slider = original
+        slider.slider = original
     ((cell, run),) = made[0].items()
-    assert cell == "td-loop-2-3" and run["tasks"] == [1, 10, 100]
+    assert cell == "td-loop-2-3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
     kept = [0, 1, 3]
     for k in range(3):
         mean = history["history_A"][kept, k].mean(axis=0)
@@ -110,6 +112,6 @@ def test_the_slider_shows_means_over_runs_and_medians(tmp_path):
         values = np.array(curve["values"], dtype=float)
         assert (np.argsort(-down) == np.argsort(values)).all(), order
         assert down.max() == 142 and down.min() == 32
-    text = snapshots.slider({cell: run})
-    assert text.count("<rect") == 16 + 1 and "<option>td-loop-2-3</option>" in text
-    assert snapshots.slider({}) == "<p>All runs diverged.</p>"
+    text = slider.slider({cell: run})
+    assert text.count("<rect") == 16 + 1 and "<option>td-loop-2-3 (1 of 4 diverged)</option>" in text
+    assert slider.slider({}) == "<p>All runs diverged.</p>"

@@ -33,16 +33,20 @@ EDITED = [
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
 KEYS = {
-    "algos": (["mc"], {*COUNTED, "audit", "metrics", *FIGURES, "theory_tables"} | SHOWN),
-    "envs": (["boyan"], {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
+    "algos": (["mc"], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "theory_tables"} | SHOWN),
+    "envs": (["boyan"], {"slider", *COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID, "theory_precision"} | SHOWN,
+        {"slider", *COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID, "theory_precision"} | SHOWN,
     ),
-    "depths": ([6], {*COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
+    "depths": ([6], {"slider", *COUNTED, "audit", "metrics", "learning_curves", "notebook", *OF_GRID} | SHOWN),
     "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
-    "discount": (0.8, {"tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN),
+    "discount": (
+        0.8,
+        {"slider", "learning_curves", "tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"}
+        | SHOWN,
+    ),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
     "learning_rate": (0.002, PRETRAINING | SHOWN),

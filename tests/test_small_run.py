@@ -465,13 +465,13 @@ def test_what_differs_from_reference_numbers_is_named():
 def test_what_snakemakes_report_says_first(tmp_path, monkeypatch):
     settings = {"seeds": 3, "readings": {}}
     save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
-    kinds = [("paper", "holds"), ("paper", "fails"), ("check", "holds")]
-    save_json(tmp_path / "c.json", [{"kind": kind, "verdict": verdict} for kind, verdict in kinds])
+    kinds = [("paper", "a/1", "holds"), ("paper", "a/2", "fails"), ("paper", "b/1", "holds"), ("check", "c/1", "holds")]
+    save_json(tmp_path / "c.json", [{"kind": kind, "id": name, "verdict": verdict} for kind, name, verdict in kinds])
     given = {"manifest": tmp_path / "m.json", "claims": tmp_path / "c.json", "output": tmp_path / "a.rst"}
     monkeypatch.setattr(about, "CONTAINER", ())
     about.main(schema=ROOT / "workflow/schemas/config.schema.yaml", deployment="", **given)
     said = (tmp_path / "a.rst").read_text()
-    assert "1 of 2 of the paper's claims, 1 of 1 of the checks hold" in said
+    assert "1 of 2 claims and statements of the paper, 1 of 1 checks hold in every place" in said
     assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said
     assert "of Snakemake itself; the conda environments" in said and "git does not track" in said
     assert "made with conda from the files in ``envs/`` (in a container)" in about.environment("conda", True)

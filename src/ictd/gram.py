@@ -111,9 +111,9 @@ class Model:
         another number of states.
         """
         if context.states != self.weights.states:
-            own = self.weights.states
+            n = self.weights.states
             raise ValueError(
-                f"the context has {context.states} states, and the model was made for {own} states; give a context, or"
-                f" from_trajectory an n, of {own}."
+                f"the context has {context.states} states, and the model was made for {n} states; give a context, or"
+                f" from_trajectory an n, of {n}."
             )
         return estimates(self.weights, gram_of(context, self.discount), self.depth, self.scaled)

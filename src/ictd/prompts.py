@@ -5,7 +5,20 @@ from typing import Self
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, LARGEST, checked, either, optional, own, reals, refuse, rows, whole, wholes
+from ictd.checks import (
+    DISCOUNT,
+    LARGEST,
+    ROW_SUM_TOLERANCE,
+    checked,
+    either,
+    optional,
+    own,
+    reals,
+    refuse,
+    rows,
+    whole,
+    wholes,
+)
 
 ENUMERATED = 0  # In place of a context length, for enumerated prompts.
 CONTEXT_LENGTH = either(whole(1), wholes("...", 1))
@@ -99,6 +112,11 @@ class Context:
             self, visits=rows("..., n"), successors=square, rewards=vector, next_rewards=vector,
             next_visits=optional(square), length=CONTEXT_LENGTH,
         )  # fmt: skip
+        off = np.abs(self.successors.sum(axis=-1) - self.visits) > ROW_SUM_TOLERANCE
+        off |= (self.successors < 0).any(axis=-1)
+        refuse(
+            "successors", off.any(axis=-1), "do not go with visits: give shares of steps, row s summing to visits[s]"
+        )
         if self.next_visits is None:
             vars(self)["next_visits"] = np.eye(self.states) * self.successors.sum(axis=-2)[..., None]
 

@@ -183,7 +183,7 @@ def _attention_claims(of: Statements, attention: pd.DataFrame, of_place: pd.Data
             continue
         name = (kind, algo, "enumerated prompts" if length == ENUMERATED else f"{length} steps")
         yield from of.of_trials("emerges", name, rows["mean"] / beside["zero"].iloc[0])
-        if prompts == "contexts":
+        if kind != first and prompts == "contexts":
             ratio = np.log10(rows["mean"] / beside.loc[length, "ce_uniform"])
             yield from of.of_trials("attention_beats_uniform", name, ratio)
         if kind != first:

@@ -11,7 +11,7 @@ from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.prompts import ENUMERATED
 from ictd.report.claim_tables import claims_listing, claims_overview
 from ictd.report.html import save, save_frames
-from ictd.report.snapshots import run_data, slider
+from ictd.report.slider import run_data, slider
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:
@@ -27,7 +27,7 @@ def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> No
         "reading_runs": medians(of["reading_runs"]),
     }
     save_frames(output, frames)
-    save(output / "snapshots.html", "snapshots", slider(courses_data(of["course"], runs)))
+    save(output / "slider.html", "slider", slider(courses_data(of["course"], runs)))
 
 
 def courses_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:

@@ -175,7 +175,7 @@ use rule gather as emergence_pages with:
             seed=range(EMERGENCE["course"]["seeds"]),
         ),
     output:
-        expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "snapshots"]),
+        expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "slider"]),
     pathvars:
         job="emergence_pages",
     params:

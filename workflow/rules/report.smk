@@ -1,6 +1,6 @@
 # Claims, tables for readers, and the report.
 # What the manifest lists, by place in the folder of results.
-MANIFESTED = ["claims.json", *expand("metrics/{name}.csv", name=TABLES)]
+MANIFESTED = ["claims.json", "audit.json", "theory/claims.json", *expand("metrics/{name}.csv", name=TABLES)]
 MANIFESTED += expand("theory/{table}.csv", table=THEORY_TABLES)
 MANIFESTED += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
 MANIFESTED += expand("baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
@@ -8,13 +8,13 @@ STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
-PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "snapshots", "theory", "compute"])
+PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "slider", "theory", "compute"])
 DRAWN = expand("figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN, "workflow"], ending=["png", "svg"])
 LISTED = [*MANIFESTED, *DRAWN, *PAGE_FILES, "report.ipynb", "report.html"]
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
 PARAMETERS = {
     "results": str(RESULTS),
-    "documents": " ".join(DOCUMENTS),
+    "documents": DOCUMENTS,
     "figures": " ".join(SHOWN),
     "theory": " ".join(THEORY_SHOWN),
 }
@@ -28,7 +28,9 @@ OTHERS += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=G
 OTHERS += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
 # How many jobs each rule has, if those that take seeds take one.
-SINGLE = "learning_curves theory_figures workflow_figure summaries snapshots compute notebook page manifest about all"
+SINGLE = (
+    "learning_curves theory_figures workflow_figure summaries slider compute notebook page manifest about all"
+)
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
 COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls", "pretrain")}
 COUNTS |= {"msve_curves": len(CURVES.keys() & SHOWN), "weight_maps": len(MAPS.keys() & SHOWN)}
@@ -94,15 +96,15 @@ use rule gather as summaries with:
         **step("report.summaries", settings=SETTINGS, schema=SCHEMA_FILE),
 
 
-use rule gather as snapshots with:
+use rule gather as slider with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
-        "<results>/tables/snapshots.html",
+        "<results>/tables/slider.html",
     pathvars:
-        job="snapshots",
+        job="slider",
     params:
-        **step("report.snapshots"),
+        **step("report.slider"),
 
 
 use rule gather as compute with:

@@ -31,10 +31,10 @@ def main(manifest: Path, claims: Path, schema: Path, deployment: str, output: Pa
 
 
 def verdicts(claims: list[dict]) -> str:
-    """A sentence on how many claims hold in every setting that they speak of."""
+    """A sentence on how many claims hold in every place that they speak of."""
     counts = [(whose, *count([claim for claim in claims if claim["kind"] == kind])) for kind, whose in WHOSE.items()]
     said = [f"{hold} of {number} {whose}" for whose, number, hold in counts if number]
-    return f"{', '.join(said)} hold in every setting that they speak of."
+    return f"{', '.join(said)} hold in every place that they speak of."
 
 
 def environment(deployment: str, inside: bool) -> str:

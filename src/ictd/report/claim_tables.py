@@ -58,18 +58,20 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
 
 
 def verdict(group: list[dict]) -> str:
-    """In how many settings a claim holds, and where it fails; and how many are left after the correction for their
-    number, if that makes a difference."""
+    """In how many cells or settings a claim holds, and where it fails; and how many are left after the correction for
+    their number, if that makes a difference."""
     failed = [claim for claim in group if claim["verdict"] == "fails"]
+    found = PLACE.fullmatch(group[0]["setting"])
+    places = "cells" if found and found[1] else "settings"
     kept = sum(claim["corrected"] == "holds" for claim in group)
     if not failed:
-        said = "holds" if len(group) == 1 else f"holds in all {len(group)} settings"
+        said = "holds" if len(group) == 1 else f"holds in all {len(group)} {places}"
     elif len(group) == 1:
         said = "fails"
     else:
         where = [f"{in_words(claim['setting'])} ({number(claim['value'])})" for claim in failed]
-        places = "" if len(failed) == len(group) else f": {'; '.join(where)}"
-        said = f"fails in {len(failed)} of {len(group)} settings{places}"
+        listed = "" if len(failed) == len(group) else f": {'; '.join(where)}"
+        said = f"fails in {len(failed)} of {len(group)} {places}{listed}"
     return said if kept == len(group) - len(failed) else f"{said}. Corrected for their number it holds in {kept}"
 
 

@@ -4,6 +4,7 @@ import html
 import math
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pandas as pd
 
@@ -20,7 +21,7 @@ html { scroll-padding-top: 3rem; }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
 main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 6rem; overflow-wrap: break-word; }
 nav { position: sticky; top: 0; z-index: 2; background: var(--paper); border-bottom: 1px solid var(--line);
-  display: flex; gap: 0.1rem 1.1rem; overflow-x: auto; padding: 0.5rem 1rem; font-size: 0.9rem; }
+  display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; padding: 0.5rem 1rem; font-size: 0.9rem; }
 nav a { white-space: nowrap; text-decoration: none; }
 a { color: var(--link); }
 h1, h2, h3, h4 { line-height: 1.25; margin: 2em 0 0.6em; }
@@ -52,6 +53,7 @@ pre { white-space: pre-wrap; }
 .watch p { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; margin: 0; }
 .watch input { width: min(22rem, 80vw); }
 @media (max-width: 40rem) {
+  nav { flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }
   thead { display: none; }
   table, tbody, tr, td { display: block; width: auto; }
   tr { border-bottom: 2px solid var(--line); padding: 0.5rem 0; }
@@ -85,27 +87,29 @@ def anchor(kind: str, name: str) -> str:
 
 
 def table(frame) -> str:
-    """A pandas DataFrame as an HTML table; numbers to four digits, and texts that begin with "fails" or "holds" marked.
+    """A pandas DataFrame as an HTML table; numbers to four digits, and columns of verdicts marked.
 
     An index of texts has the rows' anchors.  On a narrow screen a row becomes a list with the columns' names.
     """
-    names = [text(HEADS.get(name, str(name).replace("_", " "))) for name in frame.columns]
+    names = [HEADS.get(name, str(name).replace("_", " ")) for name in frame.columns]
     anchors = [""] * len(frame) if pd.api.types.is_numeric_dtype(frame.index) else frame.index
     rows = zip(anchors, frame.itertuples(index=False), strict=True)
-    head = "".join(f"<th>{name}</th>" for name in names)
+    head = "".join(f"<th>{text(name)}</th>" for name in names)
+    judged = [frame[name].astype(str).str.match("fails|holds").all() for name in frame.columns]
+    plain = [html.escape(name.replace("theta^TD", "θ^TD")) for name in names]
     body = "".join(
-        f"<tr{f' id={name!r}' if name else ''}>{''.join(map(_cell, names, row))}</tr>\n" for name, row in rows
+        f"<tr{f' id={name!r}' if name else ''}>{''.join(map(_cell, plain, judged, row))}</tr>\n" for name, row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
 
 
-def _cell(name: str, value) -> str:
+def _cell(name: str, judged: bool, value) -> str:
     if isinstance(value, float):
         shown = f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
         return f'<td class="number" data-of="{name}">{"" if math.isnan(value) else shown}</td>'
     if isinstance(value, int):
         return f'<td class="number" data-of="{name}">{value}</td>'
-    marked = re.match("fails|holds", str(value))
+    marked = judged and re.match("fails|holds", str(value))
     shown = value if isinstance(value, Markup) else text(str(value))
     return f'<td{f" class={marked[0]!r}" if marked else ""} data-of="{name}">{shown}</td>'
 
@@ -139,7 +143,7 @@ def without_dead_links(body: str) -> str:
     ids = {name for _, name in re.findall(r"""\bid=(["'])(.*?)\1""", body)}
     return re.sub(
         r'<a\b[^>]*href="(?:#([^"]*)|(https?:)?[^"]*)"[^>]*>(.*?)</a>',
-        lambda link: link[0] if link[1] in ids or link[2] else link[3],
+        lambda link: link[0] if unquote(link[1] or "") in ids or link[2] else link[3],
         body,
         flags=re.DOTALL,
     )

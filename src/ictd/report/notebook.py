@@ -76,7 +76,9 @@ class Shown:
             group = claims[found[1]]
             holding = sum(claim["verdict"] == "holds" for claim in group)
             kind = "holds" if holds_everywhere(group) else "fails"
-            link = f'<a href="#{anchor("rows", found[1])}">{holding} of {len(group)}</a>'
+            kept = sum(claim["corrected"] == "holds" for claim in group)
+            corrected = f" ({kept} corrected)" if kept != holding else ""
+            link = f'<a href="#{anchor("rows", found[1])}">{holding} of {len(group)}{corrected}</a>'
             return f'<b class="{kind}" title="{verdict(group)}">{link}</b>'
 
         return Markup(f"<p>{re.sub(r'{(.*?)}', badge, text(words))}</p>\n")

@@ -93,7 +93,9 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
         axes.yaxis.set_minor_formatter(NullFormatter())
         # Some lie on one another; so their markers, a fifth of the panel apart, begin at different places.
         look = {"marker": "os^vD"[i], "ms": 3.5, "mfc": "none", "markevery": (0.04 * i, 0.2), "lw": 0.8}
-        last.plot(rows["layer"], rows["tightest"], color=LINES[1 + i], label=title, **look)
+        clear = rows.dropna(subset="tightest")
+        if len(clear):  # Markers have no place on an empty line.
+            last.plot(clear["layer"], clear["tightest"], color=LINES[1 + i], label=title, **look)
     last.set(yscale="log", title="least over tasks", xlabel="layer $l$ or $L$", ylabel="bound / measured")
     figure.suptitle(f"{env_name(env)}, $n = {states}$, means over tasks", fontsize=9)
     legend(figure, ncols=4)

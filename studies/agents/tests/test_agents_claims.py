@@ -116,7 +116,7 @@ def test_claims_that_hold(tables):
         "mc_teaches_better_over_tasks": 4,
         "noise_costs": 4, "still_falls": 2, "transfers, mean": 6,
         "transfers, median": 6, "structure": 3, "traces": 3, "step_is_near": 2,
-        "emerges": 6, "attention_beats_uniform": 4, "beats_linear": 3, "constant_rewards": 1,
+        "emerges": 6, "attention_beats_uniform": 2, "beats_linear": 3, "constant_rewards": 1,
     }  # fmt: skip
     best = next(claim for claim in claims if claim.id == "beats_best, mean/td-boyan-5-30-0.9-5 steps")
     # Errors of trials lie between 5 and 5.15, times 31 / 30.
@@ -267,12 +267,8 @@ def test_claims_are_written_in_the_order_of_the_tables(tables, tmp_path):
     ]
     assert by["structure"] == by["traces"] == [f"td-{setting}" for setting in settings]
     assert by["step_is_near"] == ["td-100 steps", "td-5 steps"]
-    assert by["attention_beats_uniform"] == [
-        "softmax-td-100 steps",
-        "softmax-td-5 steps",
-        "linear-td-100 steps",
-        "linear-td-5 steps",
-    ]
+    # The first kind, here the last of the table as it is, has its own comparisons elsewhere.
+    assert by["attention_beats_uniform"] == ["linear-td-100 steps", "linear-td-5 steps"]
     assert by["constant_rewards"] == ["softmax"]
 
 
@@ -360,7 +356,7 @@ def test_claims_have_the_values_of_their_tables(tables):
             for one in (kind, "linear")
         )
         check("emerges", f"{kind}-td-{place}", own / beside("zero", "boyan", 5))
-        if length:
+        if length and kind != "linear":
             check("attention_beats_uniform", f"{kind}-td-{place}", log(own / beside("ce_uniform", "boyan", length)))
         if kind == "softmax":
             check("beats_linear", f"{kind}-td-{place}", log(own / linear))

@@ -271,7 +271,7 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "verdicts_by_reading", shown)
     monkeypatch.setattr(pages, "medians", shown)
     pages.main(tmp_path / "claims.json", [tmp_path / f"{name}.csv" for name in names], [], tmp_path)
-    assert (tmp_path / "snapshots.html").exists() and made["claims_all"] == []
+    assert (tmp_path / "slider.html").exists() and made["claims_all"] == []
     assert (made["claims"], made["other_readings"], made["reading_runs"]) == ([], "readings", "reading_runs")
     assert list(made["measures"]) == ["algo", "env", "states", "depth", "theta", "u"]
     assert made["measures"]["env"].tolist() == ["loop", "boyan"] * 2

@@ -27,7 +27,7 @@ BOXES = {
     ),
     "Report": (
         1, 3, "pages, and the manifest\nof all files",
-        "summaries snapshots compute notebook page manifest about all",
+        "summaries slider compute notebook page manifest about all",
     ),
 }  # fmt: skip
 # Those that follow from others are left out.

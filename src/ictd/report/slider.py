@@ -55,7 +55,7 @@ SCRIPT = """
 
 
 def main(weights: list[Path], discount: float, output: Path) -> None:
-    """Write the page."""
+    """Write the page for the runs of all cells; those that diverged are left out, and cells without others."""
     runs = {}
     for path in weights:
         found = load_named(path, "tasks_seen", "online_msve", "history_u", "history_A", "diverged_at")
@@ -63,8 +63,9 @@ def main(weights: list[Path], discount: float, output: Path) -> None:
         if kept.any():
             history = Weights(found["history_u"][kept], found["history_A"][kept])
             to_theta = cosine(seen(history, discount).A, theta_td(history.states).A)
-            runs[path.stem] = run_data(tasks_seen, history.A, to_theta, found["online_msve"][kept])
-    html.save(output, "snapshots", slider(runs))
+            left_out = f" ({(~kept).sum()} of {len(kept)} diverged)" if not kept.all() else ""
+            runs[path.stem + left_out] = run_data(tasks_seen, history.A, to_theta, found["online_msve"][kept])
+    html.save(output, "slider", slider(runs))
 
 
 def run_data(tasks_seen: np.ndarray, A: np.ndarray, to_theta: np.ndarray, msve: np.ndarray) -> dict:
@@ -114,10 +115,10 @@ def slider(runs: dict[str, dict]) -> str:
         f' fill-opacity="{abs(entry) / 100}"/>'
         for i, entry in enumerate(first["A"][-1])
     )
-    names = ("cosine of A to θ^TD", "MSVE on tasks not seen before")
+    names = ("median cosine to θᵀᴰ", "median MSVE, enumerated prompts")
     curves = "".join(map(_drawn, names, first["curves"]))
     options = "".join(f"<option>{name}</option>" for name in runs)
-    return f"""<div class="watch" id="snapshots">
+    return f"""<div class="watch" id="slider">
 <p class="controls" hidden><label>Run <select>{options}</select></label>
 <label>Tasks seen <input type="range" min="0" max="{len(first["tasks"]) - 1}" value="{len(first["tasks"]) - 1}"></label>
 <output>{first["tasks"][-1]:,}</output></p>
