@@ -124,7 +124,8 @@ def results(tmp_path):
             )  # fmt: skip
             save_arrays(
                 tmp_path / f"weights/{name}.npz", u=RNG.normal(size=(4, 2 * n)), A=RNG.normal(size=(4, 2 * n, 2 * n)),
-                history_u=RNG.normal(size=(4, 2, 2 * n)), history_A=RNG.normal(size=(4, 2, 2 * n, 2 * n)), tasks_seen=np.array([1, 50]), diverged_at=late,
+                history_u=RNG.normal(size=(4, 2, 2 * n)), history_A=RNG.normal(size=(4, 2, 2 * n, 2 * n)),
+                tasks_seen=np.array([1, 50]), diverged_at=late,
                 online_msve=RNG.lognormal(size=(4, 2)),
             )  # fmt: skip
         beside = {name: RNG.lognormal(size=(4, 3, 2)) for name in ("theta_td", "lstd", "zero")}
