@@ -186,7 +186,10 @@ def test_other_numbers_of_states_are_said_in_words():
     context = ictd.Context.from_trajectory([0, 1, 2], [1.0, 2.0], n=3)
     prompt = ictd.joint_prompt(ictd.sampled_context([0, 1, 2], np.zeros(3), 0.9))
     for call, said in (
-        (lambda: model.values(context), "the context has 3 states, and the model was made for 5 states; give"),
+        (
+            lambda: model.values(context),
+            "the context has 3 states, and the model was made for 5 states; load or pretrain",
+        ),
         (lambda: ictd.gram.estimates(model.weights, gram_of(context, 0.9), 3), "that of 3 states, not 5 states; give"),
         (lambda: ictd.LinearTransformer(model.weights, 3)(prompt, queries=3), "3 states, and the model has 5 states"),
         (
