@@ -113,7 +113,7 @@ class Model:
         if context.states != self.weights.states:
             n = self.weights.states
             raise ValueError(
-                f"the context has {context.states} states, and the model was made for {n} states; load or pretrain one for"
-                f" {context.states} states, or give from_trajectory an n of {n}."
+                f"the context has {context.states} states, and the model was made for {n} states; load or pretrain"
+                f" one for {context.states} states, or give from_trajectory an n of {n}."
             )
         return estimates(self.weights, gram_of(context, self.discount), self.depth, self.scaled)
