@@ -1,17 +1,20 @@
 """What notebooks show, and the pages that they become."""
 
+import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from projects import ROOT, STUDIES
 
 import ictd
 from ictd.decomposition import seen
 from ictd.pattern import cosine
 from ictd.pipeline.storage import save_arrays, save_json
 from ictd.report import html, slider
+from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
 
 
@@ -72,12 +75,22 @@ def test_parts_of_a_page(shown, tmp_path):
     assert re.findall(r'class="(\w+)" title="(.*?)"><a href="#(.*?)"', said) == [
         ("fails", "fails in 1 of 2 settings: b (1)", "rows-more"), ("holds", "holds", "rows-less-mean"),
     ]  # fmt: skip
-    with pytest.raises(KeyError, match="none"):
-        shown.say("{none}")
+    assert re.sub("<.*?>", "", shown.say("{none}")) == "0 of 0\n"
     (tmp_path / "page.md").write_text("# On $x$\n\ntext\n\n## Part\n\n![a picture](images/x.png) [b](../c.md)\n")
     document = shown.document(str(tmp_path / "page.md"))
     assert document.startswith("<details><summary>On ") and "<h1" not in document and "<h2" not in document
     assert '<a href="#x">a picture</a>' in document and "Part</h4>" in document
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
+    folder = ROOT / "studies" / study
+    tables = Statements(folder / "claims.toml").tables.values()
+    ids = re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", re.escape(table["id"])) for table in tables))
+    cells = json.loads((folder / "notebook.ipynb").read_text())["cells"]
+    sources = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    marks = re.findall(r"(?<![\w'\"]){([a-z][^{}\[\]'\"]*)}", sources)
+    assert marks and not [mark for mark in marks if not ids.fullmatch(mark)]
 
 
 def test_the_slider_shows_means_over_runs_and_medians(tmp_path):

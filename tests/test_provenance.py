@@ -114,7 +114,8 @@ def test_manifest_has_the_digest_of_each_result(smoke):
         for path in (results / kind).glob("[!.]*")
     }  # fmt: skip
     wanted |= {f"theory/{path.name}" for path in (results / "theory").glob("*.csv")}
-    assert set(manifest["files"]) == (wanted | {"claims.json"}) - {"metrics/compute.csv"}
+    wanted |= {"claims.json", "audit.json", "theory/claims.json"}
+    assert set(manifest["files"]) == wanted - {"metrics/compute.csv"}
     assert manifest["settings"]["tasks"] == 300 and "seeds_per_job" not in manifest["settings"]
     assert manifest["versions"]["numpy"] == np.__version__
 

@@ -308,7 +308,7 @@ def test_verification_misses_no_file_and_no_change(smoke, tmp_path):
     assert verified() == ""
     for bad in (None, {}, [], {"files": {}}):
         assert "manifest.json cannot be used: it lacks settings, files, pages" in verified(lambda _, bad=bad: bad)
-    assert "does not list baselines/3-6.json" in verified(lambda made: made | {"files": {}})
+    assert "does not list audit.json" in verified(lambda made: made | {"files": {}})
     assert "lists, unlike the reference, x" in verified(lambda made: made | {"pages": made["pages"] | {"x": ""}})
     rng = random.Random(0)
     for name in [

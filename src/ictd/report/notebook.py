@@ -69,17 +69,21 @@ class Shown:
         return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
 
     def say(self, words: str) -> Markup:
-        """A paragraph; each {claim} in it becomes the verdict on that claim of ours, with a link to its row."""
+        """A paragraph; each {claim} in it becomes the verdict on that claim of ours, with a link to its row.
+
+        A claim that the configuration does not have holds in 0 of 0.
+        """
         claims = by_name(load_json(self.results / "claims.json"))
 
         def badge(found: re.Match) -> str:
-            group = claims[found[1]]
+            group = claims.get(found[1], [])
             holding = sum(claim["verdict"] == "holds" for claim in group)
             kind = "holds" if holds_everywhere(group) else "fails"
             kept = sum(claim["corrected"] == "holds" for claim in group)
             corrected = f" ({kept} corrected)" if kept != holding else ""
             link = f'<a href="#{anchor("rows", found[1])}">{holding} of {len(group)}{corrected}</a>'
-            return f'<b class="{kind}" title="{verdict(group)}">{link}</b>'
+            said = verdict(group) if group else "this configuration has no such claim"
+            return f'<b class="{kind}" title="{said}">{link}</b>'
 
         return Markup(f"<p>{re.sub(r'{(.*?)}', badge, text(words))}</p>\n")
 
