@@ -15,7 +15,7 @@
 ## make benchmark    speed of the engines, side by side
 ## make benchmark-peers   speed of a TD update beside C and JAX, which it installs for itself; needs a C compiler
 ## make environment  .venv, which the others make where it is missing; ten seconds to 2 minutes
-## make lock         all environments anew from envs/requirements.in and envs/groups.yaml
+## make lock         all environments anew from envs/requirements.in and envs/groups.yaml; seconds
 ## make container    an image with the environment and the workflow; 2 to 3 minutes
 ## make reproduce-container   the paper in that image; 2 minutes
 ## make apptainer    the same image for Apptainer, ictd.sif
@@ -26,7 +26,6 @@ VENV := .venv
 READY := $(VENV)/ready
 # Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-LOCK_PYTHON ?= $(PYTHON)
 CASES ?= 20
 SEED ?= 1
 IMAGE ?= ictd
@@ -112,7 +111,7 @@ mutants: $(READY)
 environment: $(READY)
 
 lock: $(READY)
-	python envs/lock.py $(LOCK_PYTHON)
+	python envs/lock.py
 
 container:
 	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }

@@ -1,60 +1,82 @@
 """Write requirements.txt, torch.txt, installer.txt and the conda environments from requirements.in and groups.yaml
 (``make lock``).
 
-All environments get the versions that one resolution of requirements.in gave, so a rule's result does not depend on
-whether it ran in the virtual environment, under conda or in the container.  The oldest Python that shall do makes it:
-``make lock LOCK_PYTHON=/path/to/python3.11``.
+All environments get the versions that one resolution of requirements.in gave, for all platforms and for every Python
+from 3.11 on, so a rule's result does not depend on whether it ran in the virtual environment, under conda or in the
+container.  Versions stay as they are where requirements.in does not ask for others; without requirements.txt, the
+newest are taken.
 """
 
+import itertools
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 HERE = Path(__file__).parent
-PIP_TOOLS = "pip-tools==7.6.2"
+# What CUDA's builds of torch ask for.
+LEFT_OUT = "nvidia-* cuda-* triton"
 # The CPU builds of torch are published on an index of their own; their hashes go into torch.txt.
 TORCH_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_14_0_arm64")
+# uv's names of platforms, and the Pythons, on which all that the lock has must be there.
+PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
+PYTHONS = ("3.11", "3.12", "3.13")
+# Comes as source only.
+SOURCE = "connection-pool"
 # What installs the rest, and builds what comes as source.
 INSTALLER = ("setuptools", "uv")
 
 
-def resolve(folder: Path, interpreter: str, oldest: str) -> str:
+class Pin(NamedTuple):
+    """A version of a package with its hashes, the platforms and Pythons that it is for, and what asked for it."""
+
+    name: str
+    version: str
+    marker: str
+    hashes: list[str]
+    needed_by: set[str]
+
+    def line(self, between: str = " ") -> str:
+        """As a requirement."""
+        return between.join([f"{self.name}=={self.version}{f' ; {self.marker}' if self.marker else ''}", *self.hashes])
+
+
+def resolve(folder: Path) -> str:
     """Pinned and hashed requirements, annotated with what asked for each."""
-    version = subprocess.run([interpreter, "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
-    if version != oldest:
-        sys.exit(f"error: {interpreter} is Python {version}; name a Python {oldest}: make lock LOCK_PYTHON=...")
-    subprocess.run([interpreter, "-m", "venv", folder / "venv"], check=True)
-    python = folder / "venv/bin/python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", PIP_TOOLS], check=True)
-    quiet = ["--quiet", "--no-header", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host"]
-    command = [python, "-m", "piptools", "compile", "--generate-hashes", "--strip-extras", "--allow-unsafe", *quiet]
-    subprocess.run([*command, "--output-file", folder / "out.txt", "requirements.in"], check=True, cwd=HERE)
-    return (folder / "out.txt").read_text(encoding="utf-8")
+    found = folder / "requirements.txt"
+    if (HERE / "requirements.txt").exists():
+        shutil.copy(HERE / "requirements.txt", found)
+    command = ["uv", "pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-header"]
+    command += ["--quiet", "--no-config", "--index-strategy", "unsafe-best-match", "--output-file", found]
+    subprocess.run([*command, HERE / "requirements.in"], check=True)
+    return found.read_text(encoding="utf-8")
 
 
-def parse(text: str) -> dict[str, tuple[str, list[str], str]]:
-    """For each package its version, the packages that asked for it, and its block of text."""
-    blocks = re.findall(r"^([\w.-]+)==([^ \\\n]+)(.*?)(?=^[\w.-]+==|\Z)", text, re.DOTALL | re.MULTILINE)
-    packages = {}
-    for name, version, rest in blocks:
+def parse(text: str) -> list[Pin]:
+    """The pins of a text; a package that depends on the platform or on Python may have several."""
+    blocks = re.findall(
+        r"^([\w.-]+)==([^ \\\n]+)(?: ; ([^\\\n]*?))?(?: \\)?\n(.*?)(?=^[\w.-]+==|\Z)", text, re.DOTALL | re.MULTILINE
+    )
+    pins = []
+    for name, version, marker, rest in blocks:
         via = re.findall(r"#\s+(?:via\s+)?([\w.-]+)$", rest, re.MULTILINE)
-        packages[name] = (version, [parent for parent in via if parent != "via"], f"{name}=={version}{rest}")
-    return packages
+        pins.append(Pin(name, version, marker, re.findall(r"--hash=\S+", rest), {one for one in via if one != "via"}))
+    return [pin for pin in pins if not any(fnmatch(pin.name, part) for part in LEFT_OUT.split())]
 
 
-def closure(direct: list[str], packages: dict) -> list[str]:
-    """Packages that some direct dependencies need, themselves among them."""
+def closure(direct: list[str], pins: list[Pin]) -> set[str]:
+    """Names of packages that some direct dependencies need, themselves among them."""
     needed = set(direct)
-    while True:
-        more = {name for name, (_, parents, _) in packages.items() if needed.intersection(parents)} - needed
-        if not more:
-            return sorted(needed)
+    while more := {pin.name for pin in pins if pin.needed_by & needed} - needed:
         needed |= more
+    return needed
 
 
 def torch_hashes(version: str, folder: Path) -> dict[str, str]:
@@ -90,12 +112,22 @@ def torch_pins(version: str, hashes: dict[str, str]) -> list[str]:
     return [pin("+cpu", "linux", "linux"), pin("", "darwin", "macos")]
 
 
-def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
+def check(folder: Path) -> None:
+    """End with uv's words where a platform lacks a package of the lock; torch, of its own index, is left out."""
+    install = ["uv", "pip", "install", "--dry-run", "--quiet", "--no-config", "--target", folder, "--require-hashes"]
+    install += ["--only-binary", ":all:", "--no-binary", SOURCE, "--no-build-isolation"]
+    for platform, python in itertools.product(PLATFORMS, PYTHONS):
+        of = ["--python-platform", platform, "--python-version", python, "--no-deps"]
+        subprocess.run([*install, *of, "--requirement", HERE / "requirements.txt"], check=True)
+        print(f"requirements.txt: every package is there for {platform}, Python {python}")
+
+
+def conda_environment(direct: list[str], pins: list[Pin], settings: dict) -> str:
     """A conda environment: Python and pip from conda-forge, the packages by pip, as in the virtual environment.
 
     Hashes stand beside the versions, so that pip wants one for every package.
     """
-    names = closure(direct, packages)
+    names = closure(direct, pins)
     lines = [
         "# Made by `make lock`. The packages come by pip, so that they are the same builds as elsewhere.",
         "channels: [conda-forge, nodefaults]",
@@ -106,12 +138,9 @@ def conda_environment(direct: list[str], packages: dict, settings: dict) -> str:
     ]
     if "torch" in names:
         lines.append("      - --extra-index-url https://download.pytorch.org/whl/cpu")
-    for name in names:
-        if name == "torch":
-            lines += [f"      - {pin}" for pin in settings["torch"]]
-            continue
-        lines.append(" ".join([f"      - {name}=={packages[name][0]}", *re.findall(r"--hash=\S+", packages[name][2])]))
-    lines += [f"      - {pin}" for name, pin in settings["on_macos"].items() if name in names]
+    for pin in pins:
+        if pin.name in names:
+            lines += [f"      - {line}" for line in (settings["torch"] if pin.name == "torch" else [pin.line()])]
     return "\n".join(lines) + "\n"
 
 
@@ -119,22 +148,23 @@ def main() -> None:
     """Write all files."""
     settings = yaml.safe_load((HERE / "groups.yaml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        packages = parse(resolve(folder, sys.argv[1], settings["oldest_python"]))
-        version = packages["torch"][0].split("+")[0]
-        hashes = torch_hashes(version, folder)
-    head = "# Made by `make lock` from requirements.in; installed with --require-hashes.\n"
+        pins = parse(resolve(Path(name)))
+        version = next(pin.version for pin in pins if pin.name == "torch")
+        hashes = torch_hashes(version, Path(name))
     settings["torch"] = torch_pins(version, hashes)
     known = "".join(f"# --hash=sha256:{value}  # {platform}\n" for platform, value in hashes.items())
     texts = {
-        "requirements": "".join(packages[name][2] for name in packages if name not in ("torch", "uv")),
+        "requirements": "".join(pin.line(" \\\n    ") + "\n" for pin in pins if pin.name not in ("torch", "uv")),
         "torch": known + "".join(pin.replace(" --hash", " \\\n    --hash") + "\n" for pin in settings["torch"]),
-        "installer": "".join(packages[name][2] for name in INSTALLER),
+        "installer": "".join(pin.line(" \\\n    ") + "\n" for pin in pins if pin.name in INSTALLER),
     }
+    head = "# Made by `make lock` from requirements.in; installed with --require-hashes.\n"
     for name, text in texts.items():
         (HERE / f"{name}.txt").write_text(head + text, encoding="utf-8")
     for group, direct in settings["groups"].items():
-        (HERE / f"{group}.yaml").write_text(conda_environment(direct, packages, settings), encoding="utf-8")
+        (HERE / f"{group}.yaml").write_text(conda_environment(direct, pins, settings), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        check(Path(name))
 
 
 if __name__ == "__main__":
