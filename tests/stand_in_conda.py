@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import yaml
+from packaging.requirements import Requirement
 
 
 def create(pins: list[str], prefix: Path) -> None:
@@ -52,9 +53,9 @@ def main() -> None:
             values = dict(itertools.pairwise(options))
             environment = yaml.safe_load(Path(values["--file"]).read_text())
             lines = environment["dependencies"][-1]["pip"]
-            here = [line for line in lines if not line.startswith("--") and "arwin" not in line]
-            pins = [line.split()[0] for line in here]
-            create(pins, Path(values["--prefix"]))
+            wanted = [Requirement(line.partition(" --hash")[0]) for line in lines if not line.startswith("--")]
+            here = [one for one in wanted if one.marker is None or one.marker.evaluate()]
+            create([f"{one.name}{one.specifier}" for one in here], Path(values["--prefix"]))
         case _:
             sys.exit(f"This stand-in does not know: conda {' '.join(sys.argv[1:])}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text
+from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text, with_defaults
 from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
 from ictd.pipeline.yaml_files import load_yaml
 
@@ -250,3 +250,11 @@ def test_values_given_on_the_command_line_may_not_hold_themselves():
     cycle.append(cycle)
     with pytest.raises(ValueError, match=r"^Config: the whole has .* or a value that holds itself; give less"):
         checked_config(changed("states", cycle), SCHEMA)
+
+
+def test_values_that_are_not_given_are_the_defaults():
+    defaults = {"a": 1, "b": {"c": 2, "d": {"e": 3}}, "f": [1, 2]}
+    given = {"b": {"d": {"e": 4, "g": 5}}, "f": [3], "h": {"i": 6}}
+    expected = {"a": 1, "b": {"c": 2, "d": {"e": 4, "g": 5}}, "f": [3], "h": {"i": 6}}
+    assert with_defaults(given, defaults) == expected and with_defaults({}, defaults) == defaults
+    assert with_defaults({"b": 7}, defaults)["b"] == 7 and defaults["b"] == {"c": 2, "d": {"e": 3}}

@@ -156,3 +156,57 @@ def test_swapped_names_run_again_and_base_rules_are_no_targets(smoke, tmp_path):
     assert re.search(r"^baselines +\d+$", said, re.MULTILINE) and not re.search(r"^pretrain +", said, re.MULTILINE)
     for (ended, _), (name,) in zip(asked, targets[1:], strict=True):
         assert ended == f"Rule {name} is for making others; see `snakemake --list`."
+
+
+MODULE = """
+module ictd:
+    snakefile:
+        SNAKEFILE
+    config:
+        {"seeds": 2, "envs": ["boyan"], "states": [3], "depths": [4], "evaluation": {"tasks": 7}, "results": "out"}
+
+
+use rule * from ictd
+"""
+
+
+def planned(folder, snakefile, **variables):
+    """What a dry run says of the workflow as a module with a part of a configuration."""
+    (folder / "Snakefile").write_text(MODULE.replace("SNAKEFILE", snakefile))
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run", "--printshellcmds"]
+    done = subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+def test_what_a_modules_configuration_does_not_give_is_the_papers(tmp_path):
+    said = planned(tmp_path, repr(str(ROOT / "workflow/Snakefile")))
+    assert re.search(r"^pretrain +2$", said, re.MULTILINE) and re.search(r"^paper +1$", said, re.MULTILINE)
+    assert "--tasks 20000 " in said and "--unseen-tasks 7 " in said and "--lstd-ridge 0.01 " in said
+
+
+def test_a_module_from_a_hosted_repository(tmp_path):
+    """As snakedeploy writes it; git takes a folder for the host."""
+    hosted, home, folder = tmp_path / "me/ictd.git", tmp_path / "home", tmp_path / "work"
+    for part in (home, folder):
+        part.mkdir()
+    copy_project(tmp_path / "project")
+    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", "-C", tmp_path / "project"]
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "project", hosted], check=True)
+    (home / ".gitconfig").write_text(f'[url "file://{tmp_path}/me/"]\n    insteadOf = https://github.com/me/\n')
+    variables = {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
+    }
+    said = planned(folder, 'github("me/ictd", path="workflow/Snakefile", branch="main")', **variables)
+    assert re.search(r"^pretrain +2$", said, re.MULTILINE)
+    (files,) = (folder / ".snakemake/ictd").iterdir()
+    assert (files / "src/ictd/gram.py").read_bytes() == (ROOT / "src/ictd/gram.py").read_bytes()
+
+
+def test_what_is_deployed_has_the_configuration():
+    """snakedeploy copies the folder ``config``."""
+    assert (ROOT / "config/config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()

@@ -3,21 +3,43 @@ import json
 import os
 import shlex
 import sys
+import tarfile
+import tempfile
 import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
 
 from snakemake.logging import logger
+from snakemake.sourcecache import HostingProviderFile
+
+
+def files_of_module(rules_folder):
+    """The repository's files, as they are at the version of a module that is named by its address."""
+    repository = rules_folder.hosted_repo.repo
+    files = Path(".snakemake/ictd") / repository.commit(rules_folder.ref).hexsha
+    if not files.exists():
+        files.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=files.parent) as folder:
+            archive = Path(folder) / "files.tar"
+            repository.git.archive(rules_folder.ref, output=archive.resolve())
+            with tarfile.open(archive) as packed:
+                packed.extractall(Path(folder) / "files", filter="data")
+            (Path(folder) / "files").rename(files)
+    return files
+
 
 # Relative, so that results can be carried to another place.
-ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
+if isinstance(workflow.current_basedir, HostingProviderFile):
+    ROOT = files_of_module(workflow.current_basedir)
+else:
+    ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
 SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 # Rules of studies import modules of theirs.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence
+from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence, with_defaults
 from ictd.pipeline.failures import failed_jobs
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.labels import SETTINGS as SETTINGS_OF_JOBS, TAKEN as TAKEN_BY_JOBS
@@ -40,6 +62,8 @@ with ending_in_a_sentence():
     configfile: f"{(ROOT / 'config.yaml').resolve()}"
 
     STUDIES = [name for name in study_names(ROOT / "studies") if name not in SCHEMA["properties"]]
+    # What a module's configuration does not give has the paper's value.
+    config = with_defaults(config, load_yaml(ROOT / "config.yaml"))
     own = checked_config({key: config[key] for key in config if key not in STUDIES}, SCHEMA)
     check_folder(Path(own["results"]), ROOT)
     NEEDS = {"the paper": checked_needs(paper_needs, own, SCHEMA["properties"], CORES, LIMIT)}
@@ -75,7 +99,8 @@ TITLES = load_yaml(ROOT / "report/titles.yaml")
 labels = lambda kind, name: {"no": f"{[*TITLES[kind]].index(name) + 1:02}", kind: TITLES[kind][name]}
 shown = lambda kind, name, ending, category: report(
     f"<results>/{kind}s/{name}.{ending}",
-    caption=f"{CAPTIONS}/{'of_params' if name == '{figure}' else name}.rst",
+    # Beside the rules, wherever these are read from.
+    caption=f"../../report/captions/{'of_params' if name == '{figure}' else name}.rst",
     category=category,
     labels=lambda wildcards: labels(kind, name.format(**wildcards)),
 )

@@ -155,7 +155,7 @@ use rule gather as page with:
     output:
         report(
             "<results>/report.html",
-            caption=f"{CAPTIONS}/report.rst",
+            caption="../../report/captions/report.rst",
             category="1. Report",
             labels={"report": "all claims, figures and tables"},
         ),

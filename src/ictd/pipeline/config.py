@@ -30,6 +30,12 @@ OWN |= set("config docs envs examples profiles reference report src studies test
 MARKS = {"benchmarks", "kernels", "logs"}
 
 
+def with_defaults(given: dict, defaults: dict) -> dict:
+    """Values that are given, in mappings within mappings too, and in place of others those of defaults."""
+    nested = (key for key in given if isinstance(given[key], dict) and isinstance(defaults.get(key), dict))
+    return {**defaults, **given, **{key: with_defaults(given[key], defaults[key]) for key in nested}}
+
+
 def checked_config(config: dict, schema: dict) -> dict:
     """A configuration, as ``checked_values`` gives it, whose environments are there and take their options.
 
