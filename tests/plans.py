@@ -31,4 +31,7 @@ def plan(folder: str, arguments: list[str]) -> tuple[int, str]:
 
 if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        json.dump(pool.starmap(plan, json.load(sys.stdin), chunksize=1), sys.stdout)
+        found = pool.starmap(plan, json.load(sys.stdin), chunksize=1)
+    # Not before the pool has ended: a process that it forks meanwhile would have a part of what is written, and write
+    # that as well.
+    json.dump(found, sys.stdout)
