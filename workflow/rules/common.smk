@@ -13,27 +13,22 @@ from pathlib import Path
 from snakemake.logging import logger
 from snakemake.sourcecache import HostingProviderFile
 
-
-def files_of_module(rules_folder):
-    """The repository's files, as they are at the version of a module that is named by its address."""
-    repository = rules_folder.hosted_repo.repo
-    files = Path(".snakemake/ictd") / repository.commit(rules_folder.ref).hexsha
-    if not files.exists():
-        files.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=files.parent) as folder:
-            archive = Path(folder) / "files.tar"
-            repository.git.archive(rules_folder.ref, output=archive.resolve())
+HERE = workflow.current_basedir
+if isinstance(HERE, HostingProviderFile):
+    # A module that is named by its address: the repository's files, as they are at its version.
+    repository = HERE.hosted_repo.repo
+    ROOT = Path(".snakemake/ictd") / repository.commit(HERE.ref).hexsha
+    if not ROOT.exists():
+        ROOT.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=ROOT.parent) as folder:
+            files, archive = Path(folder) / "files", Path(folder).resolve() / "files.tar"
+            repository.git.archive(HERE.ref, output=archive)
             with tarfile.open(archive) as packed:
-                packed.extractall(Path(folder) / "files", filter="data")
-            (Path(folder) / "files").rename(files)
-    return files
-
-
-# Relative, so that results can be carried to another place.
-if isinstance(workflow.current_basedir, HostingProviderFile):
-    ROOT = files_of_module(workflow.current_basedir)
+                packed.extractall(files, filter="data")
+            files.rename(ROOT)
 else:
-    ROOT = Path(os.path.relpath(Path(workflow.current_basedir).parents[1]))
+    # Relative, so that results can be carried to another place.
+    ROOT = Path(os.path.relpath(Path(HERE).parents[1]))
 SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 # Rules of studies import modules of theirs.
