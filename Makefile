@@ -130,7 +130,8 @@ apptainer:
 
 $(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
-	    || { echo "$(PYTHON) is not Python 3.11; name one that is: make PYTHON=/path/to/python3.11"; exit 1; }
+	    || { echo "$(PYTHON) is not Python 3.11; install one (apt install python3.11-venv, brew install python@3.11" \
+	    "or uv python install 3.11) and name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes."
 	@# Modules are compiled when they are first imported, and most never are; pip wants "false" for no-compile.
 	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
