@@ -8,7 +8,7 @@ from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables
 from ictd.prompts import ENUMERATED
 from ictd.report import html
-from ictd.report.claim_tables import claims_listing, claims_overview
+from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.statistics import bootstrap_interval
 from studies.agents.grid import SETTING, Setting
 from studies.agents.selection import at_home, latest, of_setting, over_baseline, sampled_updates, with_baselines
@@ -21,7 +21,7 @@ def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: l
     of, decided = load_tables(tables), load_json(claims)
     frames = {
         "claims": claims_overview(decided),
-        "claims_all": claims_listing(decided),
+        "claims_all": claims_rows(decided),
         "values": values_page(of, Setting(**setting), tasks),
         "ratios_by_setting": ratios_page(of, max(lengths)),
         "shapes": shapes_page(of["shapes"], tasks),

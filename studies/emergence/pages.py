@@ -9,7 +9,7 @@ from ictd.pipeline.grid import CELL
 from ictd.pipeline.storage import load_arrays, load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.prompts import ENUMERATED
-from ictd.report.claim_tables import claims_listing, claims_overview
+from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
 
@@ -20,7 +20,7 @@ def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> No
     pairs = of["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
     frames = {
         "claims": claims_overview(decided),
-        "claims_all": claims_listing(decided),
+        "claims_all": claims_rows(decided),
         "measures": of["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
         "correlations": pairs.mean().reset_index(),
         "other_readings": verdicts_by_reading(of["readings"]),

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 
 from ictd.report.claim import KINDS
-from ictd.report.html import Markup, anchor, text
+from ictd.report.html import Markup, anchor, table, text
 
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
@@ -53,8 +53,8 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
                 "see": Markup(_links(first["shown"].split(), name)),
             }
         )
-    table = pd.DataFrame(rows)
-    return table if table["in the paper"].any() else table.drop(columns="in the paper")
+    frame = pd.DataFrame(rows)
+    return frame if frame["in the paper"].any() else frame.drop(columns="in the paper")
 
 
 def verdict(group: list[dict]) -> str:
@@ -109,23 +109,28 @@ def _links(figures: list[str], name: str) -> str:
     return "<br>".join(f'<a href="#{to}">{title}</a>' for to, title in [*links, (anchor("rows", name), "all rows")])
 
 
-def claims_listing(claims: list[dict]) -> pd.DataFrame:
-    """Every claim with its value and verdict, those of a name together; the index has an anchor for each name."""
-    rows, anchors = [], []
+def claims_rows(claims: list[dict]) -> str:
+    """Every verdict, as HTML: a fold for each claim, with a row a setting."""
+    folds = []
     for name, group in by_name(claims).items():
-        anchors += [anchor("rows", name), *[""] * (len(group) - 1)]
-        for claim in group:
-            rows.append({
-                "claim": name,
+        rows = [
+            {
                 "setting": in_words(claim["setting"]),
-                "decided by": decided_by(claim) if claim is group[0] else "",
                 "value": number(claim["value"]),
                 "needs": f"{claim['relation']} {claim['threshold']:g}",
                 "verdict": claim["verdict"],
                 "corrected": claim["corrected"],
                 "trials": "" if claim["trials"] is None else f"{claim['trials_hold']} of {claim['trials']}",
-            })  # fmt: skip
-    return pd.DataFrame(rows, index=anchors)
+            }
+            for claim in group
+        ]
+        holding = sum(claim["verdict"] == "holds" for claim in group)
+        said = f"<p>{text(group[0]['statement'])}<br><small>{text(decided_by(group[0]))}</small></p>"
+        folds.append(
+            f"<details><summary>{text(name)}: holds in {holding} of {len(group)}</summary>"
+            f'<div id="{anchor("rows", name)}">{said}\n{table(pd.DataFrame(rows))}</div></details>\n'
+        )
+    return "".join(folds)
 
 
 def what_fails(claims: list[dict]) -> str:

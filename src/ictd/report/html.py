@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-import pandas as pd
-
 from ictd.pipeline.storage import save_text
 
 STYLE = """
@@ -46,7 +44,7 @@ td.holds, b.holds { background: var(--good); }
 b.fails, b.holds { font-weight: 500; font-size: 0.9em; padding: 0.05em 0.4em; border-radius: 4px; white-space: nowrap; }
 .scroll { overflow-x: auto; }
 [hidden] { display: none !important; }
-tr:target, figure:target { outline: 2px solid var(--link); outline-offset: 2px; }
+div:target, figure:target { outline: 2px solid var(--link); outline-offset: 2px; }
 pre { white-space: pre-wrap; }
 .watch { display: flex; flex-wrap: wrap; gap: 1rem; }
 .watch svg { flex: 1 1 15rem; max-width: 22rem; height: auto; background: #fff; color: #1a1a1a; border-radius: 4px; }
@@ -89,17 +87,14 @@ def anchor(kind: str, name: str) -> str:
 def table(frame) -> str:
     """A pandas DataFrame as an HTML table; numbers to four digits, and columns of verdicts marked.
 
-    An index of texts has the rows' anchors.  On a narrow screen a row becomes a list with the columns' names.
+    On a narrow screen a row becomes a list with the columns' names.
     """
     names = [HEADS.get(name, str(name).replace("_", " ")) for name in frame.columns]
-    anchors = [""] * len(frame) if pd.api.types.is_numeric_dtype(frame.index) else frame.index
-    rows = zip(anchors, frame.itertuples(index=False), strict=True)
     head = "".join(f"<th>{text(name)}</th>" for name in names)
     judged = [frame[name].astype(str).str.match("fails|holds").all() for name in frame.columns]
     plain = [html.escape(name.replace("theta^TD", "θ^TD")) for name in names]
-    body = "".join(
-        f"<tr{f' id={name!r}' if name else ''}>{''.join(map(_cell, plain, judged, row))}</tr>\n" for name, row in rows
-    )
+    rows = ("".join(map(_cell, plain, judged, row)) for row in frame.itertuples(index=False))
+    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
 
 
@@ -164,9 +159,9 @@ def page(title: str, body: str) -> str:
 
 
 def save_frames(folder: Path, frames: dict) -> None:
-    """Write DataFrames by name as pages of one table into a folder."""
+    """Write DataFrames by name as pages of one table into a folder, and what is HTML already as it is."""
     for name, frame in frames.items():
-        save(folder / f"{name}.html", name, table(frame))
+        save(folder / f"{name}.html", name, frame if isinstance(frame, str) else table(frame))
 
 
 def save(path: Path, title: str, body: str) -> None:

@@ -11,7 +11,7 @@ from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report import html
 from ictd.report.claim import has_pattern
-from ictd.report.claim_tables import claims_listing, claims_overview, count, what_fails
+from ictd.report.claim_tables import claims_overview, claims_rows, count, what_fails
 from ictd.report.result_tables import spanned
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
@@ -31,7 +31,7 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
     frames = {
         "claims": claims_overview([claim for claim in of_experiments if claim["kind"] == "paper"]),
         "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
-        "claims_all": claims_listing(decided),
+        "claims_all": claims_rows(decided),
         "msve": msve_summary(of["msve"], of["baselines"], of["weights"]),
         "mean_weights": weights_summary(of["mean_weights"]),
         "pattern": pattern_by_cell(of["mean_weights"], of["weights"]),

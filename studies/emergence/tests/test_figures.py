@@ -266,7 +266,7 @@ def test_each_figure_and_page_is_of_its_tables(tmp_path, monkeypatch):
     made = {}
     monkeypatch.setattr(pages, "save_frames", lambda folder, frames: made.update(frames))
     monkeypatch.setattr(pages, "claims_overview", lambda claims: claims)
-    monkeypatch.setattr(pages, "claims_listing", lambda claims: claims)
+    monkeypatch.setattr(pages, "claims_rows", lambda claims: claims)
     monkeypatch.setattr(pages, "courses_data", lambda course, runs: {})
     monkeypatch.setattr(pages, "verdicts_by_reading", shown)
     monkeypatch.setattr(pages, "medians", shown)
