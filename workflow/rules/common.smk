@@ -2,8 +2,8 @@
 import json
 import os
 import shlex
+import shutil
 import sys
-import tarfile
 import tempfile
 import time
 from collections import Counter
@@ -23,8 +23,7 @@ if isinstance(HERE, HostingProviderFile):
         with tempfile.TemporaryDirectory(dir=ROOT.parent) as folder:
             files, archive = Path(folder) / "files", Path(folder).resolve() / "files.tar"
             repository.git.archive(HERE.ref, output=archive)
-            with tarfile.open(archive) as packed:
-                packed.extractall(files, filter="data")
+            shutil.unpack_archive(archive, files)
             files.rename(ROOT)
 else:
     # Relative, so that results can be carried to another place.
