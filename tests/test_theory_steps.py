@@ -437,8 +437,7 @@ def test_pretrained_weights_that_all_diverged_are_drawn_as_nothing(tmp_path):
     check_border(figures.pretrained(line, repeated), tmp_path)
 
 
-@pytest.mark.parametrize("env", ["loop", "random_walks_on_a_ring_that_step_either_way"])
-@pytest.mark.parametrize("several", [True, False])
+@pytest.mark.parametrize(("env", "several"), [("loop", False), ("random_walks_on_a_ring_that_step_either_way", True)])
 def test_no_figure_has_ink_on_its_border(env, several, tmp_path):
     at = {"env": [env, "boyan", "loops"] if several else [env], "states": [3, 5, 10, 20, 50] if several else [20]}
     # Over one decade or two axes have other labels, which are wide.

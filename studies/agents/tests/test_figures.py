@@ -287,8 +287,9 @@ def test_kinds_of_attention_are_drawn(tables):
     assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE", ""]
 
 
-@pytest.mark.parametrize("algos", [["td", "mc"], ["mc"]])
-@pytest.mark.parametrize("env", ["boyan", "random_walks_on_a_ring_that_step_either_way"])
+@pytest.mark.parametrize(
+    ("algos", "env"), [(["mc"], "boyan"), (["td", "mc"], "random_walks_on_a_ring_that_step_either_way")]
+)
 def test_no_figure_has_ink_on_its_border(tables, algos, env, tmp_path):
     found = {}
     for name, table in tables.items():
