@@ -242,7 +242,9 @@ def test_without_any_study_all_is_as_before(smoke, tmp_path):
     ]
     structure = [f"tests/test_{name}.py" for name in ("config", "steps", "envs", "studies")]
     # Of those that speak of the whole repository, the quick ones.
-    others = " and ".join(f"not {name}" for name in ("without_a", "gives_the_same", "broken_study", "random"))
+    others = " and ".join(
+        f"not {name}" for name in ("without_a", "gives_the_same", "broken_study", "name_that_is", "random")
+    )
     tests = f"python -m pytest -p no:cacheprovider {' '.join(structure)} -k '{others}'"
     environment = os.environ | {"PYTHONPATH": str(folder / "src"), "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
     for command in (*linters, tests):
