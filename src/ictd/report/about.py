@@ -22,7 +22,7 @@ def main(manifest: Path, claims: Path, schema: Path, deployment: str, output: Pa
     inside = any(Path(path).exists() for path in CONTAINER)
     parts = {
         "Claims": verdicts(load_json(claims)),
-        "Settings": difference_from_paper(made["settings"], described).replace("; see Settings", ""),
+        "Settings": difference_from_paper(made["settings"], described),
         "Software": ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         "Environment": environment(deployment, inside),
         "Commit": f"``{made['commit']}``" if made["commit"] else "not known, as git does not track the code.",

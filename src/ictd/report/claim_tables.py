@@ -11,22 +11,22 @@ from ictd.report.html import Markup, anchor, table, text
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
 
 
-def name_of(claim: dict) -> str:
-    """The claim, whatever its setting."""
-    return claim["id"].split("/")[0]
-
-
 def by_name(claims: list[dict]) -> dict[str, list[dict]]:
     """A list of settings for each claim: the paper's first, then our own, then what checks, each in their order."""
     groups = {}
     for claim in sorted(claims, key=lambda claim: KINDS.index(claim["kind"])):
-        groups.setdefault(name_of(claim), []).append(claim)
+        groups.setdefault(claim["id"].split("/")[0], []).append(claim)
     return groups
+
+
+def holding(group: list[dict], judged: str = "verdict") -> int:
+    """In how many settings a claim holds, by its verdict or by the one that is ``corrected``."""
+    return sum(claim[judged] == "holds" for claim in group)
 
 
 def holds_everywhere(group: list[dict]) -> bool:
     """Whether a claim holds in every setting that it speaks of."""
-    return all(claim["verdict"] == "holds" for claim in group)
+    return holding(group) == len(group)
 
 
 def count(claims: list[dict]) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def verdict(group: list[dict]) -> str:
     failed = [claim for claim in group if claim["verdict"] == "fails"]
     found = PLACE.fullmatch(group[0]["setting"])
     places = "cells" if found and found[1] else "settings"
-    kept = sum(claim["corrected"] == "holds" for claim in group)
+    kept = holding(group, "corrected")
     if not failed:
         said = "holds" if len(group) == 1 else f"holds in all {len(group)} {places}"
     elif len(group) == 1:
@@ -124,10 +124,9 @@ def claims_rows(claims: list[dict]) -> str:
             }
             for claim in group
         ]
-        holding = sum(claim["verdict"] == "holds" for claim in group)
         said = f"<p>{text(group[0]['statement'])}<br><small>{text(decided_by(group[0]))}</small></p>"
         folds.append(
-            f"<details><summary>{text(name)}: holds in {holding} of {len(group)}</summary>"
+            f"<details><summary>{text(name)}: holds in {holding(group)} of {len(group)}</summary>"
             f'<div id="{anchor("rows", name)}">{said}\n{table(pd.DataFrame(rows))}</div></details>\n'
         )
     return "".join(folds)

@@ -3,10 +3,11 @@
 import re
 import tempfile
 from base64 import b64encode
+from functools import cached_property
 from pathlib import Path
 
 from ictd.pipeline.storage import load_json, load_text, save_text
-from ictd.report.claim_tables import by_name, holds_everywhere, verdict
+from ictd.report.claim_tables import by_name, holding, holds_everywhere, verdict
 from ictd.report.html import Markup, anchor, text
 
 
@@ -48,6 +49,10 @@ class Shown:
         """Parts that a click on their title shows."""
         return Markup(f"<details><summary>{text(title)}</summary>\n{self(*parts)}\n</details>\n")
 
+    @cached_property
+    def _claims(self) -> dict[str, list[dict]]:
+        return by_name(load_json(self.results / "claims.json"))
+
     def _caption(self, name: str) -> str:
         return (self.captions / f"{name}.rst").read_text(encoding="utf-8").strip()
 
@@ -73,15 +78,13 @@ class Shown:
 
         A claim that the configuration does not have holds in 0 of 0.
         """
-        claims = by_name(load_json(self.results / "claims.json"))
 
         def badge(found: re.Match) -> str:
-            group = claims.get(found[1], [])
-            holding = sum(claim["verdict"] == "holds" for claim in group)
+            group = self._claims.get(found[1], [])
             kind = "holds" if holds_everywhere(group) else "fails"
-            kept = sum(claim["corrected"] == "holds" for claim in group)
-            corrected = f" ({kept} corrected)" if kept != holding else ""
-            link = f'<a href="#{anchor("rows", found[1])}">{holding} of {len(group)}{corrected}</a>'
+            number, kept = holding(group), holding(group, "corrected")
+            corrected = f" ({kept} corrected)" if kept != number else ""
+            link = f'<a href="#{anchor("rows", found[1])}">{number} of {len(group)}{corrected}</a>'
             said = verdict(group) if group else "this configuration has no such claim"
             return f'<b class="{kind}" title="{said}">{link}</b>'
 

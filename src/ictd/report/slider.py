@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.decomposition import seen
-from ictd.pattern import cosine
 from ictd.pipeline.storage import load_named
 from ictd.report import html
-from ictd.weights import Weights, theta_td
+from ictd.report.result_tables import seen_measures
+from ictd.weights import Weights
 
 # Colours of negative and positive entries, whose opacity is their share of the greatest.
 COLOURS = ("#2166ac", "#b2182b")
@@ -62,7 +61,7 @@ def main(weights: list[Path], discount: float, output: Path) -> None:
         kept, tasks_seen = found["diverged_at"] == 0, found["tasks_seen"]
         if kept.any():
             history = Weights(found["history_u"][kept], found["history_A"][kept])
-            to_theta = cosine(seen(history, discount).A, theta_td(history.states).A)
+            to_theta = seen_measures(history, discount)["cosine"]
             left_out = f" ({(~kept).sum()} of {len(kept)} diverged)" if not kept.all() else ""
             runs[path.stem + left_out] = run_data(tasks_seen, history.A, to_theta, found["online_msve"][kept])
     html.save(output, "slider", slider(runs))

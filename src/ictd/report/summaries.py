@@ -164,4 +164,4 @@ def difference_from_paper(settings: dict, schema: dict) -> str:
     other = table[(table["paper"] != "") & (table["paper"] != table["value"])]["key"]
     if other.empty:
         return "The settings of this run are the paper's."
-    return f"The settings of this run are not the paper's: {', '.join(other)}; see Settings."
+    return f"The settings of this run are not the paper's: {', '.join(other)}."

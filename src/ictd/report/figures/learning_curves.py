@@ -6,12 +6,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ictd.decomposition import seen
-from ictd.pattern import cosine
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, save, setting_looks
-from ictd.weights import Weights, theta_td
+from ictd.report.result_tables import seen_measures
+from ictd.weights import Weights
 
 
 def main(weights: list[Path], discount: float, output: Path) -> None:
@@ -20,8 +19,8 @@ def main(weights: list[Path], discount: float, output: Path) -> None:
     for path in weights:
         cell = Cell.parse(path.stem)
         result = load_named(path, "tasks_seen", "online_msve", "history_u", "history_A", "diverged_at")
-        shown = seen(Weights(result["history_u"], result["history_A"]), discount).A
-        runs[cell] = {**result, "cosine": cosine(shown, theta_td(cell.states).A)}
+        measures = seen_measures(Weights(result["history_u"], result["history_A"]), discount)
+        runs[cell] = {**result, "cosine": measures["cosine"]}
     save(learning_curves(runs), output)
 
 
