@@ -16,7 +16,8 @@ ALIKE = {
     "theory/claims.json": "claims.json", "theory/agreement.json": "theory/agreement.csv",
     "theory/precision/*.json": "theory/precision.csv",
 }  # fmt: skip
-SHOWN = "report.html report.ipynb about.rst figures/*.png figures/*.svg tables/*.html logs/ benchmarks/".split()
+SHOWN = "report.html snakemake-report.html report.ipynb about.rst".split()
+SHOWN += "figures/*.png figures/*.svg tables/*.html logs/ benchmarks/".split()
 
 
 def sections() -> dict[str, dict[str, str]]:
