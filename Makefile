@@ -10,6 +10,8 @@
 ## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
 ## make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
 ## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
+## make test-container   the image on a base of Debian's packages, and a smoke run in it (as root); 5 minutes
+## make test-apptainer   the same for Apptainer, from Debian unstable (as root)
 ## make test-fresh   reproduce and test in an empty Debian root (as root); a quarter of an hour
 ## make format       what linters can mend; seconds
 ## make benchmark    speed of the engines, side by side
@@ -29,6 +31,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 CASES ?= 20
 SEED ?= 1
 IMAGE ?= ictd
+COMMIT = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null)
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 # Modules in .venv are compiled when they are first imported; who may not keep that does it anew each time.
@@ -38,7 +41,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-container test-apptainer test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -77,7 +80,7 @@ test: $(READY)
 	ruff format --check .
 	snakefmt --check Snakefile workflow studies
 	snakemake --lint
-	python -P -m pytest
+	python -P -m pytest --numprocesses auto --dist loadgroup
 
 format: $(READY)
 	ruff check --fix .
@@ -102,6 +105,9 @@ fuzz: $(READY)
 test-slurm: $(READY)
 	tests/slurm/run --configfile tests/smoke.yaml
 
+test-container test-apptainer: test-%: $(READY)
+	tests/$*/run
+
 test-fresh:
 	tests/fresh/run
 
@@ -116,7 +122,7 @@ lock: $(READY)
 container:
 	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }
 	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" \
-	    --build-arg TORCH_INDEX="$(TORCH_INDEX)" --tag $(IMAGE) .
+	    --build-arg TORCH_INDEX="$(TORCH_INDEX)" --build-arg COMMIT="$(COMMIT)" --tag $(IMAGE) .
 
 reproduce-container:
 	mkdir -p results-container
@@ -125,8 +131,8 @@ reproduce-container:
 	@echo "Results are in results-container/results/; open report.html in a browser."
 
 apptainer:
-	apptainer build --force --build-arg BASE="$(BASE)" $(if $(TORCH_INDEX),--build-arg TORCH_INDEX="$(TORCH_INDEX)") \
-	    ictd.sif ictd.def
+	apptainer build --force $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" --build-arg TORCH_INDEX="$(TORCH_INDEX)" \
+	    --build-arg COMMIT="$(COMMIT)" ictd.sif ictd.def
 
 $(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import Future
 from pathlib import Path
 
 from ictd.pipeline.needs import BASE
@@ -49,12 +48,12 @@ def finished_run(folder: Path) -> Path:
     return folder
 
 
-def finished_run_under_conda(folder: Path, compiled: Future) -> Path:
+def finished_run_under_conda(folder: Path, compiled: Path) -> Path:
     """Run the workflow and its studies under ``--sdm conda``, where conda is a stand-in.
 
     Each log says which modules its job imported.
     """
-    project, prefix = copy_project(folder / "project", compiled.result()), folder / "prefix"
+    project, prefix = copy_project(folder / "project", compiled), folder / "prefix"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
     (prefix / "bin/conda").chmod(0o755)

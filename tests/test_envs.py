@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -88,7 +89,33 @@ def test_images_have_a_user_and_no_folder_that_others_know():
 
 
 def test_both_images_hold_the_same_files():
-    copied = re.findall(r"^COPY (.+) /opt/ictd/", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    docker = {name.split("/")[0] for line in copied for name in line.split()}
+    docker = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     apptainer = set(re.findall(r"^    (\S+) /opt/ictd/$", (ROOT / "ictd.def").read_text(), re.MULTILINE))
     assert docker == apptainer and all((ROOT / name).exists() for name in docker)
+
+
+def test_a_run_without_a_mounted_folder_is_told_that_its_results_go(tmp_path):
+    """The folder of any image; here of no mount, and then of one."""
+    for folder, lost in ((tmp_path, True), ("/proc", False)):
+        done = subprocess.run([ROOT / "envs/image", "echo", "run"], cwd=folder, capture_output=True, text=True)
+        assert done.stdout == "run\n" and done.stderr.startswith(f"Nothing is mounted at {folder}:") == lost
+        assert len(done.stderr.splitlines()) == lost
+
+
+def test_what_a_hosted_run_calls_is_there(smoke, tmp_path):
+    """Commands of make by what make would do, and what is published from a finished run."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    made = [command.split() for command in commands if command.startswith("make ")]
+    assert len(made) == 4 and ".ci/run" in commands
+    for command in made:
+        done = subprocess.run([*command, "--dry-run"], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout, done.stderr
+    results = tmp_path / "results"
+    results.symlink_to(smoke / "results-smoke")
+    (copied,) = (command for command in commands if command.startswith("mkdir"))
+    copied = copied.replace("results/snakemake-report.html", "")
+    subprocess.run(["bash", "-euc", copied], cwd=tmp_path, check=True)
+    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"claims.json", "index.html", "manifest.json"}
+    wanted = re.search(r"sys.version_info\[:2\] != \((\d+), (\d+)\)", (ROOT / "Makefile").read_text())
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [".".join(wanted.groups())]

@@ -15,6 +15,7 @@ from snakemake.shell import shell
 from ictd.pipeline.studies import GLOBAL, left_out_if_it_fails
 from ictd.steps.manifest import commit
 
+TEXT = {"capture_output": True, "text": True}
 # Rules that draw, start programs, or run what notebooks run, each with a job.
 FORCED = {"environment_diagrams": "environment_diagrams/figure_03", "manifest": "manifest", "notebook": "notebook"}
 
@@ -74,6 +75,29 @@ def test_jobs_see_nothing_of_what_lies_around(smoke, tmp_path):
     assert json.loads((results / "manifest.json").read_text())["commit"] is None
 
 
+WITHOUT_NUMPY = """
+import sys
+from importlib.machinery import PathFinder
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "numpy" else PathFinder.find_spec(name, path, target)
+
+sys.meta_path = [Finder if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+def test_a_snakemake_without_our_packages_says_which_one_to_run(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_NUMPY)
+    for arguments in (["--lint"], ["--dry-run", "--cores", "1"]):
+        command = [sys.executable, "-m", "snakemake", *arguments, "--directory", tmp_path]
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, **TEXT)
+        *_, said = done.stderr.splitlines()
+        assert done.returncode == 1 and said.startswith("This Snakemake runs without numpy; run that of the project")
+        assert "Error" not in done.stderr
+
+
 OUTER = """
 shell.prefix("export SAID=outer; ")
 
@@ -127,6 +151,16 @@ def test_commit_is_that_of_the_source(monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path))
     assert commit() == expected
+
+
+def test_an_image_keeps_the_commit_of_its_files(monkeypatch, tmp_path):
+    """It has no git; and where no commit was named, none is known."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("ictd.steps.manifest.PROJECT", tmp_path)
+    assert commit() is None
+    for kept in ("", "0123abcd-dirty"):
+        (tmp_path / "commit.txt").write_text(kept)
+        assert commit() == (kept or None)
 
 
 @pytest.mark.parametrize("directive", [*GLOBAL, "shell.prefix"])

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -32,6 +33,11 @@ SOURCE = (ROOT / "src").resolve()
 sys.path.insert(0, str(SOURCE))
 # Rules of studies import modules of theirs.
 sys.path.append(str(ROOT.resolve()))
+if missing := [name for name in ("jsonschema", "numpy", "yaml") if find_spec(name) is None]:
+    sys.exit(
+        f"This Snakemake runs without {' and '.join(missing)}; run that of the project's environment, which "
+        "`make environment` makes: .venv/bin/snakemake."
+    )
 
 from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence, with_defaults
 from ictd.pipeline.failures import failed_jobs

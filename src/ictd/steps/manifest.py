@@ -40,7 +40,10 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
 
 
 def commit() -> str | None:
-    """Commit of the source tree, with "-dirty" if its files differ from it; None if git does not track it."""
+    """Commit of the source tree, with "-dirty" if its files differ from it; None if git does not track it.
+
+    An image keeps that of its files in ``commit.txt``.
+    """
     # Git's variables may name another repository; and whoever owns the project, its code runs already.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
@@ -52,5 +55,8 @@ def commit() -> str | None:
     try:
         tracked = git("ls-files", Path(__file__).name)
     except FileNotFoundError:
-        return None
-    return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") if tracked else None
+        tracked = ""
+    if tracked:
+        return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    kept = PROJECT / "commit.txt"
+    return kept.read_text(encoding="utf-8").strip() or None if kept.exists() else None
