@@ -12,6 +12,7 @@
 ## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
 ## make test-container   the image on a base of Debian's packages, and a smoke run in it (as root); 5 minutes
 ## make test-apptainer   the same for Apptainer, from Debian unstable (as root)
+## make test-many-cores   how long the paper would take on 150 cores, by jobs that sleep; 6 minutes
 ## make test-fresh   reproduce and test in an empty Debian root (as root); a quarter of an hour
 ## make format       what linters can mend; seconds
 ## make benchmark    speed of the engines, side by side
@@ -41,7 +42,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-container test-apptainer test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-container test-apptainer test-many-cores test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -107,6 +108,9 @@ test-slurm: $(READY)
 
 test-container test-apptainer: test-%: $(READY)
 	tests/$*/run
+
+test-many-cores: $(READY)
+	tests/many_cores/run 150 seeds_per_job=1
 
 test-fresh:
 	tests/fresh/run
