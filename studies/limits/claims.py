@@ -13,14 +13,12 @@ from ictd.report.html import save_frames
 
 NEAR = 1e-9  # What a descent may end above twice the least value and count as having reached it.
 # Runs that claims compare with TD's, and by which measure; shifted distributions, and what should follow.
-COMPARED = {"gain_removes": ("gain", "outside_norm"), "start_removes": ("start", "outside_norm")}
-COMPARED |= {"inside_costs": ("inside", "msve")}
+COMPARED = {f"{run}_removes": (run, "outside_norm") for run in ("gain", "start")} | {"inside_costs": ("inside", "msve")}
 FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}
 
 
 def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
-    """Write the study's tables, joined from ``parts``, one entry a claim, and pages of a row a claim and of a row a
-    verdict; ``tasks`` is the number of the paper's pretraining."""
+    """Write tables, joined from ``parts``, claims, and pages of these; ``tasks`` is the paper's number."""
     of, found = Statements(statements), {}
     for path in parts:
         name = {"rows": "descents", "spectrum": "spectra"}.get(path.stem, path.parent.name)
@@ -51,8 +49,7 @@ def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
         if first["depth"] > 1:  # With one layer the right half of A plays no part.
             off = first["dimension"] - first["rank"] - family["dimension"]
             yield of.claim("flat_as_the_family", place, abs(int(off)))
-        ratio = (family["value"] + NEAR) / (near["value"].min() + NEAR)
-        yield of.claim("lower_off_the_family", place, np.log10(ratio))
+        yield of.claim("lower_off_the_family", place, np.log10((family["value"] + NEAR) / (near["value"].min() + NEAR)))
         for algo, ends in rows[rows["start"].isin(["td", "mc"])].groupby("start"):
             yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
 
@@ -80,8 +77,9 @@ def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
         for name, (run, measure) in COMPARED.items():
             ratio = np.log10(at[measure, run, mark] / at[measure, "td", mark])
             yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], ratio)
-        fall = np.log10(at["outside", "td", marks[-1]] / at["outside", "td", mark])
-        yield from of.of_trials("outside_goes", [f"gamma={discount}", f"L={depth}"], fall)
+        for name, measure in (("outside_goes", "outside"), ("norm_goes", "outside_norm")):
+            fall = np.log10(at[measure, "td", marks[-1]] / at[measure, "td", mark])
+            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], fall)
 
 
 def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Claim]:
@@ -95,6 +93,9 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
             closed = (by["lstd"].mean() - of_algo["msve"]) / gap.mean()
             yield from of.of_trials("trained_closes", [algo, steps], closed)
             yield from of.of_trials("shrinks", [algo, steps], of_algo["explained"] - of_algo["without"])
+    for algo, rows in rows_with(fits, kind="uniform").groupby("algo"):
+        number = rows.pivot(index="seed", columns="length", values="k")
+        yield from of.of_trials("number_grows", [algo], np.log10(number[max(number)] / number[min(number)]))
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
         for kind, name in FOLLOWS.items():

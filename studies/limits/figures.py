@@ -20,10 +20,9 @@ def main(tables: list[Path], env: str, states: int, output: Path) -> None:
     """Write ``minimisers``, ``course`` and ``forms`` as PNG and SVG."""
     of = load_tables(tables)
     place = {"env": env, "states": max(of["descents"]["states"])}
-    shown = {"minimisers": minimisers(*(rows_with(of[name], **place) for name in ("descents", "spectra")))}
-    shown |= {"course": course(of["course"]), "forms": forms(of["forms"], of["fits"])}
-    for name, figure in shown.items():
-        save(figure, output / f"{name}.png")
+    save(minimisers(*(rows_with(of[name], **place) for name in ("descents", "spectra"))), output / "minimisers.png")
+    save(course(of["course"]), output / "course.png")
+    save(forms(of["forms"], of["fits"]), output / "forms.png")
 
 
 def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
@@ -54,18 +53,17 @@ def course(table: pd.DataFrame) -> Figure:
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDTH, 2.4))
     of = table[(table["run"] == "td") & (table["alpha"] > 0)]
     layers = of["alpha"] * of["depth"]
-    panels = (left, layers * (1 - of["discount"]), r"$\alpha L (1 - \gamma)$"), (middle, layers, r"$\alpha L$")
-    for axes, x, title in panels:
+    for axes, power, title in ((left, 1, r"$\alpha L (1 - \gamma)$"), (middle, 0, r"$\alpha L$")):
+        x = layers * (1 - of["discount"]) ** power
         for discount, colour in zip(sorted(of["discount"].unique()), (LINES[0], *LINES[2:]), strict=False):
             here = of["discount"] == discount
             axes.plot(x[here], of.loc[here, "outside"], ".", ms=2, color=colour, label=rf"$\gamma = {discount}$")
-        axes.set(xscale="log", yscale="log", xlabel=title)
-    left.set(ylabel="share outside")
+        axes.set(xscale="log", yscale="log", xlabel=title, title="share outside")
     discount, depth = (np.unique(table[name])[-2] for name in ("discount", "depth"))
     for (run, label), colour in zip(RUNS.items(), LINES, strict=False):
         rows = rows_with(table, run=run, depth=depth, discount=discount).groupby("tasks")["outside_norm"].median()
         right.plot(rows.index, rows, color=colour, ls="--", marker="o", ms=3, label=label)
-    right.set(xscale="log", yscale="log", xlabel="tasks", title=rf"norm outside, $L={depth}$, $\gamma={discount}$")
+    right.set(xscale="log", yscale="log", xlabel="tasks", title=f"norm outside\n$L={depth}$, $\\gamma={discount}$")
     legend(figure)
     return figure
 

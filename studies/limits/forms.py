@@ -1,8 +1,7 @@
 """The best that forms of the looped Transformer can do on sampled contexts, each length alone or lengths together.
 
-Of grid.FORMS, ``alone`` has weights for each length, and ``one`` the same for all lengths.  ``empty`` adds a number of
-empty columns to each prompt, so that attention divides by m + added, which multiplies M and c by m / (m + added).
-``heads`` adds a second head whose attention divides by that, so that A is A_1 + A_2 m / (m + added).
+``alone`` has weights for each length, ``one`` the same for all.  ``empty`` adds empty columns to prompts: attention
+divides by m + added, and M and c are m / (m + added) as large.  ``heads`` adds a second head that does so.
 """
 
 from pathlib import Path
@@ -28,11 +27,9 @@ def main(
     form: str, states: int, depth: int, discount: float, contexts: int, test_tasks: int, lengths: list[int],
     most_steps: int, added: int, output: Path,
 ) -> None:  # fmt: skip
-    """Write the MSVE on test tasks of one of grid.FORMS: a row a method, length and group of tasks.
-
-    Of a descent the step is kept that is best on tasks of its own, as some contexts are rare and costly.  Lengths
-    together are weighted by the inverse of what LSTD with pseudo-steps makes of them.
-    """
+    """Write the MSVE on test tasks of one of grid.FORMS: a row a method, length and group of tasks.  Of a descent the
+    step is kept that is best on tasks of its own, as some contexts are rare and costly.  Lengths together are weighted
+    by the inverse of what LSTD with pseudo-steps makes of them."""
     drawn = {}
     for name, number in (("descent", contexts), ("choice", test_tasks), ("test", test_tasks)):
         rng = generator(0, "boyan", states, f"limits {name}")
@@ -52,8 +49,7 @@ def main(
 
 
 def yardsticks(drawn: dict[str, dict[int, Sampled]], discount: float) -> tuple[dict, dict[int, float]]:
-    """MSVE of test tasks by LSTD and LSTD with pseudo-steps of the mean chain, each by length, and the inverse of the
-    latter's mean on the tasks on which ridge and number are chosen."""
+    """MSVE of test tasks by LSTD and with pseudo-steps of the mean chain, and the inverse of the latter's as tuned."""
     found, weights = {}, {}
     for m, choice in drawn["choice"].items():
         mean = choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)

@@ -1,9 +1,7 @@
 """Minimisers of the mean MSVE over fixed prompts: Levenberg and Marquardt's steps, finished by Newton's.
 
-The MSVE is a sum of squares, f(z) = (1/N) sum_i |sqrt(mu_i) (TF_L - v_i)|^2, so J'J of the residuals' Jacobian J is its
-Hessian but for a part that vanishes with the residuals.  A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N, and
-once that gains little the Hessian, by central differences of exact gradients.  A step that does not lower f, or makes
-it infinite, is taken back, and lam grows.
+A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of the residuals sqrt(mu_i) (TF_L - v_i),
+and once it gains little the Hessian.  A step that does not lower f, or makes it infinite, is taken back, and lam grows.
 """
 
 from collections.abc import Callable

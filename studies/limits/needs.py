@@ -16,7 +16,6 @@ def needs(config: dict, cores: int | None) -> Needs:
         "limits_shrinkage": 8 * (fits["tasks"] * (step + 10 * m**2) + K * fits["fit_tasks"] * step),
     }
     settings = len(config["envs"]) * len(descend["states"]) * len(descend["depths"])
-    rows = settings * (descend["starts"] + 4 * n**2)
-    rows += 5 * course["seeds"] * len(course["depths"]) * len(course["discounts"]) * len(course["marks"])
     jobs = settings + course["seeds"] + len(FORMS) + len(KINDS) + 4
+    rows = settings * (descend["starts"] + 4 * n**2) + 400 * course["seeds"]
     return Needs(jobs, 250 * rows, {rule: BASE + most for rule, most in memory.items()})
