@@ -60,7 +60,7 @@ def course(table: pd.DataFrame) -> Figure:
             axes.plot(x[here], of.loc[here, "outside"], ".", ms=2, color=colour, label=rf"$\gamma = {discount}$")
         axes.set(xscale="log", yscale="log", xlabel=title, title="share outside")
     discount, depth = (np.unique(table[name])[-2] for name in ("discount", "depth"))
-    for (run, label), colour in zip(RUNS.items(), LINES, strict=False):
+    for (run, label), colour in zip(RUNS.items(), (COLOURS["td"], *LINES[1:2], COLOURS["theta_td"]), strict=True):
         rows = rows_with(table, run=run, depth=depth, discount=discount).groupby("tasks")["outside_norm"].median()
         right.plot(rows.index, rows, color=colour, ls="--", marker="o", ms=3, label=label)
     right.set(xscale="log", yscale="log", xlabel="tasks", title=f"norm outside\n$L={depth}$, $\\gamma={discount}$")
