@@ -1,0 +1,103 @@
+"""Claims of our own on what pretraining can find; trials are starts, seeds, or groups of tasks, as each says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.table_files import load_table, rows_with, save_tables
+from ictd.report.claim import Claim, Statements, as_records, save_claims
+from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.html import save_frames
+
+NEAR = 1e-9  # What a descent may end above twice the least value and count as having reached it.
+# Runs that claims compare with TD's, and by which measure; shifted distributions, and what should follow.
+COMPARED = {f"{run}_removes": (run, "outside_norm") for run in ("gain", "start")} | {"inside_costs": ("inside", "msve")}
+FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}
+
+
+def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
+    """Write tables, joined from ``parts``, claims, and pages of these; ``tasks`` is the paper's number."""
+    of, found = Statements(statements), {}
+    for path in parts:
+        name = {"rows": "descents", "spectrum": "spectra"}.get(path.stem, path.parent.name)
+        found.setdefault(name, []).append(load_table(path))
+    found = {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
+    save_tables(output, found)
+    made = [*descents(of, found["descents"]), *course(of, found["course"], tasks)]
+    made += shrinking(of, found["forms"], found["fits"])
+    save_claims(output / "claims.json", made)
+    shown = as_records(made)
+    save_frames(output / "tables", {"claims": claims_overview(shown), "claims_all": claims_rows(shown)})
+
+
+def reached(rows: pd.DataFrame) -> pd.DataFrame:
+    """Descents of one setting that end near the least value, but for that within the family."""
+    free = rows[rows["start"] != "family"]
+    return free[free["value"] <= 2 * free["value"].min() + NEAR]
+
+
+def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
+    """Claims on minimisers."""
+    for place, rows in table.groupby(["env", "states", "depth"], sort=False):
+        near, first, random = reached(rows), rows.iloc[0], rows_with(rows, start="random")
+        yield from of.of_trials("nothing_outside", place, near["outside"])
+        yield from of.of_trials("distinct", place, near.loc[near["start"] != "theta", "distance"])
+        yield from of.of_trials("starts_reach", place, random.index.isin(near.index).astype(float))
+        family = rows_with(rows, start="family").iloc[0]
+        if first["depth"] > 1:  # With one layer the right half of A plays no part.
+            off = first["dimension"] - first["rank"] - family["dimension"]
+            yield of.claim("flat_as_the_family", place, abs(int(off)))
+        yield of.claim("lower_off_the_family", place, np.log10((family["value"] + NEAR) / (near["value"].min() + NEAR)))
+        for algo, ends in rows[rows["start"].isin(["td", "mc"])].groupby("start"):
+            yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
+
+
+def explained(rows: pd.DataFrame, place: pd.Series) -> float:
+    """Share of the variance of log outside that a polynomial of degree 4 in log ``place`` explains."""
+    kept = (rows["alpha"] > 0) & (rows["outside"] > 0)
+    x, y = np.log(place[kept]), np.log(rows.loc[kept, "outside"])
+    fit = np.polynomial.Polynomial.fit(x, y, 4)
+    return 1 - ((y - fit(x)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+
+
+def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
+    """Claims on what is outside in trained runs; seeds are trials."""
+    for algo in ("td", "mc"):
+        trials = [rows for _, rows in table[table["run"] == algo].groupby("seed")]
+        layers = [explained(rows, rows["alpha"] * rows["depth"]) for rows in trials]
+        curve = [explained(rows, rows["alpha"] * rows["depth"] * (1 - rows["discount"])) for rows in trials]
+        yield from of.of_trials("one_curve", [algo], curve)
+        yield from of.of_trials("discount_tells", [algo], np.subtract(curve, layers))
+    marks = table["tasks"].unique()
+    mark = marks[np.abs(marks - tasks).argmin()]
+    for (discount, depth), rows in table.groupby(["discount", "depth"], sort=False):
+        at = rows.pivot(index="seed", columns=["run", "tasks"])
+        for name, (run, measure) in COMPARED.items():
+            ratio = np.log10(at[measure, run, mark] / at[measure, "td", mark])
+            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], ratio)
+        for name, measure in (("outside_goes", "outside"), ("norm_goes", "outside_norm")):
+            fall = np.log10(at[measure, "td", marks[-1]] / at[measure, "td", mark])
+            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], fall)
+
+
+def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Claim]:
+    """Claims on forms, whose trials are groups of tasks, and on trained Transformers, whose trials are seeds."""
+    for length, rows in forms.groupby("length", sort=False):
+        by, steps = rows.pivot(index="group", columns="method", values="msve"), f"{length} steps"
+        gap = by["lstd"] - by["pseudo_steps"]
+        for form in ("alone", "one", "empty", "heads"):
+            yield from of.of_trials("closes", [steps], by["lstd"] - by[form] - 0.9 * gap, form=form)
+        for algo, of_algo in rows_with(fits, length=length, kind="uniform").groupby("algo"):
+            closed = (by["lstd"].mean() - of_algo["msve"]) / gap.mean()
+            yield from of.of_trials("trained_closes", [algo, steps], closed)
+            yield from of.of_trials("shrinks", [algo, steps], of_algo["explained"] - of_algo["without"])
+    for algo, rows in rows_with(fits, kind="uniform").groupby("algo"):
+        number = rows.pivot(index="seed", columns="length", values="k")
+        yield from of.of_trials("number_grows", [algo], np.log10(number[max(number)] / number[min(number)]))
+    for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
+        of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
+        for kind, name in FOLLOWS.items():
+            moved = of_kind[kind][name] - of_kind["uniform"][name]
+            yield from of.of_trials("follows", [algo, f"{length} steps"], moved, kind=kind.replace("_", " "))

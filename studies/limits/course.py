@@ -1,0 +1,73 @@
+"""Pretraining with expected updates, for which nothing but tasks is drawn, and what is outside of K [-I, I] meanwhile.
+
+TD's target is r + gamma p TF_L and MC's is v.  Besides, all is as in the paper, but for what a run of RUNS changes.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.decomposition import decomposition_measures, seen
+from ictd.environments import sample_tasks
+from ictd.kernels import size
+from ictd.mrp import Tasks
+from ictd.pattern import energy
+from ictd.pipeline.table_files import save_table
+from ictd.streams import generator
+from ictd.weights import Weights, initial_weights, theta_td
+from studies.limits.descend import enumerated
+from studies.limits.engine import Prompts, train_block
+from studies.limits.minimise import Objective, flat, unflat
+
+SECTION = "course"
+# Algorithm; whether A is put on K [-I, I]; whether a gain is trained; alpha of a theta^TD that is added to the start.
+RUNS = {
+    "td": ("td", False, False, 0), "mc": ("mc", False, False, 0), "inside": ("td", True, False, 0),
+    "gain": ("td", False, True, 0), "start": ("td", False, False, 1),
+}  # fmt: skip
+
+
+def main(
+    env: str, states: int, seed: int, discounts: list[float], depths: list[int], marks: list[int], test_tasks: int,
+    learning_rate: float, initial_gain: float, env_options: dict, output: Path,
+) -> None:  # fmt: skip
+    """Write a row a run, discount, depth and number of tasks, of ``marks``, for one seed."""
+    tasks = sample_tasks(env, states, marks[-1], generator(seed, env, states, "limits course"), **env_options)
+    test = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
+    drawn, theta = initial_weights(states, initial_gain, generator(seed, env, states, "weights")), theta_td(states)
+    rows = []
+    for discount in discounts:
+        prompts, beside = enumerated(tasks, discount), enumerated(test, discount)
+        for depth in depths:
+            for run, (algo, inside, gain, alpha) in RUNS.items():
+                begin = flat(Weights(drawn.u, drawn.A + alpha * states * theta.A))
+                kept = train(begin, tasks, prompts, algo, depth, discount, learning_rate, marks, 0.0, inside, gain)
+                of = decomposition_measures(unflat(kept, states), discount)
+                norm = np.sqrt(of["outside"] * energy(seen(unflat(kept, states), discount).A))
+                errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
+                found = {name: of[name] for name in ("alpha", "theta", "preconditioner", "outside")}
+                found |= {"outside_norm": norm, "gain": kept[:, -1]}
+                place = {"run": run, "discount": discount, "depth": depth, "seed": seed, "tasks": marks}
+                found["msve"] = [errors.value_and_gradient(one)[0] for one in kept]
+                rows.append(pd.DataFrame(place | found))
+    save_table(output, pd.concat(rows, ignore_index=True))
+
+
+def train(
+    begin: np.ndarray, tasks: Tasks, prompts: Prompts, algo: str, depth: int, discount: float, learning_rate: float,
+    marks: list[int], clip: float, inside: bool = False, gain: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """Parameters (marks, 2n + 4n^2 + 1) after some numbers of tasks, a prompt each; NaN from a divergence on."""
+    state = begin.copy(), np.zeros_like(begin), np.zeros_like(begin)
+    kept, done = np.full((len(marks), len(begin)), np.nan), 0
+    for i, mark in enumerate(marks):
+        one, rest = prompts[done:mark], tasks[done:mark]
+        done += train_block(
+            size(tasks.states), size(one.y.shape[1]), one.X, one.y, rest.transition, rest.reward, one.target,
+            one.weight, algo == "td", depth, discount, learning_rate, clip, inside, gain, *state, done,
+        )  # fmt: skip
+        if done < mark:
+            break
+        kept[i] = state[0]
+    return kept

@@ -1,0 +1,122 @@
+"""Minimisers of the mean MSVE over fixed prompts: Levenberg and Marquardt's steps, finished by Newton's.
+
+A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of the residuals sqrt(mu_i) (TF_L - v_i),
+and once it gains little the Hessian.  A step that does not lower f, or makes it infinite, is taken back, and lam grows.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ictd.decomposition import unseen_direction
+from ictd.kernels import size
+from ictd.weights import Weights
+from studies.limits.engine import Prompts, errors_and_gradient
+
+AT_ONCE = 2000  # Prompts whose Jacobians are in memory together.
+LITTLE, PATIENCE = 1e-3, 3  # Relative decrease that is little, and steps that gain no more before Newton's take over.
+DIFFERENCE = 1e-5  # Differences are taken over this share of the largest parameter.
+FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-20, 25
+
+
+class Objective:
+    """The mean MSVE at depth L as a function of z (k,).  A part is prompts and the basis (2n + 4n^2 + 1, k) by which
+    they have the parameters (u, A, gain) = basis @ z + offset, where by default the gain is 1 and the rest 0."""
+
+    def __init__(self, parts: list[tuple[Prompts, np.ndarray]], depth: int, offset: np.ndarray | None = None):
+        self.parts, self.depth, self.count = parts, depth, sum(len(prompts.y) for prompts, _ in parts)
+        self.offset = np.eye(len(parts[0][1]))[-1] if offset is None else offset
+
+    def _sweep(self, one: Prompts, basis: np.ndarray, z: np.ndarray, jacobian: bool = False):
+        """Mean MSVE of some prompts, its gradient for all parameters, their estimates, and gradients of these."""
+        (tasks, n), parameters = one.target.shape, len(self.offset)
+        estimates, gradient = np.empty((tasks, n)), np.empty(parameters)
+        rows, sizes = np.empty((tasks * jacobian, n, parameters)), (size(n), size(one.y.shape[1]))
+        value = errors_and_gradient(
+            *sizes, one.X, one.y, one.target, one.weight, basis @ z + self.offset, self.depth, estimates, gradient, rows
+        )
+        return value, gradient, estimates, rows
+
+    def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """f and its gradient (k,); infinity where estimates are."""
+        value, total = 0.0, np.zeros(len(z))
+        for prompts, basis in self.parts:
+            found, gradient, *_ = self._sweep(prompts, basis, z)
+            share = len(prompts.y) / self.count
+            value, total = value + share * found, total + share * (gradient @ basis)
+        return value, total
+
+    def estimates(self, z: np.ndarray) -> list[np.ndarray]:
+        """TF_L (N, n) on the prompts of each part."""
+        return [self._sweep(prompts, basis, z)[2] for prompts, basis in self.parts]
+
+    def squares(self, z: np.ndarray) -> np.ndarray:
+        """2 J'J / N, (k, k)."""
+        total = 0.0
+        for prompts, basis in self.parts:
+            for first in range(0, len(prompts.y), AT_ONCE):
+                rows = self._sweep(prompts[first : first + AT_ONCE], basis, z, jacobian=True)[-1]
+                J = rows.reshape(-1, len(self.offset)) @ basis
+                total += J.T @ J
+        return 2 * total / self.count
+
+    def hessian(self, z: np.ndarray) -> np.ndarray:
+        """By central differences of the gradient, (k, k)."""
+        step = DIFFERENCE * max(1.0, np.abs(z).max())
+        rows = [self.value_and_gradient(z + d)[1] - self.value_and_gradient(z - d)[1] for d in step * np.eye(len(z))]
+        H = np.array(rows) / (2 * step)
+        return (H + H.T) / 2
+
+
+def minimise(
+    objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int, held: Callable | None = None
+) -> tuple[np.ndarray, float, float, int]:
+    """Descend from z (k,) until the gradient's norm is below ``tolerance``, at most so many steps, and of those at most
+    ``newton`` with Hessians; returns z, f, the norm and the step, of the last, or where ``held``, of z, is least."""
+    (value, gradient), damping, slow, hessians = objective.value_and_gradient(z), FIRST_DAMPING, 0, 0
+    best, least = (z, value, np.nan, 0), np.inf
+    for step in range((most + 1) * bool(np.isfinite(value))):
+        norm = float(np.linalg.norm(gradient))
+        judged = held(z) if held else -step
+        if judged < least or not step:
+            best, least = (z, value, norm, step), judged
+        exact = slow >= PATIENCE and hessians < newton
+        if norm < tolerance or step == most:
+            break
+        hessians += exact
+        curvature, axes = np.linalg.eigh(objective.hessian(z) if exact else objective.squares(z))
+        along, largest = axes.T @ gradient, np.abs(curvature).max()
+        for _ in range(TRIES):
+            trial = z - axes @ (along / (np.abs(curvature) + damping * largest))
+            lower, slope = objective.value_and_gradient(trial)
+            if lower < value or (lower == value and np.linalg.norm(slope) < norm):
+                slow = slow + 1 if value - lower < LITTLE * value else 0
+                z, value, gradient, damping = trial, lower, slope, max(damping / 5, LEAST_DAMPING)
+                break
+            damping = max(4 * damping, LEAST_DAMPING)
+        else:
+            if exact or not newton:
+                break
+            slow, damping = PATIENCE, FIRST_DAMPING
+    return best
+
+
+def flat(weights: Weights) -> np.ndarray:
+    """u, A and a gain of 1 as one vector (2n + 4n^2 + 1,)."""
+    return np.concatenate([weights.u, weights.A.ravel(), [1.0]])
+
+
+def unflat(parameter: np.ndarray, states: int) -> Weights:
+    """u and A of such vectors, (..., 2n + 4n^2 + 1)."""
+    wide, lead = 2 * states, parameter.shape[:-1]
+    return Weights(parameter[..., :wide], parameter[..., wide:-1].reshape(*lead, wide, wide))
+
+
+def seen_basis(states: int, discount: float, family: bool = False) -> np.ndarray:
+    """Orthonormal directions (2n + 4n^2 + 1, 4n^2 - 1) of u and A without the 2n + 1 that no prompt sees, or those of
+    A = K [-I, I] among them, (2n - 1) n."""
+    others, one = np.linalg.svd(unseen_direction(states, discount)[None])[2][1:].T, np.eye(states)
+    of_A = np.kron(others, np.vstack([-one, one]) / np.sqrt(2) if family else np.eye(2 * states))
+    of_u = np.pad(others * (not family), ((0, len(of_A) + 1), (0, 0)))
+    whole = np.pad(of_A, ((2 * states, 1), (0, 0)))
+    return whole if family else np.hstack([of_u, whole])

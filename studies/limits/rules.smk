@@ -1,0 +1,119 @@
+# Limits of what pretraining can find: minimisers, what is outside of K [-I, I], and shrinkage towards the mean task.
+import studies.limits.grid as LIMITS_GRID
+
+LIMITS = config["limits"]
+LIMITS_MAIN = main_setting(config)
+LIMITS_OPTIONS = env_options(config, LIMITS_MAIN["env"])
+LIMITS_PARTS = LIMITS_GRID.parts(config)
+LIMITS_TABLES = expand("<results>/limits/{name}.csv", name=["descents", "spectra", "course", "forms", "fits"])
+LIMITS_FIGURES = "minimisers course forms".split()
+LIMITS_FOLDER = ROOT / "studies/limits"
+LIMITS_NOTEBOOK = dict(notebook=LIMITS_FOLDER / "notebook.ipynb", captions=LIMITS_FOLDER / "captions")
+LIMITS_NOTEBOOK["parameters"] = {"results": str(RESULTS / "limits")}
+
+
+use rule step as limits_step with:
+    conda:
+        f"{ENVS}/studies.yaml"
+
+
+use rule limits_step as limits_descend with:
+    input:
+        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+    output:
+        expand("<results>/limits/descend/{{env}}-{{states}}-{{depth}}/{name}.csv", name=["rows", "spectrum"]),
+    pathvars:
+        job="limits_descend/{env}-{states}-{depth}",
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        **step("limits.descend", env_options=own_options),
+
+
+use rule limits_step as limits_course with:
+    output:
+        "<results>/limits/course/{seed}.csv",
+    pathvars:
+        job="limits_course/{seed}",
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        **step("limits.course", env_options=LIMITS_OPTIONS),
+
+
+use rule limits_step as limits_forms with:
+    output:
+        "<results>/limits/forms/{form}.csv",
+    pathvars:
+        job="limits_forms/{form}",
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        **step("limits.forms"),
+
+
+use rule limits_step as limits_shrinkage with:
+    output:
+        "<results>/limits/fits/{kind}.csv",
+    pathvars:
+        job="limits_shrinkage/{kind}",
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        **step("limits.shrinkage", lengths=LIMITS["forms"]["lengths"]),
+
+
+use rule gather as limits_claims with:
+    input:
+        parts=expand("<results>/limits/{part}.csv", part=LIMITS_PARTS),
+    output:
+        LIMITS_TABLES,
+        "<results>/limits/claims.json",
+        expand("<results>/limits/tables/{name}.html", name=["claims", "claims_all"]),
+    pathvars:
+        job="limits_claims",
+    params:
+        **step("limits.claims", statements=LIMITS_FOLDER / "claims.toml", tasks=config["tasks"]),
+
+
+use rule gather as limits_figures with:
+    input:
+        tables=LIMITS_TABLES,
+    output:
+        expand("<results>/limits/figures/{name}.{ending}", name=LIMITS_FIGURES, ending=["png", "svg"]),
+    pathvars:
+        job="limits_figures",
+    params:
+        **step("limits.figures"),
+
+
+use rule notebook as limits_notebook with:
+    input:
+        shown=[rules.limits_claims.output, rules.limits_figures.output],
+        tables=LIMITS_TABLES,
+    output:
+        "<results>/limits/limits.ipynb",
+    pathvars:
+        job="limits_notebook",
+    params:
+        **step("report.notebook", **LIMITS_NOTEBOOK),
+
+
+use rule page as limits_page with:
+    input:
+        notebook="<results>/limits/limits.ipynb",
+    output:
+        "<results>/limits/limits.html",
+    pathvars:
+        job="limits_page",
+    params:
+        **step("page", title="In-context TD: limits"),
+
+
+rule limits:
+    input:
+        "<results>/limits/limits.html",

@@ -1,0 +1,83 @@
+"""The study's settings, and what its rules go through."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from projects import in_megabytes
+
+from ictd.pipeline.needs import checked_needs
+from ictd.pipeline.studies import study_settings
+from studies.limits.grid import parts
+from studies.limits.needs import needs
+
+STUDY = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
+
+
+def settings(given):
+    return study_settings(STUDY, given, SCHEMA["$defs"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"descents": 3}, "limits has an unknown key 'descents'"),
+        ({"descend": {"states": [50]}}, "value 1 of limits.descend.states is 50; give at most 20"),
+        ({"descend": {"tolerance": 0}}, "limits.descend.tolerance is 0; give more than 0"),
+        ({"course": {"discounts": [1.5]}}, "value 1 of limits.course.discounts is 1.5; give less than 1"),
+        ({"forms": {"test_tasks": 5}}, "limits.forms.test_tasks is 5; give at least 20"),
+        ({"shrinkage": {"seeds": 0}}, "limits.shrinkage.seeds is 0; give at least 1"),
+    ],
+)
+def test_bad_settings_are_named_in_one_sentence(given, message):
+    with pytest.raises(ValueError) as raised:
+        settings(given)
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_single_settings_are_replaced():
+    found = settings({"course": {"seeds": "3"}})
+    assert found["course"]["seeds"] == 3 and found["forms"]["contexts"] == 20000
+    assert settings(yaml.safe_load((STUDY / "smoke.yaml").read_text())["limits"])["forms"]["lengths"] == [5, 20]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"course": {"seeds": 10**9}}, "limits.course.seeds is 1000000000, w"),
+        ({"forms": {"contexts": 10**9}}, "limits.forms.contexts is 1000000000, with which a job of rule limits_forms"),
+        ({"shrinkage": {"tasks": 10**9}}, "limits.shrinkage.tasks is 1000000000, with which a job of rule limits_shr"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(given, message):
+    config = CONFIG | {"limits": settings(given)}
+    with pytest.raises(ValueError, match=f"^Config: {message}"):
+        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+
+
+def test_every_setting_is_described():
+    def undescribed(schema, name=""):
+        for key, about in schema.get("items", schema).get("properties", {}).items():
+            if "description" not in about:
+                yield name + key
+            yield from undescribed(about, f"{name}{key}.")
+
+    assert list(undescribed(yaml.safe_load((STUDY / "schema.yaml").read_text()))) == []
+
+
+def test_parts_are_settings_trials_forms_and_kinds():
+    found = parts(CONFIG | {"limits": settings({})})
+    assert len(found) == 2 * 2 * 2 * 6 + settings({})["course"]["seeds"] + 5 + 4
+    assert found[0] == "descend/boyan-3-1/rows" and found[-1] == "fits/rewards"
+
+
+# Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
+AT_FULL_SIZE = 47, 1.66, {
+    "limits_descend": 12.56, "limits_course": 320.0, "limits_forms": 682.5, "limits_shrinkage": 728.0,
+}  # fmt: skip
+
+
+def test_estimates_are_what_they_were():
+    assert in_megabytes(needs(CONFIG | {"limits": settings({})}, 2)) == AT_FULL_SIZE
