@@ -20,7 +20,8 @@ def main(statements: Path, variants: dict, places: dict, offline: list[Path], on
 
 def check_control(of: Statements, offline: dict[str, Offline], online: Online, variants: dict, places: dict):
     """All claims, as claims.toml states them, from differences (seeds, N) or (seeds, lengths, N)."""
-    found, first, at = [], next(iter(variants)), next(iter(offline.values()))
+    found, at = [], next(iter(offline.values()))
+    first = next(name for name in at.methods if name in variants)
     main, share = variants[first], at.share
 
     def but_for(*keys):
@@ -58,8 +59,7 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
     for depth, name in layers:
         times, rest = divmod(main["depth"], depth)
         if not rest and 1 < times < at.arrays["worth"].shape[2]:
-            setting = (f"{depth} layers {times} times",)
-            add("iterations_over_layers", setting, share(name, times, tasks) - share(first, 1, tasks))
+            add("iterations_over_layers", (f"{depth} x {times}",), share(name, times, tasks) - share(first, 1, tasks))
     for before, after in pairwise(at.counts(first)):
         add("more_tasks", (f"{before} to {after} tasks",), share(first, tasks=after) - share(first, tasks=before))
     for name in [one for key in ("algo", "policies") for one in but_for(key) if one != first]:
@@ -77,9 +77,9 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
     add("behind_smoothed_once", (first,), share(first, 1) - share("smoothed", 1))
     for tried in range(at.arrays["lost"].shape[2]):
         add("lost_more", (first,), (at.of("lost", first) - at.of("lost", "smoothed"))[:, :, tried], tried=tried)
-    ours = [name for name in online.methods if name.split()[0] in variants]
-    for name, other, rule in product(ours, online.methods, online.rules):
+    ours = [name for name in online.methods if name.split()[0] in but_for("algo")]
+    for name, other, rule in product(ours, [first, *(one for one in online.methods if one not in ours)], online.rules):
         mine, its = (online.regret(one, rule)[..., -1] for one in (name, other))
         for claim in ("less_regret", "more_regret") if name != other else ():
-            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other)
+            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who="pseudo_" * (" " in name))
     return found

@@ -27,8 +27,9 @@ LIMITS = {
 
 def main(variants: dict, offline: list[Path], online: Path, output: Path) -> None:
     """Write each figure as PNG and SVG; ``offline`` is that of the first place."""
-    at, of, first, share = Offline(offline[0]), Online(online), next(iter(variants)), "share of the way"
-    shown, panels = [name for name in LOOKS if name in at.methods], {}
+    at, of, share = Offline(offline[0]), Online(online), "share of the way"
+    first = next(name for name in at.methods if name in variants)
+    shown, panels = [name for name in LOOKS if name in at.methods and name != "paper_td"], {}
     for what, title in (("", "beside smoothed"), ("error", "error of q"), ("advantage_error", "error of advantages")):
         found = [at.of(what, name) if what else at.share(name) - at.share("smoothed") for name in shown]
         panels[title] = [(at.lengths, one, LOOKS[name]) for name, one in zip(shown, found, strict=True)]

@@ -3,8 +3,7 @@
 Regret is the sum over steps of v*(s) - q*(s, a), by which the action falls short of an optimal one.  An agent with
 estimates q after t steps, n(s, a) of them at a pair, acts by one of two rules with a number c: "epsilon" takes a random
 action with probability c / (c + t), else the greedy one; "optimistic" that of the greatest q + c / sqrt(1 + n).  A
-method learns from a step s, a, s' of N agents, and returns the next actions as ``choose`` gives them; ``of`` has what
-they have seen, estimates ``q`` (N, S, A), the policy that is evaluated, and traces.
+method learns from a step s, a, s' of N agents, of which ``of`` has what they know, and returns what ``choose`` does.
 """
 
 import itertools

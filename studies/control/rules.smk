@@ -87,7 +87,7 @@ use rule control_step as control_claims with:
 
 use rule gather as control_figures with:
     input:
-        offline=CONTROL_MEASURED,
+        offline=CONTROL_MEASURED[:1],
         online=CONTROL_ONLINE,
     output:
         expand("<results>/control/figures/{name}.{ending}", name=CONTROL_FIGURES, ending=["png", "svg"]),
