@@ -81,5 +81,5 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
     for name, other, rule in product(ours, [first, *(one for one in online.methods if one not in ours)], online.rules):
         mine, its = (online.regret(one, rule)[..., -1] for one in (name, other))
         for claim in ("less_regret", "more_regret") if name != other else ():
-            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who="pseudo_" * (" " in name))
+            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who=("plain", "pseudo")[" " in name])
     return found

@@ -106,7 +106,7 @@ EVERY = {
         " lower_advantage_error_lspi settles deeper more_tasks td_over_mc both_over_soft both_over_greedy"
         " transfers own_over_other iterations_help iterations_over_layers own_over_random_error"
         " random_advantage_over_own unseen_over_seen pseudo_steps_help pseudo_steps_over_smoothed"
-        " lost_more_0 lost_more_1 lost_more_2 less_regret_smoothed less_regret_posterior"
+        " lost_more_0 lost_more_1 lost_more_2 plain_less_regret_smoothed plain_less_regret_posterior"
     ).split()
 }
 
@@ -116,11 +116,11 @@ def test_claims_that_hold(tmp_path):
     # Yardsticks have no seeds, and beside one another nothing to be decided by them.
     assert EVERY - hold == set()
     assert {f"behind_{other}, processes" for other in ("lspi", "smoothed", "paper_td")} <= fail
-    assert {"behind_smoothed_once, processes", "more_regret_smoothed, processes"} <= fail
+    assert {"behind_smoothed_once, processes", "plain_more_regret_smoothed, processes"} <= fail
     # td and mc at home, boyan in its place, two lengths.
     assert len(groups["beats_lspi, processes"]) == 6 and len(groups["beats_paper_td, seeds"]) == 6
     assert len(groups["transfers, processes"]) == 4 and len(groups["own_over_other, seeds"]) == 4
-    assert len(groups["iterations_over_layers, seeds"]) == 2 and len(groups["less_regret_smoothed, seeds"]) == 2
+    assert len(groups["iterations_over_layers, seeds"]) == 2 and len(groups["plain_less_regret_smoothed, seeds"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_claims_that_fail(tmp_path, change, fails):
 
 def test_claims_on_acting_can_fail(tmp_path):
     hold, fail, _ = holding(tmp_path, ours=3.0)
-    assert {"less_regret_smoothed, processes", "less_regret_posterior, seeds"} <= fail
-    assert {"more_regret_smoothed, processes", "more_regret_posterior, seeds"} <= hold
+    assert {"plain_less_regret_smoothed, processes", "plain_less_regret_posterior, seeds"} <= fail
+    assert {"plain_more_regret_smoothed, processes", "plain_more_regret_posterior, seeds"} <= hold
 
 
 def test_shares_are_of_the_way(tmp_path):
