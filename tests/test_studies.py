@@ -299,10 +299,10 @@ def test_rules_are_short():
     for path in [*(ROOT / "workflow/rules").glob("*.smk"), *(ROOT / "studies").glob("*/rules.smk")]:
         text = path.read_text()
         assert len(text.splitlines()) <= 250, path
-        total += len(text.splitlines())
+        total += len(text.splitlines()) * ("studies" not in path.parts)
         for block in re.findall(r"^(?:use )?rule .*\n(?:(?:[ \t].*)?\n)*", text, re.MULTILINE):
             lines.append(len([line for line in block.splitlines() if line.strip()]))
-    assert total < 1200 and max(lines) <= 20 and sum(lines) / len(lines) <= 13
+    assert total < 650 and max(lines) <= 20 and sum(lines) / len(lines) <= 13
 
 
 def test_a_parameter_without_a_type_is_named(tmp_path):

@@ -1,0 +1,78 @@
+"""Pretrain to evaluate policies of random processes, and keep the weights on the way."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+
+from ictd.gram import gram_of
+from ictd.pipeline.storage import save_arrays
+from ictd.pretraining import pretrain_in_blocks
+from ictd.prompts import Context
+from ictd.streams import generator
+from ictd.weights import initial_weights
+from studies.control.contexts import PromptEngine, context_of
+from studies.control.processes import draw_policies, draw_processes, pair_paths, pair_transitions, transition_counts
+
+logger = logging.getLogger(__name__)
+
+
+def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What multi-task TD and MC take from the paths (N, W, T + 1) of a batch of pairs: numbers of visits to first
+    pairs (N, d) and of first transitions (N, d, d), and sums of returns (N, d) of T rewards, of which r is (N, d)."""
+    (size, pairs), task, powers = (
+        reward.shape,
+        np.arange(len(paths))[:, None],
+        discount ** np.arange(paths.shape[2] - 1),
+    )
+    returns, start = reward[task[..., None], paths[..., :-1]] @ powers, task * pairs + paths[..., 0]
+    visits = np.bincount(start.ravel(), minlength=size * pairs).astype(float)
+    moves = np.bincount((start * pairs + paths[..., 1]).ravel(), minlength=size * pairs**2).astype(float)
+    sums = np.bincount(start.ravel(), returns.ravel(), size * pairs)
+    return visits.reshape(size, pairs), moves.reshape(size, pairs, pairs), sums.reshape(size, pairs)
+
+
+def material(of: dict, lengths: list[int], concentrations: list[float], batch: int, rollout: int, rng):
+    """A function from a number of tasks of a variant to what the engine takes of them, drawn anew at each call.
+
+    Prompts are "sampled" under another policy than the one that is evaluated, or "enumerated": a column for each pair,
+    with its expected next feature, as the paper pretrains."""
+
+    def draw(size):
+        shape = (size, of["states"], of["actions"])
+        processes = draw_processes(of["family"], *shape, concentrations, rng)
+        policy, behaviour = (draw_policies(kind, shape, rng) for kind in (of["policies"], "soft"))
+        reward = processes.reward.reshape(size, -1)
+        if of["prompts"] == "enumerated":
+            context = Context.enumerated(pair_transitions(processes.transition, policy), reward)
+        else:
+            paths, cut = (
+                pair_paths(processes, behaviour, 1, lengths[1], rng),
+                rng.integers(*lengths, size, endpoint=True),
+            )
+            context = context_of(transition_counts(paths, cut, *shape[1:]), processes.reward, policy)
+        gram = gram_of(context, of["discount"])
+        paths = pair_paths(processes, policy, batch, rollout if of["algo"] == "mc" else 1, rng)
+        return gram.M, gram.c, reward, *batches(paths, reward, of["discount"])
+
+    return draw
+
+
+def main(variant: dict, seeds: int, snapshots: list[int], prompt_lengths: list[int], concentrations: list[float],
+         batch: int, rollout: int, clip: float, learning_rate: float, initial_gain: float,
+         output: Path) -> None:  # fmt: skip
+    """Write the weights ``u`` and ``A`` of all seeds of a variant at numbers of tasks, NaN from a divergence on."""
+    seen, u, A = np.array(sorted({*snapshots, variant["tasks"]})), [], []
+    seen = seen[seen <= variant["tasks"]]
+    pairs, name = variant["states"] * variant["actions"], f"{variant['family']}-{variant['actions']}"
+    for seed in range(seeds):
+        start = initial_weights(pairs, initial_gain, generator(seed, name, variant["states"], "control weights"))
+        rng = generator(seed, name, variant["states"], "control tasks")
+        engine = PromptEngine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip)
+        weights = pretrain_in_blocks(
+            engine, material(variant, prompt_lengths, concentrations, batch, rollout, rng), seen
+        )
+        u.append(weights.u)
+        A.append(weights.A)
+        logger.info("seed %d pretrained", seed)
+    save_arrays(output, tasks_seen=seen, u=np.stack(u), A=np.stack(A))

@@ -1,0 +1,138 @@
+# A study beyond the paper: control in context. `snakemake control` runs it.
+import studies.control.grid as CONTROL_GRID
+
+CONTROL = config["control"]
+CONTROL_VARIANTS = CONTROL_GRID.variants(config)
+CONTROL_PLACES = CONTROL_GRID.places(config)
+CONTROL_HOME = next(iter(CONTROL_PLACES))
+CONTROL_MEASURED = expand("<results>/control/offline/{place}.npz", place=CONTROL_PLACES)
+CONTROL_ONLINE = "<results>/control/online.npz"
+CONTROL_FIGURES = "offline limits variants regret run".split()
+CONTROL_PAGES = "claims claims_all shares errors advantage_errors regrets".split()
+CONTROL_FOLDER = ROOT / "studies/control"
+CONTROL_NOTEBOOK = dict(notebook=CONTROL_FOLDER / "notebook.ipynb", captions=CONTROL_FOLDER / "captions")
+CONTROL_NOTEBOOK["parameters"] = {"results": str(RESULTS / "control")}
+
+
+use rule step as control_step with:
+    wildcard_constraints:
+        variant=r"\w+",
+        place=r"\w+",
+    conda:
+        f"{ENVS}/studies.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=120,
+
+
+use rule control_step as control_pretrain with:
+    output:
+        "<results>/control/runs/{variant}.npz",
+    pathvars:
+        job="control_pretrain/{variant}",
+    # Long runs first: one that comes last keeps the other cores waiting.
+    priority: lambda wildcards: CONTROL_VARIANTS[wildcards.variant]["tasks"]
+    params:
+        **step("control.pretrain", variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant]),
+
+
+use rule control_step as control_offline with:
+    input:
+        runs=lambda wildcards: expand(
+            "<results>/control/runs/{variant}.npz", variant=CONTROL_GRID.tried(config, wildcards.place)
+        ),
+    output:
+        "<results>/control/offline/{place}.npz",
+    pathvars:
+        job="control_offline/{place}",
+    params:
+        **step(
+            "control.offline",
+            place=lambda wildcards: CONTROL_PLACES[wildcards.place],
+            depth=CONTROL["main"]["depth"],
+            variants=CONTROL_VARIANTS,
+        ),
+
+
+use rule control_step as control_online with:
+    input:
+        runs=expand("<results>/control/runs/{variant}.npz", variant=CONTROL["online"]["variants"]),
+    output:
+        CONTROL_ONLINE,
+    pathvars:
+        job="control_online",
+    params:
+        **step(
+            "control.online",
+            place=CONTROL_PLACES[CONTROL_HOME],
+            depth=CONTROL["main"]["depth"],
+            variants=CONTROL_VARIANTS,
+            online=CONTROL["online"],
+        ),
+
+
+use rule control_step as control_claims with:
+    input:
+        offline=CONTROL_MEASURED,
+        online=CONTROL_ONLINE,
+    output:
+        "<results>/control/claims.json",
+    pathvars:
+        job="control_claims",
+    params:
+        **step(
+            "control.claims", statements=CONTROL_FOLDER / "claims.toml", variants=CONTROL_VARIANTS, places=CONTROL_PLACES
+        ),
+
+
+use rule gather as control_figures with:
+    input:
+        offline=CONTROL_MEASURED[:1],
+        online=CONTROL_ONLINE,
+    output:
+        expand("<results>/control/figures/{name}.{ending}", name=CONTROL_FIGURES, ending=["png", "svg"]),
+    pathvars:
+        job="control_figures",
+    params:
+        **step("control.figures", variants=CONTROL_VARIANTS),
+
+
+use rule gather as control_pages with:
+    input:
+        claims="<results>/control/claims.json",
+        offline=CONTROL_MEASURED,
+        online=CONTROL_ONLINE,
+    output:
+        expand("<results>/control/tables/{name}.html", name=CONTROL_PAGES),
+    pathvars:
+        job="control_pages",
+    params:
+        **step("control.pages"),
+
+
+use rule notebook as control_notebook with:
+    input:
+        shown=[rules.control_pages.output, rules.control_figures.output],
+        claims="<results>/control/claims.json",
+    output:
+        "<results>/control/control.ipynb",
+    pathvars:
+        job="control_notebook",
+    params:
+        **step("report.notebook", **CONTROL_NOTEBOOK),
+
+
+use rule page as control_page with:
+    input:
+        notebook="<results>/control/control.ipynb",
+    output:
+        "<results>/control/control.html",
+    pathvars:
+        job="control_page",
+    params:
+        **step("page", title="In-context TD: control"),
+
+
+rule control:
+    input:
+        "<results>/control/control.html",

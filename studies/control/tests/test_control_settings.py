@@ -1,0 +1,90 @@
+"""The study's settings, and what it needs."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from projects import in_megabytes
+
+from ictd.pipeline.needs import checked_needs
+from ictd.pipeline.studies import study_settings
+from studies.control.grid import places, tried, variants
+from studies.control.needs import needs
+
+STUDY = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
+
+
+def settings(given):
+    return study_settings(STUDY, given, SCHEMA["$defs"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": 3}, "control has an unknown key 'task'"),
+        ({"seeds": 1}, "control.seeds is 1; give at least 2"),
+        ({"main": {"family": "grid"}}, "control.main.family is 'grid'; choose from dirichlet, boyan, loop"),
+        ({"main": {"algo": "q"}}, "control.main.algo is 'q'; choose from td, mc"),
+        ({"main": {"discount": 1}}, "control.main.discount is 1; give at most 0.99"),
+        ({"main_tasks": 9}, "control.tasks is 200000; give at most the main_tasks, 9"),
+        ({"prompt_lengths": [100, 5]}, "control.prompt_lengths is [100, 5]; give the lengths in ascending order"),
+        ({"concentrations": [0.001]}, "value 1 of control.concentrations is 0.001; give at least 0.05"),
+        ({"clip": 0}, "control.clip is 0; give more than 0"),
+        ({"context_lengths": [9, 5]}, "control.context_lengths is [9, 5]; give the lengths in ascending order"),
+        ({"variants": [{"name": "a", "depth": 3}]}, "begin with one that has a name only and changes nothing"),
+        ({"variants": [{"name": "a"}, {"name": "a"}]}, "name is 'a'; give each a name of its own"),
+        ({"places": [{"name": "a/b"}]}, "value 1 of control.places.name is 'a/b'; give letters, digits and _"),
+        ({"places": [{"name": "a"}, {"name": "b", "depth": 3}]}, "has an unknown key 'depth'"),
+        ({"iterations": 1}, "control.iterations is 1; give at least 2"),
+        ({"ridges": {"smallest": 99}}, "control.ridges.smallest is 99; give at most the largest, 10"),
+        ({"online": {"steps": 1}}, "control.online.steps is 1; give at least 2"),
+        ({"online": {"epsilons": [-1]}}, "value 1 of control.online.epsilons is -1; give at least 0"),
+    ],
+)
+def test_bad_settings_are_named_in_one_sentence(given, message):
+    with pytest.raises(ValueError) as raised:
+        settings(given)
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"test_processes": 10**9}, "control.test_processes is 1000000000, with which a job of rule control_"),
+        ({"rollout": 10**9}, "control.rollout is 1000000000, with which a job of rule control_pretrain"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(given, message):
+    config = CONFIG | {"control": settings(given)}
+    with pytest.raises(ValueError, match=f"^Config: {message}"):
+        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+
+
+def test_every_key_is_described():
+    schema = yaml.safe_load((STUDY / "schema.yaml").read_text())
+    one, other = (schema["properties"][key]["properties"] for key in ("main", "online"))
+    keys = {**schema["properties"], **one, **other}
+    assert [key for key, about in keys.items() if "description" not in about] == []
+
+
+def test_full_size_spans_what_the_study_speaks_of():
+    config = {"control": settings({})}
+    found, where = variants(config), places(config)
+    assert next(iter(found)) == "td" and found["td"]["tasks"] == 1_000_000 and found["mc"]["tasks"] == 200_000
+    assert found["paper_td"] == found["td"] | {"prompts": "enumerated", "tasks": 20_000}
+    assert next(iter(where.items())) == ("home", {key: found["td"][key] for key in where["home"]})
+    assert [tried(config, place)[0] for place in where] == ["td", "actions_4", "boyan", "loop", "discount_95"]
+    assert tried(config, "actions_4") == ["actions_4"] and len(tried(config, "loop")) == len(found) - 1
+    assert set(config["control"]["online"]["variants"]) <= set(found)
+
+
+# Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
+AT_FULL_SIZE = 25, 379.9, {
+    "control_pretrain": 1151, "control_offline": 284.8, "control_online": 38.3, "control_claims": 466.6,
+}  # fmt: skip
+
+
+def test_estimates_are_what_they_were():
+    assert in_megabytes(needs(CONFIG | {"control": settings({})}, 2)) == AT_FULL_SIZE
