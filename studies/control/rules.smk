@@ -81,7 +81,10 @@ use rule control_step as control_claims with:
         job="control_claims",
     params:
         **step(
-            "control.claims", statements=CONTROL_FOLDER / "claims.toml", variants=CONTROL_VARIANTS, places=CONTROL_PLACES
+            "control.claims",
+            statements=CONTROL_FOLDER / "claims.toml",
+            variants=CONTROL_VARIANTS,
+            places=CONTROL_PLACES,
         ),
 
 
