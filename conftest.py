@@ -1,25 +1,36 @@
 """Finished smoke runs of the whole workflow, shared by the tests that look at their results."""
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 from projects import finished_run, finished_run_under_conda
 
-RUNS = {"smoke", "under_conda"}
+RUNS = ("under_conda", "smoke")
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that need a finished run go to one process, where there are several, and are the last where not."""
+    """Tests that need the same finished run go to one process, where there are several, and are the last where not."""
     for item in items:
-        if RUNS.intersection(item.fixturenames):
-            item.add_marker(pytest.mark.xdist_group("runs"))
-    items.sort(key=lambda item: RUNS.intersection(item.fixturenames) != set())
+        for name in [name for name in RUNS if name in item.fixturenames][:1]:
+            item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is not None)
 
 
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory) -> Path:
-    """Folder of a finished smoke run."""
-    return finished_run(tmp_path_factory.mktemp("smoke"))
+    """Folder of a finished smoke run, which the first process that asks for it makes."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / "smoke"
+    with open(base / "smoke.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / "smoke.made").exists():
+            folder.mkdir()
+            finished_run(folder)
+            (base / "smoke.made").touch()
+    return folder
 
 
 @pytest.fixture(scope="session")
