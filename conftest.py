@@ -10,6 +10,7 @@ from projects import finished_run, finished_run_under_conda
 RUNS = ("under_conda", "smoke")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Tests that need the same finished run go to one process, where there are several, and are the last where not."""
     for item in items:
