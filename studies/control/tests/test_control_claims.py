@@ -57,8 +57,9 @@ def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, fir
             ours = trained and "paper" not in method
             mine = np.full((len(LENGTHS), N), error if ours else 2.0) + 1e-3 * rng.normal(size=N)
             rows.append({
-                "method": method, "seed": seed, "tasks": tasks, "parameter": np.full(len(LENGTHS), 2.5 * (method == "lspi")),
-                "at_end": np.array([True, False]), "worth": one, "cosine": mine * cosine,
+                "method": method, "seed": seed, "tasks": tasks,
+                "parameter": np.full(len(LENGTHS), 2.5 * (method == "lspi")), "at_end": np.array([True, False]),
+                "worth": one, "cosine": mine * cosine,
                 "changes": np.full((len(LENGTHS), N), changes), "error": mine, "advantage_error": mine,
                 "lost": np.full((len(LENGTHS), 3, N), lost if ours else 0.1) + 1e-3 * rng.normal(size=N),
             })  # fmt: skip
@@ -109,7 +110,8 @@ EVERY = {
         " lower_advantage_error_lspi settles deeper more_tasks td_over_mc both_over_soft both_over_greedy"
         " transfers own_over_other iterations_help iterations_over_layers own_over_random_error"
         " random_advantage_over_own random_sign_over_own aligned_over_own random_advantage_over_aligned"
-        " shrinks half_loses_less unseen_over_as_many seen_over_as_many beats_paper_td_at_equal_tasks pseudo_steps_help pseudo_steps_over_smoothed"
+        " shrinks half_loses_less unseen_over_as_many seen_over_as_many beats_paper_td_at_equal_tasks"
+        " pseudo_steps_help pseudo_steps_over_smoothed"
         " lost_more_0 lost_more_1 lost_more_2 plain_less_regret_smoothed plain_less_regret_posterior"
     ).split()
 }
@@ -120,7 +122,8 @@ def test_claims_that_hold(tmp_path):
     # Yardsticks have no seeds, and beside one another nothing to be decided by them.
     assert EVERY - hold == set()
     assert {f"behind_{other}, processes" for other in ("lspi", "smoothed", "paper_td")} <= fail
-    assert {"behind_smoothed_once, processes", "iterations_hurt, processes", "plain_more_regret_smoothed, processes"} <= fail
+    assert {f"{name}, processes" for name in ("behind_smoothed_once", "iterations_hurt")} <= fail
+    assert "plain_more_regret_smoothed, processes" in fail
     # td and mc at home, boyan in its place, two lengths.
     assert len(groups["beats_lspi, processes"]) == 6 and len(groups["beats_paper_td, seeds"]) == 6
     assert len(groups["transfers, processes"]) == 4 and len(groups["own_over_other, seeds"]) == 4
