@@ -5,17 +5,23 @@ from itertools import pairwise, product
 from pathlib import Path
 
 from ictd.report.claim import Statements, save_claims
+from studies.control.grid import LIMITS
 from studies.control.measured import Offline, Online
-from studies.control.offline import LIMITS
 
 YARDSTICKS = ("lspi", "lspi_mean", "smoothed", "theta_td")
+CONTROLS = {
+    "own_over_random_error": ("own", "random_error"), "random_advantage_over_own": ("random_advantage", "own"),
+    "random_sign_over_own": ("random_sign", "own"), "aligned_over_own": ("aligned_advantage", "own"),
+    "random_advantage_over_aligned": ("random_advantage", "aligned_advantage"),
+    "unseen_over_as_many": ("exact_unseen", "exact_as_unseen"), "seen_over_as_many": ("exact_seen", "exact_as_seen"),
+}  # fmt: skip
 PLACE = ("family", "states", "actions", "discount")
 
 
 def main(statements: Path, variants: dict, places: dict, offline: list[Path], online: Path, output: Path) -> None:
     """Write one entry a claim."""
-    measured = {path.stem: Offline(path) for path in offline}
-    save_claims(output, check_control(Statements(statements), measured, Online(online), variants, places))
+    measured = {path.stem: Offline(path) for path in offline}, Online(online)
+    save_claims(output, check_control(Statements(statements), *measured, variants, places))
 
 
 def check_control(of: Statements, offline: dict[str, Offline], online: Online, variants: dict, places: dict):
@@ -52,6 +58,9 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
             for mine in [one for one in own if one in but_for(*PLACE)]:
                 difference = here.share(mine, tasks=variants[name]["tasks"]) - here.share(name)
                 add("own_over_other", (mine, "over", name, "in", place), difference)
+    for name in [one for one in papers if variants[one]["tasks"] in at.counts(first)]:
+        tasks = variants[name]["tasks"]
+        add("equal_tasks", (f"{tasks} tasks",), share(first, tasks=tasks) - share(name), other=name)
     layers = sorted((variants[name]["depth"], name) for name in but_for("depth"))
     tasks = min(variants[name]["tasks"] for _, name in layers)
     for (few, fewer), (many, more) in pairwise(layers):
@@ -65,13 +74,14 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
     for name in [one for key in ("algo", "policies") for one in but_for(key) if one != first]:
         what = "td_over_mc" if name in but_for("algo") else f"both_over_{variants[name]['policies']}"
         add(what, (), share(first, tasks=variants[name]["tasks"]) - share(name))
-    for name in (first, *YARDSTICKS):
-        add("iterations_help", (name,), share(name) - share(name, 1))
+    for name, claim in product((first, *YARDSTICKS), ("iterations_help", "iterations_hurt")):
+        add(claim, (name,), share(name) - share(name, 1))
     for name in (first, "smoothed"):
-        by = {kind: share(f"{name} {kind}") for kind in LIMITS}
-        add("own_over_random_error", (name,), share(name) - by["random_error"])
-        add("random_advantage_over_own", (name,), by["random_advantage"] - share(name))
-        add("unseen_over_seen", (name,), by["exact_unseen"] - by["exact_seen"])
+        by = {kind: share(f"{name} {kind}") for kind in LIMITS} | {"own": share(name)}
+        add("shrinks", (name,), at.of("cosine", name))
+        add("half_loses_less", (name,), by["half_error"] - (1 + by["own"]) / 2)
+        for claim, (more, less) in CONTROLS.items():
+            add(claim, (name,), by[more] - by[less])
     for name, other in (("pseudo_steps_help", first), ("pseudo_steps_over_smoothed", "smoothed")):
         add(name, (first,), share(f"{first} pseudo_steps") - share(other))
     add("behind_smoothed_once", (first,), share(first, 1) - share("smoothed", 1))
@@ -79,7 +89,7 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
         add("lost_more", (first,), (at.of("lost", first) - at.of("lost", "smoothed"))[:, :, tried], tried=tried)
     ours = [name for name in online.methods if name.split()[0] in but_for("algo")]
     for name, other, rule in product(ours, [first, *(one for one in online.methods if one not in ours)], online.rules):
-        mine, its = (online.regret(one, rule)[..., -1] for one in (name, other))
+        mine, its = (online.of("regret", one, rule)[..., -1] for one in (name, other))
         for claim in ("less_regret", "more_regret") if name != other else ():
             by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who=("plain", "pseudo")[" " in name])
     return found

@@ -24,8 +24,7 @@ def context_of(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> Co
     successors = pair_transitions(shares, policy)
     # Next features of a state are one vector, the policy's row: E has a block for each state.
     E = np.einsum("nsaj,ji,njb,nic->njbic", shares, np.eye(policy.shape[1]), policy, policy).reshape(successors.shape)
-    whole = np.rint(length).astype(int)
-    return Context(whole, visits, successors, visits * rewards, np.vecmat(rewards, successors), E)
+    return Context(np.rint(length).astype(int), visits, successors, visits * rewards, np.vecmat(rewards, successors), E)
 
 
 @kernel(apart=True)
@@ -38,12 +37,10 @@ def train_block(n, M, c, reward, visits, transitions, returns, bootstrap, depth,
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     T, dT = np.empty((2, wide, wide))
-    k = np.empty((depth, wide))
+    k, e = np.empty((depth, wide)), np.empty(pairs)
     g, q, lam, following = np.empty((4, wide))
-    e = np.empty(pairs)
     for i in range(tasks):
-        for s in range(wide):
-            k[0, s] = c[i, s]
+        k[0] = c[i]
         for j in range(wide):
             for s in range(wide):
                 k[0, s] += u[j] * M[i, j, s]
@@ -53,14 +50,12 @@ def train_block(n, M, c, reward, visits, transitions, returns, bootstrap, depth,
                     T[j, s] += A[j, h] * M[i, h, s]
             T[j, j] += 1.0
         sweep_forward(n + n, T, k, g)
-        for x in range(pairs):
-            estimates[i, x] = 0.0
+        estimates[i] = 0.0
         for j in range(wide):
             for x in range(pairs):
                 estimates[i, x] -= g[j] * A[j, x]
-        for x in range(pairs):
-            if not np.isfinite(estimates[i, x]):
-                return i
+        if not np.isfinite(estimates[i]).all():
+            return i
         batch_errors(n, estimates[i], reward[i], visits[i], transitions[i], returns[i], bootstrap, discount, e)
         for j in range(wide):
             q[j] = du[j] = 0.0
@@ -74,11 +69,9 @@ def train_block(n, M, c, reward, visits, transitions, returns, bootstrap, depth,
             for h in range(wide):
                 for s in range(wide):
                     dA[j, s] -= dT[j, h] * M[i, h, s]
-        length = 0.0
-        for j in range(len(gradient)):
-            length += gradient[j] * gradient[j]
-        for j in range(len(gradient) * (length > clip * clip)):
-            gradient[j] *= clip / np.sqrt(length)
+        length = np.sqrt((gradient * gradient).sum())
+        if length > clip:
+            gradient *= clip / length
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks

@@ -1,7 +1,6 @@
 """What evaluates policies from the transitions that were seen, and policy iteration by it.
 
-An evaluator takes, last, counts (N, S, A, S), rewards (N, S, A), which are zero where a pair was not seen, a policy
-(N, S, A) and a discount, and returns estimates (N, S, A) of q.
+An evaluator takes, last, counts (N, S, A, S), rewards, zero where not seen, a policy and a discount, and returns q.
 """
 
 from functools import partial
@@ -61,9 +60,7 @@ def improve(evaluate, counts: np.ndarray, reward: np.ndarray, policy: np.ndarray
 def iterate(evaluate, counts: np.ndarray, reward: np.ndarray, discount: float, iterations: int):
     """Policies (K + 1, N, S, A) of K iterations of evaluating and being greedy, from the uniform policy, and the
     estimates (K, N, S, A) that led to them."""
-    policies, found = [uniform(reward.shape)], []
+    found = [(None, uniform(reward.shape))]
     for _ in range(iterations):
-        q, better = improve(evaluate, counts, reward, policies[-1], discount)
-        found.append(q)
-        policies.append(better)
-    return np.stack(policies), np.stack(found)
+        found.append(improve(evaluate, counts, reward, found[-1][1], discount))
+    return np.stack([policy for _, policy in found]), np.stack([q for q, _ in found[1:]])

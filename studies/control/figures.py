@@ -1,4 +1,4 @@
-"""Draw control in context: beside yardsticks, what limits it, variants, regret, and one run."""
+"""Draw control in context: beside yardsticks, what limits it, regret, and one run."""
 
 from pathlib import Path
 
@@ -19,9 +19,10 @@ LOOKS = {
     "td pseudo_steps": ("TD, pseudo-steps", TD, ":"),
 }  # fmt: skip
 LIMITS = {
-    "": ("as it is", BLACK, "-"), " exact_seen": ("exact where seen", ORANGE, "-"),
-    " exact_unseen": ("exact where not seen", ORANGE, ":"), " random_error": ("random errors", SKY, "-"),
-    " random_advantage": ("random advantages", SKY, ":"),
+    "": ("as it is", BLACK, "-"), " half_error": ("half of its error", BLACK, ":"),
+    " exact_unseen": ("exact where not seen", ORANGE, "-"), " exact_as_unseen": ("exact in as many pairs", ORANGE, ":"),
+    " random_error": ("random errors", SKY, "-"), " random_advantage": ("random advantages", SKY, ":"),
+    " aligned_advantage": ("random, as much against the truth", SKY, "--"),
 }  # fmt: skip
 
 
@@ -38,23 +39,9 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
     for title, name in (("Transformer", first), ("smoothed model", "smoothed")):
         panels[title] = [(at.lengths, at.share(name + kind), look) for kind, look in LIMITS.items()]
     save(lines(panels, "transitions", share, ("x", "x"), sharey=True), output / "limits.png")
-    main, panels = {key: one for key, one in variants[first].items() if key not in ("depth", "tasks")}, {}
-    layers = dict(sorted((one["depth"], name) for name, one in variants.items() if main.items() <= one.items()))
-    tasks, counts = min(variants[name]["tasks"] for name in layers.values()), at.counts(first)
-    iterations = range(1, min(7, at.arrays["worth"].shape[2]))
-    for title, x, shares in (
-        ("layers", list(layers), [at.share(name, tasks=tasks) for name in layers.values()]),
-        ("tasks of pretraining", counts, [at.share(first, tasks=one) for one in counts]),
-        ("iterations", iterations, [at.share(first, one) for one in iterations]),
-    ):
-        samples = np.stack(shares, axis=2)
-        looked = [(f"{length} transitions", colour, "-") for length, colour in zip(at.lengths, 2 * LINES, strict=False)]
-        panels[title] = [(x, samples[:, k], looked[k]) for k in range(0, len(looked), 2)]
-    save(lines(panels, "", share, ("x", "x", ""), sharey=True), output / "variants.png")
     panels, acts = {}, [name for name in LOOKS if name in of.methods]
     for rule in of.rules:
-        found = [of.regret(name, rule).swapaxes(1, 2) for name in acts]
-        panels[f"rule: {rule}"] = [(of.arrays["steps"], found[k], LOOKS[name]) for k, name in enumerate(acts)]
+        panels[rule] = [(of.arrays["steps"], of.of("regret", name, rule).swapaxes(1, 2), LOOKS[name]) for name in acts]
     save(lines(panels, "steps", "regret", ("", ""), sharey=True), output / "regret.png")
     save(run(at.arrays), output / "run.png")
 

@@ -1,4 +1,7 @@
-"""What the study's rules go through: variants of pretraining, and places where they are tried."""
+"""What the study's rules go through: variants of pretraining, places where they are tried, and controls there."""
+
+LIMITS = "exact_seen exact_unseen exact_as_seen exact_as_unseen random_error random_advantage aligned_advantage".split()
+LIMITS += "random_sign quarter_error half_error".split()
 
 
 def variants(config: dict) -> dict[str, dict]:

@@ -6,8 +6,8 @@ import numpy as np
 
 from ictd.pipeline.storage import load_named
 
-OFFLINE = "method seed tasks parameter worth changes error advantage_error lost context_lengths optimal".split()
-OFFLINE += "run_transition run_counts run_policies run_q run_exact run_optimal".split()
+OFFLINE = "method seed tasks parameter at_end worth changes error advantage_error cosine".split()
+OFFLINE += "lost context_lengths optimal run_transition run_counts run_policies run_q run_exact run_optimal".split()
 
 
 class Offline:
@@ -36,10 +36,10 @@ class Online:
     """Agents that act."""
 
     def __init__(self, path: Path):
-        self.arrays = load_named(path, "method", "rule", "seed", "c", "regret", "steps")
+        self.arrays = load_named(path, "method", "rule", "seed", "choices", "regret", "steps")
         self.methods, self.rules = (list(dict.fromkeys(self.arrays[name])) for name in ("method", "rule"))
 
-    def regret(self, method: str, rule: str) -> np.ndarray:
-        """Regret (seeds, N, checkpoints); of a method that has one rule, by that."""
+    def of(self, name: str, method: str, rule: str) -> np.ndarray:
+        """An array's rows of a method (seeds, ...) by a rule, or by the only one that it has."""
         rows, rules = self.arrays["method"] == method, self.arrays["rule"]
-        return self.arrays["regret"][rows & ((rules == rule) | (len(set(rules[rows])) == 1))]
+        return self.arrays[name][rows & ((rules == rule) | (len(set(rules[rows])) == 1))]

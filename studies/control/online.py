@@ -1,23 +1,23 @@
 """Agents that each act in one unseen process, with all that they have seen as their data, and their regret.
 
-Regret is the sum over steps of v*(s) - q*(s, a), by which the action falls short of an optimal one.  An agent with
-estimates q after t steps, n(s, a) of them at a pair, acts by one of two rules with a number c: "epsilon" takes a random
-action with probability c / (c + t), else the greedy one; "optimistic" that of the greatest q + c / sqrt(1 + n).  A
-method learns from a step s, a, s' of N agents, of which ``of`` has what they know, and returns what ``choose`` does.
+Regret is the sum over steps of v*(s) - q*(s, a).  With estimates q after t steps, n(s, a) of them at a pair, rules with
+a number c are: "epsilon" takes a random action with probability c / (c + t), else the greedy one; "optimistic" that of
+the greatest q + c / sqrt(1 + n).  A method learns from a step of N agents, of which ``of`` has what they know.
 """
 
-import itertools
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
+from ictd.evaluation import log_spaced
 from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.streams import generator
 from ictd.weights import Weights
 from studies.control.evaluators import improve, in_context_td, least_squares, smoothed, transformer
-from studies.control.processes import Processes, uniform, unseen_processes
+from studies.control.processes import TIE, Processes, uniform, unseen_processes
 
 
 def planning(evaluate, of, s, a, following, choose) -> np.ndarray:
@@ -26,10 +26,10 @@ def planning(evaluate, of, s, a, following, choose) -> np.ndarray:
     return choose()
 
 
-def posterior_sampling(concentration: float, of, s, a, following, choose) -> np.ndarray:
-    """Plan in a model from the posterior, drawn every ten steps (Osband, Russo and Van Roy, NeurIPS 2013)."""
+def posterior_sampling(concentration: float, interval: int, of, s, a, following, choose) -> np.ndarray:
+    """Plan in a model from the posterior, drawn at intervals (Osband, Russo and Van Roy, NeurIPS 2013)."""
     visits = of.counts.sum(axis=-1)
-    if visits[0].sum() % 10 == 1:
+    if (visits[0].sum() - 1) % interval == 0:
         gammas = of.rng.standard_gamma(of.counts + concentration) + 1e-300
         reward = np.where(visits == 0, of.rng.uniform(-1, 1, visits.shape), of.reward)
         model = Processes(gammas / gammas.sum(axis=-1, keepdims=True), reward)
@@ -37,14 +37,16 @@ def posterior_sampling(concentration: float, of, s, a, following, choose) -> np.
     return choose()
 
 
-def tabular(step_size: float, decay: float | None, of, s, a, following, choose) -> np.ndarray:
-    """SARSA(lambda) with replacing traces of a decay, lambda, or else Q-learning (Watkins, 1989)."""
+def tabular(step_size: float, power: float, start: float, decay: float | None, of, s, a, following, choose):
+    """SARSA(lambda) with replacing traces of a decay, lambda, or else Q-learning (Watkins, 1989), without replay."""
+    of.q += start * (of.counts[0].sum() == 1)
     i, action = np.arange(len(s)), None if decay is None else choose()
+    step = step_size / of.counts[i, s, a].sum(axis=-1) ** power
     target = of.q[i, following].max(axis=-1) if decay is None else of.q[i, following, action]
     error = of.reward[i, s, a] + of.discount * target - of.q[i, s, a]
     of.trace *= of.discount * (decay or 0.0)
     of.trace[i, s, a] = 1.0
-    of.q += step_size * error[:, None, None] * of.trace
+    of.q += (step * error)[:, None, None] * of.trace
     return choose() if decay is None else action
 
 
@@ -53,18 +55,18 @@ def simulate(learn, processes: Processes, discount: float, steps: int, rule: str
     best, cumulative = processes.values(processes.optimal(discount), discount), processes.transition.cumsum(axis=-1)
     (size, states, actions), gaps = best.shape, best.max(axis=-1, keepdims=True) - best
     rng, i, found = generator(seed, rule, states, "control online"), np.arange(size), np.empty((size, steps))
-    of = SimpleNamespace(reward=processes.reward, discount=discount, rng=rng,
-                         counts=np.zeros(processes.transition.shape),
-                         q=np.zeros(best.shape), trace=np.zeros(best.shape), policy=uniform(best.shape))  # fmt: skip
+    of = SimpleNamespace(reward=processes.reward, discount=discount, rng=rng, policy=uniform(best.shape))
+    of.counts, of.q, of.trace = np.zeros((*best.shape, states)), np.zeros(best.shape), np.zeros(best.shape)
     s, a = rng.integers(states, size=size), rng.integers(actions, size=size)
     for t in range(1, steps + 1):
         found[:, t - 1] = gaps[i, s, a]
         following = (rng.random((size, 1)) >= cumulative[i, s, a, :-1]).sum(axis=-1)
         of.counts[i, s, a, following] += 1
         explores, drawn = rng.random(size) < c / (c + t), rng.integers(actions, size=size)
+        ties = TIE * rng.random((size, actions))
 
-        def choose(following=following, explores=explores, drawn=drawn):
-            q = of.q[i, following]
+        def choose(following=following, explores=explores, drawn=drawn, ties=ties):
+            q = of.q[i, following] + ties
             if rule == "optimistic":
                 return (q + c / np.sqrt(1 + of.counts[i, following].sum(axis=-1))).argmax(axis=-1)
             return np.where(explores, drawn, q.argmax(axis=-1))
@@ -73,44 +75,46 @@ def simulate(learn, processes: Processes, discount: float, steps: int, rule: str
     return found.cumsum(axis=-1)
 
 
-def methods(online: dict, states: int, depth: int, pairs: int) -> dict[str, list[partial]]:
-    """Each yardstick for each choice that it has besides c."""
-    plans = {
-        "lspi": [partial(least_squares, one) for one in online["ridges"]],
-        "smoothed": [partial(smoothed, one, 1 / states) for one in online["pseudo_steps"]],
-        "theta_td": [in_context_td(one, depth, pairs) for one in online["theta_steps"]],
-    }
-    return {name: [partial(planning, one) for one in choices] for name, choices in plans.items()} | {
-        "posterior": [partial(posterior_sampling, one) for one in online["concentrations"]],
-        "q_learning": [partial(tabular, step, None) for step in online["step_sizes"]],
-        "sarsa": [partial(tabular, step, decay) for step in online["step_sizes"] for decay in online["decays"]],
-        "uniform": [partial(tabular, 0.0, None)],
+def methods(online: dict, ridges: dict, states: int, depth: int, pairs: int) -> dict[str, tuple]:
+    """Each yardstick: its ``learn`` for numbers that it chooses besides c, and the grids that these are from."""
+    steps = (online["step_sizes"], online["powers"], online["starts"])
+    return {
+        "lspi": (lambda one: partial(planning, partial(least_squares, one)), log_spaced(**ridges)),
+        "smoothed": (lambda one: partial(planning, partial(smoothed, one, 1 / states)), online["pseudo_steps"]),
+        "theta_td": (lambda one: partial(planning, in_context_td(one, depth, pairs)), online["theta_steps"]),
+        "posterior": (partial(partial, posterior_sampling), online["concentrations"], online["intervals"]),
+        "q_learning": (lambda *of: partial(tabular, *of, None), *steps),
+        "sarsa": (partial(partial, tabular), *steps, online["decays"]),
+        "uniform": (lambda: partial(tabular, 0.0, 0.0, 0.0, None),),
     }
 
 
-def main(place: dict, variants: dict, depth: int, seeds: int, concentrations: list[float], online: dict,
+def main(place: dict, variants: dict, depth: int, seeds: int, concentrations: list[float], ridges: dict, online: dict,
          runs: list[Path], output: Path) -> None:  # fmt: skip
-    """Write ``regret`` (rows, N, checkpoints), and for each row its method, rule, seed and c.  Transformers have the
-    weights of each seed; other methods as many runs.  Choices are those with the least regret on tuning processes."""
+    """Write ``regret`` (rows, N, checkpoints), and each row's method, rule, seed, and choices by regret on tuning
+    processes, c last, with a star at ends of grids.  Methods have as many runs as Transformers."""
     discount, rows, steps = place["discount"], [], online["steps"]
-    sizes = {purpose: online[f"{purpose}_processes"] for purpose in ("test", "tuning")}
-    test, tuning = (unseen_processes(place, sizes[one], concentrations, f"online {one}")[0] for one in sizes)
-    beside = methods(online, place["states"], depth, place["states"] * place["actions"])
-    made = {name: [[one] * seeds for one in choices] for name, choices in beside.items()}
+    test, tuning = (unseen_processes(place, online[f"{one}_processes"], concentrations, f"online {one}")[0]
+                    for one in ("test", "tuning"))  # fmt: skip
+    beside = methods(online, ridges, place["states"], depth, place["states"] * place["actions"])
+    made = {name: ([make] * seeds, *grids) for name, (make, *grids) in beside.items()}
     for path in runs:
         (u, A), layers = load_arrays(path, "u", "A"), variants[path.stem]["depth"]
         weights = [Weights(u[seed, -1], A[seed, -1]) for seed in range(seeds)]
-        for name, numbers in ((path.stem, [0.0]), (f"{path.stem} pseudo_steps", online["pseudo_steps"])):
-            made[name] = [[partial(planning, partial(transformer, one, layers, k)) for one in weights] for k in numbers]
+        learn = [lambda k, w=w, L=layers: partial(planning, partial(transformer, w, L, k)) for w in weights]
+        made |= {path.stem: (learn, [0.0]), f"{path.stem} pseudo_steps": (learn, online["pseudo_steps"])}
     taken = np.unique(np.linspace(1, steps, online["checkpoints"]).round().astype(int))
     alone, rules = {"uniform": [1e9], "posterior": [0.0]}, (("epsilon", "epsilons"), ("optimistic", "bonuses"))
-    for (name, choices), (rule, key) in itertools.product(made.items(), rules):
+    for (name, (makers, *grids)), (rule, key) in product(made.items(), rules):
         if name in alone and rule == "optimistic":
             continue
-        every = list(itertools.product(choices, alone.get(name, online[key])))
-        cost = [simulate(of[0], tuning, discount, steps, rule, c, seeds)[:, -1].mean() for of, c in every]
-        of, c = every[int(np.argmin(cost))]
-        for seed, learn in enumerate(of):
-            regret = simulate(learn, test, discount, steps, rule, c, seed)[:, taken - 1]
-            rows.append({"method": name, "rule": rule, "seed": seed, "c": c, "regret": regret})
+        grids = [*grids, alone.get(name, online[key])]
+        every = list(product(*grids))
+        cost = [simulate(makers[0](*of), tuning, discount, steps, rule, c, seeds)[:, -1].mean() for *of, c in every]
+        chosen = every[int(np.argmin(cost))]
+        ends = [(min(grid), max(grid)) if len(grid) > 1 else () for grid in grids]
+        choices = ", ".join(f"{one:.3g}{'*' * (one in end)}" for one, end in zip(chosen, ends, strict=True))
+        for seed, make in enumerate(makers):
+            regret = simulate(make(*chosen[:-1]), test, discount, steps, rule, chosen[-1], seed)[:, taken - 1]
+            rows.append({"method": name, "rule": rule, "seed": seed, "choices": choices, "regret": regret})
     save_arrays(output, **{name: np.stack([row[name] for row in rows]) for name in rows[0]}, steps=taken)

@@ -1,6 +1,5 @@
 """Pretrain to evaluate policies of random processes, and keep the weights on the way."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from ictd.streams import generator
 from ictd.weights import initial_weights
 from studies.control.contexts import PromptEngine, context_of
 from studies.control.processes import draw_policies, draw_processes, pair_paths, pair_transitions, transition_counts
-
-logger = logging.getLogger(__name__)
 
 
 def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,10 +30,8 @@ def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> tuple[np.
 
 
 def material(of: dict, lengths: list[int], concentrations: list[float], batch: int, rollout: int, rng):
-    """A function from a number of tasks of a variant to what the engine takes of them, drawn anew at each call.
-
-    Prompts are "sampled" under another policy than the one that is evaluated, or "enumerated": a column for each pair,
-    with its expected next feature, as the paper pretrains."""
+    """A function that draws what the engine takes of a number of tasks of a variant.  Prompts are "sampled" under
+    another policy than the one evaluated, or "enumerated", as the paper's: a column a pair, its next feature a mean."""
 
     def draw(size):
         shape = (size, of["states"], of["actions"])
@@ -46,10 +41,8 @@ def material(of: dict, lengths: list[int], concentrations: list[float], batch: i
         if of["prompts"] == "enumerated":
             context = Context.enumerated(pair_transitions(processes.transition, policy), reward)
         else:
-            paths, cut = (
-                pair_paths(processes, behaviour, 1, lengths[1], rng),
-                rng.integers(*lengths, size, endpoint=True),
-            )
+            paths = pair_paths(processes, behaviour, 1, lengths[1], rng)
+            cut = rng.integers(*lengths, size, endpoint=True)
             context = context_of(transition_counts(paths, cut, *shape[1:]), processes.reward, policy)
         gram = gram_of(context, of["discount"])
         paths = pair_paths(processes, policy, batch, rollout if of["algo"] == "mc" else 1, rng)
@@ -62,17 +55,12 @@ def main(variant: dict, seeds: int, snapshots: list[int], prompt_lengths: list[i
          batch: int, rollout: int, clip: float, learning_rate: float, initial_gain: float,
          output: Path) -> None:  # fmt: skip
     """Write the weights ``u`` and ``A`` of all seeds of a variant at numbers of tasks, NaN from a divergence on."""
-    seen, u, A = np.array(sorted({*snapshots, variant["tasks"]})), [], []
-    seen = seen[seen <= variant["tasks"]]
+    seen, found = np.array(sorted({one for one in (*snapshots, variant["tasks"]) if one <= variant["tasks"]})), []
     pairs, name = variant["states"] * variant["actions"], f"{variant['family']}-{variant['actions']}"
     for seed in range(seeds):
         start = initial_weights(pairs, initial_gain, generator(seed, name, variant["states"], "control weights"))
         rng = generator(seed, name, variant["states"], "control tasks")
         engine = PromptEngine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip)
-        weights = pretrain_in_blocks(
-            engine, material(variant, prompt_lengths, concentrations, batch, rollout, rng), seen
-        )
-        u.append(weights.u)
-        A.append(weights.A)
-        logger.info("seed %d pretrained", seed)
-    save_arrays(output, tasks_seen=seen, u=np.stack(u), A=np.stack(A))
+        draw = material(variant, prompt_lengths, concentrations, batch, rollout, rng)
+        found.append(pretrain_in_blocks(engine, draw, seen))
+    save_arrays(output, tasks_seen=seen, **{key: np.stack([getattr(one, key) for one in found]) for key in "uA"})

@@ -15,7 +15,8 @@ from ictd.kernels import kernel
 from ictd.mrp import value_function
 from ictd.streams import generator
 
-ENOUGH = 30  # More steps than policy iteration takes on as few pairs as there are here.
+ENOUGH = 20  # More steps than policy iteration takes on as few pairs as there are here.
+TIE = 1e-10  # Values that differ by less are alike.
 
 
 class Processes(NamedTuple):
@@ -48,13 +49,12 @@ def uniform(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def greedy(q: np.ndarray) -> np.ndarray:
-    """Policies that take the action of the greatest value, the first of several."""
-    return np.eye(q.shape[-1])[q.argmax(axis=-1)]
+    """Policies that take the action of the greatest value; of several it is a random one, the same at each call."""
+    order = 1 + generator(0, "greedy", q.shape[-2], "control ties").random(q.shape)
+    return np.eye(q.shape[-1])[(order * (q >= q.max(axis=-1, keepdims=True) - TIE)).argmax(axis=-1)]
 
 
-def draw_processes(
-    family: str, size: int, states: int, actions: int, concentrations: list[float], rng: np.random.Generator
-) -> Processes:
+def draw_processes(family: str, size: int, states: int, actions: int, concentrations: list[float], rng) -> Processes:
     """Random processes: of the family "dirichlet" with Dirichlet rows, of one of these concentrations for each process;
     of others each action is a random chain of the environment of that name.  Rewards are uniform in [-1, 1]."""
     shape = (size, states, actions)
@@ -69,8 +69,7 @@ def draw_processes(
 def draw_policies(kind: str, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
     """Random policies (N, S, A): "soft" ones, uniform among all, "greedy" ones, or for "both" either by a coin."""
     soft, one = rng.dirichlet(np.ones(shape[-1]), shape[:-1]), greedy(rng.random(shape))
-    share = {"soft": 1, "greedy": 0, "both": 0.5}[kind]
-    return np.where(rng.random((shape[0], 1, 1)) < share, soft, one)
+    return np.where(rng.random((shape[0], 1, 1)) < {"soft": 1, "greedy": 0, "both": 0.5}[kind], soft, one)
 
 
 def pair_transitions(transition: np.ndarray, policy: np.ndarray) -> np.ndarray:
@@ -82,16 +81,14 @@ def pair_transitions(transition: np.ndarray, policy: np.ndarray) -> np.ndarray:
 @kernel
 def follow(cumulative, uniforms, paths):
     """Go on from paths[i, w, 0] for each walker w of chain i; ``cumulative`` (N, d, d) are sums along rows of p."""
-    chains, walkers, length = paths.shape
-    for i in range(chains):
-        for w in range(walkers):
-            x = paths[i, w, 0]
-            for t in range(1, length):
-                u, y = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15)), 0
-                while u >= cumulative[i, x, y]:
-                    y += 1
-                x = y
-                paths[i, w, t] = x
+    for i, w in np.ndindex(paths.shape[:2]):
+        x = paths[i, w, 0]
+        for t in range(1, paths.shape[2]):
+            u, y = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15)), 0
+            while u >= cumulative[i, x, y]:
+                y += 1
+            x = y
+            paths[i, w, t] = x
 
 
 def pair_paths(processes: Processes, policy: np.ndarray, walkers: int, steps: int, rng: np.random.Generator):

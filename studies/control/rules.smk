@@ -7,8 +7,8 @@ CONTROL_PLACES = CONTROL_GRID.places(config)
 CONTROL_HOME = next(iter(CONTROL_PLACES))
 CONTROL_MEASURED = expand("<results>/control/offline/{place}.npz", place=CONTROL_PLACES)
 CONTROL_ONLINE = "<results>/control/online.npz"
-CONTROL_FIGURES = "offline limits variants regret run".split()
-CONTROL_PAGES = "claims claims_all shares errors advantage_errors regrets".split()
+CONTROL_FIGURES = "offline limits regret run".split()
+CONTROL_PAGES = "claims claims_all shares errors advantage_errors cosines choices regrets".split()
 CONTROL_FOLDER = ROOT / "studies/control"
 CONTROL_NOTEBOOK = dict(notebook=CONTROL_FOLDER / "notebook.ipynb", captions=CONTROL_FOLDER / "captions")
 CONTROL_NOTEBOOK["parameters"] = {"results": str(RESULTS / "control")}

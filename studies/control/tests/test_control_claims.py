@@ -13,8 +13,8 @@ from ictd.pipeline.storage import save_arrays
 from ictd.report.claim import Statements
 from studies.control import figures, pages
 from studies.control.claims import check_control, main
+from studies.control.grid import LIMITS
 from studies.control.measured import Offline, Online
-from studies.control.offline import LIMITS
 
 STUDY = Path(__file__).parents[1]
 MAIN = {
@@ -25,22 +25,24 @@ VARIANTS = {"td": MAIN | {"tasks": 300}} | {
     name: MAIN | change
     for name, change in {
         "mc": {"algo": "mc"}, "layers_3": {"depth": 3}, "soft": {"policies": "soft"}, "greedy": {"policies": "greedy"},
-        "boyan": {"family": "boyan"}, "paper_td": {"prompts": "enumerated", "tasks": 20},
+        "boyan": {"family": "boyan"}, "paper_td": {"prompts": "enumerated", "tasks": 100},
     }.items()
 }  # fmt: skip
 KEYS = ("family", "states", "actions", "discount")
 PLACES = {"home": {key: MAIN[key] for key in KEYS}, "boyan": {key: (MAIN | {"family": "boyan"})[key] for key in KEYS}}
 N, LENGTHS, K = 30, [5, 20], 3
+# What each control is worth more than the method.
+MORE = [0.0, 0.1, -0.05, -0.05, -0.1, 0.2, 0.05, 0.05, 0.35, 0.33]
 # Values of last policies, by which all claims on shares hold that can hold together; the optimum's is 1.
 WORTH = {
     "lspi": 0.4, "lspi_mean": 0.4, "smoothed": 0.4, "theta_td": 0.4, "td": 0.6, "mc": 0.5, "layers_3": 0.5, "soft": 0.5,
     "greedy": 0.5, "boyan": 0.5, "paper_td": 0.2, "td pseudo_steps": 0.7,
     **{f"{name} {kind}": worth for name, own in (("td", 0.6), ("smoothed", 0.4))
-       for kind, worth in zip(LIMITS, (own, own + 0.1, own - 0.1, own + 0.2), strict=True)},
+       for kind, worth in zip(LIMITS, own + np.array(MORE), strict=True)},
 }  # fmt: skip
 
 
-def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, first=0.2):
+def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, first=0.2, cosine=-0.5):
     """A file of a place, with what is changed of it."""
     rows, rng = [], np.random.default_rng(0)
     of_place = WORTH | ({"boyan": 0.65} if place == "boyan" else {}) | dict(worth)
@@ -55,7 +57,9 @@ def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, fir
             ours = trained and "paper" not in method
             mine = np.full((len(LENGTHS), N), error if ours else 2.0) + 1e-3 * rng.normal(size=N)
             rows.append({
-                "method": method, "seed": seed, "tasks": tasks, "parameter": np.zeros(len(LENGTHS)), "worth": one,
+                "method": method, "seed": seed, "tasks": tasks,
+                "parameter": np.full(len(LENGTHS), 2.5 * (method == "lspi")), "at_end": np.array([True, False]),
+                "worth": one, "cosine": mine * cosine,
                 "changes": np.full((len(LENGTHS), N), changes), "error": mine, "advantage_error": mine,
                 "lost": np.full((len(LENGTHS), 3, N), lost if ours else 0.1) + 1e-3 * rng.normal(size=N),
             })  # fmt: skip
@@ -74,7 +78,7 @@ def acted(path, ours=1.0, others=2.0):
     for method, rule, seed in itertools.product(["td", "smoothed", "posterior"], ["epsilon", "optimistic"], range(3)):
         if method != "posterior" or rule == "epsilon":
             last = (ours if method == "td" else others) * (1 + 0.01 * rng.random((N, 1)))
-            row = {"method": method, "rule": rule, "seed": seed, "c": 1.0}
+            row = {"method": method, "rule": rule, "seed": seed, "choices": "0.1, 3*"}
             rows.append(row | {"regret": last * np.array([0.2, 0.6, 1])})
     save_arrays(path, **{name: np.stack([row[name] for row in rows]) for name in rows[0]}, steps=np.array([1, 5, 9]))
     return path
@@ -105,7 +109,9 @@ EVERY = {
         "beats_lspi beats_lspi_mean beats_smoothed beats_theta_td beats_paper_td lower_error_lspi"
         " lower_advantage_error_lspi settles deeper more_tasks td_over_mc both_over_soft both_over_greedy"
         " transfers own_over_other iterations_help iterations_over_layers own_over_random_error"
-        " random_advantage_over_own unseen_over_seen pseudo_steps_help pseudo_steps_over_smoothed"
+        " random_advantage_over_own random_sign_over_own aligned_over_own random_advantage_over_aligned"
+        " shrinks half_loses_less unseen_over_as_many seen_over_as_many beats_paper_td_at_equal_tasks"
+        " pseudo_steps_help pseudo_steps_over_smoothed"
         " lost_more_0 lost_more_1 lost_more_2 plain_less_regret_smoothed plain_less_regret_posterior"
     ).split()
 }
@@ -116,7 +122,8 @@ def test_claims_that_hold(tmp_path):
     # Yardsticks have no seeds, and beside one another nothing to be decided by them.
     assert EVERY - hold == set()
     assert {f"behind_{other}, processes" for other in ("lspi", "smoothed", "paper_td")} <= fail
-    assert {"behind_smoothed_once, processes", "plain_more_regret_smoothed, processes"} <= fail
+    assert {f"{name}, processes" for name in ("behind_smoothed_once", "iterations_hurt")} <= fail
+    assert "plain_more_regret_smoothed, processes" in fail
     # td and mc at home, boyan in its place, two lengths.
     assert len(groups["beats_lspi, processes"]) == 6 and len(groups["beats_paper_td, seeds"]) == 6
     assert len(groups["transfers, processes"]) == 4 and len(groups["own_over_other, seeds"]) == 4
@@ -130,7 +137,7 @@ def test_claims_that_hold(tmp_path):
         ({"worth": {"lspi": 0.9}}, {"beats_lspi", "transfers"}),
         ({"worth": {"lspi_mean": 0.9}}, {"beats_lspi_mean"}),
         ({"worth": {"theta_td": 0.9}}, {"beats_theta_td"}),
-        ({"worth": {"paper_td": 0.9}}, {"beats_paper_td"}),
+        ({"worth": {"paper_td": 0.9}}, {"beats_paper_td", "beats_paper_td_at_equal_tasks"}),
         ({"worth": {"layers_3": 0.9}}, {"deeper"}),
         ({"worth": {"mc": 0.9}}, {"td_over_mc"}),
         ({"worth": {"soft": 0.9}}, {"both_over_soft"}),
@@ -138,7 +145,16 @@ def test_claims_that_hold(tmp_path):
         ({"worth": {"td pseudo_steps": 0.3}}, {"pseudo_steps_help", "pseudo_steps_over_smoothed"}),
         ({"worth": {f"{name} random_error": 0.9 for name in ("td", "smoothed")}}, {"own_over_random_error"}),
         ({"worth": {f"{name} random_advantage": 0.1 for name in ("td", "smoothed")}}, {"random_advantage_over_own"}),
-        ({"worth": {f"{name} exact_seen": 0.9 for name in ("td", "smoothed")}}, {"unseen_over_seen"}),
+        ({"worth": {f"{name} random_sign": 0.1 for name in ("td", "smoothed")}}, {"random_sign_over_own"}),
+        ({"worth": {f"{name} aligned_advantage": 0.1 for name in ("td", "smoothed")}}, {"aligned_over_own"}),
+        (
+            {"worth": {f"{name} aligned_advantage": 0.9 for name in ("td", "smoothed")}},
+            {"random_advantage_over_aligned"},
+        ),
+        ({"worth": {f"{name} half_error": 0.65 for name in ("td", "smoothed")}}, {"half_loses_less"}),
+        ({"worth": {f"{name} exact_as_unseen": 0.9 for name in ("td", "smoothed")}}, {"unseen_over_as_many"}),
+        ({"worth": {f"{name} exact_as_seen": 0.9 for name in ("td", "smoothed")}}, {"seen_over_as_many"}),
+        ({"cosine": 0.5}, {"shrinks"}),
         ({"first": -0.3}, {"iterations_help", "iterations_over_layers"}),
         ({"changes": 0.2}, {"settles"}),
         ({"error": 3.0}, {"lower_error_lspi", "lower_advantage_error_lspi"}),
@@ -149,7 +165,13 @@ def test_claims_that_fail(tmp_path, change, fails):
     hold, *_ = holding(tmp_path, change)
     assert {f"{name}, processes" for name in fails} <= EVERY - hold
     others = {name.split(", ")[0] for name in EVERY - hold} - fails
-    assert others <= {"own_over_other", "transfers", "beats_lspi", "random_advantage_over_own"}
+    of_own = {"random_advantage_over_own", "random_sign_over_own", "aligned_over_own", "half_loses_less",
+              "random_advantage_over_aligned"}  # fmt: skip
+    assert others <= {"own_over_other", "transfers", "beats_lspi", *of_own}
+
+
+def test_iterations_can_hurt(tmp_path):
+    assert "iterations_hurt, processes" in holding(tmp_path, {"first": -0.3})[0]
 
 
 def test_claims_on_acting_can_fail(tmp_path):
@@ -173,7 +195,7 @@ def test_figures_and_pages(tmp_path):
     pages.main(tmp_path / "claims.json", offline, online, tmp_path / "tables")
     figures.main(VARIANTS, offline, online, tmp_path / "figures")
     shown = {path.stem for path in (tmp_path / "figures").glob("*.png")}
-    assert shown == {"offline", "limits", "variants", "regret", "run"}
+    assert shown == {"offline", "limits", "regret", "run"}
     at = Offline(offline[0])
     panel = [(LENGTHS, at.share("td"), ("TD", "#000000", "-"))]
     figure = figures.lines({"one": panel, "other": panel}, "x", "y", ("x", ""))
@@ -191,6 +213,9 @@ def test_figures_and_pages(tmp_path):
     assert all(f"{one:.1f} ({true:.1f})" in boxes[0] for one, true in zip(q, exact, strict=True))
     plt.close("all")
     table = (tmp_path / "tables/shares.html").read_text()
+    assert "0.1, 3*" in (tmp_path / "tables/regrets.html").read_text()
+    choices = (tmp_path / "tables/choices.html").read_text()
+    assert re.search(r"home.*lspi.*2\.5\*.*>2\.5<", choices, re.DOTALL) and "exact_seen" not in choices
     low_to_high = re.search(r"td pseudo_steps.*?>(0\.\d+) \((0\.\d+) to (0\.\d+)\)", table, re.DOTALL)
     mean, low, high = map(float, low_to_high.groups())
     assert low <= mean <= high and mean == pytest.approx(0.72, abs=0.01)
@@ -199,6 +224,6 @@ def test_figures_and_pages(tmp_path):
 def test_the_study_is_made_as_a_page(under_conda):
     results = under_conda / "results-smoke/control"
     page = Page(results / "control.html")
-    assert page.headings[0] == "Control in context" and not page.outside and len(page.images) == 5
-    for name in ("offline", "limits", "variants", "regret", "run", "claims", "shares", "errors", "regrets"):
+    assert page.headings[0] == "Control in context" and not page.outside and len(page.images) == 4
+    for name in ("offline", "limits", "regret", "run", "claims", "shares", "errors", "cosines", "choices", "regrets"):
         assert (STUDY / f"captions/{name}.rst").read_text().strip() in page.text
