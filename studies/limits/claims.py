@@ -10,10 +10,17 @@ from ictd.pipeline.table_files import load_table, rows_with, save_tables
 from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
+from studies.limits.minimise import LEAST
 
-NEAR = 1e-9  # What a descent may end above twice the least value and count as having reached it.
-# Runs that claims compare with TD's, and by which measure; shifted distributions, and what should follow.
-COMPARED = {f"{run}_removes": (run, "outside_norm") for run in ("gain", "start")} | {"inside_costs": ("inside", "msve")}
+# Measures that claims compare, of one run and mark to another's; marks are the paper's number of tasks and the last.
+COMPARED = {
+    "gain_removes": ("outside_norm", ("gain", 0), ("td", 0)), "gain_lowers": ("msve", ("gain", 0), ("td", 0)),
+    "start_removes": ("outside_norm", ("start", 0), ("td", 0)), "start_lowers": ("msve", ("start", 0), ("td", 0)),
+    "inside_costs": ("msve", ("inside", 0), ("td", 0)), "inside_costs_later": ("msve", ("inside", 1), ("td", 1)),
+    "outside_goes": ("outside", ("td", 1), ("td", 0)), "norm_goes": ("outside_norm", ("td", 1), ("td", 0)),
+}  # fmt: skip
+# Shifted distributions, and what should follow.
+ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
 FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}
 
 
@@ -33,9 +40,8 @@ def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
 
 
 def reached(rows: pd.DataFrame) -> pd.DataFrame:
-    """Descents of one setting that end near the least value, but for that within the family."""
-    free = rows[rows["start"] != "family"]
-    return free[free["value"] <= 2 * free["value"].min() + NEAR]
+    """Descents of one setting that end near the least value, but for that within the family; ``LEAST`` is none."""
+    return rows[(rows["start"] != "family") & (rows["value"] <= 2 * rows["value"].min() + LEAST)]
 
 
 def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
@@ -49,7 +55,10 @@ def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
         if first["depth"] > 1:  # With one layer the right half of A plays no part.
             off = first["dimension"] - first["rank"] - family["dimension"]
             yield of.claim("flat_as_the_family", place, abs(int(off)))
-        yield of.claim("lower_off_the_family", place, np.log10((family["value"] + NEAR) / (near["value"].min() + NEAR)))
+            yield of.claim("flat_along_the_family", place, np.log10(abs(first["along"]) + ROUNDING))
+        yield of.claim(
+            "lower_off_the_family", place, np.log10((family["value"] + LEAST) / (rows["value"].min() + LEAST))
+        )
         for algo, ends in rows[rows["start"].isin(["td", "mc"])].groupby("start"):
             yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
 
@@ -71,15 +80,12 @@ def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
         yield from of.of_trials("one_curve", [algo], curve)
         yield from of.of_trials("discount_tells", [algo], np.subtract(curve, layers))
     marks = table["tasks"].unique()
-    mark = marks[np.abs(marks - tasks).argmin()]
+    marks = marks[np.abs(marks - tasks).argmin()], marks[-1]
     for (discount, depth), rows in table.groupby(["discount", "depth"], sort=False):
         at = rows.pivot(index="seed", columns=["run", "tasks"])
-        for name, (run, measure) in COMPARED.items():
-            ratio = np.log10(at[measure, run, mark] / at[measure, "td", mark])
-            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], ratio)
-        for name, measure in (("outside_goes", "outside"), ("norm_goes", "outside_norm")):
-            fall = np.log10(at[measure, "td", marks[-1]] / at[measure, "td", mark])
-            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], fall)
+        for name, (measure, *sides) in COMPARED.items():
+            above, below = (at[measure, run, marks[when]] for run, when in sides)
+            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], np.log10(above / below))
 
 
 def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Claim]:
@@ -99,5 +105,6 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
         for kind, name in FOLLOWS.items():
-            moved = of_kind[kind][name] - of_kind["uniform"][name]
-            yield from of.of_trials("follows", [algo, f"{length} steps"], moved, kind=kind.replace("_", " "))
+            moved = {one: table[name] - of_kind["uniform"][name] for one, table in of_kind.items()}
+            more = moved[kind] - np.max([moved[one].abs() for one in FOLLOWS if one != kind], axis=0)
+            yield from of.of_trials("follows", [algo, f"{length} steps"], more, kind=kind.replace("_", " "))

@@ -52,7 +52,8 @@ def main(
         objective, basis = (within, family) if start == "family" else (free, whole)
         end, value, gradient, taken = minimise(objective, basis.T @ parameter, tolerance, most_steps, newton_steps)
         z = whole.T @ (basis @ end)
-        curvatures = np.linalg.eigvalsh(objective.hessian(end))[::-1]
+        hessian, inside = objective.hessian(end), basis.T @ family
+        curvatures, along = (np.linalg.eigvalsh(H)[::-1] for H in (hessian, inside.T @ hessian @ inside))
         if first is None:
             first, spectrum = z, pd.DataFrame({"number": range(1, len(z) + 1), "curvature": curvatures})
         of = decomposition_measures(unflat(whole @ z + free.offset, states), discount)
@@ -63,7 +64,9 @@ def main(
                 **{name: float(of[name]) for name in ("alpha", "outside", "H", "u")},
                 "held": beside.value_and_gradient(z)[0], "distance": np.linalg.norm(z - first) / np.linalg.norm(first),
                 "dimension": len(end), "rank": (curvatures > FLAT * curvatures[0]).sum(),
+                "along": along[0] / curvatures[0],
                 **expected_updates(held, whole @ z + free.offset, depth, discount),
+                **{f"{name}_begin": of for name, of in expected_updates(held, parameter, depth, discount).items()},
             }
         )  # fmt: skip
     place = {"env": env, "states": states, "depth": depth}
