@@ -22,8 +22,7 @@ FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-28, 25
 
 
 class Objective:
-    """The mean MSVE at depth L as a function of z (k,).  A part is prompts and the basis (2n + 4n^2 + 1, k) by which
-    they have the parameters (u, A, gain) = basis @ z + offset, where by default the gain is 1 and the rest 0."""
+    """The mean MSVE at depth L of parts: prompts, and a basis by which (u, A, gain) = basis @ z + offset there."""
 
     def __init__(self, parts: list[tuple[Prompts, np.ndarray]], depth: int, offset: np.ndarray | None = None):
         self.parts, self.depth, self.count = parts, depth, sum(len(prompts.y) for prompts, _ in parts)
@@ -53,15 +52,13 @@ class Objective:
         return [self._sweep(prompts, basis, z)[2] for prompts, basis in self.parts]
 
     def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """J (rows, k) and r (rows,) of some prompts after others."""
+        """J (rows, k) and r (rows,), of some prompts at a time."""
         for prompts, basis in self.parts:
             for first in range(0, len(prompts.y), AT_ONCE):
                 some = prompts[first : first + AT_ONCE]
                 *_, estimates, rows = self._sweep(some, basis, z, jacobian=True)
-                yield (
-                    rows.reshape(-1, len(self.offset)) @ basis,
-                    (np.sqrt(some.weight) * (estimates - some.target)).ravel(),
-                )
+                residuals = np.sqrt(some.weight) * (estimates - some.target)
+                yield rows.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
 
     def squares(self, z: np.ndarray) -> np.ndarray:
         """2 J'J / N, (k, k)."""
@@ -84,9 +81,8 @@ class Objective:
 def minimise(
     objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int, held: Callable | None = None
 ) -> tuple[np.ndarray, float, float, int]:
-    """Descend from z (k,) until the gradient's norm is below ``tolerance``, and f, if small, falls no more or is below
-    ``LEAST``, at most so many steps, and of those at most ``newton`` with Hessians; returns z, f, the norm and the step,
-    of the last, or where ``held``, of z, is least."""
+    """Descend until the gradient is below ``tolerance`` and f, if small, falls no more, or f is below ``LEAST``, in so
+    many steps, ``newton`` with Hessians; returns z, f, the gradient's norm and the step, or those of least ``held``."""
     (value, gradient), damping, slow, hessians = objective.value_and_gradient(z), FIRST_DAMPING, 0, 0
     best, least = (z, value, np.nan, 0), np.inf
     for step in range((most + 1) * bool(np.isfinite(value))):
@@ -100,8 +96,7 @@ def minimise(
         exact = not fine and slow >= PATIENCE and hessians < newton
         hessians += exact
         if fine:
-            R = objective.factor(z)
-            left, singular, axes = np.linalg.svd(R[:, :-1], full_matrices=False)
+            left, singular, axes = np.linalg.svd((R := objective.factor(z))[:, :-1], full_matrices=False)
             axes, curvature, along = axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1])
         else:
             curvature, axes = np.linalg.eigh(objective.hessian(z) if exact else objective.squares(z))
@@ -134,8 +129,7 @@ def unflat(parameter: np.ndarray, states: int) -> Weights:
 
 
 def seen_basis(states: int, discount: float, family: bool = False) -> np.ndarray:
-    """Orthonormal directions (2n + 4n^2 + 1, 4n^2 - 1) of u and A without the 2n + 1 that no prompt sees, or those of
-    A = K [-I, I] among them, (2n - 1) n."""
+    """Orthonormal columns: the 4n^2 - 1 directions of u and A that prompts see, or the (2n - 1) n of K [-I, I]."""
     others, one = np.linalg.svd(unseen_direction(states, discount)[None])[2][1:].T, np.eye(states)
     of_A = np.kron(others, np.vstack([-one, one]) / np.sqrt(2) if family else np.eye(2 * states))
     of_u = np.pad(others * (not family), ((0, len(of_A) + 1), (0, 0)))
