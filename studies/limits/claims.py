@@ -20,9 +20,8 @@ COMPARED = {
     "inside_costs": ("msve", ("inside", 0), ("td", 0)), "inside_costs_later": ("msve", ("inside", 1), ("td", 1)),
     "outside_goes": ("outside", ("td", 1), ("td", 0)), "norm_goes": ("outside_norm", ("td", 1), ("td", 0)),
 }  # fmt: skip
-# Shifted distributions, and what should follow.
 ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
-FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}
+FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}  # Shifts, and what should follow.
 
 
 def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:

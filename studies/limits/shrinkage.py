@@ -47,7 +47,7 @@ def main(
 
 
 def fitted(of: Sampled, estimate: np.ndarray, chains: dict, discount: float) -> dict[str, float]:
-    """Fits to outputs (N, n), weighted as in the MSVE: variance ``explained`` by k pseudo-steps of the mean chain with a
+    """Fits to outputs (N, n), weighted as the MSVE: variance ``explained`` by k pseudo-steps of the mean chain with a
     ``reward`` where none was left, and ``without`` k; for shifts the t of Q = (1 - t) Q_uniform + t Q_shifted."""
     (Q, share), root = chains["uniform"], np.sqrt(of.tasks.stationary)
     spread = root * (estimate - (root**2 * estimate).sum() / (root**2).sum())
