@@ -10,11 +10,18 @@ from ictd.pipeline.table_files import load_table, rows_with, save_tables
 from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
+from studies.limits.grid import FORMS
+from studies.limits.minimise import LEAST
 
-NEAR = 1e-9  # What a descent may end above twice the least value and count as having reached it.
-# Runs that claims compare with TD's, and by which measure; shifted distributions, and what should follow.
-COMPARED = {f"{run}_removes": (run, "outside_norm") for run in ("gain", "start")} | {"inside_costs": ("inside", "msve")}
-FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}
+# Measures that claims compare, of one run and mark to another's; marks are the paper's number of tasks and the last.
+COMPARED = {
+    "gain_removes": ("outside_norm", ("gain", 0), ("td", 0)), "gain_lowers": ("msve", ("gain", 0), ("td", 0)),
+    "start_removes": ("outside_norm", ("start", 0), ("td", 0)), "start_lowers": ("msve", ("start", 0), ("td", 0)),
+    "inside_costs": ("msve", ("inside", 0), ("td", 0)), "inside_costs_later": ("msve", ("inside", 1), ("td", 1)),
+    "outside_goes": ("outside", ("td", 1), ("td", 0)), "norm_goes": ("outside_norm", ("td", 1), ("td", 0)),
+}  # fmt: skip
+ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
+FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}  # Shifts, and what should follow.
 
 
 def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
@@ -25,17 +32,15 @@ def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
         found.setdefault(name, []).append(load_table(path))
     found = {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
     save_tables(output, found)
-    made = [*descents(of, found["descents"]), *course(of, found["course"], tasks)]
-    made += shrinking(of, found["forms"], found["fits"])
-    save_claims(output / "claims.json", made)
+    made = *descents(of, found["descents"]), *course(of, found["course"], tasks)
+    save_claims(output / "claims.json", made := [*made, *shrinking(of, found["forms"], found["fits"])])
     shown = as_records(made)
     save_frames(output / "tables", {"claims": claims_overview(shown), "claims_all": claims_rows(shown)})
 
 
 def reached(rows: pd.DataFrame) -> pd.DataFrame:
-    """Descents of one setting that end near the least value, but for that within the family."""
-    free = rows[rows["start"] != "family"]
-    return free[free["value"] <= 2 * free["value"].min() + NEAR]
+    """Descents of one setting that end near the least value, but for that within the family; ``LEAST`` is none."""
+    return rows[(rows["start"] != "family") & (rows["value"] <= 2 * rows["value"].min() + LEAST)]
 
 
 def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
@@ -47,17 +52,18 @@ def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
         yield from of.of_trials("starts_reach", place, random.index.isin(near.index).astype(float))
         family = rows_with(rows, start="family").iloc[0]
         if first["depth"] > 1:  # With one layer the right half of A plays no part.
-            off = first["dimension"] - first["rank"] - family["dimension"]
-            yield of.claim("flat_as_the_family", place, abs(int(off)))
-        yield of.claim("lower_off_the_family", place, np.log10((family["value"] + NEAR) / (near["value"].min() + NEAR)))
+            yield of.claim("flat_as_the_family", place, abs(first["dimension"] - first["rank"] - family["dimension"]))
+            yield of.claim("flat_along_the_family", place, np.log10(abs(first["along"]) + ROUNDING))
+        within, least = family["value"] + LEAST, rows["value"].min() + LEAST
+        yield of.claim("lower_off_the_family", place, np.log10(within / least))
         for algo, ends in rows[rows["start"].isin(["td", "mc"])].groupby("start"):
             yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
 
 
-def explained(rows: pd.DataFrame, place: pd.Series) -> float:
-    """Share of the variance of log outside that a polynomial of degree 4 in log ``place`` explains."""
-    kept = (rows["alpha"] > 0) & (rows["outside"] > 0)
-    x, y = np.log(place[kept]), np.log(rows.loc[kept, "outside"])
+def explained(rows: pd.DataFrame, power: int) -> float:
+    """Share of log outside's variance that a polynomial of degree 4 in log alpha L (1 - gamma)^power explains."""
+    rows = rows[(rows["alpha"] > 0) & (rows["outside"] > 0)]
+    x, y = np.log(rows["alpha"] * rows["depth"] * (1 - rows["discount"]) ** power), np.log(rows["outside"])
     fit = np.polynomial.Polynomial.fit(x, y, 4)
     return 1 - ((y - fit(x)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
 
@@ -66,20 +72,16 @@ def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
     """Claims on what is outside in trained runs; seeds are trials."""
     for algo in ("td", "mc"):
         trials = [rows for _, rows in table[table["run"] == algo].groupby("seed")]
-        layers = [explained(rows, rows["alpha"] * rows["depth"]) for rows in trials]
-        curve = [explained(rows, rows["alpha"] * rows["depth"] * (1 - rows["discount"])) for rows in trials]
+        layers, curve = (np.array([explained(rows, power) for rows in trials]) for power in (0, 1))
         yield from of.of_trials("one_curve", [algo], curve)
-        yield from of.of_trials("discount_tells", [algo], np.subtract(curve, layers))
+        yield from of.of_trials("discount_tells", [algo], curve - layers)
     marks = table["tasks"].unique()
-    mark = marks[np.abs(marks - tasks).argmin()]
+    marks = marks[np.abs(marks - tasks).argmin()], marks[-1]
     for (discount, depth), rows in table.groupby(["discount", "depth"], sort=False):
         at = rows.pivot(index="seed", columns=["run", "tasks"])
-        for name, (run, measure) in COMPARED.items():
-            ratio = np.log10(at[measure, run, mark] / at[measure, "td", mark])
-            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], ratio)
-        for name, measure in (("outside_goes", "outside"), ("norm_goes", "outside_norm")):
-            fall = np.log10(at[measure, "td", marks[-1]] / at[measure, "td", mark])
-            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], fall)
+        for name, (measure, *sides) in COMPARED.items():
+            above, below = (at[measure, run, marks[when]] for run, when in sides)
+            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], np.log10(above / below))
 
 
 def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Claim]:
@@ -87,17 +89,17 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
     for length, rows in forms.groupby("length", sort=False):
         by, steps = rows.pivot(index="group", columns="method", values="msve"), f"{length} steps"
         gap = by["lstd"] - by["pseudo_steps"]
-        for form in ("alone", "one", "empty", "heads"):
+        for form in FORMS[1:]:
             yield from of.of_trials("closes", [steps], by["lstd"] - by[form] - 0.9 * gap, form=form)
         for algo, of_algo in rows_with(fits, length=length, kind="uniform").groupby("algo"):
             closed = (by["lstd"].mean() - of_algo["msve"]) / gap.mean()
             yield from of.of_trials("trained_closes", [algo, steps], closed)
-            yield from of.of_trials("shrinks", [algo, steps], of_algo["explained"] - of_algo["without"])
     for algo, rows in rows_with(fits, kind="uniform").groupby("algo"):
         number = rows.pivot(index="seed", columns="length", values="k")
         yield from of.of_trials("number_grows", [algo], np.log10(number[max(number)] / number[min(number)]))
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
         for kind, name in FOLLOWS.items():
-            moved = of_kind[kind][name] - of_kind["uniform"][name]
-            yield from of.of_trials("follows", [algo, f"{length} steps"], moved, kind=kind.replace("_", " "))
+            moved = {one: table[name] - of_kind["uniform"][name] for one, table in of_kind.items()}
+            more = moved[kind] - np.max([moved[one].abs() for one in FOLLOWS if one != kind], axis=0)
+            yield from of.of_trials("follows", [algo, f"{length} steps"], more, kind=kind.replace("_", " "))

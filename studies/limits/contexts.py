@@ -17,8 +17,7 @@ from studies.limits.engine import Prompts, columns
 
 
 def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
-    """Boyan's chains (Algorithm 3): ``uniform`` ones, or with Beta(5, 1) shares of short ``steps``, a ``last_row`` that
-    leans to the first states, or ``rewards`` of mean 0.5."""
+    """Boyan's chains: ``uniform``, with Beta(5, 1) ``steps``, a leaning ``last_row``, or ``rewards`` of mean 0.5."""
     transition, reward = boyan(states, size, rng)
     if kind == "steps":
         inner, share = np.arange(states - 2), rng.beta(5, 1, (size, states - 2))

@@ -28,8 +28,7 @@ def main(
     weights: list[Path], env: str, states: int, depth: int, discount: float, fixed_tasks: int, starts: int,
     pretrained: int, tolerance: float, most_steps: int, newton_steps: int, env_options: dict, output: Path,
 ) -> None:  # fmt: skip
-    """Write a row a start, ``rows``, and the curvatures at the minimiser from theta^TD, ``spectrum``; pretrained
-    ``weights``, whose file names say their cells, are passed over if of other settings."""
+    """Write a row a start, and the curvatures where that from theta^TD ends; ``weights`` of other cells are passed."""
     fixed, held = (
         sample_tasks(env, states, fixed_tasks, generator(0, env, states, stream), **env_options)
         for stream in ("limits", "limits held out")
@@ -52,7 +51,8 @@ def main(
         objective, basis = (within, family) if start == "family" else (free, whole)
         end, value, gradient, taken = minimise(objective, basis.T @ parameter, tolerance, most_steps, newton_steps)
         z = whole.T @ (basis @ end)
-        curvatures = np.linalg.eigvalsh(objective.hessian(end))[::-1]
+        hessian, inside = objective.hessian(end), basis.T @ family
+        curvatures, along = (np.linalg.eigvalsh(H)[::-1] for H in (hessian, inside.T @ hessian @ inside))
         if first is None:
             first, spectrum = z, pd.DataFrame({"number": range(1, len(z) + 1), "curvature": curvatures})
         of = decomposition_measures(unflat(whole @ z + free.offset, states), discount)
@@ -63,7 +63,9 @@ def main(
                 **{name: float(of[name]) for name in ("alpha", "outside", "H", "u")},
                 "held": beside.value_and_gradient(z)[0], "distance": np.linalg.norm(z - first) / np.linalg.norm(first),
                 "dimension": len(end), "rank": (curvatures > FLAT * curvatures[0]).sum(),
+                "along": along[0] / curvatures[0],
                 **expected_updates(held, whole @ z + free.offset, depth, discount),
+                **{f"{name}_begin": of for name, of in expected_updates(held, parameter, depth, discount).items()},
             }
         )  # fmt: skip
     place = {"env": env, "states": states, "depth": depth}
@@ -79,13 +81,10 @@ def enumerated(tasks: Tasks, discount: float) -> Prompts:
 
 
 def expected_updates(tasks: Tasks, parameter: np.ndarray, depth: int, discount: float) -> dict[str, float]:
-    """J and J' over tasks, the sums of absolute entries of TD's and MC's expected updates, half a gradient of the MSVE
-    to r + gamma p TF_L or to v as fixed targets."""
+    """J and J': sums of absolute entries of half the gradient of the MSVE to fixed targets r + gamma p TF_L, or v."""
     of_values, basis = enumerated(tasks, discount), np.eye(len(parameter))[:, :-1]
     (estimate,) = Objective([(of_values, basis)], depth).estimates(parameter[:-1])
     of_targets = replace(of_values, target=tasks.reward + discount * np.matvec(tasks.transition, estimate))
-    found = {}
-    for name, prompts in (("J", of_targets), ("J_mc", of_values)):
-        gradient = Objective([(prompts, basis)], depth).value_and_gradient(parameter[:-1])[1]
-        found[name] = np.abs(gradient).sum() / 2
-    return found
+    of = {"J": of_targets, "J_mc": of_values}.items()
+    gradients = {name: Objective([(one, basis)], depth).value_and_gradient(parameter[:-1])[1] for name, one in of}
+    return {name: np.abs(gradient).sum() / 2 for name, gradient in gradients.items()}

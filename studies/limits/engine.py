@@ -101,8 +101,7 @@ def backward(n, k, gain, X, work, e, gradient):
 
 @kernel(apart=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
-    """Fill the estimates (N, n), the gradient of the mean MSVE for u, A and the gain, and, if it has rows, those of
-    sqrt(mu) TF_L (N, n, 2n + 4n^2 + 1); returns the mean MSVE, infinity where an estimate is."""
+    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L; returns the MSVE."""
     work, one = space(n, k, depth), np.empty_like(parameter)
     e, gain, loss = np.empty(len(n)), parameter[-1], 0.0
     gradient[:] = 0.0
@@ -129,9 +128,8 @@ def train_block(
     n, k, X, y, transition, reward, target, weight, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
 ):  # fmt: skip
-    """One expected update a prompt, e = mu (TF_L - target) with r + gamma p TF_L or v, then Adam; returns how many are
-    made before estimates stop being finite.  Gradients are shortened to ``clip`` if that is above 0; ``inside`` puts A
-    on K [-I, I] and u on 0 after each, and ``gain`` says that the output's gain is trained."""
+    """One expected update a prompt, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
+    ``inside`` puts A on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
     states, wide, work = len(n), 2 * len(n), space(n, k, depth)
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
     for i in range(len(y)):

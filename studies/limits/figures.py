@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from studies.limits.claims import reached
+from studies.limits.minimise import LEAST
 
-LEAST = 1e-17  # Smaller values are drawn there, as they are rounding.
 RUNS = {"td": "as in pretraining", "gain": "gain of the output", "start": r"from $\alpha = 1$"}
 FORMS = {"alone": "each length alone", "one": "lengths together", "empty": "empty columns", "heads": "two heads"}
 
@@ -35,9 +35,9 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     for start, name, label, colour, dashes in lines:
         rows = rows_with(table, start=start).groupby("depth")[name].mean().clip(lower=LEAST)
         left.plot(rows.index, rows, color=colour, ls=dashes, marker="o", ms=3, label=label)
-    least = near.groupby("depth")["value"].min().clip(lower=LEAST)
+    least = table.groupby("depth")["value"].min().clip(lower=LEAST)
     left.plot(least.index, least, color=LINES[0], label="least")
-    middle.plot(near["depth"], near["outside"].clip(lower=LEAST), "o", ms=3, mfc="none", color=LINES[0])
+    middle.plot(near["depth"], near["outside"].clip(lower=1e-17), "o", ms=3, mfc="none", color=LINES[0])
     for axes, title in ((left, "MSVE"), (middle, "share outside")):
         axes.set(xscale="log", yscale="log", xlabel="layers $L$", title=title)
     for depth, colour in zip(least.index, plt.cm.viridis(np.linspace(0, 0.9, len(least))), strict=True):

@@ -19,17 +19,15 @@ from studies.limits.minimise import Objective, flat, minimise, seen_basis
 
 SECTION = "forms"
 RIDGES, PSEUDO_STEPS = log_spaced(1e-4, 30, 30), log_spaced(0.01, 1000, 41)
-GROUPS = 20  # Test tasks are cut into so many, whose means are what intervals are over.
-START = 0.2  # alpha of theta^TD that descents start from
+GROUPS, START = 20, 0.2  # Groups of test tasks that intervals are over; alpha of theta^TD that descents start from.
 
 
 def main(
     form: str, states: int, depth: int, discount: float, contexts: int, test_tasks: int, lengths: list[int],
     most_steps: int, added: int, output: Path,
 ) -> None:  # fmt: skip
-    """Write the MSVE on test tasks of one of grid.FORMS: a row a method, length and group of tasks.  Of a descent the
-    step is kept that is best on tasks of its own, as some contexts are rare and costly.  Lengths together are weighted
-    by the inverse of what LSTD with pseudo-steps makes of them."""
+    """Write the MSVE on test tasks, a row a method, length and group of tasks.  Of a descent the step is kept that is
+    best on other tasks.  Lengths together are weighted by the inverse of the yardstick's MSVE."""
     drawn = {}
     for name, number in (("descent", contexts), ("choice", test_tasks), ("test", test_tasks)):
         rng = generator(0, "boyan", states, f"limits {name}")

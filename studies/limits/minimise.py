@@ -1,10 +1,11 @@
 """Minimisers of the mean MSVE over fixed prompts: Levenberg and Marquardt's steps, finished by Newton's.
 
-A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of the residuals sqrt(mu_i) (TF_L - v_i),
+A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of residuals r = sqrt(mu_i) (TF_L - v_i),
 and once it gains little the Hessian.  A step that does not lower f, or makes it infinite, is taken back, and lam grows.
+Where f is small H comes from J's singular values, as J'J has none below a 1e-16th of its greatest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from studies.limits.engine import Prompts, errors_and_gradient
 
 AT_ONCE = 2000  # Prompts whose Jacobians are in memory together.
 LITTLE, PATIENCE = 1e-3, 3  # Relative decrease that is little, and steps that gain no more before Newton's take over.
+FINE, LEAST = 1e-8, 1e-20  # A mean MSVE that is small, and one that counts as none.
 DIFFERENCE = 1e-5  # Differences are taken over this share of the largest parameter.
-FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-20, 25
+FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-28, 25
 
 
 class Objective:
-    """The mean MSVE at depth L as a function of z (k,).  A part is prompts and the basis (2n + 4n^2 + 1, k) by which
-    they have the parameters (u, A, gain) = basis @ z + offset, where by default the gain is 1 and the rest 0."""
+    """The mean MSVE at depth L of parts: prompts, and a basis by which (u, A, gain) = basis @ z + offset there."""
 
     def __init__(self, parts: list[tuple[Prompts, np.ndarray]], depth: int, offset: np.ndarray | None = None):
         self.parts, self.depth, self.count = parts, depth, sum(len(prompts.y) for prompts, _ in parts)
@@ -50,15 +51,24 @@ class Objective:
         """TF_L (N, n) on the prompts of each part."""
         return [self._sweep(prompts, basis, z)[2] for prompts, basis in self.parts]
 
-    def squares(self, z: np.ndarray) -> np.ndarray:
-        """2 J'J / N, (k, k)."""
-        total = 0.0
+    def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """J (rows, k) and r (rows,), of some prompts at a time."""
         for prompts, basis in self.parts:
             for first in range(0, len(prompts.y), AT_ONCE):
-                rows = self._sweep(prompts[first : first + AT_ONCE], basis, z, jacobian=True)[-1]
-                J = rows.reshape(-1, len(self.offset)) @ basis
-                total += J.T @ J
-        return 2 * total / self.count
+                some = prompts[first : first + AT_ONCE]
+                *_, estimates, rows = self._sweep(some, basis, z, jacobian=True)
+                residuals = np.sqrt(some.weight) * (estimates - some.target)
+                yield rows.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
+
+    def squares(self, z: np.ndarray) -> np.ndarray:
+        """2 J'J / N, (k, k)."""
+        return 2 * sum(J.T @ J for J, _ in self._jacobians(z)) / self.count
+
+    def factor(self, z: np.ndarray) -> np.ndarray:
+        """The triangle R, of k + 1 columns, of [J, r] / sqrt(N) = Q R."""
+        both = (np.column_stack(of) for of in self._jacobians(z))
+        rows = [np.linalg.qr(one, mode="r") for J in both for one in np.array_split(J, 1 + len(J) // 1000)]
+        return np.linalg.qr(np.vstack(rows) / np.sqrt(self.count), mode="r")
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
         """By central differences of the gradient, (k, k)."""
@@ -71,8 +81,8 @@ class Objective:
 def minimise(
     objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int, held: Callable | None = None
 ) -> tuple[np.ndarray, float, float, int]:
-    """Descend from z (k,) until the gradient's norm is below ``tolerance``, at most so many steps, and of those at most
-    ``newton`` with Hessians; returns z, f, the norm and the step, of the last, or where ``held``, of z, is least."""
+    """Descend until the gradient is below ``tolerance`` and f, if small, falls no more, or f is below ``LEAST``, in so
+    many steps, ``newton`` with Hessians; returns z, f, the gradient's norm and the step, or those of least ``held``."""
     (value, gradient), damping, slow, hessians = objective.value_and_gradient(z), FIRST_DAMPING, 0, 0
     best, least = (z, value, np.nan, 0), np.inf
     for step in range((most + 1) * bool(np.isfinite(value))):
@@ -80,12 +90,18 @@ def minimise(
         judged = held(z) if held else -step
         if judged < least or not step:
             best, least = (z, value, norm, step), judged
-        exact = slow >= PATIENCE and hessians < newton
-        if norm < tolerance or step == most:
+        fine = value < FINE
+        if value < LEAST or (norm < tolerance and (slow >= PATIENCE or not fine)) or step == most:
             break
+        exact = not fine and slow >= PATIENCE and hessians < newton
         hessians += exact
-        curvature, axes = np.linalg.eigh(objective.hessian(z) if exact else objective.squares(z))
-        along, largest = axes.T @ gradient, np.abs(curvature).max()
+        if fine:
+            left, singular, axes = np.linalg.svd((R := objective.factor(z))[:, :-1], full_matrices=False)
+            axes, curvature, along = axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1])
+        else:
+            curvature, axes = np.linalg.eigh(objective.hessian(z) if exact else objective.squares(z))
+            along = axes.T @ gradient
+        largest = np.abs(curvature).max()
         for _ in range(TRIES):
             trial = z - axes @ (along / (np.abs(curvature) + damping * largest))
             lower, slope = objective.value_and_gradient(trial)
@@ -95,7 +111,7 @@ def minimise(
                 break
             damping = max(4 * damping, LEAST_DAMPING)
         else:
-            if exact or not newton:
+            if fine or exact or not newton:
                 break
             slow, damping = PATIENCE, FIRST_DAMPING
     return best
@@ -113,8 +129,7 @@ def unflat(parameter: np.ndarray, states: int) -> Weights:
 
 
 def seen_basis(states: int, discount: float, family: bool = False) -> np.ndarray:
-    """Orthonormal directions (2n + 4n^2 + 1, 4n^2 - 1) of u and A without the 2n + 1 that no prompt sees, or those of
-    A = K [-I, I] among them, (2n - 1) n."""
+    """Orthonormal columns: the 4n^2 - 1 directions of u and A that prompts see, or the (2n - 1) n of K [-I, I]."""
     others, one = np.linalg.svd(unseen_direction(states, discount)[None])[2][1:].T, np.eye(states)
     of_A = np.kron(others, np.vstack([-one, one]) / np.sqrt(2) if family else np.eye(2 * states))
     of_u = np.pad(others * (not family), ((0, len(of_A) + 1), (0, 0)))

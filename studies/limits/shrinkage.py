@@ -15,8 +15,7 @@ from studies.limits.grid import KINDS
 from studies.limits.minimise import Objective, flat
 
 SECTION = "shrinkage"
-CLIP = 1.0  # Longer gradients are shortened, as some contexts make very long ones.
-MANY = 20_000  # Tasks whose mean is taken for that of a distribution.
+CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
 NONE = 1e-3  # Pseudo-steps that do no more than keep states that were not left from having none.
 FIT_STEPS, DIFFERENCE = 25, 1e-5
 
@@ -25,8 +24,7 @@ def main(
     kind: str, states: int, depth: int, discount: float, learning_rate: float, initial_gain: float, tasks: int,
     shortest: int, fit_tasks: int, lengths: list[int], seeds: int, output: Path,
 ) -> None:  # fmt: skip
-    """Train on contexts of ``shortest`` to max(lengths) steps, of tasks of one of grid.KINDS, and write a row a seed,
-    algorithm and length: the MSVE on contexts of uniform tasks, and what is fitted to the outputs."""
+    """Train on contexts of ``shortest`` to max(lengths) steps; write the MSVE on uniform tasks, and fits to outputs."""
     rng = generator(0, "boyan", states, "limits fits")
     uniform = draw_tasks("uniform", states, fit_tasks, rng)
     read = {m: sampled(uniform, m, discount, rng) for m in lengths}
@@ -49,9 +47,8 @@ def main(
 
 
 def fitted(of: Sampled, estimate: np.ndarray, chains: dict, discount: float) -> dict[str, float]:
-    """Least squares fits of LSTD with pseudo-steps to outputs (N, n), weighted as in the MSVE: the share of variance
-    ``explained`` by k, the reward of states not left and the mean chain of uniform tasks, and ``without`` k; and for
-    shifted ``steps`` and ``last_row`` the t of Q = (1 - t) Q_uniform + t Q_shifted, fitted along with the two."""
+    """Fits to outputs (N, n), weighted as the MSVE: variance ``explained`` by k pseudo-steps of the mean chain with a
+    ``reward`` where none was left, and ``without`` k; for shifts the t of Q = (1 - t) Q_uniform + t Q_shifted."""
     (Q, share), root = chains["uniform"], np.sqrt(of.tasks.stationary)
     spread = root * (estimate - (root**2 * estimate).sum() / (root**2).sum())
 

@@ -249,12 +249,12 @@ def tables(good=True):
             "start": start, "seed": seed, "env": "boyan", "states": 3, "depth": depth, "begin": 0.1, "value": value,
             "held": value, "outside": 0.0 if good else 0.1, "distance": 0.5 if good else 0.01,
             "dimension": 15 if start == "family" else 35,
-            "rank": 20 if good else 35,
+            "rank": 20 if good else 35, "along": 0.0 if good else 0.1,
         }
         for depth in (5, 30) for start, seed in starts
     ]  # fmt: skip
     descents = pd.DataFrame(rows)
-    descents.loc[descents["start"] == "family", "value"] = 1.0 if good else 1e-15
+    descents.loc[descents["start"] == "family", "value"] = 1.0
     descents.loc[~descents["start"].isin(["theta", "family"]) & (not good), "value"] = (
         [*np.arange(1.0, 11)] * 2 if not good else 0
     )
@@ -279,6 +279,7 @@ def tables(good=True):
     )
     course["outside_norm"] = np.where(course["run"].isin(["gain", "start"]), 0.001 if good else 1, 1.0)
     course["msve"] = np.where(course["run"] == "inside", 2.0 if good else 0.5, 1.0)
+    course["msve"] = np.where(course["run"].isin(["gain", "start"]), 0.5 if good else 2.0, course["msve"])
     course[["theta", "preconditioner", "gain"]] = 1.0
     forms = numbered(
         {"method": ["lstd", "pseudo_steps", "alone", "one", "empty", "heads"], "length": [5, 50], "group": range(4)},
