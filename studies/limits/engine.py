@@ -101,7 +101,7 @@ def backward(n, k, gain, X, work, e, gradient):
 
 @kernel(apart=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
-    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L; returns the MSVE."""
+    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L."""
     work, one = space(n, k, depth), np.empty_like(parameter)
     e, gain, loss = np.empty(len(n)), parameter[-1], 0.0
     gradient[:] = 0.0
