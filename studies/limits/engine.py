@@ -128,7 +128,7 @@ def train_block(
     n, k, X, y, transition, reward, target, weight, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
 ):  # fmt: skip
-    """One expected update a prompt, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
+    """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
     ``inside`` puts A on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
     states, wide, work = len(n), 2 * len(n), space(n, k, depth)
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
