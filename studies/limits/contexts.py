@@ -1,8 +1,4 @@
-"""Sampled contexts with the yardstick that they are judged by, and distributions of tasks that lean to a side.
-
-The yardstick is the LSTD of a context with k steps of a chain Q added, k d_s from state s: p is m D + k diag(d) Q with
-rows that sum to one, v = (I - gamma p)^{-1} r, and rewards are known where a state was left.
-"""
+"""Sampled contexts with the yardstick that they are judged by, and distributions of tasks that lean to a side."""
 
 from dataclasses import dataclass
 

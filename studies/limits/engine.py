@@ -101,7 +101,7 @@ def backward(n, k, gain, X, work, e, gradient):
 
 @kernel(apart=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
-    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L; returns the MSVE."""
+    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L."""
     work, one = space(n, k, depth), np.empty_like(parameter)
     e, gain, loss = np.empty(len(n)), parameter[-1], 0.0
     gradient[:] = 0.0
@@ -128,7 +128,7 @@ def train_block(
     n, k, X, y, transition, reward, target, weight, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
 ):  # fmt: skip
-    """One expected update a prompt, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
+    """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
     ``inside`` puts A on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
     states, wide, work = len(n), 2 * len(n), space(n, k, depth)
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)

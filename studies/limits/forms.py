@@ -1,8 +1,4 @@
-"""The best that forms of the looped Transformer can do on sampled contexts, each length alone or lengths together.
-
-``alone`` has weights for each length, ``one`` the same for all.  ``empty`` adds empty columns to prompts: attention
-divides by m + added, and M and c are m / (m + added) as large.  ``heads`` adds a second head that does so.
-"""
+"""The best that forms of the looped Transformer can do on sampled contexts, each length alone or lengths together: see README.md."""
 
 from pathlib import Path
 
