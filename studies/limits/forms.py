@@ -1,4 +1,4 @@
-"""The best that forms of the looped Transformer can do on sampled contexts, each length alone or together: README.md."""
+"""The best that forms of the looped Transformer can do on sampled contexts, each length alone or lengths together."""
 
 from pathlib import Path
 
