@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from studies.limits.claims import reached
-from studies.limits.minimise import LEAST
+from studies.limits.grid import LEAST
 
 RUNS = {"td": "as in pretraining", "gain": "gain of the output", "start": r"from $\alpha = 1$"}
 FORMS = {"alone": "each length alone", "one": "lengths together", "empty": "empty columns", "heads": "two heads"}

@@ -4,6 +4,7 @@ import itertools
 
 FORMS = ("yardsticks", "alone", "one", "empty", "heads")
 KINDS = ("uniform", "steps", "last_row", "rewards")
+LEAST = 1e-20  # A mean MSVE that counts as none.
 
 
 def parts(config: dict) -> list[str]:

@@ -13,10 +13,10 @@ from ictd.decomposition import unseen_direction
 from ictd.kernels import size
 from ictd.weights import Weights
 from studies.limits.engine import Prompts, errors_and_gradient
+from studies.limits.grid import LEAST
 
-AT_ONCE = 2000  # Prompts whose Jacobians are in memory together.
+AT_ONCE, FINE = 2000, 1e-8  # Prompts whose Jacobians are in memory together, and a mean MSVE that is small.
 LITTLE, PATIENCE = 1e-3, 3  # Relative decrease that is little, and steps that gain no more before Newton's take over.
-FINE, LEAST = 1e-8, 1e-20  # A mean MSVE that is small, and one that counts as none.
 DIFFERENCE = 1e-5  # Differences are taken over this share of the largest parameter.
 FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-28, 25
 
