@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from projects import finished_run, finished_run_under_conda
 
+from ictd.pipeline import storage
+from ictd.pipeline.labels import Work
+
 RUNS = ("under_conda", "smoke")
 
 
@@ -17,6 +20,12 @@ def pytest_collection_modifyitems(items):
         for name in [name for name in RUNS if name in item.fixturenames][:1]:
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is not None)
+
+
+@pytest.fixture(autouse=True)
+def no_step_before(monkeypatch):
+    """Files that a test writes are of no step, whatever step another test carried out in this process."""
+    monkeypatch.setattr(storage, "work", Work())
 
 
 @pytest.fixture(scope="session")
