@@ -125,7 +125,7 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cores, runs, size):
         ("learning_rate", float("inf"), "learning_rate is inf; give a finite number"),
         ("readings.env_options", {"loop": {"threshold": "abc"}}, "environment 'loop' with its readings.env_options"),
         ("readings.env_options", {"loop": {"size": 3}}, "environment 'loop' with its readings.env_options"),
-        ("evaluation.context_lengths", [100, 5], "give the lengths in ascending order"),
+        ("evaluation.context_lengths", [100, 5], "give them in ascending order"),
         ("envs", None, "envs is empty; give a list"),
         ("discount", 1 - 2**-53, "discount is 0.9999999999999999; give at most 0.99999999"),
         ("evaluation.lstd_ridge", 1e-320, "evaluation.lstd_ridge is 1e-320; give at least 1e-16"),

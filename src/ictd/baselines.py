@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FINITE, POSITIVE, checked, either, of, reals, whole
+from ictd.checks import DISCOUNT, FINITE, POSITIVE, checked, either, of, optional, reals, whole
 from ictd.prompts import Context
 
 
@@ -45,3 +45,29 @@ def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     diagonal = context.visits + ridge / np.asarray(context.length)[..., None]
     matrix = identity * diagonal[..., None] - discount * context.successors
     return np.linalg.solve(matrix, context.rewards[..., None])[..., 0]
+
+
+@checked(context=of(Context, visits="..., n"), discount=DISCOUNT, pseudo_steps=optional(reals("n, n")), reward=FINITE)
+def certainty_equivalence(
+    context: Context, discount: float, pseudo_steps: np.ndarray | None = None, reward: float = 0.0
+) -> np.ndarray:
+    """Values (..., n) of the maximum likelihood model of a context (..., n) and of pseudo-steps.
+
+    With as many pseudo-steps from each state as there are under some chain's stationary distribution it is LSTD with
+    steps of that chain added to the context's.
+
+    Parameters
+    ----------
+    context : Context of (..., n)
+    discount : float, gamma
+    pseudo_steps : (n, n) array, from state to state, optional
+    reward : float
+        Of states that were not left; without a step, or pseudo-step, of theirs it is their value.
+    """
+    steps = np.asarray(context.length)[..., None, None] * context.successors
+    if pseudo_steps is not None:
+        steps = steps + pseudo_steps
+    count, left = steps.sum(axis=-1, keepdims=True), context.visits > 0
+    p = steps / np.where(count > 0, count, 1.0)
+    r = np.where(left, context.rewards / np.where(left, context.visits, 1.0), reward)
+    return np.linalg.solve(np.eye(r.shape[-1]) - discount * p, r[..., None])[..., 0]

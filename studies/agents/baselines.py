@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import lstd
+from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import batch_td_msve, log_spaced
 from ictd.pipeline.storage import save_arrays
-from ictd.prompts import Context
 from ictd.streams import generator
 from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from studies.agents.bayes import boyan_posterior, posterior_values
@@ -171,17 +170,3 @@ def td_lambda(
         if t + 1 in lengths:
             kept.append(w.copy())
     return np.stack(kept)
-
-
-def certainty_equivalence(context: Context, discount: float, pseudo_steps: np.ndarray | None = None) -> np.ndarray:
-    """Values (..., n) of the maximum likelihood model of a context and of pseudo-steps (n, n) from state to state.
-
-    Rewards are known where a state was left, else zero; states with no step, nor a pseudo-step, have value zero.
-    """
-    steps = np.asarray(context.length)[..., None, None] * context.successors
-    if pseudo_steps is not None:
-        steps = steps + pseudo_steps
-    left = steps.sum(axis=-1, keepdims=True)
-    p = steps / np.where(left > 0, left, 1.0)
-    r = context.rewards / np.where(context.visits > 0, context.visits, 1.0)
-    return np.linalg.solve(np.eye(r.shape[-1]) - discount * p, r[..., None])[..., 0]

@@ -10,7 +10,7 @@ from ictd.pipeline.table_files import load_table, rows_with, save_tables
 from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
-from studies.limits.grid import FORMS, LEAST
+from studies.limits.grid import KINDS, LEAST
 
 # Measures that claims compare, of one run and mark to another's; marks are the paper's number of tasks and the last.
 COMPARED = {
@@ -20,7 +20,8 @@ COMPARED = {
     "outside_goes": ("outside", ("td", 1), ("td", 0)), "norm_goes": ("outside_norm", ("td", 1), ("td", 0)),
 }  # fmt: skip
 ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
-FOLLOWS = {"steps": "steps", "last_row": "last_row", "rewards": "reward"}  # Shifts, and what should follow.
+SHIFTS, DEGREE = KINDS[1:4], 4  # Shifts of tasks, and the degree of the polynomial that stands for a curve.
+HEADS = {"uniform": [], "heads": ["second head"]}  # Kinds that are trained on uniform tasks, as settings say it.
 
 
 def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
@@ -60,17 +61,17 @@ def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def explained(rows: pd.DataFrame, power: int) -> float:
-    """Share of log outside's variance that a polynomial of degree 4 in log alpha L (1 - gamma)^power explains."""
+    """Share of log outside's variance that a polynomial in log alpha L (1 - gamma)^power explains."""
     rows = rows[(rows["alpha"] > 0) & (rows["outside"] > 0)]
     x, y = np.log(rows["alpha"] * rows["depth"] * (1 - rows["discount"]) ** power), np.log(rows["outside"])
-    fit = np.polynomial.Polynomial.fit(x, y, 4)
+    fit = np.polynomial.Polynomial.fit(x, y, DEGREE)
     return 1 - ((y - fit(x)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
 
 
 def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
     """Claims on what is outside in trained runs; seeds are trials."""
     for algo in ("td", "mc"):
-        trials = [rows for _, rows in table[table["run"] == algo].groupby("seed")]
+        trials = [rows for _, rows in table[table["run"] == algo].groupby("seed") if len(rows) > 2 * DEGREE]
         layers, curve = (np.array([explained(rows, power) for rows in trials]) for power in (0, 1))
         yield from of.of_trials("one_curve", [algo], curve)
         yield from of.of_trials("discount_tells", [algo], curve - layers)
@@ -79,6 +80,8 @@ def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
     for (discount, depth), rows in table.groupby(["discount", "depth"], sort=False):
         at = rows.pivot(index="seed", columns=["run", "tasks"])
         for name, (measure, *sides) in COMPARED.items():
+            if marks[0] == marks[1] and any(when for _, when in sides):
+                continue
             above, below = (at[measure, run, marks[when]] for run, when in sides)
             yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], np.log10(above / below))
 
@@ -88,17 +91,22 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
     for length, rows in forms.groupby("length", sort=False):
         by, steps = rows.pivot(index="group", columns="method", values="msve"), f"{length} steps"
         gap = by["lstd"] - by["pseudo_steps"]
-        for form in FORMS[1:]:
+        for form in by.columns.difference(["lstd", "pseudo_steps"]):
             yield from of.of_trials("closes", [steps], by["lstd"] - by[form] - 0.9 * gap, form=form)
-        for algo, of_algo in rows_with(fits, length=length, kind="uniform").groupby("algo"):
-            closed = (by["lstd"].mean() - of_algo["msve"]) / gap.mean()
-            yield from of.of_trials("trained_closes", [algo, steps], closed)
-    for algo, rows in rows_with(fits, kind="uniform").groupby("algo"):
-        number = rows.pivot(index="seed", columns="length", values="k")
-        yield from of.of_trials("number_grows", [algo], np.log10(number[max(number)] / number[min(number)]))
+        for (kind, algo), run in fits[(fits["length"] == length) & fits["kind"].isin(HEADS)].groupby(["kind", "algo"]):
+            closed = (by["lstd"].mean() - run["msve"]) / gap.mean()
+            yield from of.of_trials("trained_closes", [algo, *HEADS[kind], steps], closed)
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
-        for kind, name in FOLLOWS.items():
-            moved = {one: table[name] - of_kind["uniform"][name] for one, table in of_kind.items()}
-            more = moved[kind] - np.max([moved[one].abs() for one in FOLLOWS if one != kind], axis=0)
-            yield from of.of_trials("follows", [algo, f"{length} steps"], more, kind=kind.replace("_", " "))
+        setting, plain = [algo, f"{length} steps"], of_kind["uniform"]
+        yield from of.of_trials("second_head_helps", setting, np.log10(of_kind["heads"]["msve"] / plain["msve"]))
+        yield from of.of_trials("number_explains", setting, np.log10((1 - plain["number"]) / (1 - plain["ridge"])))
+        for kind in SHIFTS:
+            moved = {one: of_kind[one][kind] - plain[kind] for one in SHIFTS}
+            more = moved[kind] - np.max([moved[one].abs() for one in SHIFTS if one != kind], axis=0)
+            yield from of.of_trials("follows", setting, more, kind=kind.replace("_", " "))
+    for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"]):
+        number = rows.pivot(index="seed", columns="length", values="k")
+        if len(number.columns) > 1:
+            grown = np.log10(number[max(number)] / number[min(number)])
+            yield from of.of_trials("number_grows", [algo, *HEADS[kind]], grown)

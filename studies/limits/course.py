@@ -42,7 +42,8 @@ def main(
         for depth in depths:
             for run, (algo, inside, gain, alpha) in RUNS.items():
                 begin = flat(Weights(drawn.u, drawn.A + alpha * states * theta.A))
-                kept = train(begin, tasks, prompts, algo, depth, discount, learning_rate, marks, 0.0, inside, gain)
+                how = algo, depth, discount, learning_rate, marks, 0.0, inside, gain
+                kept = train(begin[None], np.ones((len(tasks), 1)), tasks, prompts, *how)[:, 0]
                 of = decomposition_measures(unflat(kept, states), discount)
                 norm = np.sqrt(of["outside"] * energy(seen(unflat(kept, states), discount).A))
                 errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
@@ -55,17 +56,18 @@ def main(
 
 
 def train(
-    begin: np.ndarray, tasks: Tasks, prompts: Prompts, algo: str, depth: int, discount: float, learning_rate: float,
-    marks: list[int], clip: float, inside: bool = False, gain: bool = False,
+    begin: np.ndarray, shares: np.ndarray, tasks: Tasks, prompts: Prompts, algo: str, depth: int, discount: float,
+    learning_rate: float, marks: list[int], clip: float, inside: bool = False, gain: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """Parameters (marks, 2n + 4n^2 + 1) after some numbers of tasks, a prompt each; NaN from a divergence on."""
+    """Heads (marks, h, 2n + 4n^2 + 1), which begin as (h, 2n + 4n^2 + 1) and have ``shares`` (N, h) in each prompt,
+    after some numbers of tasks, a prompt each; NaN from a divergence on."""
     state = begin.copy(), np.zeros_like(begin), np.zeros_like(begin)
-    kept, done = np.full((len(marks), len(begin)), np.nan), 0
+    kept, done = np.full((len(marks), *begin.shape), np.nan), 0
     for i, mark in enumerate(marks):
-        one, rest = prompts[done:mark], tasks[done:mark]
+        one, of, share = prompts[done:mark], tasks[done:mark], shares[done:mark]
         done += train_block(
-            size(tasks.states), size(one.y.shape[1]), one.X, one.y, rest.transition, rest.reward, one.target,
-            one.weight, algo == "td", depth, discount, learning_rate, clip, inside, gain, *state, done,
+            size(tasks.states), size(one.y.shape[1]), one.X, one.y, of.transition, of.reward, one.target, one.weight,
+            share, algo == "td", depth, discount, learning_rate, clip, inside, gain, *state, done,
         )  # fmt: skip
         if done < mark:
             break

@@ -16,8 +16,6 @@ from ictd.fused_engine import adam, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
 from ictd.kernels import kernel
 
-RANK = 1e-12  # Eigenvalues of M below this share of the largest are rounding.
-
 
 @dataclass(frozen=True)
 class Prompts:
@@ -32,10 +30,10 @@ class Prompts:
         return Prompts(*(np.ascontiguousarray(array[tasks]) for array in vars(self).values()))
 
 
-def columns(gram: Gram, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (N, 2n, k) and y (N, k) with M = X X' and c = X y, k = ``width`` being no less than the rank of any M."""
-    values, vectors = (array[..., -width:] for array in np.linalg.eigh(gram.M))
-    kept = values > RANK * values[:, -1:]
+def columns(gram: Gram) -> tuple[np.ndarray, np.ndarray]:
+    """X (N, 2n, 2n - 1) and y (N, 2n - 1) with M = X X' and c = X y; no M has a greater rank."""
+    values, vectors = (array[..., 1:] for array in np.linalg.eigh(gram.M))
+    kept = values > 1e-12 * values[:, -1:]  # Others are rounding.
     root = np.sqrt(np.where(kept, values, 0.0))
     y = np.vecmat(gram.c, vectors) / np.where(kept, root, np.inf)
     return np.ascontiguousarray(vectors * root[:, None]), y
@@ -125,15 +123,19 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
 
 @kernel(apart=True)
 def train_block(
-    n, k, X, y, transition, reward, target, weight, bootstrap, depth, discount, rate, clip, inside, gain,
+    n, k, X, y, transition, reward, target, weight, shares, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
 ):  # fmt: skip
-    """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0;
-    ``inside`` puts A on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
+    """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0, of heads
+    (h, 2n + 4n^2 + 1) whose sum with weights ``shares`` (N, h) is (u, A, gain) of a prompt; ``inside`` puts A of the
+    first on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
     states, wide, work = len(n), 2 * len(n), space(n, k, depth)
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
+    one = np.empty(parameter.shape[1])
     for i in range(len(y)):
-        forward(n, k, parameter, X[i], y[i], work, estimate)
+        share = shares[i].reshape(-1, 1)
+        whole = np.sum(share * parameter, axis=0)
+        forward(n, k, whole, X[i], y[i], work, estimate)
         for s in range(states):
             wanted = target[i, s]
             if bootstrap:
@@ -143,15 +145,16 @@ def train_block(
             e[s] = weight[i, s] * (estimate[s] - wanted)
         if not np.isfinite(np.sum(e)):
             return i
-        backward(n, k, parameter[-1], X[i], work, e, gradient)
-        gradient[-1] *= gain
+        backward(n, k, whole[-1], X[i], work, e, one)
+        one[-1] *= gain
+        gradient[:] = share * one
         norm = np.sqrt(np.sum(gradient * gradient))
         if clip > 0.0 and norm > clip:
             gradient *= clip / norm
-        adam(parameter, gradient, mean, square, rate, steps + i + 1)
+        adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), rate, steps + i + 1)
         if inside:
-            A = parameter[wide:-1].reshape(wide, wide)
-            parameter[:wide] = 0.0
+            A = parameter[0, wide:-1].reshape(wide, wide)
+            parameter[0, :wide] = 0.0
             A[:, states:] = (A[:, states:] - A[:, :states]) / 2.0
             A[:, :states] = -A[:, states:]
     return len(y)

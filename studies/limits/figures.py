@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
-from studies.limits.claims import reached
+from studies.limits.claims import HEADS, reached
 from studies.limits.grid import LEAST
 
-RUNS = {"td": "as in pretraining", "gain": "gain of the output", "start": r"from $\alpha = 1$"}
-FORMS = {"alone": "each length alone", "one": "lengths together", "empty": "empty columns", "heads": "two heads"}
+FORMS = {"alone": "each length alone", "one": "lengths together", "heads": "two heads"}
+LOOKS = {"uniform": {"ls": "-", "marker": "o", "ms": 3}, "heads": {"ls": "--", "marker": "o", "ms": 3, "mfc": "none"}}
 
 
 def main(tables: list[Path], env: str, states: int, output: Path) -> None:
@@ -34,12 +34,12 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     lines += [("family", "value", "least with nothing outside", LINES[1], "--")]
     for start, name, label, colour, dashes in lines:
         rows = rows_with(table, start=start).groupby("depth")[name].mean().clip(lower=LEAST)
-        left.plot(rows.index, rows, color=colour, ls=dashes, marker="o", ms=3, label=label)
+        left.plot(rows.index.astype(str), rows, color=colour, ls=dashes, marker="o", ms=3, label=label)
     least = table.groupby("depth")["value"].min().clip(lower=LEAST)
-    left.plot(least.index, least, color=LINES[0], label="least")
-    middle.plot(near["depth"], near["outside"].clip(lower=1e-17), "o", ms=3, mfc="none", color=LINES[0])
+    left.plot(least.index.astype(str), least, color=LINES[0], marker=".", label="least")
+    middle.plot(near["depth"].astype(str), near["outside"].clip(lower=1e-17), "o", ms=3, mfc="none", color=LINES[0])
     for axes, title in ((left, "MSVE"), (middle, "share outside")):
-        axes.set(xscale="log", yscale="log", xlabel="layers $L$", title=title)
+        axes.set(yscale="log", xlabel="layers $L$", title=title)
     for depth, colour in zip(least.index, plt.cm.viridis(np.linspace(0, 0.9, len(least))), strict=True):
         curvature = np.sort(rows_with(spectra, depth=depth)["curvature"].abs())[::-1]
         right.plot(1 + np.arange(len(curvature)), curvature / curvature[0], color=colour, lw=1, label=f"$L={depth}$")
@@ -49,35 +49,41 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
 
 
 def course(table: pd.DataFrame) -> Figure:
-    """Share outside against alpha L (1 - gamma) and against alpha L, a dot a run and mark, and its norm by tasks."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDTH, 2.4))
+    """Share outside against alpha L (1 - gamma) and against alpha L, a dot a run and number of tasks."""
+    figure, both = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True)
     of = table[(table["run"] == "td") & (table["alpha"] > 0)]
-    layers = of["alpha"] * of["depth"]
-    for axes, power, title in ((left, 1, r"$\alpha L (1 - \gamma)$"), (middle, 0, r"$\alpha L$")):
+    discounts, layers = sorted(of["discount"].unique()), of["alpha"] * of["depth"]
+    for axes, power, title in zip(both, (1, 0), (r"$\alpha L (1 - \gamma)$", r"$\alpha L$"), strict=True):
         x = layers * (1 - of["discount"]) ** power
-        for discount, colour in zip(sorted(of["discount"].unique()), (LINES[0], *LINES[2:]), strict=False):
-            here = of["discount"] == discount
-            axes.plot(x[here], of.loc[here, "outside"], ".", ms=2, color=colour, label=rf"$\gamma = {discount}$")
-        axes.set(xscale="log", yscale="log", xlabel=title, title="share outside")
-    discount, depth = (np.unique(table[name])[-2] for name in ("discount", "depth"))
-    for (run, label), colour in zip(RUNS.items(), (COLOURS["td"], *LINES[1:2], COLOURS["theta_td"]), strict=True):
-        rows = rows_with(table, run=run, depth=depth, discount=discount).groupby("tasks")["outside_norm"].median()
-        right.plot(rows.index, rows, color=colour, ls="--", marker="o", ms=3, label=label)
-    right.set(xscale="log", yscale="log", xlabel="tasks", title=f"norm outside\n$L={depth}$, $\\gamma={discount}$")
+        for one, colour in zip(discounts, plt.cm.viridis(np.linspace(0, 0.9, len(discounts))), strict=True):
+            here = of["discount"] == one
+            axes.plot(x[here], of.loc[here, "outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
+        axes.set(xscale="log", yscale="log", xlabel=title)
+    both[0].set_ylabel("share outside")
     legend(figure)
     return figure
 
 
 def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
-    """Share of the gap between LSTD and LSTD with pseudo-steps that is closed, by length, cut off below -0.5."""
-    figure, axes = plt.subplots(figsize=(WIDTH * 0.7, 2.6))
-    means = table.pivot_table(index="length", columns="method", values="msve")
-    trained = fits[fits["kind"] == "uniform"].pivot_table(index="length", columns="algo", values="msve")
-    lines = [(means[name], label, colour) for (name, label), colour in zip(FORMS.items(), LINES, strict=False)]
-    for values, label, colour in [*lines, *((trained[algo], NAMES[algo], COLOURS[algo]) for algo in trained)]:
-        closed = (means["lstd"] - values) / (means["lstd"] - means["pseudo_steps"])
-        axes.plot(closed.index, closed, color=colour, marker="o", ms=3, label=label)
-    axes.axhline(0.9, color=COLOURS["zero"], lw=0.7, ls=":")
-    axes.set(xscale="log", xlabel="steps of the context", ylabel="share of the gap closed", ylim=(-0.5, 1.15))
+    """Share of the gap between LSTD and LSTD with pseudo-steps that is closed, by length, drawn at -0.5 below that; and
+    the number of pseudo-steps that fits outputs best, beside the one that estimates best."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8), width_ratios=[3, 2])
+    table, fits = (of.assign(length=of["length"].astype(str)) for of in (table, fits))
+    means = table.pivot_table(index="length", columns="method", values="msve", sort=False)
+
+    def closed(values: pd.Series) -> pd.Series:
+        return ((means["lstd"] - values) / (means["lstd"] - means["pseudo_steps"])).clip(lower=-0.5)[means.index]
+
+    for (name, label), colour in zip(FORMS.items(), LINES[1:], strict=False):
+        left.plot(closed(means[name]), color=colour, marker=".", label=label)
+    best = rows_with(table, method="pseudo_steps").groupby("length", sort=False)["chosen"].first()
+    right.plot(best, color=LINES[0], marker=".")
+    for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"], sort=False):
+        of_length, look = rows.groupby("length").mean(numeric_only=True), LOOKS[kind] | {"color": COLOURS[algo]}
+        left.plot(closed(of_length["msve"]), label=", ".join([f"trained by {algo.upper()}", *HEADS[kind]]), **look)
+        right.plot(of_length.loc[best.index, "k"], **look)
+    left.axhline(0.9, color=COLOURS["zero"], lw=0.7, ls=":")
+    left.set(title="share of the gap closed", ylim=(-0.55, 1.15), xlabel="steps of the context")
+    right.set(title="pseudo-steps $k$", yscale="log", xlabel="steps of the context")
     legend(figure)
     return figure

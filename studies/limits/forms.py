@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.baselines import lstd
+from ictd.baselines import certainty_equivalence, lstd
+from ictd.environments import boyan
 from ictd.evaluation import log_spaced
+from ictd.mrp import Tasks
 from ictd.pipeline.table_files import save_table
-from ictd.streams import generator
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import Weights, theta_td
-from studies.limits.contexts import Sampled, draw_tasks, sampled, with_pseudo_steps
+from studies.limits.engine import Prompts, columns
 from studies.limits.minimise import Objective, flat, minimise, seen_basis
 
 SECTION = "forms"
@@ -20,59 +22,72 @@ GROUPS, START = 20, 0.2  # Groups of test tasks that intervals are over; alpha o
 
 def main(
     form: str, states: int, depth: int, discount: float, contexts: int, test_tasks: int, lengths: list[int],
-    most_steps: int, added: int, output: Path,
+    most_steps: int, added: list[int], output: Path,
 ) -> None:  # fmt: skip
     """Write the MSVE on test tasks, a row a method, length and group of tasks.  Of a descent the step is kept that is
     best on other tasks.  Lengths together are weighted by the inverse of the yardstick's MSVE."""
     drawn = {}
     for name, number in (("descent", contexts), ("choice", test_tasks), ("test", test_tasks)):
-        rng = generator(0, "boyan", states, f"limits {name}")
         # As many contexts to descend on of all lengths together as of one alone.
-        number = number // len(lengths) if name == "descent" and form != "alone" else number
-        drawn[name] = {m: sampled(draw_tasks("uniform", states, number, rng), m, discount, rng) for m in lengths}
+        number = max(GROUPS, number // len(lengths)) if name == "descent" and form != "alone" else number
+        drawn[name] = {m: draw_unseen_tasks(m, states, number, m, discount, "boyan", f"limits {name}") for m in lengths}
     found, weights = yardsticks(drawn, discount)
     if form != "yardsticks":
         together = [[m] for m in lengths] if form == "alone" else [lengths]
-        ends = [best(group, drawn, weights, form, depth, discount, most_steps, added) for group in together]
-        found = {(form, m): errors for end in ends for m, errors in end.items()}
+        ends = [best(group, drawn, weights, form, depth, most_steps, added) for group in together]
+        found = {(form, m): (errors, np.nan) for end in ends for m, errors in end.items()}
     rows = [
-        pd.DataFrame({"method": name, "length": m, "group": range(GROUPS), "msve": [one.mean() for one in groups]})
-        for (name, m), errors in found.items() for groups in [np.array_split(errors, GROUPS)]
-    ]  # fmt: skip
-    save_table(output, pd.concat(rows, ignore_index=True))
+        {"method": name, "length": m, "group": i, "msve": group.mean(), "chosen": chosen}
+        for (name, m), (errors, chosen) in found.items()
+        for i, group in enumerate(np.array_split(errors, GROUPS))
+    ]
+    save_table(output, pd.DataFrame(rows))
 
 
-def yardsticks(drawn: dict[str, dict[int, Sampled]], discount: float) -> tuple[dict, dict[int, float]]:
-    """MSVE of test tasks by LSTD and with pseudo-steps of the mean chain, and the inverse of the latter's as tuned."""
+def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
+    """Boyan's chains: ``uniform``, with Beta(5, 1) ``steps``, a leaning ``last_row``, or ``rewards`` of mean 0.5."""
+    transition, reward = boyan(states, size, rng)
+    if kind == "steps":
+        inner, share = np.arange(states - 2), rng.beta(5, 1, (size, states - 2))
+        transition[:, inner, inner + 1], transition[:, inner, inner + 2] = share, 1 - share
+    if kind == "last_row":
+        last = transition[:, -1] * np.linspace(1, 0.1, states)
+        transition[:, -1] = last / last.sum(axis=1, keepdims=True)
+    return Tasks(transition, reward + 0.5 * (kind == "rewards"))
+
+
+def yardsticks(drawn: dict[str, dict[int, UnseenTasks]], discount: float) -> tuple[dict, dict[int, float]]:
+    """MSVE of test tasks by LSTD and with pseudo-steps of the mean chain, each with the ridge or number that is chosen;
+    and the inverse of the latter's MSVE as tuned."""
     found, weights = {}, {}
     for m, choice in drawn["choice"].items():
         mean = choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
-        methods = (
-            ("lstd", RIDGES, lambda of, ridge: lstd(of.context, discount, ridge)),
-            ("pseudo_steps", PSEUDO_STEPS,
-             lambda of, k, steps=mean: with_pseudo_steps(of.context, k * steps, 0.0, discount)),
-        )  # fmt: skip
-        for name, values, method in methods:
-            means = [choice.error(method(choice, value)).mean() for value in values]
-            test, weights[m] = drawn["test"][m], 1 / min(means)
-            found[name, m] = test.error(method(test, values[int(np.argmin(means))]))
+        methods = {
+            "lstd": (RIDGES, lambda seen, ridge: lstd(seen, discount, ridge)),
+            "pseudo_steps": (PSEUDO_STEPS, lambda seen, k, Q=mean: certainty_equivalence(seen, discount, k * Q)),
+        }
+        for name, (values, method) in methods.items():
+            means = [choice.error(method(choice.context(m), value)).mean() for value in values]
+            test, weights[m], chosen = drawn["test"][m], 1 / min(means), values[int(np.argmin(means))]
+            found[name, m] = test.error(method(test.context(m), chosen)), chosen
     return found, weights
 
 
 def best(
-    lengths: list[int], drawn: dict, weights: dict, form: str, depth: int, discount: float, most_steps: int, added: int
+    lengths: list[int], drawn: dict, weights: dict, form: str, depth: int, most_steps: int, added: list[int]
 ) -> dict[int, np.ndarray]:
     """MSVE of test tasks, by length, where the weighted MSVE of the contexts that are descended on is least."""
-    n = drawn["test"][lengths[0]].tasks.states
-    basis, theta = seen_basis(n, discount), theta_td(n)
+    one, (form, _, number) = drawn["test"][lengths[0]], form.partition("-")
+    n = one.tasks.states
+    basis, theta = seen_basis(n, one.discount), theta_td(n)
 
-    def part(of: str, m: int):
-        share = m / (m + added)
+    def part(name: str, m: int):
+        share, of = m / (m + int(number or added[0])), drawn[name][m]
         both = np.hstack([basis, share * basis]) if form == "heads" else basis
-        return drawn[of][m].prompts(discount, share if form == "empty" else 1.0, weights[m]), both
+        return Prompts(*columns(of.gram(m)), of.value, weights[m] * of.tasks.stationary), both
 
-    on, choice = (Objective([part(of, m) for m in lengths], depth) for of in ("descent", "choice"))
+    on, choice = (Objective([part(name, m) for m in lengths], depth) for name in ("descent", "choice"))
     z = basis.T @ flat(Weights(theta.u, START * n * theta.A))
     z = np.concatenate([z, np.zeros_like(z)]) if form == "heads" else z
-    z, *_ = minimise(on, z, 1e-10, most_steps, 0, lambda z: choice.value_and_gradient(z)[0])
+    z, *_ = minimise(on, z, 1e-10, most_steps, held=lambda z: choice.value_and_gradient(z)[0])
     return {m: drawn["test"][m].error(Objective([part("test", m)], depth).estimates(z)[0]) for m in lengths}

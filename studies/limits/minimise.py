@@ -78,8 +78,24 @@ class Objective:
         return (H + H.T) / 2
 
 
+class Residuals(Objective):
+    """The sum of squares of residuals, a function of parameters z (k,), with derivatives by differences."""
+
+    def __init__(self, residuals: Callable[[np.ndarray], np.ndarray]):
+        self.residuals, self.count = residuals, 1
+
+    def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """f and its gradient (k,)."""
+        ((J, r),) = self._jacobians(z)
+        return float(r @ r), 2 * J.T @ r
+
+    def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        sides = [self.residuals(z + d) - self.residuals(z - d) for d in DIFFERENCE * np.eye(len(z))]
+        yield np.stack(sides, axis=1) / (2 * DIFFERENCE), self.residuals(z)
+
+
 def minimise(
-    objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int, held: Callable | None = None
+    objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int = 0, held: Callable | None = None
 ) -> tuple[np.ndarray, float, float, int]:
     """Descend until the gradient is below ``tolerance`` and f, if small, falls no more, or f is below ``LEAST``, in so
     many steps, ``newton`` with Hessians; returns z, f, the gradient's norm and the step, or those of least ``held``."""

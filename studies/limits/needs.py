@@ -1,7 +1,7 @@
 """What the study needs: jobs, memory and room for its results."""
 
 from ictd.pipeline.needs import BASE, Needs
-from studies.limits.grid import FORMS, KINDS
+from studies.limits import grid
 
 
 def needs(config: dict, cores: int | None) -> Needs:
@@ -16,6 +16,6 @@ def needs(config: dict, cores: int | None) -> Needs:
         "limits_shrinkage": 8 * (fits["tasks"] * (step + 10 * m**2) + K * fits["fit_tasks"] * step),
     }
     settings = len(config["envs"]) * len(descend["states"]) * len(descend["depths"])
-    jobs = settings + course["seeds"] + len(FORMS) + len(KINDS) + 4
+    jobs = settings + course["seeds"] + 1 + len(grid.forms(forms["added"])) + len(grid.KINDS) + 4
     rows = settings * (descend["starts"] + 4 * n**2) + 400 * course["seeds"]
     return Needs(jobs, 250 * rows, {rule: BASE + most for rule, most in memory.items()})

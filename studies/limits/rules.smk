@@ -64,7 +64,7 @@ use rule limits_step as limits_shrinkage with:
         mem_mb=2000,
         runtime=120,
     params:
-        **step("limits.shrinkage", lengths=LIMITS["forms"]["lengths"]),
+        **step("limits.shrinkage", **{name: LIMITS["forms"][name] for name in ("lengths", "added")}),
 
 
 use rule gather as limits_claims with:

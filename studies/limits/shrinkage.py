@@ -1,77 +1,85 @@
 """What trained Transformers shrink towards: LSTD with k pseudo-steps of a chain Q, fitted to their outputs."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ictd.baselines import certainty_equivalence, lstd
+from ictd.gram import gram_of
+from ictd.mrp import value_function
 from ictd.pipeline.table_files import save_table
 from ictd.streams import generator
+from ictd.trajectories import sample_contexts
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import initial_weights
-from studies.limits.contexts import Sampled, draw_tasks, sampled, with_pseudo_steps
 from studies.limits.course import train
+from studies.limits.engine import Prompts, columns
+from studies.limits.forms import RIDGES, draw_tasks
 from studies.limits.grid import KINDS
-from studies.limits.minimise import Objective, flat
+from studies.limits.minimise import Objective, Residuals, flat, minimise
 
 SECTION = "shrinkage"
 CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
-NONE = 1e-3  # Pseudo-steps that do no more than keep states that were not left from having none.
-FIT_STEPS, DIFFERENCE = 25, 1e-5
+TOLERANCE, MOST = 1e-8, 25  # Of the gradient where a fit ends, and steps of it at most.
+SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from one mean chain to another.
 
 
 def main(
     kind: str, states: int, depth: int, discount: float, learning_rate: float, initial_gain: float, tasks: int,
-    shortest: int, fit_tasks: int, lengths: list[int], seeds: int, output: Path,
+    fit_tasks: int, lengths: list[int], added: list[int], seeds: int, output: Path,
 ) -> None:  # fmt: skip
-    """Train on contexts of ``shortest`` to max(lengths) steps; write the MSVE on uniform tasks, and fits to outputs."""
-    rng = generator(0, "boyan", states, "limits fits")
-    uniform = draw_tasks("uniform", states, fit_tasks, rng)
-    read = {m: sampled(uniform, m, discount, rng) for m in lengths}
-    many = {name: draw_tasks(name, states, MANY, generator(0, "boyan", states, f"limits {name}")) for name in KINDS}
-    chains = {name: (of.transition.mean(axis=0), of.stationary.mean(axis=0)) for name, of in many.items()}
+    """Train on contexts of the least to the greatest of ``lengths``; write the MSVE on uniform tasks, and fits."""
+    shifted = kind.replace("heads", "uniform")
+    of = draw_unseen_tasks(0, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
+    read = {m: Prompts(*columns(of.gram(m)), of.value, of.tasks.stationary) for m in lengths}
+    many = {name: draw_tasks(name, states, MANY, generator(0, "boyan", states, f"limits {name}")) for name in KINDS[:3]}
+    chains = {name: (some.transition.mean(axis=0), some.stationary.mean(axis=0)) for name, some in many.items()}
     rows = []
+
+    def heads(m: np.ndarray) -> np.ndarray:
+        return np.stack([np.ones(np.shape(m)), m / (m + added[0])], axis=-1)[..., : 1 + (kind == "heads")]
+
     for seed in range(seeds):
-        rng = generator(seed, "boyan", states, f"limits {kind} contexts")
-        drawn = draw_tasks(kind, states, tasks, rng)
-        seen = sampled(drawn, rng.integers(shortest, max(lengths) + 1, tasks), discount, rng)
-        prompts = seen.prompts(discount)
+        rng = generator(seed, "boyan", states, f"limits {shifted} contexts")
+        drawn = draw_tasks(shifted, states, tasks, rng)
+        context = sample_contexts(drawn, rng.integers(min(lengths), max(lengths) + 1, tasks), rng)
+        value = value_function(drawn.transition, drawn.reward, discount)
+        prompts = Prompts(*columns(gram_of(context, discount)), value, drawn.stationary)
         begin = flat(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
+        begin = np.outer(np.eye(2)[0], begin)[: 1 + (kind == "heads")]
         for algo in ("td", "mc"):
-            end = train(begin, drawn, prompts, algo, depth, discount, learning_rate, [tasks], CLIP)[-1]
-            for m, of in read.items():
-                (estimate,) = Objective([(of.prompts(discount), np.eye(len(end)))], depth, 0 * end).estimates(end)
+            how = drawn, prompts, algo, depth, discount, learning_rate, [tasks], CLIP
+            end = train(begin, heads(context.length), *how)[-1]
+            for m, beside in read.items():
+                at = heads(m) @ end
+                (estimate,) = Objective([(beside, np.eye(len(at)))], depth, 0 * at).estimates(at)
                 place = {"kind": kind, "algo": algo, "seed": seed, "length": m, "msve": of.error(estimate).mean()}
-                rows.append(place | fitted(of, estimate, chains, discount))
+                rows.append(place | fitted(of, m, estimate, chains))
     save_table(output, pd.DataFrame(rows))
 
 
-def fitted(of: Sampled, estimate: np.ndarray, chains: dict, discount: float) -> dict[str, float]:
-    """Fits to outputs (N, n), weighted as the MSVE: variance ``explained`` by k pseudo-steps of the mean chain with a
-    ``reward`` where none was left, and ``without`` k; for shifts the t of Q = (1 - t) Q_uniform + t Q_shifted."""
-    (Q, share), root = chains["uniform"], np.sqrt(of.tasks.stationary)
-    spread = root * (estimate - (root**2 * estimate).sum() / (root**2).sum())
+def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict) -> dict[str, float]:
+    """Fits to outputs (N, n), weighted as the MSVE, on the first half of tasks, each with the share of the variance on
+    the other half that it explains: LSTD with a ``ridge``; ``number``, k pseudo-steps of the mean chain, with a reward
+    where none was left; and ``chain``, which also has the t of Q + t (Q_shifted - Q).  Rewards are over SHIFT."""
+    (Q, share), root, context = chains["uniform"], np.sqrt(of.tasks.stationary), of.context(m)
+    moves, spread = [chains[name][0] - Q for name in SHIFTED], root * (estimate - np.average(estimate, weights=root**2))
 
-    def fit(steps: Callable, *begin: float) -> tuple[float, np.ndarray]:
-        """Levenberg and Marquardt's, by differences, of pseudo-steps by some parameters, the last being the reward."""
+    def values(a: np.ndarray) -> np.ndarray:
+        chain = Q + sum(t * move for t, move in zip(a[2:], moves, strict=False))
+        return certainty_equivalence(context, of.discount, abs(a[0]) * share[:, None] * chain, SHIFT * a[1])
 
-        def off(a: np.ndarray) -> np.ndarray:
-            values = with_pseudo_steps(of.context, share[:, None] * steps(a), a[-1], discount)
-            return (root * (values - estimate)).ravel()
+    def unexplained(found: np.ndarray, half: int) -> np.ndarray:
+        off, all_of_it = (np.array_split(root * one, 2)[half].ravel() for one in (found - estimate, spread / root))
+        return off / np.linalg.norm(all_of_it)
 
-        a, damping, residual = np.array(begin), 1e-3, off(np.array(begin))
-        for _ in range(FIT_STEPS):
-            J = np.stack([(off(a + d) - off(a - d)) / (2 * DIFFERENCE) for d in DIFFERENCE * np.eye(len(a))], axis=1)
-            H = J.T @ J
-            step = np.linalg.solve(H + damping * np.diag(np.diag(H) + 1e-12), J.T @ residual)
-            trial = off(a - step)
-            better = trial @ trial < residual @ residual
-            a, residual, damping = (a - step, trial, damping / 5) if better else (a, residual, 4 * damping)
-        return 1 - residual @ residual / (spread**2).sum(), a
-
-    plain, mean = fit(lambda a: NONE * Q, 0.0), fit(lambda a: abs(a[0]) * Q, 5.0, 0.0)
-    found = {"without": plain[0], "explained": mean[0], "k": abs(mean[1][0]), "reward": mean[1][1]}
-    for name in ("steps", "last_row"):
-        D = chains[name][0] - Q
-        found[name] = fit(lambda a, D=D: abs(a[0]) * (Q + a[1] * D), 5.0, 0.5, 0.0)[1][1]
-    return found
+    number, chain = (
+        minimise(Residuals(lambda a: unexplained(values(a), 0)), np.array([5.0, *more]), TOLERANCE, MOST)[0]
+        for more in ([0.0], [0.0, 0.0, 0.0])
+    )
+    ridges = [lstd(context, of.discount, ridge) for ridge in RIDGES]
+    ends = {"ridge": min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))}
+    ends |= {"number": values(number), "chain": values(chain)}
+    shares = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
+    return shares | {"k": abs(number[0])} | dict(zip(("rewards", *SHIFTED), chain[1:], strict=True))

@@ -175,6 +175,18 @@ def each(function, *arrays):
     return np.array([function(*(array[i] for array in arrays)) for i in range(len(arrays[0]))])
 
 
+def modelled(d, found, context, discount, pseudo_steps, reward):
+    """Whether values are those of counted steps and pseudo-steps, with a reward where no step is counted."""
+    for path, of, values in zip(d.paths, d.tasks.reward, found, strict=True):
+        steps = np.zeros((d.n, d.n)) if pseudo_steps is None else np.array(pseudo_steps, float)
+        np.add.at(steps, (path[:-1], path[1:]), 1)
+        seen = np.isin(np.arange(d.n), path[:-1])
+        p = steps / np.maximum(steps.sum(axis=1, keepdims=True), 1e-300)
+        if not close(values, np.linalg.solve(np.eye(d.n) - discount * p, np.where(seen, of, reward)), True):
+            return False
+    return True
+
+
 def contexts_of(d):
     """The context (2n+1, m) of each task's path."""
     columns = [
@@ -565,6 +577,10 @@ CALLS = {
         lambda d: {"context": thing(d.context, d.tasks), "discount": d.discount(), "ridge": number(0.5, 0, -1, 5e-324)},
         lambda d, found, context, discount, ridge: close(found, each(lambda path, r: naive.lstd(path, r, discount,
             ridge), d.paths, d.tasks.reward), True)),
+    "certainty_equivalence": (baselines.certainty_equivalence,
+        lambda d: {"context": thing(d.context, d.tasks), "discount": d.discount(),
+            "pseudo_steps": optional(array(np.full((d.n, d.n), 0.5))), "reward": number(0.5)},
+        modelled),
     "unseen_direction": (decomposition.unseen_direction, lambda d: {"states": whole(d.n), "discount": d.discount()},
         lambda d, found, states, discount: close(found, [-discount] * states + [1] * states)),
     "seen": (decomposition.seen, lambda d: {**d.of_weights(), "discount": d.discount(d.gamma)},

@@ -122,7 +122,7 @@ def ending_in_a_sentence():
 
 def _ascending(validator, wanted, values, schema):
     if isinstance(values, list) and all(map(_is_number, values)) and values != sorted(values):
-        yield jsonschema.ValidationError("give the lengths in ascending order")
+        yield jsonschema.ValidationError("give them in ascending order")
 
 
 def _at_most(validator, pairs, values, schema):
