@@ -133,7 +133,7 @@ def train_block(
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
     one = np.empty(parameter.shape[1])
     for i in range(len(y)):
-        share = shares[i].reshape(-1, 1)
+        share = shares[i : i + 1].T
         whole = np.sum(share * parameter, axis=0)
         forward(n, k, whole, X[i], y[i], work, estimate)
         for s in range(states):
