@@ -14,19 +14,21 @@ from html_page import Page
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
+from ictd.baselines import certainty_equivalence
 from ictd.decomposition import decomposition_measures
 from ictd.gram import estimates, gram_of
 from ictd.kernels import size
 from ictd.mrp import msve
 from ictd.report.claim import Statements
+from ictd.trajectories import sample_contexts
+from ictd.unseen_tasks import draw_unseen_tasks
 from studies.limits import claims, figures
-from studies.limits.contexts import draw_tasks, sampled, with_pseudo_steps
 from studies.limits.course import train
 from studies.limits.descend import enumerated, expected_updates
-from studies.limits.engine import columns
-from studies.limits.forms import yardsticks
+from studies.limits.engine import Prompts, columns
+from studies.limits.forms import draw_tasks, yardsticks
 from studies.limits.minimise import Objective, flat, minimise, seen_basis, unflat
-from studies.limits.shrinkage import fitted
+from studies.limits.shrinkage import SHIFT, fitted
 
 STUDY = Path(__file__).parents[1]
 GAMMA, N, DEPTH = 0.9, 3, 4
@@ -49,8 +51,9 @@ def everything(prompts, depth=DEPTH):
 
 def both_kinds():
     tasks = some_tasks()
-    of = sampled(tasks, np.array([4, 7, 9, 5, 20, 3]), GAMMA, np.random.default_rng(1))
-    return [(enumerated(tasks, GAMMA), None), (of.prompts(GAMMA), of)]
+    context = sample_contexts(tasks, np.array([4, 7, 9, 5, 20, 3]), np.random.default_rng(1))
+    whole = enumerated(tasks, GAMMA)
+    return [(whole, None), (Prompts(*columns(gram_of(context, GAMMA)), whole.target, whole.weight), context)]
 
 
 def test_estimates_are_those_of_the_transformer_on_either_kind_of_prompt():
@@ -64,7 +67,7 @@ def test_estimates_are_those_of_the_transformer_on_either_kind_of_prompt():
                 for p, r in zip(tasks.transition, tasks.reward, strict=True)
             ]
         else:
-            wanted = estimates(weights, gram_of(of.context, GAMMA), DEPTH)
+            wanted = estimates(weights, gram_of(of, GAMMA), DEPTH)
         np.testing.assert_allclose(found, 1.3 * np.array(wanted), rtol=1e-10)
         value = everything(prompts).value_and_gradient(one)[0]
         np.testing.assert_allclose(value, msve(tasks.stationary, prompts.target, found).mean(), rtol=ROUNDING)
@@ -89,9 +92,8 @@ def test_gradient_and_jacobian_are_differences():
 
 
 def test_columns_have_the_gram_matrix():
-    of = sampled(some_tasks(), 2, GAMMA, np.random.default_rng(1))
-    gram = gram_of(of.context, GAMMA)
-    X, y = columns(gram, 2 * N - 1)
+    gram = gram_of(sample_contexts(some_tasks(), np.full(6, 2), np.random.default_rng(1)), GAMMA)
+    X, y = columns(gram)
     assert X.shape == (6, 2 * N, 2 * N - 1)
     np.testing.assert_allclose(X @ X.mT, gram.M, atol=1e-14)
     np.testing.assert_allclose(np.matvec(X, y), gram.c, atol=1e-14)
@@ -103,7 +105,9 @@ def test_training_is_adam_on_the_gradient_at_fixed_targets(algo, clip, inside, g
     tasks, one, rate = some_tasks(), parameters(1.0) / 3, 1e-2
     one[-1] = 1
     prompts = enumerated(tasks, GAMMA)
-    found = train(one, tasks, prompts, algo, DEPTH, GAMMA, rate, [2, 6], clip, inside, gain)
+    found = train(one[None], np.ones((6, 1)), tasks, prompts, algo, DEPTH, GAMMA, rate, [2, 6], clip, inside, gain)[
+        :, 0
+    ]
     mean, square, kept = 0 * one, 0 * one, []
     for i in range(6):
         (few, task) = prompts[i : i + 1], tasks[i : i + 1]
@@ -124,9 +128,36 @@ def test_training_is_adam_on_the_gradient_at_fixed_targets(algo, clip, inside, g
     assert (found[:, -1] != 1).all() == gain
 
 
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_heads_are_trained_as_parts_of_their_sum(algo):
+    tasks, begin, rate = some_tasks(), np.stack([parameters(1.0) / 3, 0 * parameters()]), 1e-2
+    begin[0, -1], shares = 1, np.stack([np.ones(6), np.linspace(0.1, 0.9, 6)], axis=1)
+    prompts = enumerated(tasks, GAMMA)
+    found = train(begin, shares, tasks, prompts, algo, DEPTH, GAMMA, rate, [6], 0.05)
+    z, mean, square = begin.ravel(), 0 * begin.ravel(), 0 * begin.ravel()
+    for i in range(6):
+        few, task = prompts[i : i + 1], tasks[i : i + 1]
+        whole = Objective(
+            [(few, np.hstack([share * np.eye(begin.shape[1]) for share in shares[i]]))], DEPTH, 0 * begin[0]
+        )
+        if algo == "td":
+            (estimate,) = whole.estimates(z)
+            few = replace(few, target=task.reward + GAMMA * np.matvec(task.transition, estimate))
+            whole.parts = [(few, whole.parts[0][1])]
+        g = (whole.value_and_gradient(z)[1] / 2).reshape(begin.shape)
+        g[:, -1] = 0
+        g = (g * min(1, 0.05 / np.linalg.norm(g))).ravel()
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        z = z - rate * mean / (1 - 0.9 ** (i + 1)) / (np.sqrt(square / (1 - 0.999 ** (i + 1))) + 1e-8)
+    np.testing.assert_allclose(found[0].ravel(), z, rtol=1e-9, atol=1e-12)
+    assert np.abs(found[0, 1]).max() > 1e-3
+
+
 def test_training_that_diverges_is_no_number():
     tasks = some_tasks()
-    found = train(1e60 * parameters(), tasks, enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0)
+    found = train(
+        1e60 * parameters()[None], np.ones((6, 1)), tasks, enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0
+    )
     assert np.isnan(found).all()
 
 
@@ -184,20 +215,6 @@ def test_expected_updates_vanish_at_the_values():
         np.testing.assert_allclose(of[name], np.abs(row / len(tasks)).sum(), rtol=1e-9)
 
 
-def test_pseudo_steps_are_steps_of_a_context():
-    of = sampled(some_tasks(), 6, GAMMA, np.random.default_rng(1))
-    steps = np.random.default_rng(2).uniform(size=(N, N))
-    found = with_pseudo_steps(of.context, steps, 0.3, GAMMA)
-    for i in range(6):
-        counts = 6 * of.context.successors[i] + steps
-        p = counts / counts.sum(axis=1)[:, None]
-        known = of.context.visits[i] > 0
-        r = np.where(known, of.tasks.reward[i], 0.3)
-        np.testing.assert_allclose(found[i], np.linalg.inv(np.eye(N) - GAMMA * p) @ r, rtol=1e-10)
-    lengths = sampled(some_tasks(), np.array([1, 2, 3, 4, 5, 6]), GAMMA, np.random.default_rng(1)).context
-    np.testing.assert_allclose(lengths.length * lengths.successors.sum(axis=(1, 2)), lengths.length)
-
-
 def test_tasks_are_shifted_as_they_are_named():
     of = {
         kind: draw_tasks(kind, 5, 20_000, np.random.default_rng(0))
@@ -210,29 +227,38 @@ def test_tasks_are_shifted_as_they_are_named():
 
 
 def test_fits_find_what_made_the_outputs():
-    rng = np.random.default_rng(0)
-    of = sampled(draw_tasks("uniform", N, 300, rng), 8, GAMMA, rng)
-    chains = {}
+    of, rng, chains = draw_unseen_tasks(0, N, 300, 8, GAMMA, "boyan", "tests"), np.random.default_rng(0), {}
     for kind in ("uniform", "steps", "last_row"):
         many = draw_tasks(kind, N, 2000, rng)
         chains[kind] = many.transition.mean(axis=0), many.stationary.mean(axis=0)
     Q, share = chains["uniform"]
-    plain = fitted(of, with_pseudo_steps(of.context, 6 * share[:, None] * Q, 0.2, GAMMA), chains, GAMMA)
-    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["reward"] == pytest.approx(0.2, rel=1e-4)
-    assert plain["explained"] == pytest.approx(1) and plain["without"] < 0.99
+
+    def found(chain, reward):
+        outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * chain, reward)
+        return fitted(of, 8, outputs, chains)
+
+    plain = found(Q, 0.2)
+    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / SHIFT, rel=1e-4)
+    assert plain["number"] == pytest.approx(1) == plain["chain"] and plain["ridge"] < 0.99
     assert abs(plain["steps"]) < 1e-3 and abs(plain["last_row"]) < 1e-3
-    for kind in ("steps", "last_row"):
-        moved = with_pseudo_steps(of.context, 6 * share[:, None] * chains[kind][0], 0.0, GAMMA)
-        assert fitted(of, moved, chains, GAMMA)[kind] == pytest.approx(1, abs=1e-3)
+    # Both places at once, of which one alone explains less.
+    both = found(Q + 0.7 * (chains["steps"][0] - Q) + 1.2 * (chains["last_row"][0] - Q), -0.1)
+    assert both["steps"] == pytest.approx(0.7, abs=1e-3) and both["last_row"] == pytest.approx(1.2, abs=1e-3)
+    assert both["rewards"] == pytest.approx(-0.1 / SHIFT, abs=1e-3) and both["number"] < both["chain"]
+    # Judged on other tasks than those of the fit.
+    noise = rng.normal(size=(300, N))
+    noise[:150] = 0
+    outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * Q)
+    assert fitted(of, 8, outputs + noise, chains)["number"] < 0.95
 
 
 def test_yardsticks_are_chosen_on_other_tasks():
-    rng = np.random.default_rng(0)
-    drawn = {name: {6: sampled(draw_tasks("uniform", N, 200, rng), 6, GAMMA, rng)} for name in ("choice", "test")}
+    drawn = {name: {6: draw_unseen_tasks(0, N, 200, 6, GAMMA, "boyan", name)} for name in ("choice", "test")}
     found, weights = yardsticks(drawn, GAMMA)
     assert set(found) == {("lstd", 6), ("pseudo_steps", 6)}
-    assert found["pseudo_steps", 6].mean() < found["lstd", 6].mean()
-    assert weights[6] == pytest.approx(1 / found["pseudo_steps", 6].mean(), rel=0.5)
+    (ridge, _), (best, k) = found["lstd", 6], found["pseudo_steps", 6]
+    assert best.mean() < ridge.mean() and 1 < k < 100
+    assert weights[6] == pytest.approx(1 / best.mean(), rel=0.5)
 
 
 def tables(good=True):
@@ -282,27 +308,25 @@ def tables(good=True):
     course["msve"] = np.where(course["run"].isin(["gain", "start"]), 0.5 if good else 2.0, course["msve"])
     course[["theta", "preconditioner", "gain"]] = 1.0
     forms = numbered(
-        {"method": ["lstd", "pseudo_steps", "alone", "one", "empty", "heads"], "length": [5, 50], "group": range(4)},
+        {"method": ["lstd", "pseudo_steps", "alone", "one", "heads", "heads-5"], "length": [5, 50], "group": range(4)},
         ["msve"],
     )
+    forms["chosen"] = np.where(forms["method"] == "pseudo_steps", 25.0, np.nan)
     forms["msve"] = forms["method"].map({"lstd": 3.0, "pseudo_steps": 1.0}).fillna(1.1 if good else 2.9)
     fits = numbered(
         {
-            "kind": ["uniform", "steps", "last_row", "rewards"],
+            "kind": ["uniform", "steps", "last_row", "rewards", "heads"],
             "algo": ["td", "mc"],
             "seed": range(3),
             "length": [5, 50],
         },
         ["msve"],
     )
-    fits["msve"], fits["explained"], fits["without"], fits["k"] = (
-        1.05 if good else 2.9,
-        0.9 if good else 0.5,
-        0.6,
-        fits["length"] if good else 5.0,
-    )
-    for kind, name in claims.FOLLOWS.items():
-        fits[name] = np.where(fits["kind"] == kind, 1.0 if good else 0.1, 0.0)
+    fits["msve"] = np.where(fits["kind"] == "heads", 1.0 if good else 3.0, 1.05 if good else 2.9)
+    fits["k"] = fits["length"] if good else 5.0
+    fits["ridge"], fits["number"], fits["chain"] = 0.6, 0.9 if good else 0.5, 0.95
+    for kind in claims.SHIFTS:
+        fits[kind] = np.where(fits["kind"] == kind, 1.0 if good else 0.1, 0.0)
     return {"descents": descents, "spectra": spectra, "course": course, "forms": forms, "fits": fits}
 
 
@@ -331,6 +355,13 @@ def test_each_claim_can_hold_and_fail():
         assert set(verdicts(gone)[name]) == {"holds"} and "fails" in good[name]
 
 
+def test_no_claim_is_made_of_too_little():
+    of = tables()
+    one = {**of, "course": of["course"][of["course"]["tasks"] == 100], "fits": of["fits"][of["fits"]["length"] == 5]}
+    missing = {"one_curve", "discount_tells", "outside_goes", "norm_goes", "inside_costs_later", "number_grows"}
+    assert verdicts(of).keys() - verdicts(one).keys() == missing
+
+
 def test_figures_draw_what_tables_say():
     of = tables()
     figure = figures.minimisers(of["descents"], of["spectra"])
@@ -342,6 +373,7 @@ def test_figures_draw_what_tables_say():
     np.testing.assert_allclose(line.get_ydata(), rows["outside"])
     figure = figures.forms(of["forms"], of["fits"])
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), 0.95)
+    assert [list(line.get_ydata()) for line in figure.axes[1].lines][:2] == [[25.0, 25.0], [5.0, 50.0]]
     plt.close("all")
 
 

@@ -18,6 +18,10 @@ STUDY = Study("limits")
         ({"course": {"discounts": [1.5]}}, "value 1 of limits.course.discounts is 1.5; give less than 1"),
         ({"forms": {"test_tasks": 5}}, "limits.forms.test_tasks is 5; give at least 20"),
         ({"shrinkage": {"seeds": 0}}, "limits.shrinkage.seeds is 0; give at least 1"),
+        ({"descend": {"depths": [10**9]}}, "value 1 of limits.descend.depths is 1000000000; give at most 1000"),
+        ({"course": {"marks": [400, 100]}}, "limits.course.marks is [400, 100]; give them in ascending order"),
+        ({"forms": {"lengths": [10**9]}}, "value 1 of limits.forms.lengths is 1000000000; give at most 100000"),
+        ({"forms": {"contexts": 1}}, "limits.forms.contexts is 1; give at least 20"),
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
@@ -48,8 +52,8 @@ def test_every_setting_is_described():
 
 def test_parts_are_settings_trials_forms_and_kinds():
     found = parts(STUDY.whole({}))
-    assert len(found) == 2 * 2 * 2 * 6 + STUDY.settings({})["course"]["seeds"] + 5 + 4
-    assert found[0] == "descend/boyan-3-1/rows" and found[-1] == "fits/rewards"
+    assert len(found) == 2 * 2 * 2 * 6 + STUDY.settings({})["course"]["seeds"] + 6 + 5
+    assert found[0] == "descend/boyan-3-1/rows" and found[-1] == "forms/heads-80"
 
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
