@@ -105,9 +105,8 @@ def test_training_is_adam_on_the_gradient_at_fixed_targets(algo, clip, inside, g
     tasks, one, rate = some_tasks(), parameters(1.0) / 3, 1e-2
     one[-1] = 1
     prompts = enumerated(tasks, GAMMA)
-    found = train(one[None], np.ones((6, 1)), tasks, prompts, algo, DEPTH, GAMMA, rate, [2, 6], clip, inside, gain)[
-        :, 0
-    ]
+    how = algo, DEPTH, GAMMA, rate, [2, 6], clip, inside, gain
+    found = train(one[None], np.ones((6, 1)), tasks, prompts, *how)[:, 0]
     mean, square, kept = 0 * one, 0 * one, []
     for i in range(6):
         (few, task) = prompts[i : i + 1], tasks[i : i + 1]
@@ -137,13 +136,12 @@ def test_heads_are_trained_as_parts_of_their_sum(algo):
     z, mean, square = begin.ravel(), 0 * begin.ravel(), 0 * begin.ravel()
     for i in range(6):
         few, task = prompts[i : i + 1], tasks[i : i + 1]
-        whole = Objective(
-            [(few, np.hstack([share * np.eye(begin.shape[1]) for share in shares[i]]))], DEPTH, 0 * begin[0]
-        )
+        basis = np.kron(shares[i], np.eye(begin.shape[1]))
+        whole = Objective([(few, basis)], DEPTH, 0 * begin[0])
         if algo == "td":
             (estimate,) = whole.estimates(z)
             few = replace(few, target=task.reward + GAMMA * np.matvec(task.transition, estimate))
-            whole.parts = [(few, whole.parts[0][1])]
+            whole = Objective([(few, basis)], DEPTH, 0 * begin[0])
         g = (whole.value_and_gradient(z)[1] / 2).reshape(begin.shape)
         g[:, -1] = 0
         g = (g * min(1, 0.05 / np.linalg.norm(g))).ravel()
@@ -155,9 +153,8 @@ def test_heads_are_trained_as_parts_of_their_sum(algo):
 
 def test_training_that_diverges_is_no_number():
     tasks = some_tasks()
-    found = train(
-        1e60 * parameters()[None], np.ones((6, 1)), tasks, enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0
-    )
+    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0
+    found = train(1e60 * parameters()[None], np.ones((6, 1)), tasks, *how)
     assert np.isnan(found).all()
 
 
@@ -258,7 +255,10 @@ def test_yardsticks_are_chosen_on_other_tasks():
     assert set(found) == {("lstd", 6), ("pseudo_steps", 6)}
     (ridge, _), (best, k) = found["lstd", 6], found["pseudo_steps", 6]
     assert best.mean() < ridge.mean() and 1 < k < 100
-    assert weights[6] == pytest.approx(1 / best.mean(), rel=0.5)
+    choice = drawn["choice"][6]
+    steps = k * choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
+    errors = choice.error(certainty_equivalence(choice.context(6), GAMMA, steps))
+    assert weights[6] == pytest.approx(1 / errors.mean())
 
 
 def tables(good=True):
