@@ -59,6 +59,7 @@ def course(table: pd.DataFrame) -> Figure:
             here = of["discount"] == one
             axes.plot(x[here], of.loc[here, "outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
         axes.set(xscale="log", yscale="log", xlabel=title)
+        axes.xaxis.set_minor_formatter("")
     both[0].set_ylabel("share outside")
     legend(figure)
     return figure
