@@ -6,6 +6,7 @@ import numpy as np
 
 import ictd
 from ictd import trajectories
+from ictd.gram import gram_of
 
 
 def stationary(transition):
@@ -182,6 +183,15 @@ def rank_correlation(first, second):
     place = {value: i for i, value in enumerate(sorted(first))}
     other = {value: i for i, value in enumerate(sorted(second))}
     return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]
+
+
+def sampled_material(env, states, size, lengths, discount):
+    """Tasks, unrolls, the Gram matrices of a context of each, and the paths that the contexts come from."""
+    tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
+    unrolls = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
+    contexts = trajectories.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
+    paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
+    return tasks, unrolls, gram_of(contexts, discount), paths
 
 
 def larger_weights(states, seed=5):

@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ictd.pipeline.needs import BASE
-from ictd.pipeline.studies import study_names
+import pytest
+import yaml
+
+from ictd.pipeline.needs import BASE, checked_needs
+from ictd.pipeline.studies import study_names, study_settings
 
 ROOT = Path(__file__).parents[1]
 STUDIES = study_names(ROOT / "studies")
@@ -88,6 +91,48 @@ def without_compilation(files: list[Path], chosen: str) -> subprocess.CompletedP
     command = [sys.executable, "-P", "-m", "pytest", "-k", chosen, "-p", "no:cacheprovider", *map(str, files)]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+class Study:
+    """A study's settings, and what is refused of them, beside the paper's configuration."""
+
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+
+    def __init__(self, name: str):
+        self.name, self.folder = name, ROOT / "studies" / name
+
+    def settings(self, given: dict) -> dict:
+        return study_settings(self.folder, given, self.schema["$defs"])
+
+    def whole(self, given: dict, **paper) -> dict:
+        """The paper's configuration with the study's in it."""
+        return {**self.config, **paper, self.name: self.settings(given)}
+
+    def smoke(self) -> dict:
+        return self.settings(yaml.safe_load((self.folder / "smoke.yaml").read_text())[self.name])
+
+    def check_refusal(self, given: dict, message: str) -> None:
+        """A setting is refused in one sentence."""
+        with pytest.raises(ValueError) as raised:
+            self.settings(given)
+        assert message in str(raised.value) and "\n" not in str(raised.value)
+
+    def check_need(self, needs, given: dict, message: str, **paper) -> None:
+        """A setting that calls for too much is refused by its key."""
+        with pytest.raises(ValueError, match=f"^Config: {message}"):
+            checked_needs(needs, self.whole(given, **paper), self.schema["properties"], 2, 24e9)
+
+    def undescribed(self) -> list[str]:
+        """Keys of its schema, inner ones too, without a description."""
+
+        def of(schema, name=""):
+            for key, about in schema.get("items", schema).get("properties", {}).items():
+                if "description" not in about:
+                    yield name + key
+                yield from of(about, f"{name}{key}.")
+
+        return list(of(yaml.safe_load((self.folder / "schema.yaml").read_text())))
 
 
 def in_megabytes(needs) -> tuple[int, float, dict[str, float]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from edited_kernels import check_edits
 
 from ictd import kernels
 from ictd.kernels import code_of, kernel
@@ -45,9 +46,18 @@ def calls_across_modules() -> set[tuple[str, str]]:
     return pairs
 
 
-def test_kernels_of_the_core_call_none_of_other_modules():
-    """Where a study's do, its tests try edits of them."""
-    assert not [pair for pair in calls_across_modules() if pair[0].startswith("ictd.")]
+TRAINING = """
+from edited_kernels import say_what_it_trains
+from ictd.gram import enumerated_gram
+from ictd.gram_engine import GramEngine
+say_what_it_trains("ictd.gram_engine", GramEngine, lambda tasks: enumerated_gram(tasks, 0.9))
+"""
+
+
+def test_an_edit_of_a_called_kernel_gives_the_bytes_of_a_clean_run(tmp_path):
+    """Of the core; studies try edits of what their kernels call."""
+    pairs = {pair for pair in calls_across_modules() if pair[0].startswith("ictd.")}
+    check_edits(tmp_path, TRAINING, pairs, {"ictd.fused_engine": ("parameter[i] -= rate", "parameter[i] += rate")})
 
 
 def test_code_of_a_kernel_is_that_of_all_that_it_calls(monkeypatch):

@@ -7,6 +7,8 @@ from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd import trajectories
+from ictd.prompts import Context
+from ictd.trajectories import sample_contexts
 
 
 def generator(purpose="tests"):
@@ -125,6 +127,17 @@ def test_sampled_paths_have_the_transitions_frequencies():
     assert len({tuple(path) for path in paths}) == 200
 
 
+def test_contexts_are_the_beginnings_of_paths():
+    lengths = np.array([1, 7, 30, 2])
+    tasks = ictd.sample_tasks("loop", 4, 4, ictd.generator(3, "loop", 4, "tasks"))
+    contexts = sample_contexts(tasks, lengths, ictd.generator(3, "loop", 4, "contexts"))
+    paths = ictd.sample_paths(tasks, 30, ictd.generator(3, "loop", 4, "contexts"))
+    for i, m in enumerate(lengths):
+        one = Context.of_paths(paths[i, : m + 1], tasks.reward[i])
+        for name in ("visits", "successors", "rewards"):
+            np.testing.assert_allclose(getattr(contexts, name)[i], getattr(one, name), atol=ROUNDING)
+
+
 def test_streams_differ_in_each_of_their_keys():
     keys = {(0, "boyan", 5, "tasks"), (1, "boyan", 5, "tasks"), (0, "loop", 5, "tasks"), (0, "boyan", 3, "tasks")}
     keys |= {(0, "boyan", 5, "unrolls"), (0, "boyan", 5, "validation"), (0, "boyan", 5, "tuning")}
@@ -143,6 +156,8 @@ ONES = np.ones((1, 2), int)
         (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
         (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
+        (lambda t: sample_contexts(t, np.zeros(len(t), int), generator()), r"lengths\[0\] is not from 1"),
+        (lambda t: sample_contexts(t, np.ones(len(t) + 1, int), generator()), "lengths has shape"),
         (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "transitions has shape"),
         (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), r"transitions\[0\] has counts"),
         (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), r"transitions\[0, 0, 1\] is not"),

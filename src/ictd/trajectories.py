@@ -19,6 +19,7 @@ import numpy as np
 from ictd.checks import DISCOUNT, GENERATOR, checked, of, one_or_more, own, part, reals, refuse, whole, wholes
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
+from ictd.prompts import Context
 
 # Numbers that SFC64 throws away at first, as NumPy's does, until its state is mixed.
 WARM_UP = 12
@@ -312,6 +313,21 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     paths = np.empty((len(tasks), steps + 1), np.int64)
     paths_block(tasks.transition, tasks.stationary, random_bits(rng, len(tasks), steps + 1), paths)
     return paths
+
+
+@checked(tasks=of(Tasks, reward="N, n"), lengths=wholes("N", 1), rng=GENERATOR)
+def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
+    """One context of each of N tasks with n states, each of its own length, from the stationary distribution.
+
+    ``lengths`` is an (N,) int array, the numbers of steps m.  The averages are (N, n), with ``length`` (N,).
+    """
+    paths, n = sample_paths(tasks, int(lengths.max()), rng), tasks.states
+    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
+    place = (np.arange(len(tasks))[:, None] * n + paths[:, :-1]) * n + paths[:, 1:]
+    counts = np.bincount(place[within], minlength=len(tasks) * n * n).reshape(-1, n, n)
+    successors = counts / lengths[:, None, None]
+    visits = successors.sum(axis=-1)
+    return Context(lengths, visits, successors, visits * tasks.reward, np.vecmat(tasks.reward, successors))
 
 
 def _check_states(tasks: Tasks) -> None:

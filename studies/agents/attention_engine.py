@@ -22,7 +22,7 @@ place of one,
 and W^s = W diag(rho_s) is another for each query.
 
 For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
-engine give the gradient, as in ``studies.agents.context_engine``.
+engine give the gradient, as in ``ictd.gram_engine``.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.fused_engine import adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.gram_engine import GramEngine, clip_gradient
 from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights
-from studies.agents.context_engine import GramEngine, clip_gradient
 
 KINDS = ("linear", "relu", "softmax", "softmax_with_query")
 
@@ -230,7 +230,7 @@ def train_columns_block(
     n, K, kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """As ``context_engine.train_gram_block``, on contexts given by their columns."""
+    """As ``gram_engine.train_gram_block``, on contexts given by their columns."""
     tasks, states = len(reward), len(n)
     wide, columns = 2 * states, len(K)
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)

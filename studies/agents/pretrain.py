@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from ictd.gram import gram_of
+from ictd.gram_engine import GramEngine
 from ictd.pipeline.storage import save_arrays
 from ictd.pretraining import pretrain_in_blocks
 from ictd.snapshots import snapshot_counts
 from ictd.streams import generator, seeds_of
 from ictd.weights import initial_weights
-from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def main(
 
         def draw(size, material=material):
             block, batches, context = material(size)
-            return block, batches, gram_of(context, discount)
+            return block.reward, batches, gram_of(context, discount)
 
         weights = pretrain_in_blocks(engine, draw, seen)
         u.append(weights.u)

@@ -47,7 +47,7 @@ def main(
         def draw(size, material=material):
             block, batches, context = material(size)
             of = None if prompts == "enumerated" else context
-            return block, batches, columns_of(block, discount, kind.shown(block.reward, discount), of)
+            return block.reward, batches, columns_of(block, discount, kind.shown(block.reward, discount), of)
 
         weights = pretrain_in_blocks(engine, draw, np.array([attention_tasks]))
         u.append(weights.u[-1])

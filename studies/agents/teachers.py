@@ -10,8 +10,7 @@ from ictd.environments import sample_tasks
 from ictd.mrp import Tasks, truncation_bias, value_function
 from ictd.prompts import Context
 from ictd.streams import generator
-from ictd.trajectories import Unrolls, unroll
-from studies.agents.context_engine import sample_contexts
+from ictd.trajectories import Unrolls, sample_contexts, unroll
 
 
 def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Unrolls:

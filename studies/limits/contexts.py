@@ -8,7 +8,7 @@ from ictd.environments import boyan
 from ictd.gram import Gram, gram_of
 from ictd.mrp import Tasks, msve, value_function
 from ictd.prompts import Context
-from ictd.trajectories import sample_paths
+from ictd.trajectories import sample_contexts
 from studies.limits.engine import Prompts, columns
 
 
@@ -45,14 +45,7 @@ class Sampled:
 
 def sampled(tasks: Tasks, lengths: np.ndarray | int, discount: float, rng: np.random.Generator) -> Sampled:
     """A context of each of N tasks, of its own length (N,) or all of one, from the stationary distribution."""
-    lengths, n = np.broadcast_to(lengths, len(tasks)), tasks.states
-    paths = sample_paths(tasks, int(lengths.max()), rng)
-    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
-    place = (np.arange(len(tasks))[:, None] * n + paths[:, :-1]) * n + paths[:, 1:]
-    counts = np.bincount(place[within], minlength=len(tasks) * n * n).reshape(-1, n, n)
-    successors = counts / lengths[:, None, None]
-    visits = successors.sum(axis=-1)
-    context = Context(lengths.copy(), visits, successors, visits * tasks.reward, np.vecmat(tasks.reward, successors))
+    context = sample_contexts(tasks, np.broadcast_to(lengths, len(tasks)), rng)
     return Sampled(tasks, value_function(tasks.transition, tasks.reward, discount), context)
 
 

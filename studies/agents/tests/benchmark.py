@@ -3,8 +3,8 @@
 from benchmark import BATCH, DEPTH, DISCOUNT, STATES, STEPS, material, seconds
 
 from ictd.gram import gram_of
+from ictd.gram_engine import GramEngine
 from studies.agents.attention_engine import KINDS, Attention, AttentionEngine, columns_of
-from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
 
 
@@ -23,8 +23,8 @@ def main():
         attention = Attention(kind, 1 if kind == "linear" else -0.3)
         engines[f"{kind} attention"] = AttentionEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1, attention), columns
     for name, (engine, given) in engines.items():
-        engine.train(seen[:9], batches[:9], given[:9])
-        one = seconds(lambda engine=engine, given=given: engine.train(seen, batches, given)) / len(seen)
+        engine.train(seen.reward[:9], batches[:9], given[:9])
+        one = seconds(lambda engine=engine, given=given: engine.train(seen.reward, batches, given)) / len(seen)
         print(f"td, sampled contexts, {name:18}{one * 1e6:8.2f} microseconds a task")
 
 

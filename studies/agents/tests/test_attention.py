@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights
+from naive import larger_weights, sampled_material
 from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.autograd_engine import batch_of
+from ictd.gram_engine import GramEngine
 from ictd.prompts import Context
 from ictd.streams import generator
+from ictd.trajectories import sample_contexts
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, estimates
-from studies.agents.context_engine import GramEngine, sample_contexts
-from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 SOFTMAX = ("softmax", "softmax_with_query")
@@ -87,7 +87,7 @@ def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states
     tasks, unrolls, _, paths = sampled_material(env, states, 30, lengths, GAMMA)
     start = larger_weights(states)
     engine = AttentionEngine(start, algo, depth, GAMMA, 1e-3, clip, attention)
-    found, done = engine.train(tasks, unrolls, columns(tasks, lengths, prompts, attention, env))
+    found, done = engine.train(tasks.reward, unrolls, columns(tasks, lengths, prompts, attention, env))
     model = WholePrompts(start, attention, depth)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for i, context in enumerate(contexts_of(tasks, paths, lengths, prompts)):
@@ -126,8 +126,8 @@ def test_linear_attention_is_that_of_gram_matrices():
     start = larger_weights(5)
     by_gram = GramEngine(start, "mc", 20, GAMMA, 1e-3, 1)
     by_columns = AttentionEngine(start, "mc", 20, GAMMA, 1e-3, 1, Attention())
-    by_gram.train(tasks, unrolls, gram)
-    by_columns.train(tasks, unrolls, columns(tasks, lengths, "contexts", Attention(), "boyan"))
+    by_gram.train(tasks.reward, unrolls, gram)
+    by_columns.train(tasks.reward, unrolls, columns(tasks, lengths, "contexts", Attention(), "boyan"))
     np.testing.assert_allclose(by_columns.parameter, by_gram.parameter, atol=ROUNDING)
 
 
@@ -180,5 +180,5 @@ def test_training_stops_where_estimates_are_not_finite():
     given = columns(tasks, lengths, "contexts", Attention("relu", -1), "boyan")
     given.y[5] = np.inf
     engine = AttentionEngine(larger_weights(3), "td", 5, GAMMA, 1e-3, 1, Attention("relu", -1))
-    found, done = engine.train(tasks, unrolls, given)
+    found, done = engine.train(tasks.reward, unrolls, given)
     assert done == 5 == engine.steps and np.isfinite(found[:5]).all() and np.isnan(found[6:]).all()

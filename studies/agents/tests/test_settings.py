@@ -4,25 +4,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from projects import in_megabytes
+from projects import Study, in_megabytes
 
 from ictd.pipeline.needs import checked_needs
-from ictd.pipeline.studies import study_settings
 from studies.agents.attention_engine import KINDS, Attention
 from studies.agents.grid import Grid, Setting
 from studies.agents.needs import needs
 
-STUDY = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
-
-
-def settings(given):
-    return study_settings(STUDY, given, SCHEMA["$defs"])
+STUDY = Study("agents")
 
 
 def grid(given, folder=Path("nowhere"), cores=1, **paper):
-    return Grid({**CONFIG, **paper, "agents": settings(given)}, folder, cores)
+    return Grid(STUDY.whole(given, **paper), folder, cores)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +47,7 @@ def grid(given, folder=Path("nowhere"), cores=1, **paper):
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
-    with pytest.raises(ValueError) as raised:
-        settings(given)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+    STUDY.check_refusal(given, message)
 
 
 @pytest.mark.parametrize(("given", "paper"), [({"discounts": [1e-5]}, {}), ({}, {"discount": 1e-5})])
@@ -68,10 +58,10 @@ def test_discounts_that_files_cannot_be_named_after_are_refused(given, paper):
 
 
 def test_names_are_texts_of_one_line():
-    assert settings({"attentions": [{"name": "007"}]})["attentions"] == [{"name": "007"}]
+    assert STUDY.settings({"attentions": [{"name": "007"}]})["attentions"] == [{"name": "007"}]
     for name in ("a\n", "a" * 101):
         with pytest.raises(ValueError, match=r"^Config: value 1 of agents\.attentions\.name is 'a"):
-            settings({"attentions": [{"name": name}]})
+            STUDY.settings({"attentions": [{"name": name}]})
 
 
 @pytest.mark.parametrize(
@@ -83,16 +73,14 @@ def test_names_are_texts_of_one_line():
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(given, paper, message):
-    config = CONFIG | paper | {"agents": settings(given)}
-    with pytest.raises(ValueError, match=f"^Config: {message}"):
-        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
-    assert checked_needs(needs, CONFIG | {"agents": settings({})}, SCHEMA["properties"], 2).jobs > 100
+    STUDY.check_need(needs, given, message, **paper)
+    assert checked_needs(needs, STUDY.whole({}), STUDY.schema["properties"], 2).jobs > 100
 
 
 def test_every_key_is_described():
-    schema = yaml.safe_load((STUDY / "schema.yaml").read_text())
-    kinds = schema["properties"]["attentions"]["items"]["properties"]
-    assert [key for key, about in {**schema["properties"], **kinds}.items() if "description" not in about] == []
+    assert STUDY.undescribed() == []
+    kinds = yaml.safe_load((STUDY.folder / "schema.yaml").read_text())
+    kinds = kinds["properties"]["attentions"]["items"]["properties"]
     assert tuple(kinds["kind"]["enum"]) == KINDS and set(kinds) - {"name"} == set(Attention.__dataclass_fields__)
 
 
@@ -151,5 +139,4 @@ AT_FULL_SIZE = 143, 167.9, {
 
 
 def test_estimates_are_what_they_were():
-    config = CONFIG | {"agents": settings({})}
-    assert in_megabytes(needs(config, 2)) == AT_FULL_SIZE
+    assert in_megabytes(needs(STUDY.whole({}), 2)) == AT_FULL_SIZE

@@ -13,11 +13,11 @@ import ictd
 import ictd.baselines
 from ictd.decomposition import preconditioner, seen
 from ictd.evaluation import log_spaced
+from ictd.gram_engine import GramEngine
 from ictd.statistics import bootstrap_means
 from ictd.unseen_tasks import draw_unseen_tasks
 from studies.agents import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of
-from studies.agents.context_engine import GramEngine
 from studies.agents.teachers import agent_material
 from studies.agents.tests.test_attention import WholePrompts
 from studies.agents.traces import trace_measures
@@ -117,7 +117,7 @@ def test_runs_keep_the_weights_of_their_engine(folder, run):
         for k, size in enumerate(found["tasks_seen"]):
             engine = GramEngine(start_of(env, seed), teacher[-2:], DEPTH, GAMMA, 0.01, 0.5)
             first = slice(0, size)
-            engine.train(tasks[first], unrolls[first], gram[first])
+            engine.train(tasks.reward[first], unrolls[first], gram[first])
             for name, part in zip(("history_u", "history_A"), engine.weights(), strict=True):
                 np.testing.assert_array_equal(found[name][0, k], part)
 
@@ -131,7 +131,7 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
         tasks, unrolls, context = material("mc", "loop", seed)(9)
         engine = AttentionEngine(start_of("loop", seed), "mc", DEPTH, GAMMA, 0.01, 0.5, attention)
         shown = tasks.reward / (1 - GAMMA) if attention.scaled_rewards else tasks.reward
-        engine.train(tasks, unrolls, columns_of(tasks, GAMMA, shown, context if prompts == "contexts" else None))
+        engine.train(tasks.reward, unrolls, columns_of(tasks, GAMMA, shown, context if prompts == "contexts" else None))
         np.testing.assert_array_equal(found["u"][i], engine.weights()[0])
         np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
 

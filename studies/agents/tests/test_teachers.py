@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights
+from naive import larger_weights, sampled_material
 from tolerances import ENGINES
 
 import ictd
-from studies.agents.context_engine import GramEngine
+from ictd.gram_engine import GramEngine
 from studies.agents.teachers import agent_material, expected_batches
-from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 
@@ -31,7 +30,7 @@ def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
         (0.5 * torch.from_numpy(tasks.stationary[i]) * (torch.from_numpy(target) - estimate) ** 2).sum().backward()
         optimizer.step()
     engine = GramEngine(start, algo, 3, GAMMA, 1e-3, 0)
-    engine.train(tasks, expected_batches(tasks, GAMMA, 2), gram)
+    engine.train(tasks.reward, expected_batches(tasks, GAMMA, 2), gram)
     np.testing.assert_allclose(engine.weights()[1], model.A.detach().numpy(), atol=ENGINES)
 
 

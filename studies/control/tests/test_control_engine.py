@@ -7,10 +7,11 @@ import torch
 from tolerances import ENGINES, ROUNDING
 
 from ictd.gram import estimates, gram_of
+from ictd.gram_engine import GramEngine
 from ictd.prompts import prompts_of
 from ictd.transformer import LinearTransformer
 from ictd.weights import Weights
-from studies.control.contexts import PromptEngine, context_of
+from studies.control.contexts import context_of
 from studies.control.grid import places, tried, variants
 from studies.control.pretrain import batches, material
 from studies.control.processes import (
@@ -121,15 +122,15 @@ def test_estimates_are_those_of_the_paper_on_whole_prompts():
 def test_batches_are_sums_over_visits():
     processes, policy = drawn(), draw_policies("soft", (4, 3, 2), rng_of())
     paths, reward = pair_paths(processes, policy, 5, 8, rng_of()), processes.reward.reshape(4, 6)
-    visits, moves, sums = batches(paths, reward, GAMMA)
+    found = batches(paths, reward, GAMMA)
     expected = np.zeros((4, 6)), np.zeros((4, 6, 6)), np.zeros((4, 6))
     for i, w in np.ndindex(4, 5):
         x, y = paths[i, w, :2]
         expected[0][i, x] += 1
         expected[1][i, x, y] += 1
         expected[2][i, x] += sum(GAMMA**t * reward[i, paths[i, w, t]] for t in range(8))
-    for found, one in zip((visits, moves, sums), expected, strict=True):
-        np.testing.assert_allclose(found, one, atol=ROUNDING)
+    for part, one in zip(vars(found).values(), expected, strict=True):
+        np.testing.assert_allclose(part, one, atol=ROUNDING)
 
 
 class Literal:
@@ -165,7 +166,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
     material_of, size, batch, rollout = material(of, [2, 6], C, 4, 7, rng_of()), 40, 4, 7
     given = material_of(size)
     weights = Weights(*(0.4 * part for part in vars(naive.larger_weights(6)).values()))
-    engine, literal = PromptEngine(weights, algo, 3, GAMMA, 0.01, clip), Literal(weights, algo, 3, 0.01, clip)
+    engine, literal = GramEngine(weights, algo, 3, GAMMA, 0.01, clip), Literal(weights, algo, 3, 0.01, clip)
     estimated, done = engine.train(*given)
     assert done == size and np.isfinite(estimated).all()
     # The same draws in the same order.
@@ -191,7 +192,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
 def test_what_diverges_stops_before_its_update():
     given = material(VARIANT, [2, 6], C, 4, 7, rng_of())(5)
     u, A = np.zeros(12), np.full((12, 12), 1e200)
-    engine = PromptEngine(Weights(u, A), "td", 3, GAMMA, 0.01, 1)
+    engine = GramEngine(Weights(u, A), "td", 3, GAMMA, 0.01, 1)
     estimated, done = engine.train(*given)
     assert done == 0 and np.isnan(estimated[1:]).all() and (engine.weights()[1] == A).all()
 

@@ -1,23 +1,12 @@
 """The study's settings, and what it needs."""
 
-from pathlib import Path
-
 import pytest
-import yaml
-from projects import in_megabytes
+from projects import Study, in_megabytes
 
-from ictd.pipeline.needs import checked_needs
-from ictd.pipeline.studies import study_settings
 from studies.control.grid import places, tried, variants
 from studies.control.needs import needs
 
-STUDY = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
-
-
-def settings(given):
-    return study_settings(STUDY, given, SCHEMA["$defs"])
+STUDY = Study("control")
 
 
 @pytest.mark.parametrize(
@@ -45,9 +34,7 @@ def settings(given):
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
-    with pytest.raises(ValueError) as raised:
-        settings(given)
-    assert message in str(raised.value) and "\n" not in str(raised.value)
+    STUDY.check_refusal(given, message)
 
 
 @pytest.mark.parametrize(
@@ -58,20 +45,15 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(given, message):
-    config = CONFIG | {"control": settings(given)}
-    with pytest.raises(ValueError, match=f"^Config: {message}"):
-        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+    STUDY.check_need(needs, given, message)
 
 
 def test_every_key_is_described():
-    schema = yaml.safe_load((STUDY / "schema.yaml").read_text())
-    one, other = (schema["properties"][key]["properties"] for key in ("main", "online"))
-    keys = {**schema["properties"], **one, **other}
-    assert [key for key, about in keys.items() if "description" not in about] == []
+    assert STUDY.undescribed() == []
 
 
 def test_full_size_spans_what_the_study_speaks_of():
-    config = {"control": settings({})}
+    config = {"control": STUDY.settings({})}
     found, where = variants(config), places(config)
     assert next(iter(found)) == "td" and found["td"]["tasks"] == 1_000_000 and found["mc"]["tasks"] == 200_000
     assert found["paper_td"] == found["td"] | {"prompts": "enumerated", "tasks": 20_000}
@@ -88,4 +70,4 @@ AT_FULL_SIZE = 25, 525.9, {
 
 
 def test_estimates_are_what_they_were():
-    assert in_megabytes(needs(CONFIG | {"control": settings({})}, 2)) == AT_FULL_SIZE
+    assert in_megabytes(needs(STUDY.whole({}), 2)) == AT_FULL_SIZE

@@ -2,25 +2,16 @@
 
 import copy
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
-import yaml
-from projects import in_megabytes
+from projects import Study, in_megabytes
 
 from ictd.pipeline.needs import checked_needs
-from ictd.pipeline.studies import study_settings
 from studies.emergence.grid import courses, parts, readings
 from studies.emergence.needs import needs
 from studies.emergence.readings import Reading
 
-STUDY = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
-
-
-def settings(given):
-    return study_settings(STUDY, given, SCHEMA["$defs"])
+STUDY = Study("emergence")
 
 
 @pytest.mark.parametrize(
@@ -52,23 +43,20 @@ def settings(given):
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
-    with pytest.raises(ValueError) as raised:
-        settings(given)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+    STUDY.check_refusal(given, message)
 
 
 def test_single_settings_are_replaced():
-    found = settings({"tasks": 7, "phase": {"seeds": "3"}})
+    found = STUDY.settings({"tasks": 7, "phase": {"seeds": "3"}})
     assert found["tasks"] == 7 and found["phase"]["seeds"] == 3 and found["phase"]["tasks"] == 5000
-    assert settings(yaml.safe_load((STUDY / "smoke.yaml").read_text())["emergence"])["context_lengths"] == [5, 20]
+    assert STUDY.smoke()["context_lengths"] == [5, 20]
 
 
 def test_names_are_texts_of_one_line():
-    assert settings({"readings": [{"name": "007"}]})["readings"] == [{"name": "007"}]
+    assert STUDY.settings({"readings": [{"name": "007"}]})["readings"] == [{"name": "007"}]
     for name in ("a\n", "a" * 101):
         with pytest.raises(ValueError, match=r"^Config: value 1 of emergence\.readings\.name is 'a"):
-            settings({"readings": [{"name": name}]})
+            STUDY.settings({"readings": [{"name": name}]})
 
 
 @pytest.mark.parametrize(
@@ -84,24 +72,16 @@ def test_names_are_texts_of_one_line():
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(given, paper, message):
-    config = CONFIG | paper | {"emergence": settings(given)}
-    with pytest.raises(ValueError, match=f"^Config: {message}"):
-        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
-    assert checked_needs(needs, CONFIG | {"emergence": settings({})}, SCHEMA["properties"], 2).jobs > 100
+    STUDY.check_need(needs, given, message, **paper)
+    assert checked_needs(needs, STUDY.whole({}), STUDY.schema["properties"], 2).jobs > 100
 
 
 def test_every_setting_is_described():
-    def undescribed(schema, name=""):
-        for key, about in schema.get("items", schema).get("properties", {}).items():
-            if "description" not in about:
-                yield name + key
-            yield from undescribed(about, f"{name}{key}.")
-
-    assert list(undescribed(yaml.safe_load((STUDY / "schema.yaml").read_text()))) == []
+    assert STUDY.undescribed() == []
 
 
 def test_a_reading_is_ours_but_for_what_it_changes():
-    found = readings({**CONFIG, "emergence": settings({})})
+    found = readings(STUDY.whole({}))
     assert next(iter(found)) == "as_is" and len(found) == 16
     assert found["as_is"] == {
         "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
@@ -110,13 +90,13 @@ def test_a_reading_is_ours_but_for_what_it_changes():
     assert found["all_parameters_unscaled"] == found["as_is"] | {"parameters": "all", "attention_scale": "none"}
     for one in found.values():
         assert set(one) == {field.name for field in fields(Reading)}
-    other = copy.deepcopy(CONFIG) | {"learning_rate": 0.5, "emergence": {"readings": [{"name": "a"}]}}
+    other = copy.deepcopy(STUDY.config) | {"learning_rate": 0.5, "emergence": {"readings": [{"name": "a"}]}}
     other["readings"]["initial_gain"] = 2
     assert readings(other)["a"] == found["as_is"] | {"learning_rate": 0.5, "initial_gain": 2}
 
 
 def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_states():
-    assert courses(CONFIG) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
+    assert courses(STUDY.config) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
     config = {"algos": ["td"], "envs": ["loop"], "emergence": {"phase": {"states": [9, 4], "seeds": 2}}}
     assert parts(config) == {
         "course": ["course/td-loop"],
@@ -132,5 +112,4 @@ AT_FULL_SIZE = 215, 2.816, {
 
 
 def test_estimates_are_what_they_were():
-    config = CONFIG | {"emergence": settings({})}
-    assert in_megabytes(needs(config, 2)) == AT_FULL_SIZE
+    assert in_megabytes(needs(STUDY.whole({}), 2)) == AT_FULL_SIZE

@@ -1,23 +1,12 @@
 """The study's settings, and what its rules go through."""
 
-from pathlib import Path
-
 import pytest
-import yaml
-from projects import in_megabytes
+from projects import Study, in_megabytes
 
-from ictd.pipeline.needs import checked_needs
-from ictd.pipeline.studies import study_settings
 from studies.limits.grid import parts
 from studies.limits.needs import needs
 
-STUDY = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((STUDY.parents[1] / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((STUDY.parents[1] / "workflow/schemas/config.schema.yaml").read_text())
-
-
-def settings(given):
-    return study_settings(STUDY, given, SCHEMA["$defs"])
+STUDY = Study("limits")
 
 
 @pytest.mark.parametrize(
@@ -32,15 +21,13 @@ def settings(given):
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
-    with pytest.raises(ValueError) as raised:
-        settings(given)
-    assert message in str(raised.value) and "\n" not in str(raised.value)
+    STUDY.check_refusal(given, message)
 
 
 def test_single_settings_are_replaced():
-    found = settings({"course": {"seeds": "3"}})
+    found = STUDY.settings({"course": {"seeds": "3"}})
     assert found["course"]["seeds"] == 3 and found["forms"]["contexts"] == 20000
-    assert settings(yaml.safe_load((STUDY / "smoke.yaml").read_text())["limits"])["forms"]["lengths"] == [5, 20]
+    assert STUDY.smoke()["forms"]["lengths"] == [5, 20]
 
 
 @pytest.mark.parametrize(
@@ -52,24 +39,16 @@ def test_single_settings_are_replaced():
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(given, message):
-    config = CONFIG | {"limits": settings(given)}
-    with pytest.raises(ValueError, match=f"^Config: {message}"):
-        checked_needs(needs, config, SCHEMA["properties"], 2, 24e9)
+    STUDY.check_need(needs, given, message)
 
 
 def test_every_setting_is_described():
-    def undescribed(schema, name=""):
-        for key, about in schema.get("items", schema).get("properties", {}).items():
-            if "description" not in about:
-                yield name + key
-            yield from undescribed(about, f"{name}{key}.")
-
-    assert list(undescribed(yaml.safe_load((STUDY / "schema.yaml").read_text()))) == []
+    assert STUDY.undescribed() == []
 
 
 def test_parts_are_settings_trials_forms_and_kinds():
-    found = parts(CONFIG | {"limits": settings({})})
-    assert len(found) == 2 * 2 * 2 * 6 + settings({})["course"]["seeds"] + 5 + 4
+    found = parts(STUDY.whole({}))
+    assert len(found) == 2 * 2 * 2 * 6 + STUDY.settings({})["course"]["seeds"] + 5 + 4
     assert found[0] == "descend/boyan-3-1/rows" and found[-1] == "fits/rewards"
 
 
@@ -80,4 +59,4 @@ AT_FULL_SIZE = 47, 1.66, {
 
 
 def test_estimates_are_what_they_were():
-    assert in_megabytes(needs(CONFIG | {"limits": settings({})}, 2)) == AT_FULL_SIZE
+    assert in_megabytes(needs(STUDY.whole({}), 2)) == AT_FULL_SIZE

@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights
+from naive import larger_weights, sampled_material
 from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.autograd_engine import batch_of
 from ictd.gram import Gram, enumerated_gram
-from ictd.prompts import Context
+from ictd.gram_engine import GramEngine
 from ictd.streams import generator
-from ictd.trajectories import sample_paths
-from studies.agents.context_engine import GramEngine, sample_contexts
-from studies.agents.tests.material import sampled_material
 
 GAMMA = 0.9
 
@@ -49,7 +46,7 @@ def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, dep
     tasks, unrolls, gram, paths = sampled_material(env, states, 40, lengths, GAMMA)
     start = larger_weights(states)
     engine = GramEngine(start, algo, depth, GAMMA, 1e-3, clip)
-    _, done = engine.train(tasks, unrolls, gram)
+    _, done = engine.train(tasks.reward, unrolls, gram)
     u, A = naive_training(tasks, unrolls, paths, lengths, algo, depth, start, clip)
     assert done == 40 and np.abs(A - start.A).max() > 1e-3
     np.testing.assert_allclose(engine.weights()[1], A, atol=ENGINES)
@@ -62,7 +59,7 @@ def test_the_enumerated_prompt_is_a_case_of_it(algo):
     start = ictd.initial_weights(5, 0.1, generator(0, "boyan", 5, "weights"))
     engine = GramEngine(start, algo, 30, GAMMA, 1e-3, 0)
     for part in (slice(0, 7), slice(7, 300)):
-        engine.train(tasks[part], unrolls[part], enumerated_gram(tasks[part], GAMMA))
+        engine.train(tasks.reward[part], unrolls[part], enumerated_gram(tasks[part], GAMMA))
     fused = ictd.pretrain(tasks, unrolls, algo, 30, GAMMA, 1e-3, start.u, start.A)
     np.testing.assert_allclose(engine.weights()[1], fused.A, atol=ROUNDING)
 
@@ -72,18 +69,5 @@ def test_training_stops_where_estimates_are_not_finite():
     wrong = gram.c.copy()
     wrong[5] = 1e308
     engine = GramEngine(larger_weights(3), "td", 5, GAMMA, 1e-3, 1)
-    estimates, done = engine.train(tasks, unrolls, Gram(gram.length, gram.M, wrong))
+    estimates, done = engine.train(tasks.reward, unrolls, Gram(gram.length, gram.M, wrong))
     assert done == 5 == engine.steps and np.isfinite(estimates[:5]).all() and np.isnan(estimates[6:]).all()
-
-
-def test_contexts_are_the_beginnings_of_paths():
-    lengths = np.array([1, 7, 30, 2])
-    tasks = ictd.sample_tasks("loop", 4, 4, generator(3, "loop", 4, "tasks"))
-    contexts = sample_contexts(tasks, lengths, generator(3, "loop", 4, "contexts"))
-    paths = sample_paths(tasks, 30, generator(3, "loop", 4, "contexts"))
-    for i, m in enumerate(lengths):
-        one = Context.of_paths(paths[i, : m + 1], tasks.reward[i])
-        for name in ("visits", "successors", "rewards"):
-            np.testing.assert_allclose(getattr(contexts, name)[i], getattr(one, name), atol=ROUNDING)
-    with pytest.raises(ValueError, match="give one of at least 1 for each of 4 tasks"):
-        sample_contexts(tasks, np.array([1, 2, 0, 3]), np.random.default_rng(0))

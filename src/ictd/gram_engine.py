@@ -1,4 +1,4 @@
-"""The engine on sampled contexts: pretraining on what an agent sees, in place of prompts that enumerate all states.
+"""The fused engine on prompts of any length: pretraining on what an agent sees, in place of enumerated prompts.
 
 A context enters only through its Gram matrix (``ictd.gram``).  With T = I + A M, k_0 = u M + c and g = k_0 + ... +
 k_{L-1}, and for state weights e,
@@ -17,29 +17,8 @@ import numpy as np
 from ictd.fused_engine import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
-from ictd.prompts import Context
-from ictd.trajectories import Unrolls, sample_paths
+from ictd.trajectories import Unrolls
 from ictd.weights import Weights
-
-
-def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
-    """One context of each of N tasks with n states, each of its own length, from the stationary distribution.
-
-    ``lengths`` is an (N,) int array, the numbers of steps m.  ValueError if there is not one for each task, or one is
-    below 1.  The averages returned are (N, n), with ``length`` (N,).
-    """
-    lengths = np.asarray(lengths)
-    if lengths.shape != (len(tasks),) or (lengths < 1).any():
-        raise ValueError(f"lengths has shape {lengths.shape}; give one of at least 1 for each of {len(tasks)} tasks.")
-    paths = sample_paths(tasks, int(lengths.max()), rng)
-    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
-    n = tasks.states
-    place = (np.arange(len(tasks))[:, None] * n + paths[:, :-1]) * n + paths[:, 1:]
-    counts = np.bincount(place[within], minlength=len(tasks) * n * n).reshape(-1, n, n)
-    successors = counts / lengths[:, None, None]
-    visits = successors.sum(axis=-1)
-    return Context(lengths, visits, successors, visits * tasks.reward, np.vecmat(tasks.reward, successors))
 
 
 @kernel(apart=True)
@@ -139,13 +118,14 @@ class GramEngine(FusedEngine):
         super().__init__(weights, algo, depth, discount, learning_rate, scaled=True)
         self.clip = float(clip)
 
-    def train(self, tasks: Tasks, unrolls: Unrolls, given) -> tuple[np.ndarray, int]:
-        """As ``FusedEngine.train``, with what ``kernel`` takes for each task; shares may stand for counts."""
-        estimates = np.full_like(tasks.reward, np.nan)
+    def train(self, reward: np.ndarray, unrolls: Unrolls, given) -> tuple[np.ndarray, int]:
+        """As ``FusedEngine.train``, with rewards (N, n) and what ``kernel`` takes for each task; shares may stand for
+        counts."""
+        estimates = np.full_like(reward, np.nan)
         train_block, leading = self.kernel(given)
         visits, transitions = unrolls.visits.astype(float), unrolls.transitions.astype(float)
         done = train_block(
-            *leading, tasks.reward, visits, transitions, unrolls.returns, self.bootstrap,
+            *leading, reward, visits, transitions, unrolls.returns, self.bootstrap,
             self.depth, self.discount, self.learning_rate, self.clip,
             self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
