@@ -47,7 +47,7 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
             mine, its = here.of(error, name), here.of(error, other)
             add(f"lower_{error}", (name, place), (mine - its) / its.mean(axis=(0, 2))[:, None], other=other)
         for name in own:
-            add("settles", (name, place), here.of("changes", name).astype(float))
+            add("settles", (name, place), here.of("changes", name))
         for name in [one for one in alike(*PLACE) if one in here.methods and one not in own]:
             add("transfers", (name, "in", place), here.share(name) - here.share("lspi"))
             for mine in [one for one in own if one in alike(*PLACE)]:

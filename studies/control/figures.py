@@ -23,7 +23,6 @@ LIMITS = {
     " random_error": ("random errors", SKY, "-"), " random_advantage": ("random advantages", SKY, ":"),
     " aligned_advantage": ("random, as much against the truth", SKY, "--"),
 }  # fmt: skip
-SHARE = "share of the way"
 
 
 def main(variants: dict, offline: list[Path], online: Path, output: Path) -> None:
@@ -31,8 +30,7 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
     at, of = Offline(offline[0]), Online(online)
     first = next(name for name in at.methods if name in variants)
     colour, by_m = COLOURS[variants[first]["algo"]], {"xlabel": "transitions m"} | ticks(at.lengths)
-    ours = {first: ("Transformer", colour, "-"), f"{first} pseudo_steps": ("Transformer, pseudo-steps", colour, ":")}
-    looks = ours | BESIDE
+    looks = {first: ("Transformer", colour, "-"), f"{first} pseudo_steps": ("with pseudo-steps", colour, ":")} | BESIDE
     shown = {name: look for name, look in looks.items() if name in at.methods}
     drawn = [(at.lengths, at.share(name) - at.share("smoothed"), look) for name, look in shown.items()]
     panels = [(drawn, {"title": "policies", "ylabel": "share less smoothed's"} | by_m)]
@@ -40,17 +38,14 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
         drawn = [(at.lengths, at.of(key, name), look) for name, look in shown.items()]
         panels.append((drawn, {"title": title, "ylabel": "mean squared error", "yscale": "log"} | by_m))
     save(lines(panels), output / "offline.png")
-    panels = []
-    for name in (first, "smoothed"):
-        drawn = [(at.lengths, at.share(name + kind), look) for kind, look in LIMITS.items()]
-        panels.append((drawn, {"title": looks[name][0], "ylabel": SHARE} | by_m))
-    save(lines(panels, sharey=True), output / "limits.png")
-    save(lines(of_variants(at, variants, first), sharey=True), output / "variants.png")
-    acts, x, panels = [one for one in looks if one in of.methods and one != "theta_td"], of.arrays["steps"], []
-    for rule in of.rules:
-        drawn = [(x, of.of("regret", name, rule).swapaxes(1, 2), looks[name]) for name in acts]
-        panels.append((drawn, {"title": rule, "xlabel": "steps", "ylabel": "regret"}))
-    save(lines(panels, sharey=True), output / "regret.png")
+    panels = [([(at.lengths, at.share(name + kind), look) for kind, look in LIMITS.items()],
+               {"title": looks[name][0]} | by_m) for name in (first, "smoothed")]  # fmt: skip
+    save(lines(panels, "share of the way"), output / "limits.png")
+    save(lines(of_variants(at, variants, first), "share of the way"), output / "variants.png")
+    acts, x = [one for one in looks if one in of.methods and one != "theta_td"], of.arrays["steps"]
+    panels = [([(x, of.of("regret", name, rule).swapaxes(1, 2), looks[name]) for name in acts],
+               {"title": rule, "xlabel": "steps"}) for rule in of.rules]  # fmt: skip
+    save(lines(panels, "regret"), output / "regret.png")
     save(run(at.arrays), output / "run.png")
 
 
@@ -66,7 +61,7 @@ def of_variants(at: Offline, variants: dict, first: str) -> list[tuple]:
 
     def add(name, x, found, **words):
         drawn = [(x, np.stack([one[:, k] for one in found], 1), (f"m = {at.lengths[k]}", *look)) for k, look in looks]
-        panels.append((drawn, {"xlabel": name, "ylabel": SHARE} | words))
+        panels.append((drawn, {"xlabel": name} | words))
 
     def alike(key, values):
         names = {variants[name][key]: name for name in [*but_for(variants, first, key), first]}
@@ -74,19 +69,18 @@ def of_variants(at: Offline, variants: dict, first: str) -> list[tuple]:
         kinds = [one for one in values or sorted(names) if one in names]
         return kinds, [at.share(names[one], tasks=tasks) for one in kinds]
 
-    depths, found = alike("depth", ())
-    add("layers", depths, found, **ticks(depths))
+    add("layers", *(of_depth := alike("depth", ())), **ticks(of_depth[0]))
     add("million tasks", counts, [at.share(first, tasks=one) for one in counts], **ticks(counts, 1e6))
     kinds, found = alike("policies", ("soft", "both", "greedy"))
-    x = range(len(kinds))
-    add("policies evaluated", x, found, xticks=x, xticklabels=kinds, xlim=(-0.5, len(kinds) - 0.5))
+    add("policies evaluated", x := range(len(kinds)), found, xticks=x, xticklabels=kinds, xlim=(-0.5, len(kinds) - 0.5))
     add("iterations", range(1, K), [at.share(first, one) for one in range(1, K)])
     return panels
 
 
-def lines(panels: list[tuple], **given) -> Figure:
-    """Panels, (lines, words), each line x, samples (seeds, X, N) and a look: means, with 95% intervals over N."""
-    figure, (grid,) = plt.subplots(1, len(panels), figsize=(WIDTH, 2.4), squeeze=False, **given)
+def lines(panels: list[tuple], shared: str = "") -> Figure:
+    """Panels of lines (x, samples (seeds, X, N), look) and words: means, with 95% intervals over N."""
+    figure, (grid,) = plt.subplots(1, len(panels), figsize=(WIDTH, 2.4), squeeze=False, sharey=bool(shared))
+    grid[0].set_ylabel(shared)
     for axes, (drawn, words) in zip(grid, panels, strict=True):
         for x, samples, (label, colour, style) in drawn:
             look = {"color": colour, "ls": style, "lw": 1.2, "marker": "o" * (len(x) < 12), "ms": 2, "label": label}
@@ -96,8 +90,6 @@ def lines(panels: list[tuple], **given) -> Figure:
         axes.set(**words)
         axes.xaxis.minorticks_off()
         axes.tick_params(labelsize=7)
-        if given:
-            axes.label_outer()
     legend(figure)
     return figure
 

@@ -49,9 +49,8 @@ def check(config: dict) -> None:
     for name in [one for one in every if one in METHODS]:
         raise ValueError(f"Config: control.variants has the name {name!r}, which is a yardstick's; give another.")
     for place in [one for one in where if not tried(config, one)]:
-        at = f"{where[place]['states']} states and {where[place]['actions']} actions"
         raise ValueError(
-            f"Config: control.places has {place!r} of {at}, and no variant is pretrained on such; add one."
+            f"Config: control.places has {place!r} with {where[place]['actions']} actions, and no variant has as many."
         )
     can = tried(config, next(iter(where)))
     for name in [one for one in acting if one not in can]:

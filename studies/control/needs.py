@@ -9,7 +9,6 @@ def needs(config: dict, cores: int | None) -> Needs:
     own, of, where, acts = config["control"], variants(config), places(config), config["control"]["online"]
     N, lengths, K = max(own["test_processes"], own["tuning_processes"]), own["context_lengths"], own["iterations"]
     d, weights = max(one["states"] * one["actions"] for one in of.values()), 32 * own["seeds"] * len(snapshots(config))
-    # Rows of methods in a place; controls are tried in the first.
     rows = [4 + own["seeds"] * (len(tried(config, place)) + len(snapshots(config))) for place in where]
     rows[0] += len(LIMITS) * (1 + own["seeds"])
     row, steps = 4 * len(lengths) * N * (K + 5), own["prompt_lengths"][-1]

@@ -83,10 +83,10 @@ def picture(evaluate, processes: Processes, counts: np.ndarray, discount: float)
 def main(place: dict, variants: dict, first: str, depth: int, iterations: int, test_processes: int,
          tuning_processes: int, context_lengths: list[int], concentrations: list[float], ridges: dict,
          pseudo_steps: dict, step_sizes: dict, runs: list[Path], output: Path) -> None:  # fmt: skip
-    """Write what ``measure`` gives, (rows, lengths, ..., N), for each ``method``, ``seed`` and number of ``tasks``, all
-    of the first run, else the last.  A ``parameter`` is that whose policies are worth most on tuning processes,
-    ``at_end`` whether it is the least or greatest one.  ``optimal`` (N,) is the worth of optimal policies.  Controls
-    are those of the main variant where it is tried first."""
+    """Write what ``measure`` gives, (rows, lengths, ..., N), at most 1e30, for each ``method``, ``seed`` and number of
+    ``tasks``, all of the first run, else the last.  A ``parameter`` is that whose policies are worth most on tuning
+    processes, ``at_end`` whether it is the least or greatest one.  ``optimal`` (N,) is the worth of optimal policies.
+    Controls are those of the main variant, where it is tried first."""
     discount, rows, limits = place["discount"], [], LIMITS if runs[0].stem == first else ()
 
     def drawn(size, purpose):
@@ -96,7 +96,7 @@ def main(place: dict, variants: dict, first: str, depth: int, iterations: int, t
 
     def all_of(evaluators, processes, batches):
         found = [measure(one, processes, of, discount, iterations) for one, of in zip(evaluators, batches, strict=True)]
-        return {name: np.stack([one[name] for one in found]) for name in found[0]}
+        return {name: np.stack([one[name] for one in found]).clip(max=1e30).astype(np.float32) for name in found[0]}
 
     def add(method, choices, parameter, seed=0, tasks=0, kinds=()):
         found, row = [choices[one] for one in parameter], {"seed": seed, "tasks": tasks, "parameter": parameter}
@@ -127,8 +127,5 @@ def main(place: dict, variants: dict, first: str, depth: int, iterations: int, t
             if last and own:
                 add(f"{name} pseudo_steps", choices, best, seed, seen[k])
     found = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    found = {
-        name: one.astype(np.float32) if one.ndim > 2 and one.dtype == float else one for name, one in found.items()
-    }
     optimal = test[0].worth(test[0].optimal(discount), discount)
     save_arrays(output, **found, context_lengths=np.array(context_lengths), optimal=optimal, **shown)
