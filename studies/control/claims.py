@@ -1,21 +1,20 @@
 """What control in context comes to, as claims of our own, each decided twice: by processes, with means over seeds, and
 by seeds, with means over processes.  All methods see the same processes and transitions."""
 
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 
 from ictd.report.claim import Statements, save_claims
-from studies.control.grid import LIMITS
+from studies.control.grid import LIMITS, PLACE, YARDSTICKS, but_for
 from studies.control.measured import Offline, Online
 
-YARDSTICKS = ("lspi", "lspi_mean", "smoothed", "theta_td")
 CONTROLS = {
     "own_over_random_error": ("own", "random_error"), "random_advantage_over_own": ("random_advantage", "own"),
     "random_sign_over_own": ("random_sign", "own"), "aligned_over_own": ("aligned_advantage", "own"),
     "random_advantage_over_aligned": ("random_advantage", "aligned_advantage"),
     "unseen_over_as_many": ("exact_unseen", "exact_as_unseen"), "seen_over_as_many": ("exact_seen", "exact_as_seen"),
 }  # fmt: skip
-PLACE = ("family", "states", "actions", "discount")
 
 
 def main(statements: Path, variants: dict, places: dict, offline: list[Path], online: Path, output: Path) -> None:
@@ -27,12 +26,8 @@ def main(statements: Path, variants: dict, places: dict, offline: list[Path], on
 def check_control(of: Statements, offline: dict[str, Offline], online: Online, variants: dict, places: dict):
     """All claims, as claims.toml states them, from differences (seeds, N) or (seeds, lengths, N)."""
     found, at = [], next(iter(offline.values()))
-    first = next(name for name in at.methods if name in variants)
-    main, share = variants[first], at.share
-
-    def but_for(*keys):
-        shared = [key for key in main if key not in (*keys, "tasks")]
-        return [name for name, one in variants.items() if all(one[key] == main[key] for key in shared)]
+    first, share = next(name for name in at.methods if name in variants), at.share
+    main, alike = variants[first], partial(but_for, variants, first)
 
     def by_both(name, setting, samples, **words):
         for over, axis in (("processes", 0), ("seeds", 1)):
@@ -40,11 +35,11 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
 
     def add(name, setting, differences, **words):
         for k, length in enumerate(at.lengths):
-            by_both(name, (*setting, f"{length} steps"), differences[:, k], **words)
+            by_both(name, (*setting, f"m = {length}"), differences[:, k], **words)
 
-    papers = [one for one in but_for("prompts", "algo") if variants[one]["prompts"] != main["prompts"]]
+    papers = [one for one in alike("prompts", "algo") if variants[one]["prompts"] != main["prompts"]]
     for place, here in offline.items():
-        own = [one for one in but_for(*PLACE, "algo") if places[place].items() <= variants[one].items()]
+        own = [one for one in alike(*PLACE, "algo") if places[place].items() <= variants[one].items()]
         beside = [one for one in (*YARDSTICKS, *papers) if one in here.methods]
         for (name, other), claim in product(product(own, beside), ("beats", "behind")):
             add(claim, (name, place), here.share(name) - here.share(other), other=other)
@@ -52,16 +47,16 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
             mine, its = here.of(error, name), here.of(error, other)
             add(f"lower_{error}", (name, place), (mine - its) / its.mean(axis=(0, 2))[:, None], other=other)
         for name in own:
-            add("settles", (name, place), here.of("changes", name).astype(float))
-        for name in [one for one in but_for(*PLACE) if one in here.methods and one not in own]:
+            add("settles", (name, place), here.of("changes", name))
+        for name in [one for one in alike(*PLACE) if one in here.methods and one not in own]:
             add("transfers", (name, "in", place), here.share(name) - here.share("lspi"))
-            for mine in [one for one in own if one in but_for(*PLACE)]:
+            for mine in [one for one in own if one in alike(*PLACE)]:
                 difference = here.share(mine, tasks=variants[name]["tasks"]) - here.share(name)
                 add("own_over_other", (mine, "over", name, "in", place), difference)
     for name in [one for one in papers if variants[one]["tasks"] in at.counts(first)]:
         tasks = variants[name]["tasks"]
         add("equal_tasks", (f"{tasks} tasks",), share(first, tasks=tasks) - share(name), other=name)
-    layers = sorted((variants[name]["depth"], name) for name in but_for("depth"))
+    layers = sorted({variants[name]["depth"]: name for name in [*alike("depth"), first]}.items())
     tasks = min(variants[name]["tasks"] for _, name in layers)
     for (few, fewer), (many, more) in pairwise(layers):
         add("deeper", (f"{few} to {many} layers",), share(more, tasks=tasks) - share(fewer, tasks=tasks))
@@ -71,9 +66,10 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
             add("iterations_over_layers", (f"{depth} x {times}",), share(name, times, tasks) - share(first, 1, tasks))
     for before, after in pairwise(at.counts(first)):
         add("more_tasks", (f"{before} to {after} tasks",), share(first, tasks=after) - share(first, tasks=before))
-    for name in [one for key in ("algo", "policies") for one in but_for(key) if one != first]:
-        what = "td_over_mc" if name in but_for("algo") else f"both_over_{variants[name]['policies']}"
-        add(what, (), share(first, tasks=variants[name]["tasks"]) - share(name))
+    others = [(key, one) for key in ("algo", "policies") for one in alike(key) if variants[one][key] != main[key]]
+    for key, name in others if (main["algo"], main["policies"]) == ("td", "both") else ():
+        what = "td_over_mc" if key == "algo" else f"both_over_{variants[name]['policies']}"
+        add(what, (name,), share(first, tasks=variants[name]["tasks"]) - share(name))
     for name, claim in product((first, *YARDSTICKS), ("iterations_help", "iterations_hurt")):
         add(claim, (name,), share(name) - share(name, 1))
     for name in (first, "smoothed"):
@@ -85,11 +81,10 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
     for name, other in (("pseudo_steps_help", first), ("pseudo_steps_over_smoothed", "smoothed")):
         add(name, (first,), share(f"{first} pseudo_steps") - share(other))
     add("behind_smoothed_once", (first,), share(first, 1) - share("smoothed", 1))
-    for tried in range(at.arrays["lost"].shape[2]):
-        add("lost_more", (first,), (at.of("lost", first) - at.of("lost", "smoothed"))[:, :, tried], tried=tried)
-    ours = [name for name in online.methods if name.split()[0] in but_for("algo")]
+    ours = [name for name in online.methods if name.split()[0] in alike("algo")]
     for name, other, rule in product(ours, [first, *(one for one in online.methods if one not in ours)], online.rules):
         mine, its = (online.of("regret", one, rule)[..., -1] for one in (name, other))
+        who, how = ("pseudo", "with") if " " in name else ("plain", "without")
         for claim in ("less_regret", "more_regret") if name != other else ():
-            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who=("plain", "pseudo")[" " in name])
+            by_both(claim, (name, rule), (mine - its) / its.mean(), other=other, who=who, how=how)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from ictd.pipeline.storage import load_named
 
 OFFLINE = "method seed tasks parameter at_end worth changes error advantage_error cosine".split()
-OFFLINE += "lost context_lengths optimal run_transition run_counts run_policies run_q run_exact run_optimal".split()
+OFFLINE += "context_lengths optimal run_transition run_q run_exact run_optimal run_kind run_share".split()
 
 
 class Offline:

@@ -51,11 +51,10 @@ def limited(evaluate, processes: Processes, kind: str, counts, reward, policy, d
 
 def measure(evaluate, processes: Processes, counts: np.ndarray, discount: float, iterations: int) -> dict:
     """``worth`` (K + 1, N) of each policy, and whether the last one still changes; and of the evaluation of the uniform
-    policy, the mean squared ``error`` over pairs, that of advantages, its ``cosine`` with the true ones, and what being
-    greedy for it loses, a mean over states, by how many actions were tried there: ``lost`` (A + 1, N)."""
+    policy, the mean squared ``error`` over pairs, that of advantages, and its ``cosine`` with the true ones."""
     policies, found = iterate(evaluate, counts, processes.reward, discount, iterations)
-    q, tried = processes.values(policies[0], discount), (counts.sum(axis=-1) > 0).sum(axis=-1)
-    loss, true, error = q.max(axis=-1) - (q * policies[1]).sum(axis=-1), advantage(q), advantage(found[0] - q)
+    q = processes.values(policies[0], discount)
+    true, error = advantage(q), advantage(found[0] - q)
     cosine = inner(error, true) / np.maximum(np.sqrt(inner(error, error) * inner(true, true)), 1e-300)
     return {
         "worth": np.stack([processes.worth(policy, discount) for policy in policies]),
@@ -63,27 +62,32 @@ def measure(evaluate, processes: Processes, counts: np.ndarray, discount: float,
         "error": ((found[0] - q) ** 2).mean(axis=(1, 2)),
         "advantage_error": (error**2).mean(axis=(1, 2)),
         "cosine": cosine[:, 0, 0],
-        "lost": np.stack([(loss * (tried == k)).mean(axis=-1) for k in range(q.shape[-1] + 1)]),
     }
 
 
 def picture(evaluate, processes: Processes, counts: np.ndarray, discount: float) -> dict[str, np.ndarray]:
-    """One run as it goes, the first whose second policy is not yet the third, which is kept."""
+    """One run as it goes: the first whose second policy is not yet the third, which is kept twice; else the first whose
+    second policy is not yet the third; else the first.  ``kind`` counts what of that it is, 2 to 0."""
     policies, q = iterate(evaluate, counts, processes.reward, discount, 4)
-    same = (policies[1:-1] == policies[2:]).all(axis=(2, 3))
-    i = int(np.argmax(~same[0] & same[1] & same[2]))
-    exact, best = np.stack([processes.values(one, discount) for one in policies[:3]]), processes.optimal(discount)[i]
-    run = {"policies": policies[:3, i], "q": q[:3, i], "exact": exact[:, i], "optimal": best, "counts": counts[i]}
-    return {f"run_{name}": one for name, one in run.items()} | {"run_transition": processes.transition[i]}
+    changes = (policies[1:-1] != policies[2:]).any(axis=(2, 3))
+    kind = changes[0] * (2 - (changes[1] | changes[2]))
+    i = [int(np.argmax(kind))]
+    one, best = Processes(*(part[i] for part in processes)), processes.optimal(discount)[i]
+    low, high, *worth = (one.worth(of, discount)[0] for of in (uniform(best.shape), best, *policies[1:4, i]))
+    exact = np.concatenate([one.values(policy, discount) for policy in policies[:3, i]])
+    run = {"q": q[:3, i[0]], "exact": exact, "optimal": best[0], "transition": one.transition[0]}
+    run |= {"kind": kind[i[0]], "share": (np.array(worth) - low) / (high - low)}
+    return {f"run_{name}": one for name, one in run.items()}
 
 
-def main(place: dict, variants: dict, depth: int, iterations: int, test_processes: int, tuning_processes: int,
-         context_lengths: list[int], concentrations: list[float], ridges: dict, pseudo_steps: dict, step_sizes: dict,
-         runs: list[Path], output: Path) -> None:  # fmt: skip
-    """Write what ``measure`` gives, (rows, lengths, ..., N), for each ``method``, ``seed`` and number of ``tasks``, all
-    of the first run, else the last.  A ``parameter`` is that whose policies are worth most on tuning processes,
-    ``at_end`` whether it is the least or greatest one.  ``optimal`` (N,) is the worth of optimal policies."""
-    discount, rows = place["discount"], []
+def main(place: dict, variants: dict, first: str, depth: int, iterations: int, test_processes: int,
+         tuning_processes: int, context_lengths: list[int], concentrations: list[float], ridges: dict,
+         pseudo_steps: dict, step_sizes: dict, runs: list[Path], output: Path) -> None:  # fmt: skip
+    """Write what ``measure`` gives, (rows, lengths, ..., N), at most 1e30, for each ``method``, ``seed`` and number of
+    ``tasks``, all of the first run, else the last.  A ``parameter`` is that whose policies are worth most on tuning
+    processes, ``at_end`` whether it is the least or greatest one.  ``optimal`` (N,) is the worth of optimal policies.
+    Controls are those of the main variant, where it is tried first."""
+    discount, rows, limits = place["discount"], [], LIMITS if runs[0].stem == first else ()
 
     def drawn(size, purpose):
         processes, rng = unseen_processes(place, size, concentrations, purpose)
@@ -92,7 +96,7 @@ def main(place: dict, variants: dict, depth: int, iterations: int, test_processe
 
     def all_of(evaluators, processes, batches):
         found = [measure(one, processes, of, discount, iterations) for one, of in zip(evaluators, batches, strict=True)]
-        return {name: np.stack([one[name] for one in found]) for name in found[0]}
+        return {name: np.stack([one[name] for one in found]).clip(max=1e30).astype(np.float32) for name in found[0]}
 
     def add(method, choices, parameter, seed=0, tasks=0, kinds=()):
         found, row = [choices[one] for one in parameter], {"seed": seed, "tasks": tasks, "parameter": parameter}
@@ -103,20 +107,21 @@ def main(place: dict, variants: dict, depth: int, iterations: int, test_processe
             rows.append({"method": f"{method} {kind}"} | row | all_of(partly, *test))
 
     def chosen(choices):
-        found = [all_of([one] * len(context_lengths), *tuning)["worth"] for one in choices.values()]
-        return np.array(list(choices))[np.argmax([one[:, -1].mean(axis=-1) for one in found], axis=0)]
+        order = list(choices)[::-1]  # Of those that do as well the greatest is taken.
+        found = [all_of([choices[one]] * len(context_lengths), *tuning)["worth"] for one in order]
+        return np.array(order)[np.argmax([one[:, -1].mean(axis=-1) for one in found], axis=0)]
 
     test, tuning = drawn(test_processes, "test"), drawn(tuning_processes, "tuning")
     mean, middle, numbers = tuning[0].transition.mean(axis=0), len(context_lengths) // 2, log_spaced(**pseudo_steps)
     for name, choices in yardsticks(place, depth, mean, ridges, pseudo_steps, step_sizes).items():
-        add(name, choices, chosen(choices), kinds=LIMITS if name == "smoothed" else ())
+        add(name, choices, chosen(choices), kinds=limits if name == "smoothed" else ())
     for path in runs:
         name, (seen, u, A) = path.stem, load_arrays(path, "tasks_seen", "u", "A")
         for seed, k in np.ndindex(u.shape[:2]):
             weights, last, own = Weights(u[seed, k], A[seed, k]), k == len(seen) - 1, path == runs[0]
             choices = {one: partial(transformer, weights, variants[name]["depth"], one) for one in (0.0, *numbers)}
             if last or own:
-                add(name, choices, np.zeros(len(context_lengths)), seed, seen[k], LIMITS if last and own else ())
+                add(name, choices, np.zeros(len(context_lengths)), seed, seen[k], limits if last and own else ())
             if last and own and not seed:
                 best, shown = chosen(choices), picture(choices[0.0], test[0], test[1][middle], discount)
             if last and own:

@@ -1,4 +1,4 @@
-"""Write the tables of the page on control in context, as HTML."""
+"""Write what was measured in control in context as CSV, and its claims as pages."""
 
 from itertools import product
 from pathlib import Path
@@ -7,36 +7,42 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.storage import load_json
+from ictd.pipeline.table_files import save_tables
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.statistics import bootstrap_interval
-from studies.control.grid import LIMITS
 from studies.control.measured import Offline, Online
 
 
 def main(claims: Path, offline: list[Path], online: Path, output: Path) -> None:
-    """Write the tables, a page each: claims, shares, errors and choices in every place, and regrets with choices."""
-    decided, acted = load_json(claims), Online(online)
-    found = {name: [] for name in ("share", "error", "advantage_error", "cosine", "choice", "regret")}
-    for path in offline:
-        at = Offline(path)
-        for method, name in product(at.methods, list(found)[:4]):
-            of = at.share(method) if name == "share" else at.of(name, method)
-            row = {f"{m} steps": with_interval(of[:, k]) for k, m in enumerate(at.lengths)}
-            found[name].append({"place": path.stem, "method": method} | row)
-        for method in [one for one in at.methods if at.of("parameter", one).any() and one.split()[-1] not in LIMITS]:
-            chosen = zip(at.of("parameter", method)[0], at.of("at_end", method)[0], at.lengths, strict=True)
-            row = {f"{m} steps": f"{one:.3g}{'*' * bool(end)}" for one, end, m in chosen}
-            found["choice"].append({"place": path.stem, "method": method} | row)
-    for name, row in ((name, {"method": name}) for name in acted.methods):
-        for rule in acted.rules:
-            row[rule] = with_interval(acted.of("regret", name, rule)[..., -1])
-            row[f"chosen, {rule}"] = acted.of("choices", name, rule)[0]
-        found["regret"].append(row)
-    tables = {f"{name}s": pd.DataFrame(rows) for name, rows in found.items()}
-    html.save_frames(output, {"claims": claims_overview(decided), "claims_all": claims_rows(decided)} | tables)
+    """Write ``measures`` for each number of transitions m, with the share after one iteration (``once``), ``regrets``
+    after all steps, both as means with 95% intervals over processes, and pages of claims."""
+    acted, measures, regrets = Online(online), [], []
+    for place, at in ((path.stem, Offline(path)) for path in offline):
+        for method, tasks in ((one, tasks) for one in at.methods for tasks in at.counts(one)):
+            found = {name: at.of(name, method, tasks) for name in ("error", "advantage_error", "cosine", "changes")}
+            found |= {"share": at.share(method, tasks=tasks), "once": at.share(method, 1, tasks)}
+            chosen, end = (at.of(name, method)[0] for name in ("parameter", "at_end"))
+            for k, m in enumerate(at.lengths):
+                row = {
+                    "place": place,
+                    "method": method,
+                    "tasks": tasks,
+                    "m": m,
+                    "parameter": chosen[k],
+                    "at_end": end[k],
+                }
+                measures.append(row | with_intervals({name: one[:, k] for name, one in found.items()}))
+    for method, rule in product(acted.methods, acted.rules):
+        row = {"method": method, "rule": rule, "choices": acted.of("choices", method, rule)[0]}
+        regrets.append(row | with_intervals({"regret": acted.of("regret", method, rule)[..., -1]}))
+    save_tables(output, {"measures": pd.DataFrame(measures), "regrets": pd.DataFrame(regrets)})
+    decided = load_json(claims)
+    html.save_frames(output, {"claims": claims_overview(decided), "claims_all": claims_rows(decided)})
 
 
-def with_interval(samples: np.ndarray) -> str:
-    """Mean of samples (seeds, N), with its 95% bootstrap interval over processes."""
-    return "{:.3g} ({:.3g} to {:.3g})".format(samples.mean(), *bootstrap_interval(samples.mean(axis=0)))
+def with_intervals(samples: dict[str, np.ndarray]) -> dict[str, float]:
+    """Means of samples (seeds, N), and the ends of their 95% bootstrap intervals over processes."""
+    ends = {name: bootstrap_interval(one.mean(axis=0)) for name, one in samples.items()}
+    return {key: value for name, (low, high) in ends.items()
+            for key, value in ((name, samples[name].mean()), (f"{name}_low", low), (f"{name}_high", high))}  # fmt: skip

@@ -1,14 +1,15 @@
 # A study beyond the paper: control in context. `snakemake control` runs it.
 import studies.control.grid as CONTROL_GRID
 
+CONTROL_GRID.check(config)
 CONTROL = config["control"]
 CONTROL_VARIANTS = CONTROL_GRID.variants(config)
 CONTROL_PLACES = CONTROL_GRID.places(config)
 CONTROL_HOME = next(iter(CONTROL_PLACES))
 CONTROL_MEASURED = expand("<results>/control/offline/{place}.npz", place=CONTROL_PLACES)
 CONTROL_ONLINE = "<results>/control/online.npz"
-CONTROL_FIGURES = "offline limits regret run".split()
-CONTROL_PAGES = "claims claims_all shares errors advantage_errors cosines choices regrets".split()
+CONTROL_FIGURES = "offline limits variants regret run".split()
+CONTROL_PAGES = "claims.html claims_all.html measures.csv regrets.csv".split()
 CONTROL_FOLDER = ROOT / "studies/control"
 CONTROL_NOTEBOOK = dict(notebook=CONTROL_FOLDER / "notebook.ipynb", captions=CONTROL_FOLDER / "captions")
 CONTROL_NOTEBOOK["parameters"] = {"results": str(RESULTS / "control")}
@@ -33,7 +34,11 @@ use rule control_step as control_pretrain with:
     # Long runs first: one that comes last keeps the other cores waiting.
     priority: lambda wildcards: CONTROL_VARIANTS[wildcards.variant]["tasks"]
     params:
-        **step("control.pretrain", variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant]),
+        **step(
+            "control.pretrain",
+            variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant],
+            snapshots=CONTROL_GRID.snapshots(config),
+        ),
 
 
 use rule control_step as control_offline with:
@@ -51,6 +56,7 @@ use rule control_step as control_offline with:
             place=lambda wildcards: CONTROL_PLACES[wildcards.place],
             depth=CONTROL["main"]["depth"],
             variants=CONTROL_VARIANTS,
+            first=next(iter(CONTROL_VARIANTS)),
         ),
 
 
@@ -106,7 +112,7 @@ use rule gather as control_pages with:
         offline=CONTROL_MEASURED,
         online=CONTROL_ONLINE,
     output:
-        expand("<results>/control/tables/{name}.html", name=CONTROL_PAGES),
+        expand("<results>/control/tables/{name}", name=CONTROL_PAGES),
     pathvars:
         job="control_pages",
     params:

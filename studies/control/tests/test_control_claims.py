@@ -1,7 +1,6 @@
 """Claims on made-up measurements, of which each can hold and fail, and what figures draw of them."""
 
 import itertools
-import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -10,6 +9,7 @@ import pytest
 from html_page import Page
 
 from ictd.pipeline.storage import save_arrays
+from ictd.pipeline.table_files import load_table, rows_with
 from ictd.report.claim import Statements
 from studies.control import figures, pages
 from studies.control.claims import check_control, main
@@ -42,7 +42,7 @@ WORTH = {
 }  # fmt: skip
 
 
-def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, first=0.2, cosine=-0.5):
+def measured(path, place="home", worth=(), changes=0.0, error=1.0, first=0.2, cosine=-0.5):
     """A file of a place, with what is changed of it."""
     rows, rng = [], np.random.default_rng(0)
     of_place = WORTH | ({"boyan": 0.65} if place == "boyan" else {}) | dict(worth)
@@ -61,11 +61,10 @@ def measured(path, place="home", worth=(), changes=0.0, error=1.0, lost=0.2, fir
                 "parameter": np.full(len(LENGTHS), 2.5 * (method == "lspi")), "at_end": np.array([True, False]),
                 "worth": one, "cosine": mine * cosine,
                 "changes": np.full((len(LENGTHS), N), changes), "error": mine, "advantage_error": mine,
-                "lost": np.full((len(LENGTHS), 3, N), lost if ours else 0.1) + 1e-3 * rng.normal(size=N),
             })  # fmt: skip
     run = {
-        "run_transition": np.full((4, 2, 4), 0.25), "run_counts": np.ones((4, 2, 4)), "run_optimal": np.ones((4, 2)),
-        "run_policies": np.full((3, 4, 2), 0.5), "run_q": rng.normal(size=(3, 4, 2)),
+        "run_transition": np.full((4, 2, 4), 0.25), "run_optimal": np.ones((4, 2)),
+        "run_kind": 2, "run_share": np.array([0.5, 0.25, -0.5]), "run_q": rng.normal(size=(3, 4, 2)),
         "run_exact": rng.normal(size=(3, 4, 2)),
     }  # fmt: skip
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
@@ -112,7 +111,7 @@ EVERY = {
         " random_advantage_over_own random_sign_over_own aligned_over_own random_advantage_over_aligned"
         " shrinks half_loses_less unseen_over_as_many seen_over_as_many beats_paper_td_at_equal_tasks"
         " pseudo_steps_help pseudo_steps_over_smoothed"
-        " lost_more_0 lost_more_1 lost_more_2 plain_less_regret_smoothed plain_less_regret_posterior"
+        " plain_less_regret_smoothed plain_less_regret_posterior"
     ).split()
 }
 
@@ -158,7 +157,6 @@ def test_claims_that_hold(tmp_path):
         ({"first": -0.3}, {"iterations_help", "iterations_over_layers"}),
         ({"changes": 0.2}, {"settles"}),
         ({"error": 3.0}, {"lower_error_lspi", "lower_advantage_error_lspi"}),
-        ({"lost": 0.05}, {"lost_more_0", "lost_more_1", "lost_more_2"}),
     ],
 )
 def test_claims_that_fail(tmp_path, change, fails):
@@ -195,35 +193,75 @@ def test_figures_and_pages(tmp_path):
     pages.main(tmp_path / "claims.json", offline, online, tmp_path / "tables")
     figures.main(VARIANTS, offline, online, tmp_path / "figures")
     shown = {path.stem for path in (tmp_path / "figures").glob("*.png")}
-    assert shown == {"offline", "limits", "regret", "run"}
+    assert shown == {"offline", "limits", "variants", "regret", "run"}
     at = Offline(offline[0])
     panel = [(LENGTHS, at.share("td"), ("TD", "#000000", "-"))]
-    figure = figures.lines({"one": panel, "other": panel}, "x", "y", ("x", ""))
+    figure = figures.lines([(panel, {"title": "one"} | figures.ticks(LENGTHS)), (panel, {"ylabel": "other"})])
     for axes in figure.axes:
         np.testing.assert_allclose(
             axes.lines[0].get_xydata(), list(zip(LENGTHS, at.share("td").mean((0, 2)), strict=True))
         )
     assert [axes.get_xscale() for axes in figure.axes] == ["log", "linear"]
     drawn = figures.run(at.arrays)
-    assert [axes.get_title() for axes in drawn.axes] == ["iteration 1", "iteration 2", "iteration 3"]
+    assert [axes.get_title() for axes in drawn.axes] == ["iteration 1: 0.50", "iteration 2: 0.25", "iteration 3: -0.50"]
     boxes = [text.get_text() for axes in drawn.axes for text in axes.texts if "(" in text.get_text()]
     assert len(boxes) == 12 and all(box.count("►") == 1 for box in boxes)
     # By text: the values of the first state, as estimated and as they are.
     q, exact = at.arrays["run_q"][0, 0], at.arrays["run_exact"][0, 0]
     assert all(f"{one:.1f} ({true:.1f})" in boxes[0] for one, true in zip(q, exact, strict=True))
     plt.close("all")
-    table = (tmp_path / "tables/shares.html").read_text()
-    assert "0.1, 3*" in (tmp_path / "tables/regrets.html").read_text()
-    choices = (tmp_path / "tables/choices.html").read_text()
-    assert re.search(r"home.*lspi.*2\.5\*.*>2\.5<", choices, re.DOTALL) and "exact_seen" not in choices
-    low_to_high = re.search(r"td pseudo_steps.*?>(0\.\d+) \((0\.\d+) to (0\.\d+)\)", table, re.DOTALL)
-    mean, low, high = map(float, low_to_high.groups())
-    assert low <= mean <= high and mean == pytest.approx(0.72, abs=0.01)
+    measures, regrets = (load_table(tmp_path / f"tables/{name}.csv") for name in ("measures", "regrets"))
+    assert set(regrets["choices"]) == {"0.1, 3*"} and len(regrets) == 6
+    assert rows_with(measures, place="home", method="lspi")[["parameter", "at_end"]].values.tolist() == [
+        [2.5, True],
+        [2.5, False],
+    ]
+    assert rows_with(measures, place="home", method="td", m=5)["tasks"].tolist() == [100, 300]
+    one = rows_with(measures, place="home", method="td pseudo_steps", m=5).iloc[0]
+    assert one["share_low"] <= one["share"] <= one["share_high"] and one["share"] == pytest.approx(0.72, abs=0.01)
+    assert one["once"] == pytest.approx(0.52, abs=0.01) and one["changes"] == 0
+
+
+def test_variants_are_drawn_whatever_their_names(tmp_path):
+    """By what they change, and after as many tasks."""
+    names = {"td": "main", "layers_3": "few", "soft": "mild", "greedy": "sharp"}
+    renamed = {names.get(name, name): one for name, one in VARIANTS.items()}
+    path, worth = tmp_path / "home.npz", np.array([0.5, 0.6])
+    arrays = dict(np.load(measured(path)))
+    parts = [method.partition(" ") for method in arrays["method"].tolist()]
+    arrays["method"] = np.array(["".join([names.get(name, name), *rest]) for name, *rest in parts])
+    save_arrays(path, **arrays)
+    layers, tasks, policies, iterations = figures.of_variants(Offline(path), renamed, "main")
+    for (drawn, _), x in ((layers, [3, 6]), (tasks, [100, 300]), (policies, [0, 1, 2]), (iterations, [1, 2, 3])):
+        assert [look[0] for *_, look in drawn] == ["m = 5", "m = 20"] and list(drawn[0][0]) == x
+    np.testing.assert_allclose(layers[0][0][1].mean(axis=(0, 2)), worth, atol=0.01)
+    assert policies[1]["xticklabels"] == ["soft", "both", "greedy"]
+    figures.main(renamed, [path], renamed_acts(tmp_path), tmp_path / "figures")
+    assert all("Transformer" in (tmp_path / f"figures/{name}.svg").read_text() for name in ("limits",))
+
+
+def renamed_acts(folder):
+    arrays = dict(np.load(acted(folder / "online.npz")))
+    arrays["method"] = np.where(arrays["method"] == "td", "main", arrays["method"])
+    save_arrays(folder / "online.npz", **arrays)
+    return folder / "online.npz"
 
 
 def test_the_study_is_made_as_a_page(under_conda):
     results = under_conda / "results-smoke/control"
     page = Page(results / "control.html")
-    assert page.headings[0] == "Control in context" and not page.outside and len(page.images) == 4
-    for name in ("offline", "limits", "regret", "run", "claims", "shares", "errors", "cosines", "choices", "regrets"):
+    assert page.headings[0] == "Control in context" and not page.outside and len(page.images) == 5
+    for name in (
+        "offline",
+        "limits",
+        "variants",
+        "regret",
+        "run",
+        "claims",
+        "shares",
+        "errors",
+        "cosines",
+        "choices",
+        "regrets",
+    ):
         assert (STUDY / f"captions/{name}.rst").read_text().strip() in page.text

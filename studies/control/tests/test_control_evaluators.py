@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tolerances import ENGINES
 
+from ictd.pipeline.storage import save_arrays
 from ictd.prompts import prompts_of
 from ictd.weights import Weights
 from studies.control import offline, online
@@ -117,8 +118,25 @@ def test_yardsticks_have_their_choices():
     assert all(np.allclose(list(one), [0.1, 1, 10]) for one in found.values())
 
 
+def test_of_choices_that_do_as_well_the_greatest_is_taken(tmp_path):
+    """With no transition to learn from but one, all small steps of theta^TD are greedy alike."""
+    place = {"family": "dirichlet", "states": 3, "actions": 2, "discount": GAMMA}
+    grid, runs = {"smallest": 1e-6, "largest": 1e-4, "number": 3}, tmp_path / "td.npz"
+    save_arrays(runs, tasks_seen=np.array([5]), u=np.zeros((2, 1, 12)), A=np.zeros((2, 1, 12, 12)))
+    offline.main(
+        place, {"td": {"depth": 2}}, "td", 2, 2, 4, 4, [1], [1.0], grid, grid, grid, [runs], tmp_path / "o.npz"
+    )
+    found = np.load(tmp_path / "o.npz")
+    rows = found["method"].tolist()
+    assert found["parameter"][rows.index("theta_td"), 0] == pytest.approx(1e-4)
+    assert found["worth"].dtype == np.float32 and {"td half_error", "smoothed random_sign"} <= set(rows)
+    others = {"td": {"depth": 2}}, "main", 2, 2, 4, 4, [1], [1.0], grid, grid, grid, [runs], tmp_path / "o.npz"
+    offline.main(place, *others)
+    assert "td half_error" not in np.load(tmp_path / "o.npz")["method"].tolist()
+
+
 def test_what_is_measured(seen):
-    processes, steps, counts, _ = seen
+    processes, _, counts, _ = seen
     found = offline.measure(partial(least_squares, 0.1), processes, counts, GAMMA, 3)
     policies, estimated = iterate(partial(least_squares, 0.1), counts, processes.reward, GAMMA, 3)
     for i in range(SIZE):
@@ -132,12 +150,33 @@ def test_what_is_measured(seen):
         gaps, true = error[:, 0] - error[:, 1], q[:, 0] - q[:, 1]
         assert found["cosine"][i] == pytest.approx(gaps @ true / np.sqrt(gaps @ gaps * (true @ true)))
         assert found["advantage_error"][i] == pytest.approx(((error[:, 0] - error[:, 1]) ** 2 / 4).mean())
-        lost = np.zeros(3)
-        for s in range(3):
-            tried = len({a for at, a, _ in steps[i] if at == s})
-            lost[tried] += (q[s].max() - q[s, estimated[0, i, s].argmax()]) / 3
-        np.testing.assert_allclose(found["lost"][:, i], lost, atol=1e-9)
         assert found["changes"][i] == (policies[3, i] != policies[2, i]).any()
+
+
+def test_the_run_that_is_drawn_is_chosen_by_a_rule(seen):
+    """Estimates that are told in advance: the second process changes in each iteration, the third settles."""
+    processes, _, counts, _ = seen
+    shape, calls = processes.reward.shape, []
+    for changing, kind, of in (([2], 2, 2), ([1, 2], 2, 2), ([1], 1, 1), ([], 0, 0)):
+
+        def evaluate(*given, changing=tuple(changing)):
+            q = np.zeros(shape)
+            q[..., 0] = 1
+            # In process 1 the greedy action goes on to change, in 2 it does once.
+            if 1 in changing and len(calls) % 2:
+                q[1, 0, 1] = 2
+            if 2 in changing and len(calls):
+                q[2, 0, 1] = 2
+            calls.append(1)
+            return q
+
+        calls.clear()
+        found = offline.picture(evaluate, processes, counts, GAMMA)
+        assert found["run_kind"] == kind
+        np.testing.assert_array_equal(found["run_transition"], processes.transition[of])
+        exact = slow.values(processes.transition[of], processes.reward[of], np.full((3, 2), 0.5), GAMMA)
+        np.testing.assert_allclose(found["run_exact"][0], exact)
+        assert found["run_share"].shape == (3,) and (found["run_share"] <= 1 + 1e-12).all()
 
 
 def test_limits_know_the_truth_in_part(seen):

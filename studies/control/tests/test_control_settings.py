@@ -1,9 +1,11 @@
 """The study's settings, and what it needs."""
 
-import pytest
-from projects import Study, in_megabytes
+import re
 
-from studies.control.grid import places, tried, variants
+import pytest
+from projects import ROOT, Study, in_megabytes
+
+from studies.control.grid import check, places, snapshots, tried, variants
 from studies.control.needs import needs
 
 STUDY = Study("control")
@@ -48,6 +50,34 @@ def test_what_cannot_be_is_refused_by_its_key(given, message):
     STUDY.check_need(needs, given, message)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"variants": [{"name": "smoothed"}]}, "control.variants has the name 'smoothed', which is a yardstick's"),
+        ({"variants": [{"name": "td"}, {"name": "sarsa"}]}, "control.variants has the name 'sarsa'"),
+        ({"online": {"variants": ["td", "nope"]}}, "control.online.variants has 'nope'; choose from td, mc, "),
+        ({"online": {"variants": ["td", "actions_4"]}}, "control.online.variants has 'actions_4'; choose from td"),
+        ({"online": {"variants": ["mc"]}}, "control.online.variants lacks the first variant, 'td'; add it"),
+        ({"places": [{"name": "home"}, {"name": "other", "actions": 3}]}, "control.places has 'other' with 3 actions"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_at_planning(given, message):
+    with pytest.raises(ValueError, match=re.escape(f"Config: {message}")) as refused:
+        check(STUDY.whole(given))
+    assert "\n" not in str(refused.value) and str(refused.value).count(". ") == 0
+    rules = (ROOT / "studies/control/rules.smk").read_text()
+    assert rules.index("CONTROL_GRID.check(config)") < rules.index("use rule")
+
+
+def test_names_and_tasks_are_free():
+    given = {"variants": [{"name": "main"}, {"name": "short", "tasks": 5000}], "online": {"variants": ["main"]}}
+    config = STUDY.whole(given | {"places": [{"name": "first"}, {"name": "far", "discount": 0.5}]})
+    check(config)
+    # Weights of the first variant are kept where another ends, so that they can be compared after as many tasks.
+    assert snapshots(config) == [5000, 20000, 60000, 200000, 1000000]
+    assert tried(config, "far") == ["main", "short"]
+
+
 def test_every_key_is_described():
     assert STUDY.undescribed() == []
 
@@ -59,13 +89,14 @@ def test_full_size_spans_what_the_study_speaks_of():
     assert found["paper_td"] == found["td"] | {"prompts": "enumerated", "tasks": 20_000}
     assert next(iter(where.items())) == ("home", {key: found["td"][key] for key in where["home"]})
     assert [tried(config, place)[0] for place in where] == ["td", "actions_4", "boyan", "loop", "discount_95"]
-    assert tried(config, "actions_4") == ["actions_4"] and len(tried(config, "loop")) == len(found) - 1
+    assert tried(config, "actions_4") == ["actions_4"] and "layers_3" in tried(config, "home")
+    assert tried(config, "loop") == ["loop", "td", "mc", "boyan", "discount_95", "paper_td", "paper_mc"]
     assert set(config["control"]["online"]["variants"]) <= set(found)
 
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
-AT_FULL_SIZE = 25, 525.9, {
-    "control_pretrain": 1151, "control_offline": 343.2, "control_online": 38.3, "control_claims": 554.2,
+AT_FULL_SIZE = 25, 123.8, {
+    "control_pretrain": 1151, "control_offline": 312.6, "control_online": 38.3, "control_claims": 559.5,
 }  # fmt: skip
 
 
