@@ -1,4 +1,4 @@
-# Numerical checks of the paper's theory.
+# Numerical checks of the paper's theory.  They come before others, as their figures take longest and would be last.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
@@ -12,6 +12,7 @@ use rule step as theory_values with:
         "<results>/theory/values/{env}.npz",
     pathvars:
         job="theory_values/{env}",
+    priority: 1
     params:
         **step("theory.values", states=VALUE_STATES, env_options=own_options),
 
@@ -21,6 +22,7 @@ use rule step as theory_descent with:
         "<results>/theory/descent/{env}-{states}.npz",
     pathvars:
         job="theory_descent/{env}-{states}",
+    priority: 1
     params:
         **step("theory.descent", env_options=own_options),
 
@@ -30,6 +32,7 @@ use rule step as theory_family with:
         "<results>/theory/family/{env}-{states}.npz",
     pathvars:
         job="theory_family/{env}-{states}",
+    priority: 1
     params:
         **step("theory.family", env_options=own_options),
 
@@ -41,6 +44,7 @@ use rule step as theory_pretrained with:
         f"<results>/theory/pretrained/{CELL}.npz",
     pathvars:
         job=f"theory_pretrained/{CELL}",
+    priority: 1
     params:
         **step("theory.pretrained", env_options=own_options),
 
@@ -50,6 +54,7 @@ use rule step as theory_agreement with:
         "<results>/theory/agreement.json",
     pathvars:
         job="theory_agreement",
+    priority: 1
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
@@ -61,6 +66,7 @@ use rule step as theory_precision with:
         "<results>/theory/precision/{env}.json",
     pathvars:
         job="theory_precision/{env}",
+    priority: 1
     params:
         **step(
             "theory.precision",
@@ -82,6 +88,7 @@ use rule gather as theory_tables with:
         expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     pathvars:
         job="theory_tables",
+    priority: 1
     params:
         **step("theory.tables"),
 
@@ -107,5 +114,6 @@ use rule gather as theory_figures with:
         [figure(name) for name in THEORY_SHOWN],
     pathvars:
         job="theory_figures",
+    priority: 1
     params:
         **step("theory.figures", states=config["states"][0]),
