@@ -18,9 +18,12 @@ STUDY = Study("limits")
         ({"course": {"discounts": [1.5]}}, "value 1 of limits.course.discounts is 1.5; give less than 1"),
         ({"forms": {"test_tasks": 5}}, "limits.forms.test_tasks is 5; give at least 20"),
         ({"shrinkage": {"seeds": 0}}, "limits.shrinkage.seeds is 0; give at least 1"),
+        ({"shrinkage": {"seeds": 10**9}}, "limits.shrinkage.seeds is 1000000000; give at most 1000"),
+        ({"descend": {"pretrained": 10**9}}, "limits.descend.pretrained is 1000000000; give at most 1000"),
+        ({"course": {"test_tasks": 10**9}}, "limits.course.test_tasks is 1000000000; give at most 100000"),
         ({"descend": {"depths": [10**9]}}, "value 1 of limits.descend.depths is 1000000000; give at most 1000"),
         ({"course": {"marks": [400, 100]}}, "limits.course.marks is [400, 100]; give them in ascending order"),
-        ({"forms": {"lengths": [10**9]}}, "value 1 of limits.forms.lengths is 1000000000; give at most 100000"),
+        ({"forms": {"lengths": [10**9]}}, "value 1 of limits.forms.lengths is 1000000000; give at most 1000"),
         ({"forms": {"contexts": 1}}, "limits.forms.contexts is 1; give at least 20"),
     ],
 )
@@ -37,7 +40,6 @@ def test_single_settings_are_replaced():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"course": {"seeds": 10**9}}, "limits.course.seeds is 1000000000, w"),
         ({"forms": {"contexts": 10**9}}, "limits.forms.contexts is 1000000000, with which a job of rule limits_forms"),
         ({"shrinkage": {"tasks": 10**9}}, "limits.shrinkage.tasks is 1000000000, with which a job of rule limits_shr"),
     ],
