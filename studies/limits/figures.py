@@ -56,9 +56,8 @@ def course(table: pd.DataFrame) -> Figure:
         runs = of.assign(x=of["alpha"] * of["depth"] * (1 - of["discount"]) ** power).groupby("discount")
         for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
             axes.plot(rows["x"], rows["outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
-        axes.set(xscale="log", yscale="log", xlabel=title)
+        axes.set(xscale="log", yscale="log", xlabel=title, ylabel="share outside" * power)
         axes.xaxis.set_minor_formatter("")
-    both[0].set_ylabel("share outside")
     legend(figure)
     return figure
 
