@@ -99,8 +99,9 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
         setting, plain = [algo, f"{length} steps"], of_kind["uniform"]
+        other = 1 - plain[["ridge", "unseen"]].max(axis=1)
         yield from of.of_trials("second_head_helps", setting, np.log10(of_kind["heads"]["msve"] / plain["msve"]))
-        yield from of.of_trials("number_explains", setting, np.log10((1 - plain["number"]) / (1 - plain["ridge"])))
+        yield from of.of_trials("number_explains", setting, np.log10((1 - plain["number"]) / other))
         for kind in SHIFTS:
             moved = {one: of_kind[one][kind] - plain[kind] for one in SHIFTS}
             more = moved[kind] - np.max([moved[one].abs() for one in SHIFTS if one != kind], axis=0)

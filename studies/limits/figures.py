@@ -52,15 +52,12 @@ def course(table: pd.DataFrame) -> Figure:
     """Share outside against alpha L (1 - gamma) and against alpha L, a dot a run and number of tasks."""
     figure, both = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True)
     of = table[(table["run"] == "td") & (table["alpha"] > 0)]
-    discounts, layers = sorted(of["discount"].unique()), of["alpha"] * of["depth"]
     for axes, power, title in zip(both, (1, 0), (r"$\alpha L (1 - \gamma)$", r"$\alpha L$"), strict=True):
-        x = layers * (1 - of["discount"]) ** power
-        for one, colour in zip(discounts, plt.cm.viridis(np.linspace(0, 0.9, len(discounts))), strict=True):
-            here = of["discount"] == one
-            axes.plot(x[here], of.loc[here, "outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
-        axes.set(xscale="log", yscale="log", xlabel=title)
+        runs = of.assign(x=of["alpha"] * of["depth"] * (1 - of["discount"]) ** power).groupby("discount")
+        for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
+            axes.plot(rows["x"], rows["outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
+        axes.set(xscale="log", yscale="log", xlabel=title, ylabel="share outside" * power)
         axes.xaxis.set_minor_formatter("")
-    both[0].set_ylabel("share outside")
     legend(figure)
     return figure
 
@@ -77,14 +74,15 @@ def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
 
     for (name, label), colour in zip(FORMS.items(), LINES[1:], strict=False):
         left.plot(closed(means[name]), color=colour, marker=".", label=label)
-    best = rows_with(table, method="pseudo_steps").groupby("length", sort=False)["chosen"].first()
-    right.plot(best, color=LINES[0], marker=".")
+    best = rows_with(table, method="pseudo_steps", group=0)
+    right.plot(best["length"], best["chosen"], color=LINES[0], marker=".")
     for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"], sort=False):
         of_length, look = rows.groupby("length").mean(numeric_only=True), LOOKS[kind] | {"color": COLOURS[algo]}
         left.plot(closed(of_length["msve"]), label=", ".join([f"trained by {algo.upper()}", *HEADS[kind]]), **look)
-        right.plot(of_length.loc[best.index, "k"], **look)
+        right.plot(of_length.loc[means.index, "k"], **look)
     left.axhline(0.9, color=COLOURS["zero"], lw=0.7, ls=":")
     left.set(title="share of the gap closed", ylim=(-0.55, 1.15), xlabel="steps of the context")
     right.set(title="pseudo-steps $k$", yscale="log", xlabel="steps of the context")
+    right.yaxis.set_minor_formatter("{x:g}")
     legend(figure)
     return figure

@@ -21,7 +21,7 @@ from studies.limits.minimise import Objective, Residuals, flat, minimise
 
 SECTION = "shrinkage"
 CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
-TOLERANCE, MOST = 1e-8, 25  # Of the gradient where a fit ends, and steps of it at most.
+TOLERANCE, MOST, NONE = 1e-8, 25, 1e-3  # A fit's gradient, its steps, and a k that tells only where none was seen.
 SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from one mean chain to another.
 
 
@@ -61,8 +61,8 @@ def main(
 
 def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict) -> dict[str, float]:
     """Fits to outputs (N, n), weighted as the MSVE, on the first half of tasks, each with the share of the variance on
-    the other half that it explains: LSTD with a ``ridge``; ``number``, k pseudo-steps of the mean chain, with a reward
-    where none was left; and ``chain``, which also has the t of Q + t (Q_shifted - Q).  Rewards are over SHIFT."""
+    the other half that it explains: LSTD with a ``ridge``; ``unseen``, the mean chain, and a reward, only where no step
+    was seen; ``number``, k pseudo-steps of it; and ``chain``, with the t of Q + t (Q_shifted - Q) in addition."""
     (Q, share), root, context = chains["uniform"], np.sqrt(of.tasks.stationary), of.context(m)
     moves, spread = [chains[name][0] - Q for name in SHIFTED], root * (estimate - np.average(estimate, weights=root**2))
 
@@ -80,6 +80,7 @@ def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict) -> dict[
     )
     ridges = [lstd(context, of.discount, ridge) for ridge in RIDGES]
     ends = {"ridge": min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))}
-    ends |= {"number": values(number), "chain": values(chain)}
+    few = minimise(Residuals(lambda a: unexplained(values([NONE, *a]), 0)), np.zeros(1), TOLERANCE, MOST)[0]
+    ends |= {"unseen": values([NONE, *few]), "number": values(number), "chain": values(chain)}
     shares = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
     return shares | {"k": abs(number[0])} | dict(zip(("rewards", *SHIFTED), chain[1:], strict=True))
