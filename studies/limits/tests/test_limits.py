@@ -386,5 +386,5 @@ def test_the_study_is_made_as_a_page(under_conda):
     for name in ("minimisers", "course", "forms", "claims"):
         assert (STUDY / f"captions/{name}.rst").read_text().strip() in page.text
     course = pd.read_csv(results / "course.csv")
-    assert len(course) == 5 * 2 * 2 * 2 * 2 and np.isfinite(course["msve"]).all()
+    assert len(course) == 5 * 2 * 2 * 2 * 3 and np.isfinite(course["msve"]).all()
     assert size(3) == (0, 0, 0)
