@@ -48,16 +48,21 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
             add(f"lower_{error}", (name, place), (mine - its) / its.mean(axis=(0, 2))[:, None], other=other)
         for name in own:
             add("settles", (name, place), here.of("changes", name))
+        for name in [one for one in own if f"{one} pseudo_steps" in here.methods]:
+            for claim, other in (("pseudo_steps_help", name), ("pseudo_steps_over_smoothed", "smoothed")):
+                add(claim, (name, place), here.share(f"{name} pseudo_steps") - here.share(other))
         for name in [one for one in alike(*PLACE) if one in here.methods and one not in own]:
             add("transfers", (name, "in", place), here.share(name) - here.share("lspi"))
-            for mine in [one for one in own if one in alike(*PLACE)]:
-                difference = here.share(mine, tasks=variants[name]["tasks"]) - here.share(name)
+            tasks = variants[name]["tasks"]
+            for mine in [one for one in own if one in alike(*PLACE) and here.counts(one)[0] <= tasks]:
+                difference = here.share(mine, tasks=tasks) - here.share(name)
                 add("own_over_other", (mine, "over", name, "in", place), difference)
     for name in [one for one in papers if variants[one]["tasks"] in at.counts(first)]:
         tasks = variants[name]["tasks"]
         add("equal_tasks", (f"{tasks} tasks",), share(first, tasks=tasks) - share(name), other=name)
     layers = sorted({variants[name]["depth"]: name for name in [*alike("depth"), first]}.items())
     tasks = min(variants[name]["tasks"] for _, name in layers)
+    layers = [(depth, name) for depth, name in layers if at.counts(name)[0] <= tasks]
     for (few, fewer), (many, more) in pairwise(layers):
         add("deeper", (f"{few} to {many} layers",), share(more, tasks=tasks) - share(fewer, tasks=tasks))
     for depth, name in layers:
@@ -78,8 +83,6 @@ def check_control(of: Statements, offline: dict[str, Offline], online: Online, v
         add("half_loses_less", (name,), by["half_error"] - (1 + by["own"]) / 2)
         for claim, (more, less) in CONTROLS.items():
             add(claim, (name,), by[more] - by[less])
-    for name, other in (("pseudo_steps_help", first), ("pseudo_steps_over_smoothed", "smoothed")):
-        add(name, (first,), share(f"{first} pseudo_steps") - share(other))
     add("behind_smoothed_once", (first,), share(first, 1) - share("smoothed", 1))
     ours = [name for name in online.methods if name.split()[0] in alike("algo")]
     for name, other, rule in product(ours, [first, *(one for one in online.methods if one not in ours)], online.rules):

@@ -44,8 +44,8 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
     save(lines(of_variants(at, variants, first), "share of the way"), output / "variants.png")
     acts, x = [one for one in looks if one in of.methods and one != "theta_td"], of.arrays["steps"]
     panels = [([(x, of.of("regret", name, rule).swapaxes(1, 2), looks[name]) for name in acts],
-               {"title": rule, "xlabel": "steps"}) for rule in of.rules]  # fmt: skip
-    save(lines(panels, "regret"), output / "regret.png")
+               {"title": rule, "xlabel": "steps", "ylabel": "regret"}) for rule in of.rules]  # fmt: skip
+    save(lines(panels), output / "regret.png")
     save(run(at.arrays), output / "run.png")
 
 
@@ -66,7 +66,7 @@ def of_variants(at: Offline, variants: dict, first: str) -> list[tuple]:
     def alike(key, values):
         names = {variants[name][key]: name for name in [*but_for(variants, first, key), first]}
         tasks = min(variants[name]["tasks"] for name in names.values())
-        kinds = [one for one in values or sorted(names) if one in names]
+        kinds = [one for one in values or sorted(names) if one in names and at.counts(names[one])[0] <= tasks]
         return kinds, [at.share(names[one], tasks=tasks) for one in kinds]
 
     add("layers", *(of_depth := alike("depth", ())), **ticks(of_depth[0]))

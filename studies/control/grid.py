@@ -48,6 +48,8 @@ def check(config: dict) -> None:
     every, where, acting = variants(config), places(config), config["control"]["online"]["variants"]
     for name in [one for one in every if one in METHODS]:
         raise ValueError(f"Config: control.variants has the name {name!r}, which is a yardstick's; give another.")
+    for name in [one for one in every if every[one]["tasks"] > (most := config["control"]["main_tasks"])]:
+        raise ValueError(f"Config: control.variants gives {name!r} more tasks than the first has; give at most {most}.")
     for place in [one for one in where if not tried(config, one)]:
         raise ValueError(
             f"Config: control.places has {place!r} with {where[place]['actions']} actions, and no variant has as many."

@@ -24,14 +24,8 @@ def main(claims: Path, offline: list[Path], online: Path, output: Path) -> None:
             found |= {"share": at.share(method, tasks=tasks), "once": at.share(method, 1, tasks)}
             chosen, end = (at.of(name, method)[0] for name in ("parameter", "at_end"))
             for k, m in enumerate(at.lengths):
-                row = {
-                    "place": place,
-                    "method": method,
-                    "tasks": tasks,
-                    "m": m,
-                    "parameter": chosen[k],
-                    "at_end": end[k],
-                }
+                row = {"place": place, "method": method, "tasks": tasks, "m": m}
+                row |= {"parameter": chosen[k], "at_end": end[k]}
                 measures.append(row | with_intervals({name: one[:, k] for name, one in found.items()}))
     for method, rule in product(acted.methods, acted.rules):
         row = {"method": method, "rule": rule, "choices": acted.of("choices", method, rule)[0]}

@@ -76,17 +76,17 @@ class Shown:
     def say(self, words: str) -> Markup:
         """A paragraph; each {claim} in it becomes the verdict on that claim of ours, with a link to its row.
 
-        A claim that the configuration does not have holds in 0 of 0.
+        Where the configuration has no such claim it says so.
         """
 
         def badge(found: re.Match) -> str:
-            group = self._claims.get(found[1], [])
+            if not (group := self._claims.get(found[1])):
+                return "(not compared here)"
             kind = "holds" if holds_everywhere(group) else "fails"
             number, kept = holding(group), holding(group, "corrected")
             corrected = f" ({kept} corrected)" if kept != number else ""
             link = f'<a href="#{anchor("rows", found[1])}">{number} of {len(group)}{corrected}</a>'
-            said = verdict(group) if group else "this configuration has no such claim"
-            return f'<b class="{kind}" title="{said}">{link}</b>'
+            return f'<b class="{kind}" title="{verdict(group)}">{link}</b>'
 
         return Markup(f"<p>{re.sub(r'{(.*?)}', badge, text(words))}</p>\n")
 

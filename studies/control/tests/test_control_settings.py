@@ -26,6 +26,7 @@ STUDY = Study("control")
         ({"context_lengths": [9, 5]}, "control.context_lengths is [9, 5]; give them in ascending order"),
         ({"variants": [{"name": "a", "depth": 3}]}, "begin with one that has a name only and changes nothing"),
         ({"variants": [{"name": "a"}, {"name": "a"}]}, "name is 'a'; give each a name of its own"),
+        ({"places": [{"name": "nan"}]}, "value 1 of control.places.name is 'nan'; give letters, digits and _"),
         ({"places": [{"name": "a/b"}]}, "value 1 of control.places.name is 'a/b'; give letters, digits and _"),
         ({"places": [{"name": "a"}, {"name": "b", "depth": 3}]}, "has an unknown key 'depth'"),
         ({"iterations": 1}, "control.iterations is 1; give at least 2"),
@@ -55,6 +56,10 @@ def test_what_cannot_be_is_refused_by_its_key(given, message):
     [
         ({"variants": [{"name": "smoothed"}]}, "control.variants has the name 'smoothed', which is a yardstick's"),
         ({"variants": [{"name": "td"}, {"name": "sarsa"}]}, "control.variants has the name 'sarsa'"),
+        (
+            {"variants": [{"name": "td"}, {"name": "mc", "algo": "mc", "tasks": 2_000_000}]},
+            "control.variants gives 'mc' more tasks than the first has; give at most 1000000",
+        ),
         ({"online": {"variants": ["td", "nope"]}}, "control.online.variants has 'nope'; choose from td, mc, "),
         ({"online": {"variants": ["td", "actions_4"]}}, "control.online.variants has 'actions_4'; choose from td"),
         ({"online": {"variants": ["mc"]}}, "control.online.variants lacks the first variant, 'td'; add it"),
