@@ -82,7 +82,6 @@ def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
         right.plot(of_length.loc[means.index, "k"], **look)
     left.axhline(0.9, color=COLOURS["zero"], lw=0.7, ls=":")
     left.set(title="share of the gap closed", ylim=(-0.55, 1.15), xlabel="steps of the context")
-    right.set(title="pseudo-steps $k$", yscale="log", xlabel="steps of the context")
-    right.yaxis.set_minor_formatter("{x:g}")
+    right.set(title="pseudo-steps $k$", ylim=(0, None), xlabel="steps of the context")
     legend(figure)
     return figure
