@@ -49,6 +49,7 @@ def main(
                 errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
                 found = {name: of[name] for name in ("alpha", "theta", "preconditioner", "outside")}
                 found |= {"outside_norm": norm, "gain": kept[:, -1]}
+                found["zero"] = errors.value_and_gradient(0 * begin)[0]
                 found["msve"] = [errors.value_and_gradient(one)[0] for one in kept]
                 place = {"run": run, "discount": discount, "depth": depth, "seed": seed, "tasks": marks}
                 rows.append(pd.DataFrame(place | found))

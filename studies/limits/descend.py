@@ -38,9 +38,10 @@ def main(
     beside, theta = Objective([(enumerated(held, discount), whole)], depth), theta_td(states).A
     steps = [flat(Weights(np.zeros(2 * states), step * theta)) for step in STEPS]
     best = min(steps, key=lambda one: free.value_and_gradient(whole.T @ one)[0])
-    begins = {("theta", 0): best, ("family", 0): best}
+    begins = {("theta_td", 0): best, ("family", 0): best}
     for seed in range(starts):
-        begins["random", seed] = flat(initial_weights(states, GAIN, generator(seed, env, states, "limits start")))
+        drawn = flat(initial_weights(states, GAIN, generator(seed, env, states, "limits start")))
+        begins |= {("random", seed): drawn, ("family", 1 + seed): drawn}
     for path in weights:
         cell = Cell.parse(path.stem)
         if (cell.env, cell.states, cell.depth) == (env, states, depth):
@@ -49,23 +50,24 @@ def main(
     rows, spectrum, first = [], None, None
     for (start, seed), parameter in begins.items():
         objective, basis = (within, family) if start == "family" else (free, whole)
-        end, value, gradient, taken = minimise(objective, basis.T @ parameter, tolerance, most_steps, newton_steps)
+        begin = basis.T @ parameter
+        end, value, gradient, taken = minimise(objective, begin, tolerance, most_steps, newton_steps)
         z = whole.T @ (basis @ end)
         hessian, inside = objective.hessian(end), basis.T @ family
         curvatures, along = (np.linalg.eigvalsh(H)[::-1] for H in (hessian, inside.T @ hessian @ inside))
         if first is None:
             first, spectrum = z, pd.DataFrame({"number": range(1, len(z) + 1), "curvature": curvatures})
-        of = decomposition_measures(unflat(whole @ z + free.offset, states), discount)
+        before, after = (expected_updates(held, basis @ one + free.offset, depth, discount) for one in (begin, end))
+        of = decomposition_measures(unflat(basis @ end + free.offset, states), discount)
         rows.append(
             {
-                "start": start, "seed": seed, "begin": objective.value_and_gradient(basis.T @ parameter)[0],
+                "start": start, "seed": seed, "begin": objective.value_and_gradient(begin)[0],
                 "value": value, "gradient": gradient, "steps": taken,
                 **{name: float(of[name]) for name in ("alpha", "outside", "H", "u")},
                 "held": beside.value_and_gradient(z)[0], "distance": np.linalg.norm(z - first) / np.linalg.norm(first),
                 "dimension": len(end), "rank": (curvatures > FLAT * curvatures[0]).sum(),
-                "along": along[0] / curvatures[0],
-                **expected_updates(held, whole @ z + free.offset, depth, discount),
-                **{f"{name}_begin": of for name, of in expected_updates(held, parameter, depth, discount).items()},
+                "along": along[0] / curvatures[0], "lowest": curvatures[-1] / curvatures[0],
+                **after, **{f"{name}_begin": of for name, of in before.items()},
             }
         )  # fmt: skip
     place = {"env": env, "states": states, "depth": depth}

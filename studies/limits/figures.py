@@ -12,7 +12,7 @@ from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from studies.limits.claims import HEADS, reached
 from studies.limits.grid import LEAST
 
-FORMS = {"alone": "each length alone", "one": "lengths together", "heads": "two heads"}
+FORMS = {"lstd": "LSTD, best ridge", "alone": "each length alone", "one": "lengths together", "heads": "two heads"}
 LOOKS = {"uniform": {"ls": "-", "marker": "o", "ms": 3}, "heads": {"ls": "--", "marker": "o", "ms": 3, "mfc": "none"}}
 
 
@@ -29,14 +29,13 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     """Least MSVE, share outside, and curvatures, by depth; dots are starts."""
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDTH, 2.4))
     near = pd.concat([reached(rows) for _, rows in table.groupby("depth")])
-    lines = [("theta", "begin", NAMES["theta_td"], COLOURS["theta_td"], "-")]
-    lines += [(algo, "begin", NAMES[algo], COLOURS[algo], "-") for algo in ("td", "mc") if algo in set(table["start"])]
-    lines += [("family", "value", "least with nothing outside", LINES[1], "--")]
-    for start, name, label, colour, dashes in lines:
-        rows = rows_with(table, start=start).groupby("depth")[name].mean().clip(lower=LEAST)
-        left.plot(rows.index.astype(str), rows, color=colour, ls=dashes, marker="o", ms=3, label=label)
-    least = table.groupby("depth")["value"].min().clip(lower=LEAST)
-    left.plot(least.index.astype(str), least, color=LINES[0], marker=".", label="least")
+    for start in (one for one in NAMES if one in set(table["start"])):
+        rows = rows_with(table, start=start).groupby("depth")["begin"].mean()
+        left.plot(rows.index.astype(str), rows, color=COLOURS[start], marker="o", ms=3, label=NAMES[start])
+    both = table, rows_with(table, start="family")
+    least, within = (of.groupby("depth")["value"].min().clip(lower=LEAST) for of in both)
+    left.plot(least.index.astype(str), least, color=LINES[2], lw=4, label="least")
+    left.plot(within.index.astype(str), within, color=LINES[0], lw=1, ls="--", label="least with nothing outside")
     middle.plot(near["depth"].astype(str), near["outside"].clip(lower=1e-17), "o", ms=3, mfc="none", color=LINES[0])
     for axes, title in ((left, "MSVE"), (middle, "share outside")):
         axes.set(yscale="log", xlabel="layers $L$", title=title)
@@ -57,31 +56,26 @@ def course(table: pd.DataFrame) -> Figure:
         for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
             axes.plot(rows["x"], rows["outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
         axes.set(xscale="log", yscale="log", xlabel=title, ylabel="share outside" * power)
-        axes.xaxis.set_minor_formatter("")
     legend(figure)
     return figure
 
 
 def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
-    """Share of the gap between LSTD and LSTD with pseudo-steps that is closed, by length, drawn at -0.5 below that; and
-    the number of pseudo-steps that fits outputs best, beside the one that estimates best."""
+    """MSVE over that of LSTD with the best k pseudo-steps, by length, and the k that fits outputs best."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8), width_ratios=[3, 2])
     table, fits = (of.assign(length=of["length"].astype(str)) for of in (table, fits))
     means = table.pivot_table(index="length", columns="method", values="msve", sort=False)
-
-    def closed(values: pd.Series) -> pd.Series:
-        return ((means["lstd"] - values) / (means["lstd"] - means["pseudo_steps"])).clip(lower=-0.5)[means.index]
-
-    for (name, label), colour in zip(FORMS.items(), LINES[1:], strict=False):
-        left.plot(closed(means[name]), color=colour, marker=".", label=label)
+    for (name, label), colour in zip(FORMS.items(), (COLOURS["lstd"], *LINES[1:]), strict=False):
+        left.plot(means[name] / means["pseudo_steps"], color=colour, marker=".", label=label)
     best = rows_with(table, method="pseudo_steps", group=0)
     right.plot(best["length"], best["chosen"], color=LINES[0], marker=".")
     for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"], sort=False):
         of_length, look = rows.groupby("length").mean(numeric_only=True), LOOKS[kind] | {"color": COLOURS[algo]}
-        left.plot(closed(of_length["msve"]), label=", ".join([f"trained by {algo.upper()}", *HEADS[kind]]), **look)
+        over = (of_length["msve"] / of_length["pseudo_steps"])[means.index]
+        left.plot(over, label=", ".join([f"trained by {algo.upper()}", *HEADS[kind]]), **look)
         right.plot(of_length.loc[means.index, "k"], **look)
-    left.axhline(0.9, color=COLOURS["zero"], lw=0.7, ls=":")
-    left.set(title="share of the gap closed", ylim=(-0.55, 1.15), xlabel="steps of the context")
+    left.axhline(1, color=LINES[0], lw=0.7, ls=":")
+    left.set(yscale="log", title="MSVE over that with the best $k$", xlabel="steps of the context")
     right.set(title="pseudo-steps $k$", ylim=(0, None), xlabel="steps of the context")
     legend(figure)
     return figure

@@ -3,6 +3,7 @@
 import itertools
 
 KINDS = ("uniform", "steps", "last_row", "rewards", "heads")  # The last is of uniform tasks, with a second head.
+GAP = ["lstd", "pseudo_steps"]  # Between which the gap is: LSTD with a ridge, and with pseudo-steps of the mean chain.
 LEAST = 1e-20  # A mean MSVE that counts as none.
 
 

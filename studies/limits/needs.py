@@ -17,5 +17,5 @@ def needs(config: dict, cores: int | None) -> Needs:
     }
     settings = len(config["envs"]) * len(descend["states"]) * len(descend["depths"])
     jobs = settings + course["seeds"] + 1 + len(grid.forms(forms["added"])) + len(grid.KINDS) + 4
-    rows = settings * (descend["starts"] + 4 * n**2) + 400 * course["seeds"]
+    rows = settings * (2 * descend["starts"] + 4 * n**2) + 400 * course["seeds"]
     return Needs(jobs, 250 * rows, {rule: BASE + most for rule, most in memory.items()})

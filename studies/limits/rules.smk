@@ -56,6 +56,8 @@ use rule limits_step as limits_forms with:
 
 
 use rule limits_step as limits_shrinkage with:
+    input:
+        yardsticks="<results>/limits/forms/yardsticks.csv",
     output:
         "<results>/limits/fits/{kind}.csv",
     pathvars:

@@ -1,4 +1,4 @@
-"""What trained Transformers shrink towards: LSTD with k pseudo-steps of a chain Q, fitted to their outputs."""
+"""How close trained Transformers come, and what they shrink towards: LSTD with k pseudo-steps of Q, fitted to them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.gram import gram_of
 from ictd.mrp import value_function
-from ictd.pipeline.table_files import save_table
+from ictd.pipeline.table_files import load_table, save_table
 from ictd.streams import generator
 from ictd.trajectories import sample_contexts
 from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
@@ -16,7 +16,7 @@ from ictd.weights import initial_weights
 from studies.limits.course import train
 from studies.limits.engine import Prompts, columns
 from studies.limits.forms import RIDGES, draw_tasks
-from studies.limits.grid import KINDS
+from studies.limits.grid import GAP, KINDS
 from studies.limits.minimise import Objective, Residuals, flat, minimise
 
 SECTION = "shrinkage"
@@ -27,15 +27,14 @@ SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from 
 
 def main(
     kind: str, states: int, depth: int, discount: float, learning_rate: float, initial_gain: float, tasks: int,
-    fit_tasks: int, lengths: list[int], added: list[int], seeds: int, output: Path,
+    fit_tasks: int, lengths: list[int], added: list[int], seeds: int, yardsticks: Path, output: Path,
 ) -> None:  # fmt: skip
-    """Train on contexts of the least to the greatest of ``lengths``; write the MSVE on uniform tasks, and fits."""
-    shifted = kind.replace("heads", "uniform")
-    of = draw_unseen_tasks(0, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
-    read = {m: Prompts(*columns(of.gram(m)), of.value, of.tasks.stationary) for m in lengths}
+    """Train on contexts of the least to the greatest of ``lengths``; write errors and fits on uniform tasks, others for
+    each seed, beside errors there of the ``yardsticks`` as they were tuned."""
+    tuned = load_table(yardsticks).groupby(["method", "length"])["chosen"].first()
+    shifted, rows = kind.replace("heads", "uniform"), []
     many = {name: draw_tasks(name, states, MANY, generator(0, "boyan", states, f"limits {name}")) for name in KINDS[:3]}
     chains = {name: (some.transition.mean(axis=0), some.stationary.mean(axis=0)) for name, some in many.items()}
-    rows = []
 
     def heads(m: np.ndarray) -> np.ndarray:
         return np.stack([np.ones(np.shape(m)), m / (m + added[0])], axis=-1)[..., : 1 + (kind == "heads")]
@@ -48,21 +47,24 @@ def main(
         prompts = Prompts(*columns(gram_of(context, discount)), value, drawn.stationary)
         begin = flat(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
         begin = np.outer(np.eye(2)[0], begin)[: 1 + (kind == "heads")]
+        of = draw_unseen_tasks(seed, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
+        read = {m: Prompts(*columns(of.gram(m)), of.value, of.tasks.stationary) for m in lengths}
         for algo in ("td", "mc"):
             how = drawn, prompts, algo, depth, discount, learning_rate, [tasks], CLIP
             end = train(begin, heads(context.length), *how)[-1]
             for m, beside in read.items():
                 at = heads(m) @ end
                 (estimate,) = Objective([(beside, np.eye(len(at)))], depth, 0 * at).estimates(at)
-                place = {"kind": kind, "algo": algo, "seed": seed, "length": m, "msve": of.error(estimate).mean()}
-                rows.append(place | fitted(of, m, estimate, chains))
+                place = {"kind": kind, "algo": algo, "seed": seed, "length": m}
+                rows.append(place | fitted(of, m, estimate, chains, *(tuned[name, m] for name in GAP)))
     save_table(output, pd.DataFrame(rows))
 
 
-def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict) -> dict[str, float]:
-    """Fits to outputs (N, n), weighted as the MSVE, on the first half of tasks, each with the share of the variance on
-    the other half that it explains: LSTD with a ``ridge``; ``unseen``, the mean chain, and a reward, only where no step
-    was seen; ``number``, k pseudo-steps of it; and ``chain``, with the t of Q + t (Q_shifted - Q) in addition."""
+def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict, ridge: float, k: float) -> dict[str, float]:
+    """MSVEs of estimates (N, n), of LSTD with ``ridge`` and with ``k`` pseudo-steps of the mean chain; and fits to the
+    estimates, weighted as the MSVE, on the first half of tasks, each with the share of the variance on the other
+    half that it explains: LSTD with a ridge; ``unseen``, the mean chain, and a reward, only where no step was seen;
+    ``number``, k pseudo-steps of it; and ``chain``, with the t of Q + t (Q_shifted - Q) in addition."""
     (Q, share), root, context = chains["uniform"], np.sqrt(of.tasks.stationary), of.context(m)
     moves, spread = [chains[name][0] - Q for name in SHIFTED], root * (estimate - np.average(estimate, weights=root**2))
 
@@ -74,13 +76,15 @@ def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict) -> dict[
         off, all_of_it = (np.array_split(root * one, 2)[half].ravel() for one in (found - estimate, spread / root))
         return off / np.linalg.norm(all_of_it)
 
-    number, chain = (
-        minimise(Residuals(lambda a: unexplained(values(a), 0)), np.array([5.0, *more]), TOLERANCE, MOST)[0]
-        for more in ([0.0], [0.0, 0.0, 0.0])
-    )
+    def fit(start: list[float], *held: float) -> np.ndarray:
+        off = Residuals(lambda a: unexplained(values([*held, *a]), 0))
+        return minimise(off, np.array(start), TOLERANCE, MOST)[0]
+
+    few, number, chain = fit([0.0], NONE), fit([5.0, 0.0]), fit([5.0, 0.0, 0.0, 0.0])
     ridges = [lstd(context, of.discount, ridge) for ridge in RIDGES]
-    ends = {"ridge": min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))}
-    few = minimise(Residuals(lambda a: unexplained(values([NONE, *a]), 0)), np.zeros(1), TOLERANCE, MOST)[0]
-    ends |= {"unseen": values([NONE, *few]), "number": values(number), "chain": values(chain)}
-    shares = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
-    return shares | {"k": abs(number[0])} | dict(zip(("rewards", *SHIFTED), chain[1:], strict=True))
+    nearest = min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))
+    ends = {"ridge": nearest, "unseen": values([NONE, *few]), "number": values(number), "chain": values(chain)}
+    measures = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
+    errors = {"msve": estimate, "lstd": lstd(context, of.discount, ridge), "pseudo_steps": values([k, 0.0])}
+    measures |= {name: of.error(found).mean() for name, found in errors.items()}
+    return measures | {"k": abs(number[0])} | dict(zip(("rewards", *SHIFTED), chain[1:], strict=True))
