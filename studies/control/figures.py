@@ -86,7 +86,7 @@ def lines(panels: list[tuple], shared: str = "") -> Figure:
             look = {"color": colour, "ls": style, "lw": 1.2, "marker": "o" * (len(x) < 12), "ms": 2, "label": label}
             axes.plot(x, samples.mean(axis=(0, 2)), **look)
             ends = np.array([bootstrap_interval(one) for one in samples.mean(axis=0)])
-            axes.fill_between(x, *ends.T, color=colour, alpha=0.15, lw=0)
+            axes.fill_between(x, *ends.T, color=colour, alpha=0.15, lw=4 * (len(x) == 1))
         axes.set(**words)
         axes.xaxis.minorticks_off()
         axes.tick_params(labelsize=7)
@@ -97,10 +97,11 @@ def lines(panels: list[tuple], shared: str = "") -> Figure:
 def run(of: dict[str, np.ndarray]) -> Figure:
     """Policies of one run on the process's graph, with q of each action as estimated and as it is."""
     q, p, states = of["run_q"], of["run_transition"], len(of["run_optimal"])
-    figure, grid = plt.subplots(1, len(q), figsize=(WIDTH, 2.2))
+    rows, height = (1, 2.2) if states < 5 else (len(q), 0.5 * states * len(q))  # Boxes must not cover each other.
+    figure, grid = plt.subplots(rows, len(q) // rows, figsize=(WIDTH, height), squeeze=False)
     where = [(np.cos(angle), np.sin(angle)) for angle in 2 * np.pi * (np.arange(states) / states + 0.125)]
     arrow = {"arrowstyle": "->", "color": COLOURS["td"], "shrinkA": 24, "shrinkB": 24}
-    for k, axes in enumerate(grid):
+    for k, axes in enumerate(grid.ravel()):
         best = q[k].argmax(axis=-1)
         for s, j in np.ndindex(states, states):
             if s != j and p[s, best[s], j] > 0.05:

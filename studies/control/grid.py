@@ -51,9 +51,9 @@ def check(config: dict) -> None:
     for name in [one for one in every if every[one]["tasks"] > (most := config["control"]["main_tasks"])]:
         raise ValueError(f"Config: control.variants gives {name!r} more tasks than the first has; give at most {most}.")
     for place in [one for one in where if not tried(config, one)]:
-        raise ValueError(
-            f"Config: control.places has {place!r} with {where[place]['actions']} actions, and no variant has as many."
-        )
+        raise ValueError(f"Config: control.places has {place!r}, whose states and actions no variant has; add one.")
+    for name in [one for one in every if not any(one in tried(config, place) for place in where)]:
+        raise ValueError(f"Config: control.variants has {name!r}, whose states and actions no place has; add one.")
     can = tried(config, next(iter(where)))
     for name in [one for one in acting if one not in can]:
         raise ValueError(f"Config: control.online.variants has {name!r}; choose from {', '.join(can)}.")

@@ -63,7 +63,11 @@ def test_what_cannot_be_is_refused_by_its_key(given, message):
         ({"online": {"variants": ["td", "nope"]}}, "control.online.variants has 'nope'; choose from td, mc, "),
         ({"online": {"variants": ["td", "actions_4"]}}, "control.online.variants has 'actions_4'; choose from td"),
         ({"online": {"variants": ["mc"]}}, "control.online.variants lacks the first variant, 'td'; add it"),
-        ({"places": [{"name": "home"}, {"name": "other", "actions": 3}]}, "control.places has 'other' with 3 actions"),
+        ({"places": [{"name": "home"}, {"name": "other", "actions": 3}]}, "control.places has 'other', whose states"),
+        (
+            {"variants": [{"name": "td"}, {"name": "more", "states": 6}], "places": [{"name": "home"}]},
+            "control.variants has 'more', whose states and actions no place has; add one.",
+        ),
     ],
 )
 def test_what_cannot_be_tried_is_refused_at_planning(given, message):

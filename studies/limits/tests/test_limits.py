@@ -14,7 +14,7 @@ from html_page import Page
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
-from ictd.baselines import certainty_equivalence
+from ictd.baselines import certainty_equivalence, lstd
 from ictd.decomposition import decomposition_measures
 from ictd.gram import estimates, gram_of
 from ictd.kernels import size
@@ -232,8 +232,11 @@ def test_fits_find_what_made_the_outputs():
 
     def found(chain, reward):
         outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * chain, reward)
-        return fitted(of, 8, outputs, chains)
+        return fitted(of, 8, outputs, chains, 0.1, 6)
 
+    plain = found(Q, 0.0)
+    assert plain["msve"] == pytest.approx(plain["pseudo_steps"]) and plain["pseudo_steps"] < plain["lstd"]
+    assert plain["lstd"] == pytest.approx(of.error(lstd(of.context(8), GAMMA, 0.1)).mean())
     plain = found(Q, 0.2)
     assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / SHIFT, rel=1e-4)
     assert plain["number"] == pytest.approx(1) == plain["chain"] and plain["ridge"] < plain["unseen"] < 0.99
@@ -246,7 +249,7 @@ def test_fits_find_what_made_the_outputs():
     noise = rng.normal(size=(300, N))
     noise[:150] = 0
     outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * Q)
-    assert fitted(of, 8, outputs + noise, chains)["number"] < 0.95
+    assert fitted(of, 8, outputs + noise, chains, 0.1, 6)["number"] < 0.95
 
 
 def test_yardsticks_are_chosen_on_other_tasks():
@@ -265,7 +268,7 @@ def tables(good=True):
     """Tables on which claims hold, or fail."""
     value = 1e-15 if good else 1.0
     starts = [
-        ("theta", 0),
+        ("theta_td", 0),
         ("family", 0),
         *(("random", i) for i in range(4)),
         *((a, i) for a in ("td", "mc") for i in range(3)),
@@ -281,7 +284,7 @@ def tables(good=True):
     ]  # fmt: skip
     descents = pd.DataFrame(rows)
     descents.loc[descents["start"] == "family", "value"] = 1.0
-    descents.loc[~descents["start"].isin(["theta", "family"]) & (not good), "value"] = (
+    descents.loc[~descents["start"].isin(["theta_td", "family"]) & (not good), "value"] = (
         [*np.arange(1.0, 11)] * 2 if not good else 0
     )
     spectra = pd.DataFrame(
@@ -323,6 +326,7 @@ def tables(good=True):
         ["msve"],
     )
     fits["msve"] = np.where(fits["kind"] == "heads", 1.0 if good else 3.0, 1.05 if good else 2.9)
+    fits["lstd"], fits["pseudo_steps"] = 3.0, 1.0
     fits["k"] = fits["length"] if good else 5.0
     fits["ridge"], fits["unseen"], fits["number"], fits["chain"] = 0.4, 0.6, 0.9 if good else 0.5, 0.95
     for kind in claims.SHIFTS:
@@ -372,7 +376,8 @@ def test_figures_draw_what_tables_say():
     np.testing.assert_allclose(line.get_xdata(), rows["alpha"] * rows["depth"])
     np.testing.assert_allclose(line.get_ydata(), rows["outside"])
     figure = figures.forms(of["forms"], of["fits"])
-    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), 0.95)
+    np.testing.assert_allclose([line.get_ydata()[0] for line in figure.axes[0].lines][:4], [3.0, 1.1, 1.1, 1.1])
+    np.testing.assert_allclose(figure.axes[0].lines[4].get_ydata(), 1.05)
     assert [list(line.get_ydata()) for line in figure.axes[1].lines][:2] == [[25.0, 25.0], [5.0, 50.0]]
     plt.close("all")
 
