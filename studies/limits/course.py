@@ -45,11 +45,10 @@ def main(
                 how = algo, depth, discount, learning_rate, marks, 0.0, inside, gain
                 kept = train(begin[None], np.ones((len(tasks), 1)), tasks, prompts, *how)[:, 0]
                 of = decomposition_measures(unflat(kept, states), discount)
-                norm = np.sqrt(of["outside"] * energy(seen(unflat(kept, states), discount).A))
                 errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
                 found = {name: of[name] for name in ("alpha", "theta", "preconditioner", "outside")}
-                found |= {"outside_norm": norm, "gain": kept[:, -1]}
-                found["zero"] = errors.value_and_gradient(0 * begin)[0]
+                norm = np.sqrt(of["outside"] * energy(seen(unflat(kept, states), discount).A))
+                found |= {"outside_norm": norm, "gain": kept[:, -1], "zero": errors.value_and_gradient(0 * begin)[0]}
                 found["msve"] = [errors.value_and_gradient(one)[0] for one in kept]
                 place = {"run": run, "discount": discount, "depth": depth, "seed": seed, "tasks": marks}
                 rows.append(pd.DataFrame(place | found))

@@ -29,13 +29,13 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     """Least MSVE, share outside, and curvatures, by depth; dots are starts."""
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDTH, 2.4))
     near = pd.concat([reached(rows) for _, rows in table.groupby("depth")])
-    for start in (one for one in NAMES if one in set(table["start"])):
-        rows = rows_with(table, start=start).groupby("depth")["begin"].mean()
-        left.plot(rows.index.astype(str), rows, color=COLOURS[start], marker="o", ms=3, label=NAMES[start])
     both = table, rows_with(table, start="family")
     least, within = (of.groupby("depth")["value"].min().clip(lower=LEAST) for of in both)
     left.plot(least.index.astype(str), least, color=LINES[2], lw=4, label="least")
     left.plot(within.index.astype(str), within, color=LINES[0], lw=1, ls="--", label="least with nothing outside")
+    for start in (one for one in NAMES if one in set(table["start"])):
+        rows = rows_with(table, start=start).groupby("depth")["begin"].mean()
+        left.plot(rows.index.astype(str), rows, color=COLOURS[start], marker="o", ms=3, label=NAMES[start])
     middle.plot(near["depth"].astype(str), near["outside"].clip(lower=1e-17), "o", ms=3, mfc="none", color=LINES[0])
     for axes, title in ((left, "MSVE"), (middle, "share outside")):
         axes.set(yscale="log", xlabel="layers $L$", title=title)
@@ -56,6 +56,7 @@ def course(table: pd.DataFrame) -> Figure:
         for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
             axes.plot(rows["x"], rows["outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
         axes.set(xscale="log", yscale="log", xlabel=title, ylabel="share outside" * power)
+        axes.xaxis.set_minor_formatter(plt.LogFormatter(minor_thresholds=(1, 0.4)))
     legend(figure)
     return figure
 
@@ -75,7 +76,7 @@ def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
         left.plot(over, label=", ".join([f"trained by {algo.upper()}", *HEADS[kind]]), **look)
         right.plot(of_length.loc[means.index, "k"], **look)
     left.axhline(1, color=LINES[0], lw=0.7, ls=":")
-    left.set(yscale="log", title="MSVE over that with the best $k$", xlabel="steps of the context")
+    left.set(title="MSVE over that with the best $k$", xlabel="steps of the context")
     right.set(title="pseudo-steps $k$", ylim=(0, None), xlabel="steps of the context")
     legend(figure)
     return figure
