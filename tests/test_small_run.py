@@ -21,6 +21,7 @@ from ictd.mrp import truncation_bias
 from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_named, save_arrays, save_json
+from ictd.pipeline.training_data import save_material, stored_runs
 from ictd.pretraining import pretrain_history
 from ictd.report import about, claim, claim_tables, compute, paper_claims, result_tables, summaries
 from ictd.report.reference import differences
@@ -100,19 +101,33 @@ def made(env, states, seed):
 
 def test_tasks_and_unrolls_are_those_of_their_streams(run):
     for (env, states), group in itertools.product((("boyan", 3), ("loop", 3)), GROUPS):
-        stored = np.load(run / f"tasks/{env}-{states}/{group}.npz")
-        counted = np.load(run / f"unrolls/{env}-{states}/{group}.npz")
+        stored, counted = (np.load(run / f"{name}/{env}-{states}/{group}.npz") for name in ("tasks", "unrolls"))
         assert stored["seeds"].tolist() == counted["seeds"].tolist() == ([0, 1] if group == "0-1" else [2])
         for i, seed in enumerate(stored["seeds"]):
             drawn, batches, _ = made(env, states, int(seed))
-            for name in ("transition", "reward", "stationary"):
-                np.testing.assert_array_equal(stored[name][i], getattr(drawn, name))
-            for name in ("visits", "transitions", "returns"):
-                np.testing.assert_array_equal(counted[name][i], getattr(batches, name))
-            values = [
-                naive.truncated_value(p, r, 0.9, 400) for p, r in zip(drawn.transition, drawn.reward, strict=True)
-            ]
-            np.testing.assert_allclose(stored["value"][i], values)
+            for of, one, arrays in ((stored, drawn, "reward stationary"), (counted, batches, "returns")):
+                for name in arrays.split():
+                    np.testing.assert_array_equal(of[name][i], getattr(one, name))
+            for of, one, name in ((stored, drawn, "transition"), (counted, batches, "transitions")):
+                whole = np.zeros((TASKS, states, states))
+                whole[:, of["followers"]] = of[name][i]
+                np.testing.assert_array_equal(whole, getattr(one, name))
+
+
+def test_what_is_stored_is_what_was_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    sets = [ictd.sample_tasks("loop", 4, 3, rng) for _ in range(2)]
+    batches = [ictd.unroll(one, 6, 0.9, 4, rng) for one in sets]
+    for name, parts in (("tasks", sets), ("unrolls", batches)):
+        save_material(tmp_path / f"{name}.npz", [7, 9], parts)
+        assert not np.load(tmp_path / f"{name}.npz")["followers"].all()
+    found = list(stored_runs("loop", 4, 0.1, tmp_path / "tasks.npz", tmp_path / "unrolls.npz"))
+    assert [seed for seed, *_ in found] == [7, 9]
+    for (_, *both, _), *drawn in zip(found, sets, batches, strict=True):
+        for one, other in zip(both, drawn, strict=True):
+            for name, array in vars(other).items():
+                np.testing.assert_array_equal(getattr(one, name), array)
+                assert getattr(one, name).dtype == array.dtype
 
 
 def test_runs_and_their_courses(run):

@@ -101,8 +101,6 @@ def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
         "3",
         "--tasks",
         "2",
-        "--discount",
-        "0.9",
         "--output",
         str(tmp_path / "a.npz"),
     ]

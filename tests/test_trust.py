@@ -24,7 +24,7 @@ from ictd.pipeline.grid import Cell, cells
 from ictd.pipeline.labels import Work
 from ictd.pipeline.storage import file_digest, join_arrays, load_arrays, load_json, load_text, save_arrays, save_json
 from ictd.pipeline.table_files import check_rows, load_table, save_table
-from ictd.pipeline.training_data import stored_runs
+from ictd.pipeline.training_data import save_material, stored_runs
 from ictd.report import paper_claims, reference
 from ictd.steps import verify
 from ictd.theory import claims as theory_claims
@@ -81,7 +81,7 @@ def test_unrolls_of_other_seeds_are_refused(tmp_path):
     batches = ictd.unroll(tasks, 4, 0.9, 3, np.random.default_rng(0))
     for seed in (0, 5):
         for name, one in (("tasks", tasks), ("unrolls", batches)):
-            save_arrays(tmp_path / f"{name}/{seed}.npz", seeds=np.array([seed]), **storage.stacked([one], 1))
+            save_material(tmp_path / f"{name}/{seed}.npz", [seed], [one])
     assert next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz"))[0] == 5
     with pytest.raises(ValueError, match=r"unrolls/5\.npz has other seeds than .*tasks/0\.npz"):
         next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/0.npz", tmp_path / "unrolls/5.npz"))
@@ -100,7 +100,7 @@ def test_only_files_are_replaced(tmp_path):
 
 
 def test_what_needs_too_much_memory_ends_in_a_sentence(tmp_path):
-    options = "--env boyan --states 4 --discount 0.9 --env-options {} --tasks 2147483647 --seeds 0-9 --output".split()
+    options = "--env boyan --states 4 --env-options {} --tasks 2147483647 --seeds 0-9 --output".split()
     command = [sys.executable, "-P", "-m", "ictd.steps", "tasks", *options, str(tmp_path / "a.npz")]
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9,) * 2), "cwd": ROOT}
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": "src"}, capture_output=True, text=True, **limited)

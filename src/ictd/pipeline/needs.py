@@ -95,10 +95,10 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     digits = -math.log10(config["discount"] or 1)
 
     def tasks(n: int) -> float:
-        return 8 * N * (n**2 + 3 * n)
+        return 8 * N * (n**2 + 2 * n)
 
     def unrolls(n: int) -> float:
-        return N * ((1 if b < 2**8 else 4) * (n**2 + n) + 8 * n)
+        return N * ((1 if b < 2**8 else 4) * n**2 + 8 * n)
 
     def history(n: int) -> float:
         return 16 * min(config["snapshots"], N) * (4 * n**2 + 2 * n)
@@ -111,7 +111,7 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
         return {
             "tasks": 24 * N * (s + 1) * (n**2 + 2 * n),
             "unrolls": read + 2 * s * unrolls(n) + 64 * b * config["rollout_steps"],
-            "pretrain": read + s * history(n) + 24 * (N * n + config["snapshots"]),
+            "pretrain": read + s * history(n) + 16 * N * n**2 + 24 * (N * n + config["snapshots"]),
             "audit": read + history(n) + gradients,
             "evaluate": S * (2 * history(n) + 64 * e["tasks"] * len(lengths)) + prompts,
             "baselines": prompts + batch_td_memory(e["tuning_tasks"], n, max(lengths), steps)

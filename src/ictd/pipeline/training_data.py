@@ -1,15 +1,45 @@
-"""What stored task sets and unrolls give a run to start from."""
+"""Task sets and unrolls as files hold them, and what they give a run to start from.
 
-from collections.abc import Iterator
+Most states follow few others, so of transitions (n, n) those are held that are not 0 in all tasks, row by row, with
+``followers`` (n, n), which says where they are.
+"""
+
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays
+from ictd.pipeline.storage import load_arrays, save_arrays, stacked
 from ictd.streams import generator
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, initial_weights
+
+
+def save_material(path: Path, seeds: list[int], parts: Iterable[Tasks] | Iterable[Unrolls]) -> None:
+    """Write the task sets or unrolls of some seeds, each array with leading axes of seeds and tasks."""
+    arrays = stacked(parts, len(seeds))
+    (name,) = arrays.keys() & {"transition", "transitions"}
+    followers = arrays[name].any(axis=(0, 1))
+    arrays[name] = arrays[name][..., followers]
+    arrays.pop("visits", None)  # The sums of transitions.
+    save_arrays(path, seeds=np.array(seeds), followers=followers, **arrays)
+
+
+def _whole(held: np.ndarray, followers: np.ndarray) -> np.ndarray:
+    """Transitions (N, n, n) of those that are held, (N, k)."""
+    whole = np.zeros((len(held), *followers.shape), held.dtype)
+    whole[:, followers] = held
+    return whole
+
+
+def stored_tasks(path: Path) -> Iterator[tuple[int, Tasks]]:
+    """Seed and task set, one after the other; a ValueError names a file that is missing or damaged, or a task that
+    makes no sense."""
+    names = "seeds", "followers", "transition", "reward", "stationary"
+    seeds, followers, held, reward, stationary = load_arrays(path, *names)
+    for i, seed in enumerate(seeds.tolist()):
+        yield seed, Tasks(_whole(held[i], followers), reward[i], stationary[i])
 
 
 def stored_runs(
@@ -19,10 +49,10 @@ def stored_runs(
 
     A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
-    seeds, *task_arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
-    of_unrolls, *unroll_arrays = load_arrays(unrolls, "seeds", "visits", "transitions", "returns")
-    if not np.array_equal(seeds, of_unrolls):
+    seeds, followers, held, returns = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
+    if not np.array_equal(seeds, *load_arrays(tasks, "seeds")):
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
-    for i, seed in enumerate(map(int, seeds)):
-        start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        yield seed, Tasks(*(array[i] for array in task_arrays)), Unrolls(*(array[i] for array in unroll_arrays)), start
+    for i, (seed, task_set) in enumerate(stored_tasks(tasks)):
+        transitions = _whole(held[i], followers)
+        batches = Unrolls(transitions.sum(axis=2, dtype=transitions.dtype), transitions, returns[i])
+        yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

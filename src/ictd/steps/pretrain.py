@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import msve
+from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_arrays, save_arrays
+from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.snapshots import snapshot_counts
@@ -38,11 +38,10 @@ def main(
     A run that diverges is NaN from there on, with the number of the task.  Unless ``on_divergence`` is "record", its
     snapshots go to the folder ``diverged``, and a ValueError names its cell, seed and task.
     """
-    seeds, value = load_arrays(tasks, "seeds", "value")
-    tasks_seen = snapshot_counts(value.shape[1], snapshots)
-    u, A, curves, diverged_at = [], [], [], []
+    seeds, u, A, curves, diverged_at = [], [], [], [], []
     runs = stored_runs(env, states, initial_gain, tasks, unrolls)
-    for i, (seed, task_set, batches, start) in enumerate(runs):
+    for seed, task_set, batches, start in runs:
+        tasks_seen = snapshot_counts(len(task_set), snapshots)
         name = f"{Cell(algo, env, states, depth)}, seed {seed}"
         kept = diverged / f"{Cell(algo, env, states, depth)}-seed-{seed}.npz"
         kept.unlink(missing_ok=True)
@@ -65,12 +64,14 @@ def main(
             logger.warning("%s: %s", name, divergence)
             history = divergence.history
             diverged_at.append(divergence.task)
-        error = msve(task_set.stationary, value[i], history.estimates)
+        value = value_function(task_set.transition, task_set.reward, discount)
+        error = msve(task_set.stationary, value, history.estimates)
+        seeds.append(seed)
         u.append(history.weights.u)
         A.append(history.weights.A)
         curves.append([part.mean() for part in np.split(error, tasks_seen[:-1])])
     tasks_seen = np.tile(tasks_seen, (len(seeds), 1))
     save_arrays(
-        output, seeds=seeds, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A), online_msve=np.array(curves),
-        diverged_at=np.array(diverged_at),
+        output, seeds=np.array(seeds), tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A),
+        online_msve=np.array(curves), diverged_at=np.array(diverged_at),
     )  # fmt: skip

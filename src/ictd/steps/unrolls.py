@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays, save_arrays, stacked
+from ictd.pipeline.storage import load_arrays
+from ictd.pipeline.training_data import save_material, stored_tasks
 from ictd.streams import generator
 from ictd.trajectories import unroll
 
@@ -11,10 +11,10 @@ from ictd.trajectories import unroll
 def main(
     env: str, states: int, batch_size: int, discount: float, rollout_steps: int, tasks: Path, output: Path
 ) -> None:
-    """Write visits, transitions and returns, with leading axes of seeds and tasks."""
-    seeds, *arrays = load_arrays(tasks, "seeds", "transition", "reward", "stationary")
+    """Write transitions and returns, with leading axes of seeds and tasks."""
+    (seeds,) = load_arrays(tasks, "seeds")
     batches = (
-        unroll(Tasks(*task_set), batch_size, discount, rollout_steps, generator(int(seed), env, states, "unrolls"))
-        for seed, *task_set in zip(seeds, *arrays, strict=True)
+        unroll(task_set, batch_size, discount, rollout_steps, generator(seed, env, states, "unrolls"))
+        for seed, task_set in stored_tasks(tasks)
     )
-    save_arrays(output, seeds=seeds, **stacked(batches, len(seeds)))
+    save_material(output, seeds.tolist(), batches)
