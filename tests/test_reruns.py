@@ -44,8 +44,7 @@ KEYS = {
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (
         0.8,
-        {"slider", "learning_curves", "tasks", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"}
-        | SHOWN,
+        {"slider", "learning_curves", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN,
     ),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),

@@ -17,6 +17,7 @@ from ictd.decomposition import decomposition_measures, seen
 from ictd.pattern import agreement_measures, pattern_shares, remainder
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import save_table
+from ictd.pipeline.training_data import save_material
 from ictd.pretraining import pretrain_history
 from ictd.statistics import bootstrap_interval, bootstrap_means
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -273,8 +274,7 @@ def read(tmp_path_factory):
             ictd.unroll(one, 8, GAMMA, 12, np.random.default_rng(seed)) for seed, one in zip(seeds, tasks, strict=True)
         ]
         for name, parts in (("tasks", tasks), ("unrolls", unrolls)):
-            arrays = {field: np.stack([getattr(part, field) for part in parts]) for field in vars(parts[0])}
-            save_arrays(folder / name / f"{seeds[0]}-{seeds[-1]}.npz", seeds=np.array(seeds), **arrays)
+            save_material(folder / name / f"{seeds[0]}-{seeds[-1]}.npz", seeds, parts)
         stored += zip(tasks, unrolls, strict=True)
     ours = {
         "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
