@@ -21,7 +21,7 @@ COMPARED = {
 }  # fmt: skip
 ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
 BEYOND = [0.1, 0.9, -1]  # What is closed beyond nine tenths, of the MSVE of GAP and of another method.
-SHIFTS, DEGREE = KINDS[1:4], 4  # Shifts of tasks, and the degree of the polynomial that stands for a curve.
+SHIFTS = KINDS[1:4]  # Of tasks.
 HEADS = {"uniform": [], "heads": ["second head"]}  # Kinds that are trained on uniform tasks, as settings say it.
 
 
@@ -61,24 +61,24 @@ def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
             yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
 
 
-def explained(rows: pd.DataFrame, power: int) -> float:
-    """Share of log outside's variance that a polynomial in log alpha L (1 - gamma)^power explains."""
-    rows = rows[(rows["alpha"] > 0) & (rows["outside"] > 0)]
-    x, y = np.log(rows["alpha"] * rows["depth"] * (1 - rows["discount"]) ** power), np.log(rows["outside"])
-    fit = np.polynomial.Polynomial.fit(x, y, DEGREE)
-    return 1 - ((y - fit(x)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+def explained(rows: pd.DataFrame, place: pd.Series) -> pd.Series:
+    """Squared rank correlation of what is outside with a place, over the settings of each seed."""
+    ranks = pd.DataFrame({"place": place, "outside": rows["outside"]}).groupby(rows["seed"]).rank()
+    return pd.Series({seed: of["place"].corr(of["outside"]) ** 2 for seed, of in ranks.groupby(rows["seed"])})
 
 
 def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
     """Claims on what is outside in trained runs; seeds are trials."""
-    for algo in ("td", "mc"):
-        trials = [rows for _, rows in table[table["run"] == algo].groupby("seed") if len(rows) > 2 * DEGREE]
-        layers, curve = (np.array([explained(rows, power) for rows in trials]) for power in (0, 1))
-        yield from of.of_trials("one_curve", [algo], curve)
-        yield from of.of_trials("discount_tells", [algo], curve - layers)
+    both, trained = ["discount", "depth"], table[table["run"].isin(["td", "mc"]) & (table["alpha"] > 0)]
+    for (algo, seen), rows in trained.groupby(["run", "tasks"]):
+        if min(rows[both].nunique()) > 1:
+            layers, discount = rows["alpha"] * rows["depth"], 1 - rows["discount"]
+            curve, *others = (explained(rows, place) for place in (layers * discount, layers, discount))
+            yield from of.of_trials("one_curve", [algo, f"{seen} tasks"], curve)
+            yield from of.of_trials("product_tells", [algo, f"{seen} tasks"], curve - np.max(others, axis=0))
     marks = table["tasks"].unique()
     marks = marks[np.abs(marks - tasks).argmin()], marks[-1]
-    for (discount, depth), rows in table.groupby(["discount", "depth"], sort=False):
+    for (discount, depth), rows in table.groupby(both, sort=False):
         at = rows.pivot(index="seed", columns=["run", "tasks"])
         for name, (measure, *sides) in COMPARED.items():
             if marks[0] == marks[1] and any(when for _, when in sides):
@@ -96,7 +96,7 @@ def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterat
     for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
         of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
         steps, plain = f"{length} steps", of_kind["uniform"]
-        other = 1 - plain[["ridge", "unseen"]].max(axis=1)
+        other = 1 - plain[["ridge", "unseen", "even"]].max(axis=1)
         for kind, heads in HEADS.items():
             yield from of.of_trials("trained_closes", [algo, *heads, steps], of_kind[kind][[*GAP, "msve"]] @ BEYOND)
         yield from of.of_trials("second_head_helps", [algo, steps], np.log10(of_kind["heads"]["msve"] / plain["msve"]))

@@ -48,15 +48,18 @@ def minimisers(table: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
 
 
 def course(table: pd.DataFrame) -> Figure:
-    """Share outside against alpha L (1 - gamma) and against alpha L, a dot a run and number of tasks."""
-    figure, both = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True)
-    of = table[(table["run"] == "td") & (table["alpha"] > 0)]
-    for axes, power, title in zip(both, (1, 0), (r"$\alpha L (1 - \gamma)$", r"$\alpha L$"), strict=True):
-        runs = of.assign(x=of["alpha"] * of["depth"] * (1 - of["discount"]) ** power).groupby("discount")
-        for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
-            axes.plot(rows["x"], rows["outside"], ".", ms=3, color=colour, label=rf"$\gamma = {one}$")
-        axes.set(xscale="log", yscale="log", xlabel=title, ylabel="share outside" * power)
-        axes.xaxis.set_minor_formatter(plt.LogFormatter(minor_thresholds=(1, 0.4)))
+    """Share outside against alpha L (1 - gamma) and against alpha L, after three numbers of tasks, a dot a run."""
+    of, marks = table[(table["run"] == "td") & (table["alpha"] > 0)], table["tasks"].unique()
+    marks = marks[sorted({0, len(marks) // 2, len(marks) - 1})]
+    figure, grid = plt.subplots(2, len(marks), figsize=(WIDTH, 4.4), sharey=True, squeeze=False)
+    for (power, title), row in zip(((1, r"$\alpha L (1 - \gamma)$"), (0, r"$\alpha L$")), grid, strict=True):
+        for mark, axes in zip(marks, row, strict=True):
+            runs = rows_with(of, tasks=mark).groupby("discount")
+            for (one, rows), colour in zip(runs, plt.cm.viridis(np.linspace(0, 0.9, len(runs))), strict=True):
+                place = rows["alpha"] * rows["depth"] * (1 - one) ** power
+                axes.plot(place, rows["outside"], ".", ms=4, color=colour, label=rf"$\gamma = {one}$")
+            axes.set(xscale="log", yscale="log", xlabel=title, title=f"{mark:,} tasks" * power)
+        row[0].set_ylabel("share outside")
     legend(figure)
     return figure
 

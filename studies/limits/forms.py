@@ -17,6 +17,7 @@ from studies.limits.minimise import Objective, flat, minimise, seen_basis
 
 SECTION = "forms"
 RIDGES, PSEUDO_STEPS = log_spaced(1e-4, 30, 30), log_spaced(0.01, 1000, 41)
+NONE, ALL = 1e-3, 1e6  # Numbers of pseudo-steps that tell only where no step was seen, or in place of all that were.
 GROUPS, START = 20, 0.2  # Groups of test tasks that intervals are over; alpha of theta^TD that descents start from.
 
 
@@ -57,15 +58,17 @@ def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> T
 
 
 def yardsticks(drawn: dict[str, dict[int, UnseenTasks]], discount: float) -> tuple[dict, dict[int, float]]:
-    """MSVE of test tasks by LSTD and with pseudo-steps of the mean chain, each with the ridge or number that is chosen;
-    and the inverse of the latter's MSVE as tuned."""
+    """MSVE of test tasks by LSTD, with pseudo-steps of other chains, and with those of the mean chain, each with the
+    ridge or number that is chosen; and the inverse of the last one's MSVE as tuned."""
     found, weights = {}, {}
     for m, choice in drawn["choice"].items():
         mean = choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
-        methods = {
-            "lstd": (RIDGES, lambda seen, ridge: lstd(seen, discount, ridge)),
-            "pseudo_steps": (PSEUDO_STEPS, lambda seen, k, Q=mean: certainty_equivalence(seen, discount, k * Q)),
-        }
+        even = np.full_like(mean, 1 / mean.size)
+        methods = {"lstd": (RIDGES, lambda seen, ridge: lstd(seen, discount, ridge))}
+        of_chain = {"mean chain in unseen states": (mean, [NONE]), "mean chain alone": (mean, [ALL])}
+        of_chain |= {"uniform chain": (even, PSEUDO_STEPS), "pseudo_steps": (mean, PSEUDO_STEPS)}
+        for name, (Q, numbers) in of_chain.items():
+            methods[name] = numbers, lambda seen, k, Q=Q: certainty_equivalence(seen, discount, k * Q)
         for name, (values, method) in methods.items():
             means = [choice.error(method(choice.context(m), value)).mean() for value in values]
             test, weights[m], chosen = drawn["test"][m], 1 / min(means), values[int(np.argmin(means))]
@@ -83,7 +86,8 @@ def best(
 
     def part(name: str, m: int):
         share, of = m / (m + int(number or added[0])), drawn[name][m]
-        both = np.hstack([basis, share * basis]) if form == "heads" else basis
+        one = share * basis if number else basis
+        both = np.hstack([basis, share * basis]) if form == "heads" else one
         return Prompts(*columns(of.gram(m)), of.value, weights[m] * of.tasks.stationary), both
 
     on, choice = (Objective([part(name, m) for m in lengths], depth) for name in ("descent", "choice"))

@@ -1,8 +1,8 @@
 """Minimisers of the mean MSVE over fixed prompts: Levenberg and Marquardt's steps, finished by Newton's.
 
 A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of residuals r = sqrt(mu_i) (TF_L - v_i),
-and once it gains little the Hessian.  A step that does not lower f, or makes it infinite, is taken back, and lam grows.
-Where f is small H comes from J's singular values, as J'J has none below a 1e-16th of its greatest.
+by its singular values, as J'J has none below a 1e-16th of its greatest; and once it gains little the Hessian.  A step
+that does not lower f, or makes it infinite, is taken back, and lam grows.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,10 +60,6 @@ class Objective:
                 residuals = np.sqrt(some.weight) * (estimates - some.target)
                 yield rows.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
 
-    def squares(self, z: np.ndarray) -> np.ndarray:
-        """2 J'J / N, (k, k)."""
-        return 2 * sum(J.T @ J for J, _ in self._jacobians(z)) / self.count
-
     def factor(self, z: np.ndarray) -> np.ndarray:
         """The triangle R, of k + 1 columns, of [J, r] / sqrt(N) = Q R."""
         both = (np.column_stack(of) for of in self._jacobians(z))
@@ -71,7 +67,10 @@ class Objective:
         return np.linalg.qr(np.vstack(rows) / np.sqrt(self.count), mode="r")
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """By central differences of the gradient, (k, k)."""
+        """By central differences of the gradient, (k, k); where f is small 2 J'J / N, as these round more."""
+        if self.value_and_gradient(z)[0] < FINE:
+            R = self.factor(z)[:, :-1]
+            return 2 * R.T @ R
         step = DIFFERENCE * max(1.0, np.abs(z).max())
         rows = [self.value_and_gradient(z + d)[1] - self.value_and_gradient(z - d)[1] for d in step * np.eye(len(z))]
         H = np.array(rows) / (2 * step)
@@ -111,12 +110,12 @@ def minimise(
             break
         exact = not fine and slow >= PATIENCE and hessians < newton
         hessians += exact
-        if fine:
+        if exact:
+            curvature, axes = np.linalg.eigh(objective.hessian(z))
+            along = axes.T @ gradient
+        else:
             left, singular, axes = np.linalg.svd((R := objective.factor(z))[:, :-1], full_matrices=False)
             axes, curvature, along = axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1])
-        else:
-            curvature, axes = np.linalg.eigh(objective.hessian(z) if exact else objective.squares(z))
-            along = axes.T @ gradient
         largest = np.abs(curvature).max()
         for _ in range(TRIES):
             trial = z - axes @ (along / (np.abs(curvature) + damping * largest))

@@ -4,7 +4,19 @@ import studies.limits.grid as LIMITS_GRID
 LIMITS = config["limits"]
 LIMITS_MAIN = main_setting(config)
 LIMITS_OPTIONS = env_options(config, LIMITS_MAIN["env"])
-LIMITS_PARTS = LIMITS_GRID.parts(config)
+LIMITS_FORMS = ["yardsticks", *LIMITS_GRID.forms(LIMITS["forms"]["added"])]
+LIMITS_PARTS = [
+    *expand(
+        "<results>/limits/descend/{env}-{states}-{depth}/{name}.csv",
+        env=config["envs"],
+        states=LIMITS["descend"]["states"],
+        depth=LIMITS["descend"]["depths"],
+        name=["rows", "spectrum"],
+    ),
+    *expand("<results>/limits/course/{seed}.csv", seed=range(LIMITS["course"]["seeds"])),
+    *expand("<results>/limits/fits/{kind}.csv", kind=LIMITS_GRID.KINDS),
+    *expand("<results>/limits/forms/{form}.csv", form=LIMITS_FORMS),
+]
 LIMITS_TABLES = expand("<results>/limits/{name}.csv", name=["descents", "spectra", "course", "forms", "fits"])
 LIMITS_FIGURES = "minimisers course forms".split()
 LIMITS_FOLDER = ROOT / "studies/limits"
@@ -71,7 +83,7 @@ use rule limits_step as limits_shrinkage with:
 
 use rule gather as limits_claims with:
     input:
-        parts=expand("<results>/limits/{part}.csv", part=LIMITS_PARTS),
+        parts=LIMITS_PARTS,
     output:
         LIMITS_TABLES,
         "<results>/limits/claims.json",

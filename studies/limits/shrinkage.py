@@ -15,13 +15,13 @@ from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import initial_weights
 from studies.limits.course import train
 from studies.limits.engine import Prompts, columns
-from studies.limits.forms import RIDGES, draw_tasks
+from studies.limits.forms import NONE, RIDGES, draw_tasks
 from studies.limits.grid import GAP, KINDS
 from studies.limits.minimise import Objective, Residuals, flat, minimise
 
 SECTION = "shrinkage"
 CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
-TOLERANCE, MOST, NONE = 1e-8, 25, 1e-3  # A fit's gradient, its steps, and a k that tells only where none was seen.
+TOLERANCE, MOST = 1e-8, 25  # A fit's gradient, and its steps.
 SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from one mean chain to another.
 
 
@@ -64,27 +64,33 @@ def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict, ridge: f
     """MSVEs of estimates (N, n), of LSTD with ``ridge`` and with ``k`` pseudo-steps of the mean chain; and fits to the
     estimates, weighted as the MSVE, on the first half of tasks, each with the share of the variance on the other
     half that it explains: LSTD with a ridge; ``unseen``, the mean chain, and a reward, only where no step was seen;
-    ``number``, k pseudo-steps of it; and ``chain``, with the t of Q + t (Q_shifted - Q) in addition."""
+    ``even``, pseudo-steps of the uniform chain; ``number``, k of the mean chain; and ``chain``, with the t of
+    Q + t (Q_shifted - Q) in addition."""
     (Q, share), root, context = chains["uniform"], np.sqrt(of.tasks.stationary), of.context(m)
     moves, spread = [chains[name][0] - Q for name in SHIFTED], root * (estimate - np.average(estimate, weights=root**2))
 
-    def values(a: np.ndarray) -> np.ndarray:
-        chain = Q + sum(t * move for t, move in zip(a[2:], moves, strict=False))
-        return certainty_equivalence(context, of.discount, abs(a[0]) * share[:, None] * chain, SHIFT * a[1])
+    def values(a: list[float], joint: np.ndarray | None) -> np.ndarray:
+        chain = share[:, None] * (Q + sum(t * move for t, move in zip(a[2:], moves, strict=False)))
+        return certainty_equivalence(
+            context, of.discount, abs(a[0]) * (chain if joint is None else joint), SHIFT * a[1]
+        )
 
     def unexplained(found: np.ndarray, half: int) -> np.ndarray:
         off, all_of_it = (np.array_split(root * one, 2)[half].ravel() for one in (found - estimate, spread / root))
         return off / np.linalg.norm(all_of_it)
 
-    def fit(start: list[float], *held: float) -> np.ndarray:
-        off = Residuals(lambda a: unexplained(values([*held, *a]), 0))
-        return minimise(off, np.array(start), TOLERANCE, MOST)[0]
+    def fit(start: list[float], *held: float, joint: np.ndarray | None = None) -> tuple[list[float], np.ndarray]:
+        off = Residuals(lambda a: unexplained(values([*held, *a], joint), 0))
+        a = [*held, *minimise(off, np.array(start), TOLERANCE, MOST)[0]]
+        return a, values(a, joint)
 
-    few, number, chain = fit([0.0], NONE), fit([5.0, 0.0]), fit([5.0, 0.0, 0.0, 0.0])
-    ridges = [lstd(context, of.discount, ridge) for ridge in RIDGES]
-    nearest = min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))
-    ends = {"ridge": nearest, "unseen": values([NONE, *few]), "number": values(number), "chain": values(chain)}
+    ridges = [lstd(context, of.discount, one) for one in RIDGES]
+    ends = {"ridge": min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))}
+    _, ends["unseen"] = fit([0.0], NONE)
+    _, ends["even"] = fit([2.0, 0.0], joint=np.full_like(Q, 1 / Q.size))
+    (number, *_), ends["number"] = fit([5.0, 0.0])
+    (_, *chain), ends["chain"] = fit([5.0, 0.0, 0.0, 0.0])
     measures = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
-    errors = {"msve": estimate, "lstd": lstd(context, of.discount, ridge), "pseudo_steps": values([k, 0.0])}
+    errors = {"msve": estimate, "lstd": lstd(context, of.discount, ridge), "pseudo_steps": values([k, 0.0], None)}
     measures |= {name: of.error(found).mean() for name, found in errors.items()}
-    return measures | {"k": abs(number[0])} | dict(zip(("rewards", *SHIFTED), chain[1:], strict=True))
+    return measures | {"k": abs(number)} | dict(zip(("rewards", *SHIFTED), chain, strict=True))

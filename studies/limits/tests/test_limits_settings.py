@@ -3,7 +3,7 @@
 import pytest
 from projects import Study, in_megabytes
 
-from studies.limits.grid import parts
+from studies.limits.grid import forms
 from studies.limits.needs import needs
 
 STUDY = Study("limits")
@@ -52,10 +52,8 @@ def test_every_setting_is_described():
     assert STUDY.undescribed() == []
 
 
-def test_parts_are_settings_trials_forms_and_kinds():
-    found = parts(STUDY.whole({}))
-    assert len(found) == 2 * 2 * 2 * 6 + STUDY.settings({})["course"]["seeds"] + 6 + 5
-    assert found[0] == "descend/boyan-3-1/rows" and found[-1] == "forms/heads-80"
+def test_a_form_for_each_head_and_number():
+    assert forms([20, 5, 80]) == ["alone", "one", "one-20", "heads", "heads-5", "heads-80"]
 
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
