@@ -51,7 +51,7 @@ def course(table: pd.DataFrame) -> Figure:
     """Share outside against alpha L (1 - gamma) and against alpha L, after three numbers of tasks, a dot a run."""
     of, marks = table[(table["run"] == "td") & (table["alpha"] > 0)], table["tasks"].unique()
     marks = marks[sorted({0, len(marks) // 2, len(marks) - 1})]
-    figure, grid = plt.subplots(2, len(marks), figsize=(WIDTH, 4.4), sharey=True, squeeze=False)
+    figure, grid = plt.subplots(2, len(marks), figsize=(WIDTH, 4.4), sharex="row", sharey=True, squeeze=False)
     for (power, title), row in zip(((1, r"$\alpha L (1 - \gamma)$"), (0, r"$\alpha L$")), grid, strict=True):
         for mark, axes in zip(marks, row, strict=True):
             runs = rows_with(of, tasks=mark).groupby("discount")
