@@ -12,7 +12,7 @@ from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from studies.limits.claims import HEADS, reached
 from studies.limits.grid import LEAST
 
-FORMS = {"lstd": "LSTD, best ridge", "alone": "each length alone", "one": "lengths together", "heads": "two heads"}
+FORMS = {"lstd": "LSTD, best ridge", "alone": "each length alone", "one": "lengths together", "heads": "second head"}
 LOOKS = {"uniform": {"ls": "-", "marker": "o", "ms": 3}, "heads": {"ls": "--", "marker": "o", "ms": 3, "mfc": "none"}}
 
 
@@ -72,7 +72,7 @@ def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
     for (name, label), colour in zip(FORMS.items(), (COLOURS["lstd"], *LINES[1:]), strict=False):
         left.plot(means[name] / means["pseudo_steps"], color=colour, marker=".", label=label)
     best = rows_with(table, method="pseudo_steps", group=0)
-    right.plot(best["length"], best["chosen"], color=LINES[0], marker=".")
+    right.plot(best["length"], best["chosen"], color=LINES[0], marker=".", label="best $k$")
     for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"], sort=False):
         of_length, look = rows.groupby("length").mean(numeric_only=True), LOOKS[kind] | {"color": COLOURS[algo]}
         over = (of_length["msve"] / of_length["pseudo_steps"])[means.index]
