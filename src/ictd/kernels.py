@@ -24,6 +24,7 @@ import numpy as np
 from numba.core import serialize
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 
 logger = logging.getLogger(__name__)
 # Division by zero gives what NumPy's does, and is not looked for.
@@ -64,7 +65,8 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig, target_context):
         """The kernel compiled for types ``sig``; None if the cache has none that is whole."""
-        target_context.refresh()
+        # What machine code calls; all else that numba sets up is for compiling, which does it by itself.
+        rtsys.initialize(target_context)
         path = self._path(sig, target_context.codegen())
         try:
             content = path.read_bytes() if path else b""

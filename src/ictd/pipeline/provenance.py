@@ -28,17 +28,15 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
     and times of files do not change a digest.  A module that is not there, or is not valid Python, or imports what
     cannot be followed, raises a ValueError.
     """
-    if _file(module, roots) is None:
+    folders = tuple(roots.items())
+    if _module(module, folders) is None:
         raise ValueError(f"There is no module {module}.")
     found, waiting = {}, [module]
     while waiting:
         name = waiting.pop()
-        path = _file(name, roots)
-        if path is not None and name not in found:
-            found[name], imports, taken = _read(path, name)
-            waiting += [*imports, name.rpartition(".")[0]]
-            for package, attribute, line in taken:
-                _check_taken(package, attribute, f"{os.path.relpath(path)}, line {line}", roots)
+        if name not in found:
+            found[name], imports = _module(name, folders)
+            waiting += imports
     return [f"{name} {digest}" for name, digest in sorted(found.items())]
 
 
@@ -51,6 +49,19 @@ def text_digest(path: Path) -> str:
 def digest(*texts: str) -> str:
     """Short digest of texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+
+
+@cache
+def _module(name: str, folders: tuple[tuple[str, Path], ...]) -> tuple[str, list[str]] | None:
+    """Digest of a module of ours, and those of ours that it may import; None for another's."""
+    roots = dict(folders)
+    path = _file(name, roots)
+    if path is None:
+        return None
+    digest, imports, taken = _read(path, name)
+    for package, attribute, line in taken:
+        _check_taken(package, attribute, f"{os.path.relpath(path)}, line {line}", roots)
+    return digest, [one for one in {*imports, name.rpartition(".")[0]} if _file(one, roots)]
 
 
 def _file(module: str, roots: dict[str, Path]) -> Path | None:
@@ -70,7 +81,6 @@ def _check_taken(package: str, name: str, where: str, roots: dict[str, Path]) ->
         raise ValueError(f"{where}: take {name!r} from the module that has it; what {package} finds is not followed.")
 
 
-@cache
 def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str, int]]]:
     """Digest of a module, the names that it may import (of ``from a import b``, both a and a.b), and what it takes from
     modules that it imports by name, with the lines."""
