@@ -1,5 +1,7 @@
 """What the figures draw: the numbers behind their lines and images."""
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -133,16 +135,20 @@ def results(tmp_path):
     return tmp_path
 
 
+CELLS = [f"{algo}-boyan-{n}-6" for n in (4, 3, 5, 2) for algo in NAMED]
+
+
 def paths_of(results, folder):
-    return [results / f"{folder}/{algo}-boyan-{n}-6.npz" for n in (4, 3, 5, 2) for algo in NAMED]
+    return [results / f"{folder}/{cell}.npz" for cell in CELLS]
 
 
 def test_msve_is_drawn_by_panels(results, shown):
-    by_length.main(
-        "states", paths_of(results, "evaluation"), [*(results / "baselines").iterdir()], results / "msve.png"
-    )
-    ((figure, path),) = shown
-    assert path == results / "msve.png" and [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
+    of = {"one": ["states", *CELLS], "main": ["main", CELLS[2]]}
+    by_length.main(of, paths_of(results, "evaluation")[::-1], [*(results / "baselines").iterdir()], results)
+    (figure, path), (single, beside) = shown
+    assert (path, beside) == (results / "one.png", results / "main.png")
+    assert [axes.get_title() for axes in single.axes] == ["Boyan's chain, $n = 3$, $L = 6$"]
+    assert [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
     assert [axes.get_ylabel() for axes in figure.axes] == ["MSVE", "", "", "MSVE", "", ""]
     for axes, n in zip(figure.axes, (4, 3, 5, 2), strict=False):
         lines, bands = [], []
@@ -205,8 +211,11 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
 
 
 def test_weights_are_mapped_by_setting_and_algorithm(results, shown):
-    maps.main("states", paths_of(results, "weights"), results / "maps.png")
-    ((figure, _),) = shown
+    of = {"one": ["states", *CELLS], "main": ["main", CELLS[2]]}
+    maps.main(of, paths_of(results, "weights")[::-1], results)
+    (figure, path), (single, beside) = shown
+    assert (path, beside) == (results / "one.png", results / "main.png")
+    assert single.axes[0].get_ylabel() == "Boyan's chain,\n$n = 3$, $L = 6$"
     axes = iter(figure.axes)
     names = {"theta_td": r"$\theta^{\mathrm{TD}}$", "td": "multi-task TD, mean", "mc": "multi-task MC, mean"}
     for row, n in enumerate((4, 3, 5, 2)):
@@ -249,12 +258,12 @@ def circles_and_arrows(figure):
 @pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 5), ("boyan", 9), ("loop", 6)])
 def test_diagrams_are_laid_out_as_said(draw, layout, env, states, shown):
     options = {"threshold": 0.7} if env == "loop" else {}
-    environment_diagrams.main(env, states, options, layout, "diagram.png")
+    environment_diagrams.main({"diagram": [env, options, layout]}, states, Path())
     ((figure, path),) = shown
     rng = ictd.generator(0, env, states, "diagram")
     transition = ictd.sample_tasks(env, states, 1, rng, **options).transition[0]
     axes, centers, arrows = circles_and_arrows(figure)
-    assert path == "diagram.png" and len(arrows) == (transition > 0).sum()
+    assert path == Path("diagram.png") and len(arrows) == (transition > 0).sum()
     assert [text.get_text() for text in axes.texts] == [f"$s_{{{i + 1}}}$" for i in range(states)]
     np.testing.assert_allclose([text.get_position() for text in axes.texts], centers)
     gaps = np.linalg.norm(np.diff(centers, axis=0), axis=1)

@@ -75,7 +75,7 @@ def test_a_name_that_stands_in_several_sections_is_refused():
     assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
     with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, one of several sections, or no int"):
         step_params(CONFIG, [], "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
-    with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'vary' is no setting"):
+    with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'figures' is no setting"):
         step_params(CONFIG, [], "report.figures.weight_maps")["values"](named())
     with pytest.raises(ValueError, match="step tasks has no parameter 'task'; it has env, states"):
         step_params(CONFIG, [], "tasks", task=3)

@@ -17,7 +17,7 @@ from ictd.steps.manifest import commit
 
 TEXT = {"capture_output": True, "text": True}
 # Rules that draw, start programs, or run what notebooks run, each with a job.
-FORCED = {"environment_diagrams": "environment_diagrams/figure_03", "manifest": "manifest", "notebook": "notebook"}
+FORCED = {"environment_diagrams": "environment_diagrams", "manifest": "manifest", "notebook": "notebook"}
 
 
 def planted(folder, home, marks):

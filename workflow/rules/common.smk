@@ -76,7 +76,6 @@ SETTINGS = {key: own[key] for key in own if key not in ("seeds_per_job", "result
 STARTED = time.time()
 RESULTS = Path(config["results"])
 ENVS = (ROOT / "envs").resolve()
-CAPTIONS = (ROOT / "report/captions").resolve()
 # The Python that runs Snakemake, unless --sdm puts an environment in front of it.
 SDM = workflow.deployment_settings.deployment_method
 PYTHON = "python" if SDM else sys.executable
@@ -94,15 +93,15 @@ settings_of_jobs = lambda: f"{SETTINGS_OF_JOBS}={json.dumps({**config, 'studies'
 own_options = lambda wildcards: env_options(config, wildcards.env)
 # What everything waits for comes first, large tasks before small ones: a long job that comes last keeps cores idle.
 awaited = lambda wildcards: int(wildcards.states)
-# What Snakemake's report shows, in the order of its menus, which sort by the first label. `{figure}` is a wildcard.
+# What Snakemake's report shows, in the order of its menus, which sort by the first label.
 TITLES = load_yaml(ROOT / "report/titles.yaml")
 labels = lambda kind, name: {"no": f"{[*TITLES[kind]].index(name) + 1:02}", kind: TITLES[kind][name]}
 shown = lambda kind, name, ending, category: report(
     f"<results>/{kind}s/{name}.{ending}",
     # Beside the rules, wherever these are read from.
-    caption=f"../../report/captions/{'of_params' if name == '{figure}' else name}.rst",
+    caption=f"../../report/captions/{name}.rst",
     category=category,
-    labels=lambda wildcards: labels(kind, name.format(**wildcards)),
+    labels=labels(kind, name),
 )
 figure = lambda name: [shown("figure", name, "png", "2. Figures"), f"<results>/figures/{name}.svg"]
 html = lambda name: shown("table", name, "html", "3. Tables")

@@ -28,13 +28,10 @@ OTHERS += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=G
 OTHERS += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
 # How many jobs each rule has, if those that take seeds take one.
-SINGLE = (
-    "learning_curves theory_figures workflow_figure summaries slider compute notebook page manifest about all"
-)
+SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures workflow_figure "
+SINGLE += "summaries slider compute notebook page manifest about all"
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
 COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls", "pretrain")}
-COUNTS |= {"msve_curves": len(CURVES.keys() & SHOWN), "weight_maps": len(MAPS.keys() & SHOWN)}
-COUNTS |= {"environment_diagrams": len(DIAGRAMS)}
 
 
 use rule gather as claims with:

@@ -14,11 +14,12 @@ from ictd.streams import generator
 RADIUS = 0.3
 
 
-def main(env: str, states: int, env_options: dict, layout: str, output: Path) -> None:
-    """Write the figure of an example as PNG and SVG."""
-    tasks = sample_tasks(env, states, 1, generator(0, env, states, "diagram"), **env_options)
-    draw = {"line": line_diagram, "circle": circle_diagram}[layout]
-    save(draw(tasks.transition[0]), output)
+def main(diagrams: dict, states: int, folder: Path) -> None:
+    """Write figures of examples as PNG and SVG."""
+    for name, (env, options, layout) in diagrams.items():
+        tasks = sample_tasks(env, states, 1, generator(0, env, states, "diagram"), **options)
+        draw = {"line": line_diagram, "circle": circle_diagram}[layout]
+        save(draw(tasks.transition[0]), folder / f"{name}.png")
 
 
 def line_diagram(transition: np.ndarray) -> Figure:

@@ -12,15 +12,16 @@ from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, lege
 from ictd.statistics import standard_error
 
 
-def main(vary: str, evaluations: list[Path], baselines: list[Path], output: Path) -> None:
-    """Write the figure as PNG and SVG."""
+def main(figures: dict, evaluations: list[Path], baselines: list[Path], folder: Path) -> None:
+    """Write figures as PNG and SVG."""
+    of = {path.stem: load_named(path, "context_lengths", "msve", "diverged_at") for path in evaluations}
     beside = {path.stem: load_named(path, "theta_td", "lstd", "zero") for path in baselines}
-    panels = {}
-    for path in evaluations:
-        cell = Cell.parse(path.stem)
-        shown, _ = panels.setdefault(setting_title(cell, vary), ({}, beside[f"{cell.states}-{cell.depth}"]))
-        shown[cell] = load_named(path, "context_lengths", "msve", "diverged_at")
-    save(msve_curves(panels), output)
+    for name, (vary, *cells) in figures.items():
+        panels = {}
+        for cell in map(Cell.parse, cells):
+            shown, _ = panels.setdefault(setting_title(cell, vary), ({}, beside[f"{cell.states}-{cell.depth}"]))
+            shown[cell] = of[str(cell)]
+        save(msve_curves(panels), folder / f"{name}.png")
 
 
 def msve_curves(panels: dict[str, tuple[dict[Cell, dict], dict]]) -> Figure:

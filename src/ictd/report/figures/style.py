@@ -78,7 +78,7 @@ def save(figure: Figure, path: Path) -> None:
             figure.savefig(temporary, format=ending[1:], metadata=metadata)
             if ending == ".png":
                 with Image.open(temporary) as drawn:
-                    small = drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
+                    small = drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
                 small.save(temporary, format="png", optimize=True)
         figure.set_layout_engine("none")
     plt.close(figure)

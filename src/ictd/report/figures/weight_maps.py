@@ -12,13 +12,14 @@ from ictd.report.figures.style import NAMES, WIDTH, diverged_note, save, setting
 from ictd.weights import Weights, theta_td
 
 
-def main(vary: str, weights: list[Path], output: Path) -> None:
-    """Write the figure as PNG and SVG."""
-    panels = {}
-    for path in weights:
-        cell = Cell.parse(path.stem)
-        panels.setdefault(setting_title(cell, vary), {})[cell.algo] = Weights(*load_arrays(path, "u", "A"))
-    save(weight_maps(panels), output)
+def main(figures: dict, weights: list[Path], folder: Path) -> None:
+    """Write figures as PNG and SVG."""
+    of = {path.stem: Weights(*load_arrays(path, "u", "A")) for path in weights}
+    for name, (vary, *cells) in figures.items():
+        panels = {}
+        for cell in map(Cell.parse, cells):
+            panels.setdefault(setting_title(cell, vary), {})[cell.algo] = of[str(cell)]
+        save(weight_maps(panels), folder / f"{name}.png")
 
 
 def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
