@@ -63,14 +63,14 @@ class Unrolls:
 
 
 @kernel
-def fill_alias_row(probability, accept, successor):
+def fill_alias_row(probability, accept, successor, height, small, large):
     """Write the alias table of one distribution.
 
     ``accept`` (n,) uint64 and ``successor`` (n, 2) get column k's threshold and its two outcomes: the alias, and k
-    itself, which is taken when the random fraction lies below the threshold.
+    itself, which is taken when the random fraction lies below the threshold.  ``height``, ``small`` and ``large`` are
+    work space, which takes longer to find than to use.
     """
     states = probability.shape[0]
-    height, small, large = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
     smalls, larges = 0, 0
     for k in range(states):
         height[k] = probability[k] * states
@@ -100,9 +100,10 @@ def alias_tables(transition, stationary):
     """One task's tables, flattened: row s for p(. | s), row n for the initial distribution."""
     states = stationary.shape[0]
     accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint8)
+    space = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
     for s in range(states):
-        fill_alias_row(transition[s], accept[s], successor[s])
-    fill_alias_row(stationary, accept[states], successor[states])
+        fill_alias_row(transition[s], accept[s], successor[s], *space)
+    fill_alias_row(stationary, accept[states], successor[states], *space)
     return accept.reshape(-1), successor.reshape(-1)
 
 
@@ -191,10 +192,11 @@ def jump_table(transition, reward, discount, length, largest):
     made = length % 2
     accept, path = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
     lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
+    space = np.empty(largest), np.empty(largest, np.int64), np.empty(largest, np.int64)
     for s in range(states):
         for i in range(paths[made, s], largest):
             chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
-        fill_alias_row(chance[made, s], accept[s], path)
+        fill_alias_row(chance[made, s], accept[s], path, *space)
         for i in range(largest):
             for keep in range(2):
                 lasts[s, i, keep] = last[made, s, path[i, keep]]
