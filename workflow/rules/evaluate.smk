@@ -23,6 +23,7 @@ use rule step as baselines with:
         output="<results>/baselines/{states}-{depth}.npz",
     pathvars:
         job="baselines/{states}-{depth}",
+    priority: 1
     conda:
         f"{ENVS}/simulate.yaml"
     params:
@@ -39,5 +40,6 @@ use rule gather as metrics with:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:
         job="metrics",
+    priority: 1
     params:
         **step("report.result_tables"),

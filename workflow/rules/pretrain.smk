@@ -7,7 +7,8 @@ use rule step as pretrain with:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
         job=f"pretrain/{CELL}/{{seeds}}",
-    priority: awaited
+    # One algorithm after the other: jobs side by side that need the same kernel would both compile it.
+    priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.algo == config["algos"][0])
     conda:
         f"{ENVS}/pretrain.yaml"
     resources:

@@ -42,6 +42,7 @@ use rule gather as claims with:
         "<results>/claims.json",
     pathvars:
         job="claims",
+    priority: 1
     params:
         **step("report.paper_claims", statements=STATEMENTS, cells=GRID, pretraining_tasks=config["tasks"]),
 

@@ -1,4 +1,4 @@
-# Numerical checks of the paper's theory.  They come before others, as their figures take longest and would be last.
+# Numerical checks of the paper's theory.  They come before figures of others, as their own take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
@@ -101,6 +101,7 @@ use rule gather as theory_claims with:
         page=html("theory"),
     pathvars:
         job="theory_claims",
+    priority: 1
     params:
         **step("theory.claims", statements=THEORY_STATEMENTS, cells=GRID, states=VALUE_STATES),
 
