@@ -174,10 +174,11 @@ def train_block(
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
-    Y, T, Bq, dT = np.empty((4, states, states))
+    shape = (states, states)
+    Y, T, Bq, dT = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
     AX, D = np.empty((wide, states)), np.empty((states, wide))
     h = np.empty((depth, states))
-    g, e, q, lam, following = np.empty((5, states))
+    g, e, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for i in range(tasks):
         for s in range(states):
             for j in range(states):

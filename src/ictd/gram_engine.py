@@ -81,9 +81,9 @@ def train_gram_block(
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
-    T, dT = np.empty((2, wide, wide))
+    T, dT = np.empty((wide, wide)), np.empty((wide, wide))
     h = np.empty((depth, wide))
-    g, q, lam, following = np.empty((4, wide))
+    g, q, lam, following = np.empty(wide), np.empty(wide), np.empty(wide), np.empty(wide)
     e = np.empty(states)
     for i in range(tasks):
         collapse_gram(n, u, A, M[i], c[i], T, h[0])

@@ -54,7 +54,8 @@ def multiply(rows, inner, columns, left, right, product):
 def space(n, k, depth):
     """Work space: A X, T, B_q, h, dT, and D (k, 2n); g, q, lam and another (k,)."""
     wide, width = 2 * len(n), len(k)
-    T, dT, (g, q, lam, following) = np.empty((width, width)), np.empty((width, width)), np.empty((4, width))
+    T, dT = np.empty((width, width)), np.empty((width, width))
+    g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     AX, Bq, h, D = np.empty((wide, width)), np.empty((width, len(n))), np.empty((depth, width)), np.empty((width, wide))
     return AX, T, Bq, h, dT, D, g, q, lam, following
 
