@@ -87,7 +87,8 @@ def jump(state, bits, paths):
     columns = max(map(len, paths))
     chances = np.array([chance for _, chance in paths[state]] + [0.0] * (columns - len(paths[state])))
     accept, outcome = np.empty(columns, np.uint64), np.empty((columns, 2), np.uint16)
-    trajectories.fill_alias_row(chances, accept, outcome)
+    space = np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
+    trajectories.fill_alias_row(chances, accept, outcome, *space)
     column, fraction = divmod(bits * columns, 2**32)
     return paths[state][outcome[column, 1 if fraction < int(accept[column]) else 0]][0]
 

@@ -18,7 +18,8 @@ sum_s e_s TF_L(s) needs one adjoint sweep, with q = B_q e:
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient with e_s the sum of the
 errors delta_t over the visits to s (Algorithms 1 and 2).
 
-Kernels take n as a ``kernels.size``.
+Kernels take n as a ``kernels.size``.  Their innermost loops sum into a number, and the loops around them go along the
+rows of what is summed: so the compiler keeps several sums in registers, each with its terms in the same order.
 """
 
 import numpy as np
@@ -56,22 +57,28 @@ def sweep_forward(n, T, h, g):
 
 
 @kernel(apart=True)
-def sweep_adjoint(n, T, h, q, lam, following, dT):
-    """Gradient of sum_l h_l . q: fill lam (k,) with that for h_0, and dT (k, k); ``following`` (k,) is work space."""
+def sweep_adjoint(n, T, h, q, lam, following, across, dT):
+    """Gradient of sum_l h_l . q: fill lam (k,) with that for h_0, and dT (k, k).
+
+    ``following`` (k,) is work space, and so is ``across`` (k, k), which gets T'.
+    """
     depth, width = len(h), len(n)
     for i in range(width):
         lam[i] = q[i]
         for j in range(width):
             dT[i, j] = 0.0
+            across[j, i] = T[i, j]
     for layer in range(depth - 2, -1, -1):
         for i in range(width):
             following[i] = lam[i]
         for i in range(width):
             total = q[i]
             for j in range(width):
-                dT[i, j] += h[layer, i] * following[j]
-                total += T[i, j] * following[j]
+                total += across[j, i] * following[j]
             lam[i] = total
+        for i in range(width):
+            for j in range(width):
+                dT[i, j] += h[layer, i] * following[j]
 
 
 @kernel(apart=True)
@@ -80,10 +87,10 @@ def collapse(n, u, A, Y, reward, scale, AX, T, Bq, h0):
     states = len(n)
     for i in range(2 * states):
         for s in range(states):
-            AX[i, s] = A[i, s]
-        for j in range(states):
-            for s in range(states):
-                AX[i, s] += A[i, states + j] * Y[j, s]
+            total = A[i, s]
+            for j in range(states):
+                total += A[i, states + j] * Y[j, s]
+            AX[i, s] = total
     for i in range(states):
         for s in range(states):
             b, bq = AX[i, s], A[i, s]
@@ -101,8 +108,9 @@ def collapse(n, u, A, Y, reward, scale, AX, T, Bq, h0):
 
 
 @kernel(apart=True)
-def expand(n, lam, dB, g, e, Y, scale, D, du, dA):
-    """Chain rule of ``collapse``: from -lam', -dB and -g' e' to the gradient for u and A; D (n, 2n) is work space.
+def expand(n, lam, dB, g, e, Y, Yt, scale, D, du, dA):
+    """Chain rule of ``collapse``: from -lam', -dB and -g' e' to the gradient for u and A; Yt is Y', and D (n, 2n) is
+    work space.
 
     dA = -X (dB X' + [g' e', 0]) / n, since B_q takes the left half of A only.
     """
@@ -112,7 +120,7 @@ def expand(n, lam, dB, g, e, Y, scale, D, du, dA):
             D[i, s] = (dB[i, s] + g[i] * e[s]) * scale
             total = 0.0
             for j in range(states):
-                total += dB[i, j] * Y[s, j]
+                total += dB[i, j] * Yt[j, s]
             D[i, states + s] = total * scale
     for i in range(states):
         du[i] = -lam[i]
@@ -120,13 +128,14 @@ def expand(n, lam, dB, g, e, Y, scale, D, du, dA):
             dA[i, s] = -D[i, s]
     for i in range(states):
         total = 0.0
-        for s in range(2 * states):
-            dA[states + i, s] = 0.0
         for j in range(states):
             total -= Y[i, j] * lam[j]
-            for s in range(2 * states):
-                dA[states + i, s] -= Y[i, j] * D[j, s]
         du[states + i] = total
+        for s in range(2 * states):
+            total = 0.0
+            for j in range(states):
+                total -= Y[i, j] * D[j, s]
+            dA[states + i, s] = total
 
 
 @kernel(apart=True)
@@ -175,14 +184,15 @@ def train_block(
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     shape = (states, states)
-    Y, T, Bq, dT = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
+    Y, Yt, T, Bq = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
+    dT, across = np.empty(shape), np.empty(shape)
     AX, D = np.empty((wide, states)), np.empty((states, wide))
     h = np.empty((depth, states))
     g, e, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states), np.empty(states)
     for i in range(tasks):
         for s in range(states):
             for j in range(states):
-                Y[j, s] = discount * transition[i, s, j]
+                Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
         collapse(n, u, A, Y, reward[i], scale, AX, T, Bq, h[0])
         sweep_forward(n, T, h, g)
         estimate = estimates[i]
@@ -199,8 +209,8 @@ def train_block(
             q[j] = 0.0
             for s in range(states):
                 q[j] += Bq[j, s] * e[s]
-        sweep_adjoint(n, T, h, q, lam, following, dT)
-        expand(n, lam, dT, g, e, Y, scale, D, du, dA)
+        sweep_adjoint(n, T, h, q, lam, following, across, dT)
+        expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -254,14 +264,15 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     depth : int, L
     """
     states, n = tasks.states, size(tasks.states)
-    Y = discount * np.ascontiguousarray(tasks.transition[task].T)
-    T, Bq, dT = np.empty((3, states, states))
+    Yt = discount * tasks.transition[task]
+    Y, (T, Bq, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
     AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
     g, lam, following = np.empty((3, states))
     collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
     sweep_forward(n, T, h, g)
     rows = np.empty((states, 2 * states + 4 * states**2))
     for row, e in zip(rows, np.eye(states), strict=True):
-        sweep_adjoint(n, T, h, Bq @ e, lam, following, dT)
-        expand(n, lam, dT, g, e, Y, 1.0, D, row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states))
+        sweep_adjoint(n, T, h, Bq @ e, lam, following, across, dT)
+        du, dA = row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states)
+        expand(n, lam, dT, g, e, Y, Yt, 1.0, D, du, dA)
     return rows

@@ -27,35 +27,35 @@ def collapse_gram(n, u, A, M, c, T, h0):
     wide = 2 * len(n)
     for i in range(wide):
         for s in range(wide):
-            T[i, s] = 0.0
-        for j in range(wide):
-            for s in range(wide):
-                T[i, s] += A[i, j] * M[j, s]
+            total = 0.0
+            for j in range(wide):
+                total += A[i, j] * M[j, s]
+            T[i, s] = total
         T[i, i] += 1.0
     for s in range(wide):
-        h0[s] = c[s]
-    for j in range(wide):
-        for s in range(wide):
-            h0[s] += u[j] * M[j, s]
+        total = c[s]
+        for j in range(wide):
+            total += u[j] * M[j, s]
+        h0[s] = total
 
 
 @kernel(apart=True)
 def expand_gram(n, lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``: from -lam', -dT and -g' e' to the gradient for u and A; M is symmetric."""
     wide, states = 2 * len(n), len(n)
-    for i in range(wide):
-        du[i] = 0.0
-        for s in range(wide):
-            dA[i, s] = 0.0
-        for s in range(states):
-            dA[i, s] = -g[i] * e[s]
-    for j in range(wide):
-        for s in range(wide):
-            du[s] -= lam[j] * M[j, s]
-    for i in range(wide):
+    for s in range(wide):
+        total = 0.0
         for j in range(wide):
-            for s in range(wide):
-                dA[i, s] -= dT[i, j] * M[j, s]
+            total -= lam[j] * M[j, s]
+        du[s] = total
+    for i in range(wide):
+        for s in range(wide):
+            dA[i, s] = -g[i] * e[s] if s < states else 0.0
+        for s in range(wide):
+            total = dA[i, s]
+            for j in range(wide):
+                total -= dT[i, j] * M[j, s]
+            dA[i, s] = total
 
 
 @kernel(apart=True)
@@ -81,7 +81,7 @@ def train_gram_block(
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
-    T, dT = np.empty((wide, wide)), np.empty((wide, wide))
+    T, dT, across = np.empty((wide, wide)), np.empty((wide, wide)), np.empty((wide, wide))
     h = np.empty((depth, wide))
     g, q, lam, following = np.empty(wide), np.empty(wide), np.empty(wide), np.empty(wide)
     e = np.empty(states)
@@ -102,7 +102,7 @@ def train_gram_block(
             q[j] = 0.0
             for s in range(states):
                 q[j] += A[j, s] * e[s]
-        sweep_adjoint(n + n, T, h, q, lam, following, dT)
+        sweep_adjoint(n + n, T, h, q, lam, following, across, dT)
         expand_gram(n, lam, dT, g, e, M[i], du, dA)
         if clip > 0.0:
             clip_gradient(gradient, clip)

@@ -239,7 +239,7 @@ def train_columns_block(
     shape = (columns, columns + states)
     S, W, dW = np.empty(shape), np.empty(shape), np.empty(shape)
     AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
-    T, dT = np.empty((columns, columns)), np.empty((columns, columns))
+    T, dT, across = np.empty((columns, columns)), np.empty((columns, columns)), np.empty((columns, columns))
     h = np.empty((depth, columns))
     g, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
     e = np.empty(states)
@@ -268,7 +268,7 @@ def train_columns_block(
             q[j] = 0.0
             for s in range(states):
                 q[j] += W[j, columns + s] * e[s]
-        sweep_adjoint(K, T, h, q, lam, following, dT)
+        sweep_adjoint(K, T, h, q, lam, following, across, dT)
         for j in range(columns):
             for k in range(columns):
                 dW[j, k] = -corner * dT[j, k]
@@ -311,7 +311,7 @@ def train_with_query_block(
     S, W, dW = np.empty(shape), np.empty(shape), np.empty(shape)
     AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
     rho, own = np.empty((states, columns + states)), np.empty((states, columns + states))
-    dT = np.empty((columns, columns))
+    dT, across = np.empty((columns, columns)), np.empty((columns, columns))
     T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
     first, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
     e = np.empty(states)
@@ -346,7 +346,7 @@ def train_with_query_block(
         for s in range(states):
             for j in range(columns):
                 q[j] = W[j, columns + s] * rho[s, columns + s] * e[s]
-            sweep_adjoint(K, T[s], h[s], q, lam, following, dT)
+            sweep_adjoint(K, T[s], h[s], q, lam, following, across, dT)
             for r in range(wide):
                 for j in range(columns):
                     du[r] -= lam[j] * X[i, r, j]

@@ -44,26 +44,26 @@ def multiply(rows, inner, columns, left, right, product):
     """Fill ``product`` with left @ right, of sizes known at compile time."""
     for i in range(len(rows)):
         for s in range(len(columns)):
-            product[i, s] = 0.0
-        for j in range(len(inner)):
-            for s in range(len(columns)):
-                product[i, s] += left[i, j] * right[j, s]
+            total = 0.0
+            for j in range(len(inner)):
+                total += left[i, j] * right[j, s]
+            product[i, s] = total
 
 
 @kernel
 def space(n, k, depth):
-    """Work space: A X, T, B_q, h, dT, and D (k, 2n); g, q, lam and another (k,)."""
+    """Work space: A X, T, B_q, h, dT, and D (k, 2n); g, q, lam and another (k,), and T'."""
     wide, width = 2 * len(n), len(k)
-    T, dT = np.empty((width, width)), np.empty((width, width))
+    T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
     g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     AX, Bq, h, D = np.empty((wide, width)), np.empty((width, len(n))), np.empty((depth, width)), np.empty((width, wide))
-    return AX, T, Bq, h, dT, D, g, q, lam, following
+    return AX, T, Bq, h, dT, D, g, q, lam, following, across
 
 
 @kernel(apart=True)
 def forward(n, k, parameter, X, y, work, estimate):
     """Fill A X, T, B_q, h, g and the estimates TF_L (n,) of one prompt; ``parameter`` has u, A and the gain."""
-    wide, one, (AX, T, Bq, h, _, _, g, _, _, _) = 2 * len(n), (0,), work
+    wide, one, (AX, T, Bq, h, _, _, g, _, _, _, _) = 2 * len(n), (0,), work
     A = parameter[wide:-1].reshape(wide, wide)
     multiply(n + n, n + n, k, A, X, AX)
     multiply(k, n + n, k, X.T, AX, T)
@@ -81,13 +81,13 @@ def forward(n, k, parameter, X, y, work, estimate):
 @kernel(apart=True)
 def backward(n, k, gain, X, work, e, gradient):
     """Fill ``gradient`` (2n + 4n^2 + 1,) with that of sum_s e_s TF_L(s) for u, A and the gain, after ``forward``."""
-    wide, one, (_, T, Bq, h, dT, D, g, q, lam, following) = 2 * len(n), (0,), work
+    wide, one, (_, T, Bq, h, dT, D, g, q, lam, following, across) = 2 * len(n), (0,), work
     multiply(k, n, one, Bq, e[:, None], q[:, None])
     gradient[-1] = 0.0
     for s in range(len(k)):
         gradient[-1] -= g[s] * q[s]
         q[s] *= gain
-    sweep_adjoint(k, T, h, q, lam, following, dT)
+    sweep_adjoint(k, T, h, q, lam, following, across, dT)
     multiply(k, k, n + n, dT, X.T, D)
     for i in range(len(k)):
         for s in range(len(n)):

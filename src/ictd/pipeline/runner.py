@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 def command() -> None:
     """Carry out the step that the command line names; without one, list all."""
-    # Imports and compiling make many objects and few cycles: looking for these less often saves a thirtieth of the time.
+    # Imports and compiling make many objects and few cycles; to look for these less often saves a thirtieth.
     gc.set_threshold(COLLECTED)
     name, *options = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
