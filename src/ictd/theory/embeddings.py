@@ -168,7 +168,7 @@ def gradients(rows: Embeddings) -> Iterator[Gradients]:
     """
     X, f, g = rows.X, rows.f, rows.g
     tasks, depth, states = rows.k.shape
-    identity = np.eye(states)
+    identity, query = np.eye(states), np.arange(states)
     flat = (tasks, states, states * states)
     R, S = np.zeros((2, tasks, states, states, states))
     U, V = np.zeros((2, tasks, 2 * states, states))
@@ -177,7 +177,8 @@ def gradients(rows: Embeddings) -> Iterator[Gradients]:
         yield Gradients(X, R, S, a, U, V)
         k = rows.k[:, layer]
         S = S + (g.mT @ R.reshape(flat)).reshape(R.shape)
-        R = (f.mT @ R.reshape(flat)).reshape(R.shape) + k[:, None, :, None] * identity[:, None, :]
+        R = (f.mT @ R.reshape(flat)).reshape(R.shape)
+        R[:, query, :, query] += k
         V = V + (X + U) @ g
         U = X @ (f - identity) + U @ f
         a = a + k
