@@ -44,7 +44,7 @@ def main():
     print(f"Monte Carlo sampling  {step * 1e9:10.2f} ns a step")
     for algo in ("td", "mc"):
         fused = seconds(pretrain(algo, "fused", len(tasks))) / len(tasks)
-        autograd = seconds(pretrain(algo, "autograd", 100), repeats=1) / 100
+        autograd = seconds(pretrain(algo, "autograd", 100), repeats=2) / 100
         print(f"{algo}, fused engine      {fused * 1e6:10.2f} microseconds a task")
         print(
             f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
