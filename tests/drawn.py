@@ -7,6 +7,8 @@ import pandas as pd
 from matplotlib.colors import to_hex
 from PIL import Image
 
+from ictd.report.figures.style import save
+
 
 def axes_of(axes) -> dict[str, str]:
     """Title, name of the x axis, and scales."""
@@ -36,7 +38,7 @@ def check_bands(axes, expected: list[tuple]) -> None:
 
 def check_border(figure, folder) -> None:
     """Save a figure in a folder, and see that nothing is cut: its outermost pixels are white."""
-    figure.savefig(folder / "figure.png")
+    save(figure, folder / "figure.png")
     pixels = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
     for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
         assert (edge == 255).all()

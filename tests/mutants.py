@@ -51,7 +51,7 @@ LOOKS = set(
     "alpha aspect axes.spines.right axes.spines.top axes.titlesize bounds columnspacing figsize"
     " figure.constrained_layout.h_pad figure.constrained_layout.use figure.dpi font.size fontsize handlelength"
     " handletextpad labelsize legend.frameon length lw marker markevery ms mutation_scale ncols offset pad rotation"
-    " savefig.dpi shrink shrinkA shrinkB zorder".split()
+    " shrink shrinkA shrinkB zorder".split()
 )
 
 

@@ -20,7 +20,7 @@ BASE = 4e8
 # As in ictd.pretraining, whose imports would take longer than the planning of a run.
 BLOCK = 10_000
 # Rules with one job, figures among them.
-SINGLE = 27
+SINGLE = 20
 
 
 class Needs(NamedTuple):
