@@ -130,9 +130,8 @@ def train_block(
     """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0, of heads
     (h, 2n + 4n^2 + 1) whose sum with weights ``shares`` (N, h) is (u, A, gain) of a prompt; ``inside`` puts A of the
     first on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
-    states, wide, work = len(n), 2 * len(n), space(n, k, depth)
+    states, wide, work, one = len(n), 2 * len(n), space(n, k, depth), np.empty_like(parameter[0])
     e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
-    one = np.empty(parameter.shape[1])
     for i in range(len(y)):
         share = shares[i : i + 1].T
         whole = np.sum(share * parameter, axis=0)
