@@ -18,8 +18,8 @@ sum_s e_s TF_L(s) needs one adjoint sweep, with q = B_q e:
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient with e_s the sum of the
 errors delta_t over the visits to s (Algorithms 1 and 2).
 
-Kernels take n as a ``kernels.size``.  Their innermost loops sum into a number, and the loops around them go along the
-rows of what is summed: so the compiler keeps several sums in registers, each with its terms in the same order.
+Kernels take n as a ``kernels.size``.  Most matrix products sum into a number in the innermost loop, and the loop around
+it goes along a row: so the compiler keeps several sums in registers.  The order of terms does not change.
 """
 
 import numpy as np

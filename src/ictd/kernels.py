@@ -65,7 +65,7 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig, target_context):
         """The kernel compiled for types ``sig``; None if the cache has none that is whole."""
-        # What machine code calls; all else that numba sets up is for compiling, which does it by itself.
+        # What our machine code calls; one that hashed strings would need more.  Compiling sets up the rest by itself.
         rtsys.initialize(target_context)
         path = self._path(sig, target_context.codegen())
         try:

@@ -1,10 +1,10 @@
 # The paper's figures, a job a kind, and the learning curves.
 # Of each figure, what varies and the cells that it shows; those of which the configuration has none are left out.
-of_cells = lambda figures: {
-    name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
+shown_cells = lambda figures: {
+    name: [vary, *map(str, found)] for name, vary in figures.items() if (found := cells(config, vary))
 }
-CURVES = of_cells({"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"})
-MAPS = of_cells({"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"})
+CURVES = shown_cells({"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"})
+MAPS = shown_cells({"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"})
 # Environment, its options, and layout.
 DIAGRAMS = {
     name: [env, env_options(config, env), layout]

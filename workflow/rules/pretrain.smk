@@ -7,7 +7,7 @@ use rule step as pretrain with:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
         job=f"pretrain/{CELL}/{{seeds}}",
-    # One algorithm after the other: jobs side by side that need the same kernel would both compile it.
+    # One algorithm after the other, before what other settings wait for: fewer jobs side by side compile one kernel.
     priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.algo == config["algos"][0])
     conda:
         f"{ENVS}/pretrain.yaml"

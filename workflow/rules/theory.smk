@@ -1,4 +1,4 @@
-# Numerical checks of the paper's theory.  They come before figures of others, as their own take longest.
+# Numerical checks of the paper's theory.  They come before the other figures, as the theory's take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})

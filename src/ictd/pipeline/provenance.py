@@ -58,10 +58,10 @@ def _module(name: str, folders: tuple[tuple[str, Path], ...]) -> tuple[str, list
     path = _file(name, roots)
     if path is None:
         return None
-    digest, imports, taken = _read(path, name)
+    code, imports, taken = _read(path, name)
     for package, attribute, line in taken:
         _check_taken(package, attribute, f"{os.path.relpath(path)}, line {line}", roots)
-    return digest, [one for one in {*imports, name.rpartition(".")[0]} if _file(one, roots)]
+    return code, [one for one in dict.fromkeys([*imports, name.rpartition(".")[0]]) if _file(one, roots)]
 
 
 def _file(module: str, roots: dict[str, Path]) -> Path | None:

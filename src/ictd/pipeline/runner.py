@@ -28,7 +28,7 @@ PACKAGES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
 # A file that numba reads in the folder that it runs in, whatever the environment.
 NUMBA_SETTINGS = ".numba_config.yaml"
-# Objects after which Python looks for cycles.
+# New objects after which Python looks for cycles; by itself it does after 700.
 COLLECTED = 50_000
 # By name, as it is no part of what results depend on.
 HELP = "ictd.pipeline.help"
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 def command() -> None:
     """Carry out the step that the command line names; without one, list all."""
-    # Imports and compiling make many objects and few cycles; to look for these less often saves a thirtieth.
+    # Imports and compiling make many objects and few cycles; looking for these less saves a thirtieth of a run.
     gc.set_threshold(COLLECTED)
     name, *options = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
