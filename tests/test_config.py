@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ictd.pipeline.config import OWN, check_folder, checked_config, numbers_from_text, with_defaults
-from ictd.pipeline.grid import Cell, cells, seed_groups, seeds_in_a_job
+from ictd.pipeline.grid import Cell, algos_together, cells, seed_groups, seeds_in_a_job
 from ictd.pipeline.yaml_files import load_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +46,19 @@ def test_the_papers_grid():
 def test_cell_names_go_both_ways():
     for cell in cells(CONFIG):
         assert Cell.parse(str(cell)) == cell
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cores", "finished", "together"),
+    [
+        ("auto", None, [], True), ("auto", 6, [], True), ("auto", 7, [], False), (1, 2, [], False),
+        (20, None, [], False), ("auto", 2, ["td-boyan-5-30"], False), ("auto", 150, ["boyan-5-30"], True),
+        (1, 150, ["boyan-5-30", "loop-3-2"], True),
+    ],
+)  # fmt: skip
+def test_a_job_takes_all_algorithms_where_cores_are_few(wanted, cores, finished, together):
+    files = (Path(f"results/benchmarks/pretrain/{name}/0-19.tsv") for name in finished)
+    assert algos_together({"seeds_per_job": wanted}, 7, cores, files) == together
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def project(tmp_path_factory):
     carry_out(unrolls, tasks=files["tasks"], output=files["unrolls"])
     for algo, rate in (("td", 0.001), ("mc", 1e200)):
         run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
-        given = {"algo": algo, "learning_rate": rate, "diverged": results / "diverged"}
-        carry_out(pretrain, **files, **given, output=run)
-        made = {name: results / name / f"{algo}-boyan-5-30.npz" for name in ("weights", "evaluation")}
+        given = {"learning_rate": rate, "diverged": results / "diverged"}
+        carry_out(pretrain, **files, **given, runs=[run])
+        made = {name: [results / name / f"{algo}-boyan-5-30.npz"] for name in ("weights", "evaluations")}
         carry_out(evaluate, runs=[run], tasks=2, **made)
     return folder
 

@@ -57,7 +57,7 @@ def test_memory_is_about_what_steps_take(tmp_path):
         "theory": {"tasks": 200, "pretrained_tasks": 100, "states": [10], "depth": 300, "update_depth": 50},
     }  # fmt: skip
     needs = paper_needs(config, 1).memory
-    one = config | config["readings"] | {"env": "loop", "algo": "td", "states": 10, "depth": 10, "env_options": {}}
+    one = config | config["readings"] | {"env": "loop", "states": 10, "depth": 10, "env_options": {}}
     one |= {"seeds": "0-4", "on_divergence": "record", "diverged": tmp_path}
     files = {"tasks": tmp_path / "tasks.npz", "unrolls": tmp_path / "unrolls.npz"}
     drawn = ictd.sample_tasks("loop", 10, 2, np.random.default_rng(0))
@@ -71,6 +71,7 @@ def test_memory_is_about_what_steps_take(tmp_path):
         ("theory.descent", one | config["theory"] | {"states": 10}),
     ):
         step, given = find_step(name), given | {"output": tmp_path / f"{name}.npz"}
+        given["runs"] = [tmp_path / f"{algo}-loop-10-10/0-4.npz" for algo in ("td", "mc")]
         main = importlib.import_module(step.module).main
         tracemalloc.start()
         main(**{parameter: given[parameter] for parameter in step.parameters()})
@@ -99,12 +100,12 @@ def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
 
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
-AT_FULL_SIZE = 88, 819.1, {
+AT_FULL_SIZE = 68, 819.1, {
     "tasks": 1210, "unrolls": 620, "pretrain": 517.4, "audit": 478.9, "evaluate": 13.74, "baselines": 53.54,
     "theory_descent": 534, "theory_pretrained": 152.5, "theory_family": 362.4, "theory_agreement": 13.86,
     "theory_precision": 0.5258, "theory_values": 264,
 }  # fmt: skip
-DEEP_AND_LONG = 52, 157.2, {
+DEEP_AND_LONG = 44, 157.2, {
     "tasks": 13.82, "unrolls": 14.5, "pretrain": 31.94, "audit": 14.58, "evaluate": 49.54, "baselines": 22.16,
     "theory_descent": 203.1, "theory_pretrained": 143.2, "theory_family": 116.2, "theory_agreement": 18,
     "theory_precision": 0.2839, "theory_values": 264,

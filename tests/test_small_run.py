@@ -40,6 +40,7 @@ SETTINGS = {
 OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
+EVALUATED = {"weights": "weights", "evaluations": "evaluation"}
 AUDITED = {"tasks": 5, "unseen_tasks": TEST, "env_options": OPTIONS["loop"]}
 
 
@@ -53,7 +54,7 @@ def run(tmp_path_factory):
     """The folder of a run; the mean weights of Boyan's chain with two states are those of runs that diverged."""
     folder = tmp_path_factory.mktemp("run")
     for cell, group in itertools.product(CELLS, GROUPS):
-        at = {"env": cell.env, "states": cell.states, "algo": cell.algo, "env_options": OPTIONS[cell.env]}
+        at = {"env": cell.env, "states": cell.states, "env_options": OPTIONS[cell.env]}
         place = f"{cell.env}-{cell.states}/{group}.npz"
         files = {"tasks": folder / "tasks" / place, "unrolls": folder / "unrolls" / place}
         if cell.algo == "td":
@@ -61,13 +62,16 @@ def run(tmp_path_factory):
             carry_out(unrolls, **at, tasks=files["tasks"], output=files["unrolls"])
         rate = 1e200 if (cell.algo, cell.states, group) == ("mc", 2, "2-2") else 0.01
         given = {**at, **files, "learning_rate": rate, "diverged": folder / "diverged"}
-        carry_out(pretrain, **given, output=folder / f"runs/{cell}/{group}.npz")
-    for cell in CELLS:
-        carry_out(
-            evaluate, **cell._asdict() | {"env_options": OPTIONS["loop"]}, tasks=TEST,
-            runs=[folder / f"runs/{cell}/{group}.npz" for group in GROUPS], weights=folder / f"weights/{cell}.npz",
-            evaluation=folder / f"evaluation/{cell}.npz",
-        )  # fmt: skip
+        # One job for both algorithms in the last setting, and for each in the others.
+        cells = [cell] if cell.env == "boyan" else CELLS[-2:] if cell.algo == "td" else []
+        carry_out(pretrain, **given, runs=[folder / f"runs/{one}/{group}.npz" for one in cells])
+    for cells in ([cell] for cell in CELLS[:2]), [CELLS[2:4], CELLS[4:]]:
+        for some in cells:
+            carry_out(
+                evaluate, **some[0]._asdict() | {"env_options": OPTIONS["loop"]}, tasks=TEST,
+                runs=[folder / f"runs/{cell}/{group}.npz" for cell in some for group in GROUPS],
+                **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
+            )  # fmt: skip
     for states in (3, 2):
         files = {"tuned": folder / f"baselines/{states}-2.json", "output": folder / f"baselines/{states}-2.npz"}
         carry_out(baselines, states=states, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], **files)
@@ -153,18 +157,19 @@ def test_runs_and_their_courses(run):
 
 def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
-    given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
+    given = {"env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
+    out = tmp_path / "td-boyan-2-2/out.npz"
     (tmp_path / "td-boyan-2-2-seed-0.npz").touch()
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
-        carry_out(pretrain, **given, diverged=tmp_path, output=tmp_path / "out.npz")
+        carry_out(pretrain, **given, diverged=tmp_path, runs=[out])
     kept = np.load(tmp_path / "td-boyan-2-2-seed-0.npz")
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
         before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start.u, start.A)
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
-    assert 1 <= len(kept["tasks_seen"]) < 3 and not (tmp_path / "out.npz").exists()
-    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, output=tmp_path / "out.npz")
+    assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
+    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, runs=[out])
     assert not (tmp_path / "td-boyan-2-2-seed-0.npz").exists()
 
 
@@ -228,14 +233,16 @@ def test_evaluations_and_baselines_by_whole_prompts(run, metrics):
 def test_an_evaluation_without_the_attention_scale(run, tmp_path):
     carry_out(
         evaluate, states=3, env_options=OPTIONS["loop"], tasks=TEST, attention_scale="none",
-        runs=[run / "runs/td-loop-3-2/2-2.npz"], weights=tmp_path / "w.npz", evaluation=tmp_path / "e.npz",
+        runs=[run / "runs/td-loop-3-2/2-2.npz"],
+        **{name: [tmp_path / name / "td-loop-3-2.npz"] for name in EVALUATED},
     )  # fmt: skip
-    stored, data = np.load(tmp_path / "w.npz"), draw_unseen_tasks(2, 3, TEST, 9, 0.9, "loop", **OPTIONS["loop"])
+    stored = np.load(tmp_path / "weights/td-loop-3-2.npz")
+    data = draw_unseen_tasks(2, 3, TEST, 9, 0.9, "loop", **OPTIONS["loop"])
     prompts = [naive.sampled_prompt(data.paths[1, :5], data.tasks.reward[1], 0.9, s) for s in range(3)]
     weights = ictd.Weights(stored["u"][0], stored["A"][0])
     values = [naive.transformer(weights, 2, prompt, scaled=False) for prompt in prompts]
     error = (data.tasks.stationary[1] * (np.array(values) - data.value[1]) ** 2).sum()
-    np.testing.assert_allclose(np.load(tmp_path / "e.npz")["msve"][0, 0, 1], error)
+    np.testing.assert_allclose(np.load(tmp_path / "evaluations/td-loop-3-2.npz")["msve"][0, 0, 1], error)
 
 
 def test_tables_over_seeds_and_settings(run, metrics):
@@ -284,6 +291,29 @@ def test_tables_over_seeds_and_settings(run, metrics):
         assert row.largest_bias == np.abs(truncation_bias(drawn.transition, value, 0.9, 30)).max()
         assert row.typical_value == pytest.approx(np.sqrt(np.mean(value**2)))
     assert metrics["truncation"][["env", "states"]].to_numpy().tolist() == [["boyan", 2], ["boyan", 3], ["loop", 3]]
+
+
+def test_files_of_other_cells_or_seeds_are_refused(run, tmp_path):
+    at = {"env": "loop", "states": 3, "env_options": OPTIONS["loop"], "tasks": TEST}
+    files = {name: run / f"{name}/loop-3/0-1.npz" for name in ("tasks", "unrolls")} | {"diverged": tmp_path}
+    with pytest.raises(ValueError, match=r"runs/td-loop-3-4/x\.npz is no place for runs of the setting loop-3-2; give"):
+        carry_out(pretrain, **at | files, runs=[tmp_path / "runs/td-loop-3-4/x.npz"])
+    td, mc = (run / f"runs/{algo}-loop-3-2" for algo in ("td", "mc"))
+
+    def evaluated(runs, weights, evaluations):
+        files = {"weights": weights, "evaluations": evaluations}
+        carry_out(evaluate, **at, runs=runs, **{name: [tmp_path / name / f"{one}-loop-3-2.npz" for one in algos]
+                                                for name, algos in files.items()})  # fmt: skip
+
+    for words, *given in (
+        ("runs are of td-loop-3-2, not of td-loop-3-2 mc-loop-3-2; give", [td / "0-1.npz"], ["td", "mc"], ["td", "mc"]),
+        ("runs of mc-loop-3-2 have other seeds than those of td-loop-3-2", [td / "0-1.npz", mc / "2-2.npz"],
+         ["td", "mc"], ["td", "mc"]),
+        (r"files are named td-loop-3-2\.npz and mc-loop-3-2\.npz; give", [td / "0-1.npz"], ["td"], ["mc"]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            evaluated(*given)
+    assert not list(tmp_path.rglob("*.npz"))
 
 
 def test_the_audit_trains_the_first_tasks_again(run, metrics):

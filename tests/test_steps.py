@@ -55,8 +55,8 @@ def test_parameters_are_wildcards_or_of_the_configuration():
     wildcards = named(algo="td", env="boyan", states="7", depth="9")
     assert params["values"](wildcards).split()[:4] == ["--states", "7", "--depth", "9"]
     assert "--tasks 10 --context-lengths 5 10 15" in params["values"](wildcards)
-    files = params["files"](wildcards, named(runs=["a b.npz", "c.npz"]), named(weights="w", evaluation="e"))
-    assert files == "--runs 'a b.npz' c.npz --weights w --evaluation e"
+    files = params["files"](wildcards, named(runs=["a b.npz", "c.npz"]), named(weights="w", evaluations="e"))
+    assert files == "--runs 'a b.npz' c.npz --weights w --evaluations e"
     assert params["step"] == "evaluate" and params["ictd.steps.evaluate"].startswith("ictd.steps.evaluate ")
     assert {"ictd.steps.__main__", "ictd.pipeline.runner", "ictd.unseen_tasks"} <= set(params)
 

@@ -89,7 +89,7 @@ def test_expected_updates_of_separate_layers_agree_with_torch(env, states, depth
     expected = (each[::2] + each[1::2]) / 2
     assert np.abs(found - expected).max() < ENGINES * np.abs(expected).max()
     *_, last = gradients(rows)
-    looped = last.expected_updates(tasks.stationary * errors)
+    looped = last.expected_updates((tasks.stationary * errors)[:, None])[:, 0]
     assert np.abs(looped - each.sum(axis=1)).max() < ENGINES * np.abs(each).max()
 
 

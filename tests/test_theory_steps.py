@@ -22,7 +22,20 @@ from ictd.pipeline.table_files import load_table, load_tables, save_table
 from ictd.report.claim import Statements, as_records
 from ictd.report.figures.style import COLOURS, LINES
 from ictd.statistics import bootstrap_interval
-from ictd.theory import agreement, claims, descent, family, figures, precision, pretrained, statements, tables, values
+from ictd.theory import (
+    agreement,
+    claims,
+    descent,
+    family,
+    figures,
+    precision,
+    pretrained,
+    pretrained_figure,
+    pretrained_tables,
+    statements,
+    tables,
+    values,
+)
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
@@ -53,15 +66,12 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         algo, scale = cell[:2], "context_length" if cell[:2] == "td" else "none"
         weights = trained(algo)
         save_arrays(folder / f"weights/{cell}.npz", seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        pretrained.main(
-            algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {},
-            folder / f"weights/{cell}.npz", folder / f"pretrained/{cell}.npz",
-        )  # fmt: skip
+        files = ([folder / f"{name}/{cell}.npz"] for name in ("weights", "pretrained"))
+        pretrained.main("boyan", 2, depth, 80, 5, GAMMA, scale, {}, *files)
     agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.json")
-    parts = [
-        sorted((folder / name).glob("[!.]*")) for name in ("values", "descent", "pretrained", "family", "precision")
-    ]
-    tables.main(*parts[:3], folder / "agreement.json", *parts[3:], folder / "tables")
+    parts = [sorted((folder / name).glob("[!.]*")) for name in ("values", "descent", "family", "precision")]
+    tables.main(*parts[:2], folder / "agreement.json", *parts[2:], folder / "tables")
+    pretrained_tables.main(sorted((folder / "pretrained").glob("[!.]*")), folder / "tables")
     return {path.stem: load_table(path) for path in (folder / "tables").glob("[!.]*")}
 
 
@@ -395,7 +405,7 @@ def test_pretrained_weights_are_drawn():
     line.loc[(line["depth"] == 6) & (line["position"] == 0.5), "looped_norm"] = 1e101
     repeated.loc[repeated["layer"] == 40, "looped_norm"] = 1e101
     repeated.loc[(repeated["layer"] == 6) & (repeated["depth"] == 6) & (repeated["seed"] == 0), "looped_norm"] = 1e101
-    figure = figures.pretrained(line, repeated)
+    figure = pretrained_figure.pretrained(line, repeated)
     assert len(figure.axes) == 4 and [axes.get_title() for axes in figure.axes[:2]] == [
         "multi-task TD, $J$", "multi-task MC, $J'$",
     ]  # fmt: skip
@@ -434,7 +444,7 @@ def test_pretrained_weights_that_all_diverged_are_drawn_as_nothing(tmp_path):
     cells = {"algo": ["td", "mc"], "env": ["boyan"], "states": [3], "depth": [6], "seed": range(3)}
     line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm"]).assign(looped_norm=np.nan, theta_td=1.0)
     repeated = numbered({**cells, "layer": [1, 6]}, ["looped_norm"]).assign(looped_norm=np.nan)
-    check_border(figures.pretrained(line, repeated), tmp_path)
+    check_border(pretrained_figure.pretrained(line, repeated), tmp_path)
 
 
 @pytest.mark.parametrize(("env", "several"), [("loop", False), ("random_walks_on_a_ring_that_step_either_way", True)])
@@ -455,8 +465,9 @@ def test_no_figure_has_ink_on_its_border(env, several, tmp_path):
     repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])
     here = (env, at["states"][0])
     for figure in (
-        figures.theorem_1(sides, digits, 0.9), figures.lemmas(sides, *here), figures.pretrained(line, repeated),
+        figures.theorem_1(sides, digits, 0.9), figures.lemmas(sides, *here),
         figures.expected_update(neu, sides, both["algo"][0], *here), figures.family(members, updates, neu, *here),
+        pretrained_figure.pretrained(line, repeated),
     ):  # fmt: skip
         check_border(figure, tmp_path)
 
@@ -570,13 +581,15 @@ def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
     for name in names:
         save_table(tmp_path / f"{name}.csv", pd.DataFrame({"of": [name]}))
     drawn = {}
-    monkeypatch.setattr(
-        figures, "save", lambda figure, path: drawn.setdefault(path.relative_to(tmp_path).as_posix(), figure)
-    )
+    for module in (figures, pretrained_figure):
+        monkeypatch.setattr(module, "save", lambda figure, path: drawn.setdefault(path.name, figure))
     shown = lambda part: part["of"].item() if isinstance(part, pd.DataFrame) else part  # noqa: E731
     for name in ("theorem_1", "lemmas", "expected_update", "family", "pretrained"):
-        monkeypatch.setattr(figures, name, lambda *given, name=name: (name, *map(shown, given)))
-    figures.main([tmp_path / f"{name}.csv" for name in names], "loop", 4, 0.8, tmp_path)
+        module = pretrained_figure if name == "pretrained" else figures
+        monkeypatch.setattr(module, name, lambda *given, name=name: (name, *map(shown, given)))
+    files = [tmp_path / f"{name}.csv" for name in names]
+    figures.main(files, "loop", 4, 0.8, tmp_path)
+    pretrained_figure.main(files, tmp_path / "pretrained.png")
     assert drawn == {
         "theorem_1.png": ("theorem_1", "statements", "precision", 0.8),
         "lemmas.png": ("lemmas", "statements", "loop", 4),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch.optim.adam import adam
 
 from ictd.checks import checked, of, whole
 from ictd.fused_engine import RUN, SEEN
@@ -10,17 +11,23 @@ from ictd.prompts import enumerated_context, prompts_of
 from ictd.trajectories import Unrolls
 from ictd.transformer import LinearTransformer
 
+# As Kingma and Ba have it (ICLR 2015), without what torch can add.
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+
 
 class AutogradEngine:
-    """Training state: the Transformer and its optimiser."""
+    """Training state: the Transformer and Adam's."""
 
     @checked(**RUN)
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=learning_rate, weight_decay=0.0)
+        self.parameters = [*self.model.parameters()]
+        # Both moments, none of their maxima, and numbers of updates.  The class Adam would import torch's compiler.
+        mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
+        self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
         self.algo, self.states = algo, weights.states
-        self.discount = discount
+        self.discount, self.learning_rate = discount, learning_rate
 
     @checked(**SEEN)
     def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
@@ -37,9 +44,9 @@ class AutogradEngine:
                 return estimates, i
             target = reward + self.discount * value.detach()[following] if self.algo == "td" else mean_return
             loss = 0.5 * ((target - value[state]) ** 2).mean()
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
+            gradient = [*torch.autograd.grad(loss, self.parameters)]
+            with torch.no_grad():
+                adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
         return estimates, len(tasks)
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:

@@ -62,18 +62,18 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).  Transitions are
     row-stochastic; ValueError with the index of a row that is not, or of a chain that is reducible.
     """
-    work = transition.copy()
-    states = work.shape[-1]
+    states = transition.shape[-1]
+    # Tasks on the last axis, which is long.
+    work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(states - 1, 0, -1):
-            leaving = work[..., k, :k].sum(axis=-1)
-            work[..., :k, k] /= leaving[..., None]
-            work[..., :k, :k] += work[..., :k, k, None] * work[..., k, None, :k]
-        stationary = np.zeros(work.shape[:-1])
-        stationary[..., 0] = 1
+            work[:k, k] /= work[k, :k].sum(axis=0)
+            work[:k, :k] += work[:k, k, None] * work[k, None, :k]
+        mu = np.ones((states, work.shape[-1]))
         for k in range(1, states):
-            stationary[..., k] = (stationary[..., :k] * work[..., :k, k]).sum(axis=-1)
-        stationary /= stationary.sum(axis=-1, keepdims=True)
+            mu[k] = (mu[:k] * work[:k, k]).sum(axis=0)
+        mu /= mu.sum(axis=0)
+    stationary = np.array(mu.T, order="C").reshape(transition.shape[:-1])
     refuse("transition", ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
     return stationary
 

@@ -99,7 +99,7 @@ def fill_alias_row(probability, accept, successor, height, small, large):
 def alias_tables(transition, stationary):
     """One task's tables, flattened: row s for p(. | s), row n for the initial distribution."""
     states = stationary.shape[0]
-    accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint8)
+    accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint16)
     space = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
     for s in range(states):
         fill_alias_row(transition[s], accept[s], successor[s], *space)

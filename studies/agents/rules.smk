@@ -159,22 +159,12 @@ use rule notebook as agents_notebook with:
         shown=[rules.agents_pages.output, rules.agents_figures.output],
         claims="<results>/agents/claims.json",
     output:
-        "<results>/agents/agents.ipynb",
+        executed="<results>/agents/agents.ipynb",
+        page="<results>/agents/agents.html",
     pathvars:
         job="agents_notebook",
     params:
-        **step("report.notebook", **AGENTS_NOTEBOOK),
-
-
-use rule page as agents_page with:
-    input:
-        notebook="<results>/agents/agents.ipynb",
-    output:
-        "<results>/agents/agents.html",
-    pathvars:
-        job="agents_page",
-    params:
-        **step("page", title="In-context TD: prompts as an agent sees them"),
+        **step("report.notebook", title="In-context TD: prompts as an agent sees them", **AGENTS_NOTEBOOK),
 
 
 rule agents:

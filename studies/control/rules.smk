@@ -124,22 +124,12 @@ use rule notebook as control_notebook with:
         shown=[rules.control_pages.output, rules.control_figures.output],
         claims="<results>/control/claims.json",
     output:
-        "<results>/control/control.ipynb",
+        executed="<results>/control/control.ipynb",
+        page="<results>/control/control.html",
     pathvars:
         job="control_notebook",
     params:
-        **step("report.notebook", **CONTROL_NOTEBOOK),
-
-
-use rule page as control_page with:
-    input:
-        notebook="<results>/control/control.ipynb",
-    output:
-        "<results>/control/control.html",
-    pathvars:
-        job="control_page",
-    params:
-        **step("page", title="In-context TD: control"),
+        **step("report.notebook", title="In-context TD: control", **CONTROL_NOTEBOOK),
 
 
 rule control:

@@ -188,22 +188,12 @@ use rule notebook as emergence_notebook with:
         claims="<results>/emergence/claims.json",
         tables="<results>/emergence/measures.csv",
     output:
-        "<results>/emergence/emergence.ipynb",
+        executed="<results>/emergence/emergence.ipynb",
+        page="<results>/emergence/emergence.html",
     pathvars:
         job="emergence_notebook",
     params:
-        **step("report.notebook", **EMERGENCE_NOTEBOOK),
-
-
-use rule page as emergence_page with:
-    input:
-        notebook="<results>/emergence/emergence.ipynb",
-    output:
-        "<results>/emergence/emergence.html",
-    pathvars:
-        job="emergence_page",
-    params:
-        **step("page", title="In-context TD: what emerges"),
+        **step("report.notebook", title="In-context TD: what emerges", **EMERGENCE_NOTEBOOK),
 
 
 rule emergence:

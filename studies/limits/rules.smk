@@ -110,22 +110,12 @@ use rule notebook as limits_notebook with:
         shown=[rules.limits_claims.output, rules.limits_figures.output],
         tables=LIMITS_TABLES,
     output:
-        "<results>/limits/limits.ipynb",
+        executed="<results>/limits/limits.ipynb",
+        page="<results>/limits/limits.html",
     pathvars:
         job="limits_notebook",
     params:
-        **step("report.notebook", **LIMITS_NOTEBOOK),
-
-
-use rule page as limits_page with:
-    input:
-        notebook="<results>/limits/limits.ipynb",
-    output:
-        "<results>/limits/limits.html",
-    pathvars:
-        job="limits_page",
-    params:
-        **step("page", title="In-context TD: limits"),
+        **step("report.notebook", title="In-context TD: limits", **LIMITS_NOTEBOOK),
 
 
 rule limits:

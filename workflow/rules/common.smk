@@ -41,7 +41,7 @@ if missing := [name for name in ("jsonschema", "numpy", "yaml") if find_spec(nam
 
 from ictd.pipeline.config import check_folder, checked_config, ending_in_a_sentence, with_defaults
 from ictd.pipeline.failures import failed_jobs
-from ictd.pipeline.grid import cells, main_setting, seed_ranges
+from ictd.pipeline.grid import algos_together, cells, main_setting, seed_ranges
 from ictd.pipeline.labels import SETTINGS as SETTINGS_OF_JOBS, TAKEN as TAKEN_BY_JOBS
 from ictd.pipeline.needs import ADDRESSABLE, OWN_MEMORY, ask_for, checked_needs, paper_needs
 from ictd.pipeline.progress import show_progress
@@ -81,10 +81,17 @@ SDM = workflow.deployment_settings.deployment_method
 PYTHON = "python" if SDM else sys.executable
 # Minutes, by which rules that run where Snakemake does are known.
 GATHERING = 10
-CELL = "{algo}-{env}-{states}-{depth}"
+SETTING = "{env}-{states}-{depth}"
+CELL = f"{{algo}}-{SETTING}"
 CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
+TRAINED = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
+# A job that has to do with runs takes all of a setting's algorithms where cores are few: its name, all names, and what a
+# pattern of its files stands for.
+TOGETHER = algos_together(config, len(TRAINED), CORES, RESULTS.glob("benchmarks/pretrain/*/*.tsv"))
+MODELS, ALL_MODELS = (SETTING, TRAINED) if TOGETHER else (CELL, GRID)
+of_models = partial(expand, algo=sorted(config["algos"]) if TOGETHER else ["{algo}"], allow_missing=True)
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = partial(step_params, config, STUDIES)

@@ -5,12 +5,13 @@ TABLES = "msve baselines weights mean_weights agreement learning truncation audi
 
 use rule step as evaluate with:
     input:
-        runs=expand(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
+        runs=of_models(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS),
     output:
-        weights=f"<results>/weights/{CELL}.npz",
-        evaluation=f"<results>/evaluation/{CELL}.npz",
+        weights=of_models(f"<results>/weights/{CELL}.npz"),
+        evaluations=of_models(f"<results>/evaluation/{CELL}.npz"),
     pathvars:
-        job=f"evaluate/{CELL}",
+        job=f"evaluate/{MODELS}",
+    priority: 2
     conda:
         f"{ENVS}/simulate.yaml"
     params:

@@ -1,14 +1,14 @@
-# Multi-task TD and multi-task MC: the runs of one cell for a range of seeds.
+# Multi-task TD and multi-task MC: a range of seeds.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
-        f"<results>/runs/{CELL}/{{seeds}}.npz",
+        runs=of_models(f"<results>/runs/{CELL}/{{seeds}}.npz"),
     pathvars:
-        job=f"pretrain/{CELL}/{{seeds}}",
+        job=f"pretrain/{MODELS}/{{seeds}}",
     # One algorithm after the other, before what other settings wait for: fewer jobs side by side compile one kernel.
-    priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.algo == config["algos"][0])
+    priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.get("algo") == config["algos"][0])
     conda:
         f"{ENVS}/pretrain.yaml"
     resources:

@@ -20,17 +20,26 @@ PARAMETERS = {
 }
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
-OF_SEEDS += expand("pretrain/{cell}", cell=GRID)
+OF_SEEDS += expand("pretrain/{models}", models=ALL_MODELS)
 OTHERS = expand("baselines/{setting}", setting=BASELINES)
 OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += expand("{rule}/{cell}", rule=["evaluate", "theory_pretrained"], cell=GRID)
-OTHERS += ["audit", "theory_agreement", "theory_tables", "metrics", "theory_claims", "claims"]
+OTHERS += expand("{rule}/{models}", rule=["evaluate", "theory_pretrained"], models=ALL_MODELS)
+OTHERS += [
+    "audit",
+    "theory_agreement",
+    "theory_tables",
+    "pretrained_tables",
+    "metrics",
+    "theory_claims",
+    "claims",
+]
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
-# How many jobs each rule has, if those that take seeds take one.
-SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures workflow_figure "
-SINGLE += "summaries slider compute notebook page manifest about all"
+# How many jobs each rule has, if those that take seeds take one, and those of runs one algorithm.
+SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure "
+SINGLE += "workflow_figure summaries slider compute notebook manifest about all"
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
+COUNTS |= {rule: len(GRID) for rule in ("pretrain", "evaluate", "theory_pretrained")}
 COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls", "pretrain")}
 
 
@@ -133,7 +142,13 @@ use rule gather as notebook with:
         claims="<results>/claims.json",
         documents=DOCUMENTS,
     output:
-        "<results>/report.ipynb",
+        executed="<results>/report.ipynb",
+        page=report(
+            "<results>/report.html",
+            caption="../../report/captions/report.rst",
+            category="1. Report",
+            labels={"report": "all claims, figures and tables"},
+        ),
     pathvars:
         job="notebook",
     conda:
@@ -141,25 +156,8 @@ use rule gather as notebook with:
     params:
         **step(
             "report.notebook",
+            title="In-context TD: claims and results",
             notebook=ROOT / "report/report.ipynb",
             captions=ROOT / "report/captions",
             parameters=PARAMETERS,
         ),
-
-
-use rule gather as page with:
-    input:
-        notebook="<results>/report.ipynb",
-    output:
-        report(
-            "<results>/report.html",
-            caption="../../report/captions/report.rst",
-            category="1. Report",
-            labels={"report": "all claims, figures and tables"},
-        ),
-    pathvars:
-        job="page",
-    conda:
-        f"{ENVS}/report.yaml"
-    params:
-        **step("page", title="In-context TD: claims and results"),

@@ -1,10 +1,15 @@
 # Numerical checks of the paper's theory.  They come before the other figures, as the theory's take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
-DEEP = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
 THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
-THEORY_TABLES = "statements neu pretrained repeated agreement precision family family_updates".split()
-THEORY_SHOWN = "theorem_1 lemmas theorem_2 corollary_1 family pretrained".split()
+# Tables and figures that training has no part in, which are made meanwhile, and those of pretrained weights.
+OF_THEORY, OF_PRETRAINED = "statements neu agreement precision family family_updates".split(), [
+    "pretrained",
+    "repeated",
+]
+THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
+THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
+THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
 
 use rule step as theory_values with:
@@ -39,11 +44,11 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
-        weights=f"<results>/weights/{CELL}.npz",
+        weights=of_models(f"<results>/weights/{CELL}.npz"),
     output:
-        f"<results>/theory/pretrained/{CELL}.npz",
+        pretrained=of_models(f"<results>/theory/pretrained/{CELL}.npz"),
     pathvars:
-        job=f"theory_pretrained/{CELL}",
+        job=f"theory_pretrained/{MODELS}",
     priority: 1
     params:
         **step("theory.pretrained", env_options=own_options),
@@ -58,7 +63,7 @@ use rule step as theory_agreement with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("theory.agreement", settings=DEEP),
+        **step("theory.agreement", settings=TRAINED),
 
 
 use rule step as theory_precision with:
@@ -80,17 +85,28 @@ use rule gather as theory_tables with:
     input:
         values=expand("<results>/theory/values/{env}.npz", env=sorted(config["envs"])),
         descents=expand("<results>/theory/descent/{setting}.npz", setting=CHECKED),
-        pretrained=expand("<results>/theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
         agreement="<results>/theory/agreement.json",
         families=expand("<results>/theory/family/{setting}.npz", setting=CHECKED),
         precision=expand("<results>/theory/precision/{env}.json", env=sorted(config["envs"])),
     output:
-        expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
+        expand("<results>/theory/{table}.csv", table=OF_THEORY),
     pathvars:
         job="theory_tables",
     priority: 1
     params:
         **step("theory.tables"),
+
+
+use rule gather as pretrained_tables with:
+    input:
+        pretrained=expand("<results>/theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
+    output:
+        expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+    pathvars:
+        job="pretrained_tables",
+    priority: 1
+    params:
+        **step("theory.pretrained_tables"),
 
 
 use rule gather as theory_claims with:
@@ -109,12 +125,23 @@ use rule gather as theory_claims with:
 use rule gather as theory_figures with:
     input:
         tables=expand(
-            "<results>/theory/{table}.csv", table=[name for name in THEORY_TABLES if name != "agreement"]
+            "<results>/theory/{table}.csv", table=[name for name in OF_THEORY if name != "agreement"]
         ),
     output:
-        [figure(name) for name in THEORY_SHOWN],
+        [figure(name) for name in THEORY_FIGURES],
     pathvars:
         job="theory_figures",
     priority: 1
     params:
         **step("theory.figures", states=config["states"][0]),
+
+
+use rule gather as pretrained_figure with:
+    input:
+        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+    output:
+        figure("pretrained"),
+    pathvars:
+        job="pretrained_figure",
+    params:
+        **step("theory.pretrained_figure"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ictd.checks import shown
-from ictd.pipeline.grid import cells, seeds_in_a_job
+from ictd.pipeline.grid import algos_together, cells, seeds_in_a_job
 
 # Snakemake plans some 500 jobs a second and keeps 27 kB of each: more take minutes, and gigabytes, before any of them.
 MOST_JOBS = 100_000
@@ -20,7 +20,7 @@ BASE = 4e8
 # As in ictd.pretraining, whose imports would take longer than the planning of a run.
 BLOCK = 10_000
 # Rules with one job, figures among them.
-SINGLE = 20
+SINGLE = 21
 
 
 class Needs(NamedTuple):
@@ -129,7 +129,9 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     n = max(*t["states"], *config["states"])
     memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
-    jobs = math.ceil(S / s) * (2 * len(sets) + len(runs)) + 2 * len(runs) + 2 * len(sets) + len(pairs)
+    settings = {cell._replace(algo="") for cell in runs}
+    models = len(settings if algos_together(config, len(settings), cores, []) else runs)
+    jobs = math.ceil(S / s) * (2 * len(sets) + models) + 2 * models + 2 * len(sets) + len(pairs)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 

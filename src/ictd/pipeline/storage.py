@@ -170,6 +170,14 @@ def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
     return joined
 
 
+def paired(files: list[Path], others: list[Path]) -> list[tuple[Path, Path]]:
+    """Files of the same cells, pair by pair; ValueError if they are not named after the same, in the same order."""
+    names, other_names = ([path.name for path in paths] for paths in (files, others))
+    if names != other_names:
+        raise ValueError(f"files are named {' '.join(names)} and {' '.join(other_names)}; give both the same names.")
+    return list(zip(files, others, strict=True))
+
+
 def save_json(path: str | Path, value) -> None:
     """Write a value as JSON."""
     save_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")

@@ -1,34 +1,40 @@
-"""Execute a notebook, and what its cells call."""
+"""Execute a notebook and make it a page; and what its cells call."""
 
 import re
-import tempfile
 from base64 import b64encode
 from functools import cached_property
 from pathlib import Path
 
 from ictd.pipeline.storage import load_json, load_text, save_text
 from ictd.report.claim_tables import by_name, holding, holds_everywhere, verdict
-from ictd.report.html import Markup, anchor, text
+from ictd.report.html import Markup, anchor, save, text, without_dead_links
 
 
-def main(notebook: Path, captions: Path, parameters: dict, output: Path) -> None:
-    """Write the executed notebook; ``captions`` is one of its parameters too.  ValueError if a cell fails."""
-    import papermill  # Cells import this module too, and have no use for it.
+def main(title: str, notebook: Path, captions: Path, parameters: dict, executed: Path, page: Path) -> None:
+    """Write the executed notebook, and the page: its text and outputs, without its code, in one file.
 
-    with tempfile.TemporaryDirectory() as folder:
-        executed = Path(folder) / "executed.ipynb"
-        try:
-            papermill.execute_notebook(
-                notebook,
-                executed,
-                parameters | {"captions": str(captions)},
-                kernel_name="python3",
-                progress_bar=False,
-                log_output=True,
-            )
-        except papermill.PapermillExecutionError as error:
-            raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
-        save_text(output, executed.read_text(encoding="utf-8"))
+    ``captions`` is one of the notebook's parameters too.  ValueError if a cell fails, or the page would load something
+    from elsewhere.
+    """
+    # Cells import this module too, and have no use for these.
+    import nbformat
+    import papermill
+    from nbconvert import HTMLExporter
+
+    given = parameters | {"captions": str(captions)}
+    try:
+        made = papermill.execute_notebook(
+            notebook, None, given, kernel_name="python3", progress_bar=False, log_output=True
+        )
+    except papermill.PapermillExecutionError as error:
+        raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
+    save_text(executed, nbformat.writes(made))
+    without = {"exclude_input": True, "exclude_output_prompt": True, "exclude_anchor_links": True}
+    body, _ = HTMLExporter(template_name="basic", **without).from_notebook_node(made)
+    outside = re.findall(r"""\ssrc\s*=\s*["'](?!data:)([^"']+)""", body)
+    if outside:
+        raise ValueError(f"{notebook} loads {outside[0]!r}; the report must carry all that it shows.")
+    save(page, title, without_dead_links(body))
 
 
 class Shown:

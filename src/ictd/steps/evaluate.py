@@ -1,11 +1,11 @@
-"""Evaluate a cell's pretrained Transformers on unseen tasks, and gather its runs in one file."""
+"""Evaluate pretrained Transformers of one setting on unseen tasks, and gather the runs of each cell in one file."""
 
 from pathlib import Path
 
 import numpy as np
 
 from ictd.evaluation import weights_msve
-from ictd.pipeline.storage import join_arrays, save_arrays
+from ictd.pipeline.storage import join_arrays, paired, save_arrays
 from ictd.prompts import ENUMERATED
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
@@ -23,20 +23,33 @@ def main(
     tasks: int,
     context_lengths: list[int],
     runs: list[Path],
-    weights: Path,
-    evaluation: Path,
+    weights: list[Path],
+    evaluations: list[Path],
 ) -> None:
-    """Write all runs' weights, and the MSVE for each seed, context length and task."""
+    """Write all runs' weights, and the MSVE for each seed, context length and task, a file each for each cell.
+
+    Cells are those that the files of ``weights`` are named after, and the folders of ``runs``.
+    """
+    cells, named = [path.stem for path in weights], {path.parent.name for path in runs}
+    if set(cells) != named:
+        raise ValueError(f"runs are of {' '.join(sorted(named))}, not of {' '.join(cells)}; give those of these cells.")
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
-    seeds, tasks_seen, u, A, online_msve, diverged_at = join_arrays(runs, *names)
+    joined = [join_arrays([path for path in runs if path.parent.name == cell], *names) for cell in cells]
+    seeds, tasks_seen = joined[0][:2]
+    for cell, (own, *_) in zip(cells, joined, strict=True):
+        if not np.array_equal(own, seeds):
+            raise ValueError(f"runs of {cell} have other seeds than those of {cells[0]}; give the same of both.")
     longest, lengths, scaled = max(context_lengths), [ENUMERATED, *context_lengths], attention_scale == "context_length"
-    msve = np.empty((len(seeds), len(lengths), tasks))
+    last = Weights(*(np.stack([one[i][:, -1] for one in joined], axis=1) for i in (2, 3)))
+    msve = np.empty((len(seeds), len(cells), len(lengths), tasks))
     for i, seed in enumerate(seeds):
         data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
-        msve[i] = weights_msve(Weights(u[i, -1], A[i, -1]), data, lengths, depth, scaled)
-    history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
-    save_arrays(weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
-    save_arrays(
-        evaluation, seeds=seeds, context_lengths=np.array(context_lengths), msve=msve[:, 1:],
-        enumerated_msve=msve[:, 0], diverged_at=diverged_at,
-    )  # fmt: skip
+        msve[i] = weights_msve(last[i], data, lengths, depth, scaled)
+    for i, (of_weights, of_evaluation) in enumerate(paired(weights, evaluations)):
+        _, _, u, A, online_msve, diverged_at = joined[i]
+        history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
+        save_arrays(of_weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
+        save_arrays(
+            of_evaluation, seeds=seeds, context_lengths=np.array(context_lengths), msve=msve[:, i, 1:],
+            enumerated_msve=msve[:, i, 0], diverged_at=diverged_at,
+        )  # fmt: skip

@@ -13,7 +13,8 @@ from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_n
 from ictd.report.claim_tables import by_name, claims_overview
 from ictd.statistics import bootstrap_interval
 from ictd.theory.descent import BOUNDS, depths_of_separate
-from ictd.theory.family import ALGOS, DRAWS, MEMBERS, contraction, depths_of_updates
+from ictd.theory.embeddings import ALGOS
+from ictd.theory.family import DRAWS, MEMBERS, contraction, depths_of_updates
 from ictd.theory.precision import EVERY, TASKS
 from ictd.theory.pretrained import POSITIONS, depths_of_repeated
 from ictd.theory.statements import OF_GRADIENTS, OF_VALUES, layers_of_norms

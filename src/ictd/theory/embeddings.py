@@ -16,6 +16,9 @@ from ictd.mrp import Tasks, value_function
 from ictd.prompts import enumerated_context
 from ictd.weights import Weights
 
+# What J and J' are of: multi-task TD, and MC.
+ALGOS = ("td", "mc")
+
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -42,7 +45,7 @@ class Embeddings:
     Y: np.ndarray
     y: np.ndarray
 
-    @property
+    @cached_property
     def TF(self) -> np.ndarray:
         """TF_l(Z_0) = -y_l^q for l = 0, ..., L and each query state, (N, L+1, n)."""
         return -self.y
@@ -52,13 +55,20 @@ class Embeddings:
         """Exact values v, (N, n)."""
         return value_function(self.tasks.transition, self.tasks.reward, self.discount)
 
-    def expected_errors(self, algo: str) -> np.ndarray:
-        """Expected errors of TF_l, (N, L+1, n): r + gamma P TF_l - TF_l over s_q' for "td", v - TF_l over returns for
-        "mc"."""
-        if algo == "mc":
-            return self.value[:, None] - self.TF
+    @cached_property
+    def td_errors(self) -> np.ndarray:
+        """Expected TD errors of TF_l over s_q', (N, L+1, n): r + gamma P TF_l - TF_l."""
         following = self.TF @ self.tasks.transition.mT
         return self.tasks.reward[:, None] + self.discount * following - self.TF
+
+    @cached_property
+    def mc_errors(self) -> np.ndarray:
+        """Expected errors of TF_l over returns, (N, L+1, n): v - TF_l."""
+        return self.value[:, None] - self.TF
+
+    def expected_errors(self, algo: str) -> np.ndarray:
+        """Expected errors of "td" or "mc", (N, L+1, n)."""
+        return self.td_errors if algo == "td" else self.mc_errors
 
     def limiting_errors(self, algo: str) -> np.ndarray:
         """The same at theta^TD, as the proofs of Lemmas 1 and 4 leave them: gamma^l P^l r and gamma^l P^l v.
@@ -139,21 +149,23 @@ class Gradients:
         return self._times_X(right)
 
     def _times_X_transposed(self, M: np.ndarray) -> np.ndarray:
-        """M X' for M (N, n, n, n), as one product a task."""
-        tasks, wide, states = self.X.shape
-        return (M.reshape(tasks, states * states, states) @ self.X.mT).reshape(tasks, states, states, wide)
+        """M X' for M (N, k, n, n), as one product a task; the left half of X' is the identity."""
+        tasks, _, states = self.X.shape
+        right = M.reshape(tasks, -1, states) @ self.X[:, states:].mT
+        return np.concatenate([M, right.reshape(M.shape)], axis=-1)
 
     def _times_X(self, M: np.ndarray) -> np.ndarray:
-        """X M for M (N, n, n, 2n); the upper half of X is the identity."""
+        """X M for M (N, k, n, 2n); the upper half of X is the identity."""
         return np.concatenate([M, self.X[:, None, self.X.shape[-1] :] @ M], axis=-2)
 
     def expected_updates(self, e: np.ndarray) -> np.ndarray:
-        """sum_q e_q grad TF_l(q) in Theta^looped for state weights e (N, n): (N, 2n + 4n^2), u before A."""
+        """sum_q e_q grad TF_l(q) in Theta^looped, for k state weights e (N, k, n): (N, k, 2n + 4n^2), u before A."""
         tasks, wide, states = self.X.shape
-        right = np.einsum("tq,tqij->tij", e, self.S) @ self.X.mT
-        right[:, :, :states] += self.a[:, :, None] * e[:, None, :]
-        du = (self.V @ e[:, :, None])[:, :, 0]
-        return -np.concatenate([du, (self.X @ right).reshape(tasks, wide * wide)], axis=1)
+        S = e @ self.S.reshape(tasks, states, states**2)
+        right = self._times_X_transposed(S.reshape(tasks, -1, states, states))
+        right[..., :states] += self.a[:, None, :, None] * e[:, :, None, :]
+        dA = self._times_X(right).reshape(*e.shape[:2], wide**2)
+        return -np.concatenate([e @ self.V.mT, dA], axis=2)
 
 
 def gradients(rows: Embeddings) -> Iterator[Gradients]:

@@ -19,14 +19,13 @@ from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
 from ictd.pipeline.storage import save_arrays
 from ictd.streams import generator
-from ictd.theory.embeddings import Embeddings, embeddings
-from ictd.theory.neu import expected_updates, neu
+from ictd.theory.embeddings import ALGOS, Embeddings, embeddings
+from ictd.theory.neu import expected_updates, norm
 from ictd.weights import Weights
 
 # Random members of the family, and depths, log-spaced, at which their expected updates are taken.
 DRAWS = 5
 DEPTHS = 12
-ALGOS = ("td", "mc")
 # What errors are of, along their first axis: members of the family, and the same with N [I, I] added.
 MEMBERS = ("inside", "beyond")
 # What rounding may add to an error, over the largest value.
@@ -66,7 +65,7 @@ def main(
         for j, algo in enumerate(ALGOS):
             expected = inside.expected_errors(algo)
             sums = (expected_updates(inside, expected[:, L], L).sum(axis=1) for L in depths)
-            updates[j, i] = [neu(one).norm for one in sums]
+            updates[j, i] = [norm(one) for one in sums]
     save_arrays(
         output, errors=errors, bound=bound / largest, violations=np.array(violations), depths=depths, updates=updates
     )  # fmt: skip
@@ -88,4 +87,4 @@ def member(tasks: Tasks, discount: float, rng: np.random.Generator) -> np.ndarra
 
 def largest_error(rows: Embeddings) -> np.ndarray:
     """max |v - TF_l| over tasks and query states, (L+1,)."""
-    return np.abs(rows.value[:, None] - rows.TF).max(axis=(0, 2))
+    return np.abs(rows.mc_errors).max(axis=(0, 2))

@@ -8,16 +8,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.table_files import load_tables, rows_with
-from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save, setting_looks
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, legend, save
 
 BOUND, OURS = COLOURS["zero"], "#000000"
 NORMS = {"td": "$J$", "mc": "$J'$"}
 # Depths that show the rise of J before its fall.
 EARLY = 60
-# Of repeated layers what is within this factor of training is drawn.
-SHOWN = 1e4
 # Statements, their names, what is measured, and its scale.
 PANELS = (
     ("lemma_1", "Lemma 1", "expected TD error", "log"),
@@ -29,7 +26,7 @@ PANELS = (
 
 
 def main(tables: list[Path], env: str, states: int, discount: float, output: Path) -> None:
-    """Write ``theorem_1``, ``lemmas``, ``theorem_2``, ``corollary_1``, ``family`` and ``pretrained`` as PNG and SVG.
+    """Write ``theorem_1``, ``lemmas``, ``theorem_2``, ``corollary_1`` and ``family`` as PNG and SVG.
 
     Some show one setting only, that of ``env`` and ``states``.
     """
@@ -39,7 +36,6 @@ def main(tables: list[Path], env: str, states: int, discount: float, output: Pat
     for algo, name in (("td", "theorem_2"), ("mc", "corollary_1")):
         save(expected_update(of["neu"], of["statements"], algo, env, states), output / f"{name}.png")
     save(family(of["family"], of["family_updates"], of["neu"], env, states), output / "family.png")
-    save(pretrained(of["pretrained"], of["repeated"]), output / "pretrained.png")
 
 
 def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float) -> Figure:
@@ -164,45 +160,4 @@ def family(table: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: s
     right.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="expected update, norm")
     figure.suptitle(f"{env_name(env)}, $n = {states}$", fontsize=9)
     legend(figure)
-    return figure
-
-
-def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
-    """J or J' from the pretrained weights to theta^TD, and at pretrained layers repeated to any depth.
-
-    ``line`` and ``repeated`` are the theory's tables pretrained and repeated.
-    """
-    algos = sorted(set(line["algo"]), key=list(NAMES).index)
-    looks = setting_looks(Cell("", *key) for key in line[CELL[1:]].drop_duplicates().itertuples(index=False))
-    figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
-    for column, algo in zip(grid.T, algos, strict=True):
-        for key, rows in line[line["algo"] == algo].groupby(CELL, sort=False):
-            cell = Cell(*key)
-            look = looks[cell._replace(algo="")]
-            mark = {"color": look["color"], "ls": "", "ms": 4, "mfc": "none"}
-            median = rows.groupby("position")["looped_norm"].median()
-            median = median[median < LARGEST]
-            column[0].plot(median.index, median, **look)
-            column[0].plot(1.3, rows["theta_td"].iloc[0], marker="D", **mark)
-            deeper = rows_with(repeated, **cell._asdict()).groupby("layer")["looped_norm"].median()
-            deeper = deeper[deeper < LARGEST]
-            column[1].plot(deeper.index, deeper, **look)
-            own = deeper[deeper.index == cell.depth]
-            column[1].plot(own.index, own, marker="o", **mark)
-        column[0].plot([], [], marker="D", color=OURS, ls="", ms=4, mfc="none", label="step size 1")
-        column[1].plot([], [], marker="o", color=OURS, ls="", ms=4, mfc="none", label="as many layers as in training")
-        column[0].set(yscale="log", title=f"{NAMES[algo]}, {NORMS[algo]}")
-        td = r"\theta^{\mathrm{TD}}$"
-        column[0].set_xticks([0, 0.5, 1, 1.3], ["trained", "half", rf"$\alpha\,{td}", f"${td}"], fontsize=8)
-        column[0].set_xlabel(r"from pretrained weights to $\theta^{\mathrm{TD}}$")
-        column[1].set_xlabel("layers, the pretrained one repeated")
-        if (repeated["looped_norm"] < LARGEST).any():  # An axis without data takes no logarithmic scale.
-            column[1].set(xscale="log", yscale="log")
-    trained = repeated.loc[repeated["layer"] == repeated["depth"], "looped_norm"]
-    trained = trained[(trained > 0) & (trained < LARGEST)]
-    if len(trained):
-        grid[1, 0].set_ylim(trained.min() / 30, trained.max() * SHOWN)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("median $J$ or $J'$")
-    legend(figure, ncols=2)
     return figure

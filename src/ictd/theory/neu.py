@@ -34,11 +34,13 @@ class Neu:
 GROUPS = 20
 
 
-def neu(updates: np.ndarray) -> Neu:
-    """Norm over the last axis of the mean update, from the mean updates (G, ..., k) of G groups of tasks.
+def norm(updates: np.ndarray) -> np.ndarray:
+    """Norm (...) over the last axis of the mean update, from the mean updates (G, ..., k) of G groups of tasks."""
+    return np.abs(updates.mean(axis=0)).sum(axis=-1)
 
-    ValueError for fewer than two groups, which show no error.
-    """
+
+def neu(updates: np.ndarray) -> Neu:
+    """The norm with its standard error and noise; ValueError for fewer than two groups, which show no error."""
     groups = len(updates)
     if groups < 2:
         raise ValueError("there is one group of tasks; a standard error needs at least two.")
@@ -46,7 +48,7 @@ def neu(updates: np.ndarray) -> Neu:
     along = (np.sign(mean) * updates).sum(axis=-1)
     errors = updates.std(axis=0, ddof=1) / np.sqrt(groups)
     return Neu(
-        np.abs(mean).sum(axis=-1),
+        norm(updates),
         along.std(axis=0, ddof=1) / np.sqrt(groups),
         np.sqrt(2 / np.pi) * errors.sum(axis=-1),
     )
@@ -82,9 +84,16 @@ def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: fl
     lam = np.zeros((tasks, depth + 1, states))
     for layer in range(depth - 1, -1, -1):
         lam[:, layer] = (eg + lam[:, layer + 1, None] @ rows.f.mT)[:, 0]
-    left, right = rows.k[:, :depth] @ rows.X.mT, lam @ rows.X.mT
-    right[:, :, :states] += e
-    du = (right[:, 1:] - right[:, :-1]).reshape(GROUPS, -1, depth, 2 * states).mean(axis=1)
-    parts = zip(np.split(left, GROUPS), np.split(right[:, 1:], GROUPS), strict=True)
-    dA = [-scale / len(a) * (a.transpose(1, 2, 0) @ b.transpose(1, 0, 2)) for a, b in parts]
-    return np.concatenate([du, np.reshape(dA, (GROUPS, depth, -1))], axis=2)
+    # X' = [I, Y], whose first half need not be multiplied with.
+    Y, size, wide = rows.X[:, states:].mT, tasks // GROUPS, 2 * states
+    updates = np.empty((GROUPS, depth, wide + wide**2))
+    for group, update in enumerate(updates):
+        own = slice(group * size, (group + 1) * size)
+        k, of_group = rows.k[own, :depth], lam[own]
+        left = np.concatenate([k, k @ Y[own]], axis=2)
+        right = np.concatenate([of_group + e[own], of_group @ Y[own]], axis=2)
+        update[:, :wide] = (right[:, 1:] - right[:, :-1]).mean(axis=0)
+        dA = update[:, wide:].reshape(depth, wide, wide)
+        np.matmul(left.transpose(1, 2, 0), right[:, 1:].transpose(1, 0, 2), out=dA)
+        dA *= -scale / size
+    return updates

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_json, load_named
 from ictd.pipeline.table_files import long_table, save_tables
-from ictd.theory.family import ALGOS, MEMBERS
+from ictd.theory.embeddings import ALGOS
+from ictd.theory.family import MEMBERS
 
 SIDES = ("left_mean", "left_max", "right_mean", "tightest", "violations")
 ESTIMATE = ("norm", "standard_error", "noise")
@@ -16,12 +16,10 @@ OF_LINE = [f"{space}_{name}" for space in ("looped", "separate") for name in EST
 
 
 def main(
-    values: list[Path], descents: list[Path], pretrained: list[Path], agreement: Path, families: list[Path],
-    precision: list[Path], output: Path,
+    values: list[Path], descents: list[Path], agreement: Path, families: list[Path], precision: list[Path], output: Path
 ) -> None:  # fmt: skip
-    """Write statements, neu, pretrained, repeated, agreement, precision, family and family_updates as CSV into the
-    folder ``output``."""
-    sides, curves, line, repeated, members, updates = [], [], [], [], [], []
+    """Write statements, neu, agreement, precision, family and family_updates as CSV into the folder ``output``."""
+    sides, curves, members, updates = [], [], [], []
     for path in values:
         part = load_named(path, "states", "statements", *SIDES)
         for i, states in enumerate(part["states"]):
@@ -41,14 +39,6 @@ def main(
                 columns = {name: part[f"{space}_{name}"][j] for name in ESTIMATE}
                 columns |= {name: part[name][j, at] for name in ("bound", "sharper")}
                 curves.append(long_table({"layer": at}, columns, algo=algo, space=space, **place))
-    for path in pretrained:
-        cell = Cell.parse(path.stem)._asdict()
-        part = load_named(path, "seeds", "positions", "layers", *OF_LINE, "repeated", "theta_td")
-        axes = {"seed": part["seeds"], "position": part["positions"]}
-        line.append(long_table(axes, {name: part[name] for name in OF_LINE}, **cell))
-        line[-1]["theta_td"] = part["theta_td"][0]
-        columns = {f"{space}_norm": part["repeated"][:, :, i] for i, space in enumerate(("looped", "separate"))}
-        repeated.append(long_table({"seed": part["seeds"], "layer": part["layers"]}, columns, **cell))
     for path in families:
         env, states = path.stem.split("-")
         place = {"env": env, "states": int(states)}
@@ -65,8 +55,6 @@ def main(
     made = {
         "statements": sides,
         "neu": curves,
-        "pretrained": line,
-        "repeated": repeated,
         "agreement": pd.DataFrame(load_json(agreement)),
         "family": members,
         "family_updates": updates,

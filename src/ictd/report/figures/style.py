@@ -77,9 +77,10 @@ def save(figure: Figure, path: Path) -> None:
     """
     figure.set_dpi(PNG_DPI)
     with replacing(path.with_suffix(".png")) as temporary:
-        FigureCanvasAgg(figure).print_png(temporary, metadata={"Software": None})
-        with Image.open(temporary) as drawn:
-            small = drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        small = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         small.save(temporary, format="png", optimize=True)
     figure.set_layout_engine("none")
     with replacing(path.with_suffix(".svg")) as temporary:
