@@ -18,6 +18,8 @@ DYNAMIC = {"importlib", "importlib.import_module", "__import__", "__file__"}
 FOLLOWED = (
     "ictd", "ictd.pipeline.runner", "ictd.pipeline.provenance", "ictd.pipeline.steps", "ictd.steps.manifest",
 )  # fmt: skip
+# What may have a docstring.
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
@@ -109,12 +111,16 @@ def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str,
 
 
 def _outline(node):
-    """A syntax tree as nested tuples, without docstrings and empty fields, which vary with Python's version."""
+    """A syntax tree as nested lists, without docstrings and empty fields, which vary with Python's version."""
     if isinstance(node, list):
-        return tuple(map(_outline, node))
+        return [*map(_outline, node)]
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
-        fields["body"] = node.body[1:]
-    return type(node).__name__, tuple((name, _outline(value)) for name, value in fields.items())
+    found = [type(node).__name__]
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name == "body" and isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+            value = value[1:]
+        if value is not None and value != []:
+            found.append((name, _outline(value)))
+    return found
