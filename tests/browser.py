@@ -95,7 +95,7 @@ class Page:
     def screenshot(self, path: str) -> None:
         """Save what is seen as PNG with a palette."""
         seen = Image.open(BytesIO(b64decode(self.send("Page.captureScreenshot")["data"]))).convert("RGB")
-        seen.quantize(256, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE).save(path, optimize=True)
+        seen.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":
