@@ -71,7 +71,7 @@ def test_memory_is_about_what_steps_take(tmp_path):
         ("theory.descent", one | config["theory"] | {"states": 10}),
     ):
         step, given = find_step(name), given | {"output": tmp_path / f"{name}.npz"}
-        given["runs"] = [tmp_path / f"{algo}-loop-10-10/0-4.npz" for algo in ("td", "mc")]
+        given["outputs"] = [tmp_path / f"{algo}-loop-10-10/0-4.npz" for algo in ("td", "mc")]
         main = importlib.import_module(step.module).main
         tracemalloc.start()
         main(**{parameter: given[parameter] for parameter in step.parameters()})

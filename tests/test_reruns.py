@@ -20,7 +20,7 @@ UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
-OF_GRID = {"theory_agreement", "theory_tables"}
+OF_GRID = {"theory_agreement", "theory_tables", "pretrained_tables"}
 # What names or counts jobs.
 COUNTED = {"compute", "workflow_figure"}
 
@@ -33,7 +33,7 @@ EDITED = [
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"summaries", "manifest"}
 KEYS = {
-    "algos": (["mc"], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "theory_tables"} | SHOWN),
+    "algos": (["mc"], {"evaluate", "slider", *COUNTED, "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN),
     "envs": (["boyan"], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
@@ -140,7 +140,7 @@ def test_the_order_of_values_is_that_of_figures_alone(finished):
     ((code, said),) = plans([(finished, ["results-smoke/manifest.json", *changes])])
     # The report lists the settings, and the manifest its pages.
     ordered = {"msve_curves", "weight_maps"}
-    assert code == 0 and rules_in(said) == {*ordered, "summaries", "notebook", "page", "manifest"}
+    assert code == 0 and rules_in(said) == {*ordered, "summaries", "notebook", "manifest"}
 
 
 def differing(found, expected):
@@ -195,7 +195,7 @@ def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path)
         expected[module] = with_downstream(users, downstream)
     assert differing(found, expected) == {}
     assert found["pipeline/provenance"] == found["pipeline/help"] == set()
-    assert found["pipeline/runner"] >= {"tasks", "page", "theory_values"}
+    assert found["pipeline/runner"] >= {"tasks", "notebook", "theory_values"}
 
 
 def test_changing_a_value_reruns_what_uses_it(finished, downstream, tmp_path):
@@ -229,7 +229,9 @@ def test_adding_to_the_grid_keeps_finished_runs(finished):
     added = [["seeds=5"], ["depths=[6, 3, 2]"], ["states=[4, 3, 5]"], ["seeds=4", "envs=[loop, boyan]"]]
     runs = [(finished, ["--quiet", "host", "--configfile", SMOKE, "--config", *values]) for values in added]
     for _, said in plans(runs):
-        outputs = re.findall(r"^    output: (results-smoke/runs/\S+)$", said, re.MULTILINE)
+        outputs = re.findall(
+            r"results-smoke/runs/[^\s,]+", " ".join(re.findall(r"^    output: .*", said, re.MULTILINE))
+        )
         assert outputs
         assert not [path for path in outputs if (finished / path).exists()]
 

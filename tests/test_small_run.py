@@ -64,7 +64,7 @@ def run(tmp_path_factory):
         given = {**at, **files, "learning_rate": rate, "diverged": folder / "diverged"}
         # One job for both algorithms in the last setting, and for each in the others.
         cells = [cell] if cell.env == "boyan" else CELLS[-2:] if cell.algo == "td" else []
-        carry_out(pretrain, **given, runs=[folder / f"runs/{one}/{group}.npz" for one in cells])
+        carry_out(pretrain, **given, outputs=[folder / f"runs/{one}/{group}.npz" for one in cells])
     for cells in ([cell] for cell in CELLS[:2]), [CELLS[2:4], CELLS[4:]]:
         for some in cells:
             carry_out(
@@ -161,7 +161,7 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     out = tmp_path / "td-boyan-2-2/out.npz"
     (tmp_path / "td-boyan-2-2-seed-0.npz").touch()
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
-        carry_out(pretrain, **given, diverged=tmp_path, runs=[out])
+        carry_out(pretrain, **given, diverged=tmp_path, outputs=[out])
     kept = np.load(tmp_path / "td-boyan-2-2-seed-0.npz")
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
@@ -169,7 +169,7 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
-    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, runs=[out])
+    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, outputs=[out])
     assert not (tmp_path / "td-boyan-2-2-seed-0.npz").exists()
 
 
@@ -297,7 +297,7 @@ def test_files_of_other_cells_or_seeds_are_refused(run, tmp_path):
     at = {"env": "loop", "states": 3, "env_options": OPTIONS["loop"], "tasks": TEST}
     files = {name: run / f"{name}/loop-3/0-1.npz" for name in ("tasks", "unrolls")} | {"diverged": tmp_path}
     with pytest.raises(ValueError, match=r"runs/td-loop-3-4/x\.npz is no place for runs of the setting loop-3-2; give"):
-        carry_out(pretrain, **at | files, runs=[tmp_path / "runs/td-loop-3-4/x.npz"])
+        carry_out(pretrain, **at | files, outputs=[tmp_path / "runs/td-loop-3-4/x.npz"])
     td, mc = (run / f"runs/{algo}-loop-3-2" for algo in ("td", "mc"))
 
     def evaluated(runs, weights, evaluations):

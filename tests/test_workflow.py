@@ -247,9 +247,9 @@ def test_a_single_seed_algo_and_setting_is_enough(smoke, tmp_path):
 
 
 def test_as_many_jobs_as_keep_all_cores_busy(tmp_path):
-    """In a fresh clone a job for each (algo, env, states, depth, seed) on 150 cores, and for each cell on two."""
+    """In a fresh clone a job for each (algo, env, states, depth, seed) on 150 cores, and for each setting on two."""
     folder = copy_project(tmp_path)
-    for cores, jobs in (("150", 280), ("2", 14)):
+    for cores, jobs in (("150", 280), ("2", 7)):
         ((code, said),) = plans([(folder, ["--quiet", "rules", "--cores", cores])])
         assert code == 0 and re.search(rf"^pretrain +{jobs}$", said, re.MULTILINE), said
 

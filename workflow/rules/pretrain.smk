@@ -4,7 +4,8 @@ use rule step as pretrain with:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
-        runs=of_models(f"<results>/runs/{CELL}/{{seeds}}.npz"),
+        # Without a name: a job is done again where what it names changes, as with another algorithm.
+        of_models(f"<results>/runs/{CELL}/{{seeds}}.npz"),
     pathvars:
         job=f"pretrain/{MODELS}/{{seeds}}",
     # One algorithm after the other, before what other settings wait for: fewer jobs side by side compile one kernel.

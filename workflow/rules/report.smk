@@ -12,12 +12,13 @@ PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "slider", "theory", "com
 DRAWN = expand("figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN, "workflow"], ending=["png", "svg"])
 LISTED = [*MANIFESTED, *DRAWN, *PAGE_FILES, "report.ipynb", "report.html"]
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
-PARAMETERS = {
-    "results": str(RESULTS),
-    "documents": DOCUMENTS,
-    "figures": " ".join(SHOWN),
-    "theory": " ".join(THEORY_SHOWN),
-}
+PARAMETERS = {"results": str(RESULTS), "documents": DOCUMENTS}
+PARAMETERS |= {"figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
+NOTEBOOK = dict(
+    notebook=ROOT / "report/report.ipynb", captions=ROOT / "report/captions", parameters=PARAMETERS
+)
+NOTEBOOK["title"] = "In-context TD: claims and results"
+AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
 OF_SEEDS += expand("pretrain/{models}", models=ALL_MODELS)
@@ -58,8 +59,8 @@ use rule gather as claims with:
 
 use rule gather as manifest with:
     input:
-        # All else that it lists is before the report.
-        "<results>/report.html",
+        # All else that it lists is before these.
+        expand("<results>/report.{ending}", ending=["html", "ipynb"]),
         expand("<results>/baselines/{setting}.json", setting=BASELINES),
     output:
         "<results>/manifest.json",
@@ -143,21 +144,10 @@ use rule gather as notebook with:
         documents=DOCUMENTS,
     output:
         executed="<results>/report.ipynb",
-        page=report(
-            "<results>/report.html",
-            caption="../../report/captions/report.rst",
-            category="1. Report",
-            labels={"report": "all claims, figures and tables"},
-        ),
+        page=report("<results>/report.html", caption="../../report/captions/report.rst", **AS_REPORT),
     pathvars:
         job="notebook",
     conda:
         f"{ENVS}/report.yaml"
     params:
-        **step(
-            "report.notebook",
-            title="In-context TD: claims and results",
-            notebook=ROOT / "report/report.ipynb",
-            captions=ROOT / "report/captions",
-            parameters=PARAMETERS,
-        ),
+        **step("report.notebook", **NOTEBOOK),

@@ -25,9 +25,9 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
     """Params of a rule that carries out a step, from the signature of its ``main``.
 
     A parameter that is a ``Path``, or a list of them, is the rule's input or output of that name; ``output`` without a
-    name is the rule's output, the first if they are one in two formats, or the folder of its outputs.  Any other is
-    given, a wildcard of the rule, or the configuration's: of the step's sections, else env, states or depth of the main
-    setting, else of the readings or the top level.
+    name is the rule's output, the first if they are one in two formats, or the folder of its outputs, and ``outputs``
+    are all of them.  Any other is given, a wildcard of the rule, or the configuration's: of the step's sections, else
+    env, states or depth of the main setting, else of the readings or the top level.
 
     ``studies`` are the names of the sections that are studies', ``name`` is the step's, and ``given`` has values of
     parameters, or functions of the rule's wildcards that return them.  A step that is not there, or a parameter that it
@@ -73,6 +73,7 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
 
     def paths(wildcards, input, output) -> str:
         named = dict(output.items()) | dict(input.items())
+        named.setdefault("outputs", list(output))
         if len(output):
             one = len({path.rpartition(".")[0] for path in output}) == 1
             named.setdefault("output", output[0] if one else commonpath(output))

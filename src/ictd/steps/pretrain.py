@@ -28,17 +28,17 @@ def main(
     tasks: Path,
     unrolls: Path,
     diverged: Path,
-    runs: list[Path],
+    outputs: list[Path],
 ) -> None:
     """Write the weights of each seed at log-spaced task counts, and its learning curve, a file for each cell.
 
-    Cells are those that the folders of ``runs`` are named after.  The learning curve is the MSVE on each task just
+    Cells are those that the folders of ``outputs`` are named after.  The learning curve is the MSVE on each task just
     before its update, averaged over the tasks between two counts.  A run that diverges is NaN from there on, with the
     number of the task.  Unless ``on_divergence`` is "record", its snapshots go to the folder ``diverged``, and a
     ValueError names its cell, seed and task.
     """
-    found = {output: [] for output in runs}
-    for output in runs:
+    found = {output: [] for output in outputs}
+    for output in outputs:
         if output.parent.name.partition("-")[2] != (setting := f"{env}-{states}-{depth}"):
             raise ValueError(f"{output} is no place for runs of the setting {setting}; give a folder td-{setting}.")
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
