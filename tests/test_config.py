@@ -49,16 +49,11 @@ def test_cell_names_go_both_ways():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "cores", "finished", "together"),
-    [
-        ("auto", None, [], True), ("auto", 6, [], True), ("auto", 7, [], False), (1, 2, [], False),
-        (20, None, [], False), ("auto", 2, ["td-boyan-5-30"], False), ("auto", 150, ["boyan-5-30"], True),
-        (1, 150, ["boyan-5-30", "loop-3-2"], True),
-    ],
-)  # fmt: skip
-def test_a_job_takes_all_algorithms_where_cores_are_few(wanted, cores, finished, together):
-    files = (Path(f"results/benchmarks/pretrain/{name}/0-19.tsv") for name in finished)
-    assert algos_together({"seeds_per_job": wanted}, 7, cores, files) == together
+    ("wanted", "cores", "together"),
+    [("auto", None, True), ("auto", 6, True), ("auto", 7, False), (1, 2, False), (20, None, False)],
+)
+def test_a_job_takes_all_algorithms_where_cores_are_few(wanted, cores, together):
+    assert algos_together({"seeds_per_job": wanted}, 7, cores) == together
 
 
 @pytest.mark.parametrize(

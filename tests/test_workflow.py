@@ -254,6 +254,15 @@ def test_as_many_jobs_as_keep_all_cores_busy(tmp_path):
         assert code == 0 and re.search(rf"^pretrain +{jobs}$", said, re.MULTILINE), said
 
 
+def test_a_job_that_was_sent_elsewhere_trains_what_it_was_sent_for(tmp_path):
+    """Whatever cores there are: each algorithm has its own job where jobs are sent."""
+    one = "pretrain:algo=td,env=boyan,states=4,depth=6,seeds=0-2"
+    sent = ["--mode", "remote", "--target-jobs", one, "--quiet", "host", "--configfile", "tests/smoke.yaml"]
+    ((code, said),) = plans([(copy_project(tmp_path), sent)])
+    assert code == 0 and "output: results-smoke/runs/td-boyan-4-6/0-2.npz\n" in said, said
+    assert "benchmark: results-smoke/benchmarks/pretrain/td-boyan-4-6/0-2.tsv\n" in said
+
+
 def test_whatever_the_manifest_lists_is_before_it_and_made_anew(smoke, tmp_path):
     listed = json.loads((smoke / "results-smoke/manifest.json").read_text())
     listed = {f"results-smoke/{name}" for kind in ("files", "pages") for name in listed[kind]}

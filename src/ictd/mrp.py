@@ -63,16 +63,16 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     row-stochastic; ValueError with the index of a row that is not, or of a chain that is reducible.
     """
     states = transition.shape[-1]
-    # Tasks on the last axis, which is long.
+    # Tasks on the last axis, which is long.  Python's sum adds row by row, whatever the number of tasks.
     work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(states - 1, 0, -1):
-            work[:k, k] /= work[k, :k].sum(axis=0)
+            work[:k, k] /= sum(work[k, :k])
             work[:k, :k] += work[:k, k, None] * work[k, None, :k]
         mu = np.ones((states, work.shape[-1]))
         for k in range(1, states):
-            mu[k] = (mu[:k] * work[:k, k]).sum(axis=0)
-        mu /= mu.sum(axis=0)
+            mu[k] = sum(mu[:k] * work[:k, k])
+        mu /= sum(mu)
     stationary = np.array(mu.T, order="C").reshape(transition.shape[:-1])
     refuse("transition", ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
     return stationary

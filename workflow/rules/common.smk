@@ -51,8 +51,10 @@ from ictd.pipeline.yaml_files import load_yaml
 
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 CORES = workflow.resource_settings.cores or workflow.resource_settings.nodes
-# Jobs run on this machine unless their number is limited, in place of cores.
-LIMIT = OWN_MEMORY if workflow.is_main_process and workflow.resource_settings.nodes is None else ADDRESSABLE
+# Jobs run on this machine unless their number is limited, in place of cores; of those that run elsewhere, each reads
+# these rules anew.
+LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
+LIMIT = OWN_MEMORY if LOCAL else ADDRESSABLE
 with ending_in_a_sentence():
     SCHEMA = load_yaml(SCHEMA_FILE)
     # Snakemake takes the last of repeated keys, and ends in tracebacks where a value holds itself.
@@ -87,11 +89,9 @@ CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 TRAINED = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
-# A job that has to do with runs takes all of a setting's algorithms where cores are few: its name, all names, and what a
-# pattern of its files stands for.
-TOGETHER = algos_together(config, len(TRAINED), CORES, RESULTS.glob("benchmarks/pretrain/*/*.tsv"))
-MODELS, ALL_MODELS = (SETTING, TRAINED) if TOGETHER else (CELL, GRID)
-of_models = partial(expand, algo=sorted(config["algos"]) if TOGETHER else ["{algo}"], allow_missing=True)
+# Whether a job pretrains by all algorithms.
+TOGETHER = LOCAL and algos_together(config, len(TRAINED), CORES)
+of_algos = partial(expand, algo=sorted(config["algos"]), allow_missing=True)
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = partial(step_params, config, STUDIES)

@@ -5,12 +5,12 @@ TABLES = "msve baselines weights mean_weights agreement learning truncation audi
 
 use rule step as evaluate with:
     input:
-        runs=of_models(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS),
+        runs=of_algos(RUNS, seeds=GROUPS),
     output:
-        weights=of_models(f"<results>/weights/{CELL}.npz"),
-        evaluations=of_models(f"<results>/evaluation/{CELL}.npz"),
+        weights=of_algos(f"<results>/weights/{CELL}.npz"),
+        evaluations=of_algos(f"<results>/evaluation/{CELL}.npz"),
     pathvars:
-        job=f"evaluate/{MODELS}",
+        job=f"evaluate/{SETTING}",
     priority: 2
     conda:
         f"{ENVS}/simulate.yaml"

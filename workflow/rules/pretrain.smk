@@ -1,13 +1,16 @@
-# Multi-task TD and multi-task MC: a range of seeds.
+RUNS = f"<results>/runs/{CELL}/{{seeds}}.npz"
+
+
+# Multi-task TD and multi-task MC: a range of seeds of one cell, or of all algorithms in a setting where cores are few.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
         # Without a name: a job is done again where what it names changes, as with another algorithm.
-        of_models(f"<results>/runs/{CELL}/{{seeds}}.npz"),
+        of_algos(RUNS) if TOGETHER else RUNS,
     pathvars:
-        job=f"pretrain/{MODELS}/{{seeds}}",
+        job=f"pretrain/{SETTING if TOGETHER else CELL}/{{seeds}}",
     # One algorithm after the other, before what other settings wait for: fewer jobs side by side compile one kernel.
     priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.get("algo") == config["algos"][0])
     conda:

@@ -21,11 +21,12 @@ NOTEBOOK["title"] = "In-context TD: claims and results"
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
-OF_SEEDS += expand("pretrain/{models}", models=ALL_MODELS)
+# As they are cut here, or were before.
+OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *TRAINED])
 OTHERS = expand("baselines/{setting}", setting=BASELINES)
 OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += expand("{rule}/{models}", rule=["evaluate", "theory_pretrained"], models=ALL_MODELS)
+OTHERS += expand("{rule}/{setting}", rule=["evaluate", "theory_pretrained"], setting=TRAINED)
 OTHERS += [
     "audit",
     "theory_agreement",
@@ -36,12 +37,12 @@ OTHERS += [
     "claims",
 ]
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
-# How many jobs each rule has, if those that take seeds take one, and those of runs one algorithm.
+# How many jobs each rule has, if those that take seeds take one, and pretraining one algorithm.
 SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure "
 SINGLE += "workflow_figure summaries slider compute notebook manifest about all"
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
-COUNTS |= {rule: len(GRID) for rule in ("pretrain", "evaluate", "theory_pretrained")}
-COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls", "pretrain")}
+COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls")}
+COUNTS["pretrain"] = len(GRID) * config["seeds"]
 
 
 use rule gather as claims with:

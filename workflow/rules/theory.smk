@@ -44,11 +44,11 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
-        weights=of_models(f"<results>/weights/{CELL}.npz"),
+        weights=of_algos(f"<results>/weights/{CELL}.npz"),
     output:
-        pretrained=of_models(f"<results>/theory/pretrained/{CELL}.npz"),
+        pretrained=of_algos(f"<results>/theory/pretrained/{CELL}.npz"),
     pathvars:
-        job=f"theory_pretrained/{MODELS}",
+        job=f"theory_pretrained/{SETTING}",
     priority: 1
     params:
         **step("theory.pretrained", env_options=own_options),

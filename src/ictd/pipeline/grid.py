@@ -48,15 +48,9 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
     return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
 
 
-def algos_together(config: dict, settings: int, cores: int | None, files: Iterable[Path]) -> bool:
-    """Whether one job pretrains by all algorithms: as finished jobs do, else where there are fewer cores than settings.
-
-    ``files`` are of finished jobs, in folders that are named after a cell, or after a setting (env-states-depth), of
-    which there are ``settings``.  Where ``seeds_per_job`` is a number, each algorithm has its own job.
-    """
-    finished = [path.parent.name.count("-") for path in files]
-    if finished:
-        return min(finished) < len(CELL) - 1
+def algos_together(config: dict, settings: int, cores: int | None) -> bool:
+    """Whether one job pretrains by all algorithms: where there are fewer cores than settings (env-states-depth), unless
+    ``seeds_per_job`` is a number."""
     return config["seeds_per_job"] == "auto" and (cores or 1) < settings
 
 

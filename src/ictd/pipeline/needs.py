@@ -130,8 +130,8 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
     settings = {cell._replace(algo="") for cell in runs}
-    models = len(settings if algos_together(config, len(settings), cores, []) else runs)
-    jobs = math.ceil(S / s) * (2 * len(sets) + models) + 2 * models + 2 * len(sets) + len(pairs)
+    models = len(settings if algos_together(config, len(settings), cores) else runs)
+    jobs = math.ceil(S / s) * (2 * len(sets) + models) + 2 * len(settings) + 2 * len(sets) + len(pairs)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 

@@ -35,7 +35,7 @@ def main(
         raise ValueError(f"runs are of {' '.join(sorted(named))}, not of {' '.join(cells)}; give those of these cells.")
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
     joined = [join_arrays([path for path in runs if path.parent.name == cell], *names) for cell in cells]
-    seeds, tasks_seen = joined[0][:2]
+    seeds = joined[0][0]
     for cell, (own, *_) in zip(cells, joined, strict=True):
         if not np.array_equal(own, seeds):
             raise ValueError(f"runs of {cell} have other seeds than those of {cells[0]}; give the same of both.")
@@ -46,7 +46,7 @@ def main(
         data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
         msve[i] = weights_msve(last[i], data, lengths, depth, scaled)
     for i, (of_weights, of_evaluation) in enumerate(paired(weights, evaluations)):
-        _, _, u, A, online_msve, diverged_at = joined[i]
+        _, tasks_seen, u, A, online_msve, diverged_at = joined[i]
         history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
         save_arrays(of_weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
         save_arrays(
