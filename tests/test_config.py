@@ -53,7 +53,7 @@ def test_cell_names_go_both_ways():
     [("auto", None, True), ("auto", 6, True), ("auto", 7, False), (1, 2, False), (20, None, False)],
 )
 def test_a_job_takes_all_algorithms_where_cores_are_few(wanted, cores, together):
-    assert algos_together({"seeds_per_job": wanted}, 7, cores) == together
+    assert algos_together(changed("seeds_per_job", wanted), cores) == together
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_a_killed_run_says_how_to_unlock(tmp_path):
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "tests/smoke.yaml"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not (folder / "results-smoke/logs").exists():
+        assert process.poll() is None
         time.sleep(0.1)
     process.kill()
     process.wait()
@@ -128,12 +129,12 @@ def test_failures_name_rule_words_and_log(tmp_path):
         "tasks/boyan-4/0-1.log": header,
         "metrics.log": header + "Traceback\nKeyError: 'a'\n",
         "claims.log": header + "2026-01-01 00:00:01 done in 1.0 s\nsome warning\n",
-        "page.log": header + "error: of long ago.\n",
+        "notebook.log": header + "error: of long ago.\n",
     }
     for name, text in logs.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    os.utime(tmp_path / "page.log", (10, 10))
+    os.utime(tmp_path / "notebook.log", (10, 10))
     assert failed_jobs(tmp_path, 20, tmp_path).splitlines() == [
         "Rule metrics failed: KeyError: 'a'",
         f"  Its log: {tmp_path}/metrics.log",

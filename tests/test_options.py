@@ -136,7 +136,7 @@ def test_jobs_that_did_not_end_well_are_named_with_their_last_words(tmp_path):
     logs = {
         "pretrain/a/0-1.log": began + "error: It is wrong.\n",
         "tasks.log": began + "2026-01-01 10:00:09 done in 9.0 s\n",
-        "page.log": began,
+        "notebook.log": began,
         "old.log": began + "error: Of another run.\n",
         "empty.log": "",
     }
@@ -147,7 +147,7 @@ def test_jobs_that_did_not_end_well_are_named_with_their_last_words(tmp_path):
     stopped = "it was stopped before it could say why."
     assert failures.failed_jobs(tmp_path, 100, tmp_path / "none").splitlines() == [
         f"Rule empty failed: {stopped}", f"  Its log: {tmp_path}/empty.log",
-        f"Rule page failed: {stopped}", f"  Its log: {tmp_path}/page.log",
+        f"Rule notebook failed: {stopped}", f"  Its log: {tmp_path}/notebook.log",
         "Rule pretrain failed: error: It is wrong.", f"  Its log: {tmp_path}/pretrain/a/0-1.log",
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 import json
 import re
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +14,31 @@ import ictd
 from ictd.decomposition import seen
 from ictd.pattern import cosine
 from ictd.pipeline.storage import save_arrays, save_json
-from ictd.report import html, slider
+from ictd.report import html, notebook, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("1 / x", r"n\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
+        (
+            "HTML(f'<img src=\"https://x.org/{x}.png\">')",
+            r"n\.ipynb loads 'https://x\.org/0\.png'; the report must",
+        ),
+    ],
+)
+def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, words):
+    cells = [nbformat.v4.new_code_cell(text) for text in ("from IPython.display import HTML\nx = 1", cell)]
+    cells[0].metadata["tags"] = ["parameters"]
+    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
+    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(made, tmp_path / "n.ipynb")
+    page = tmp_path / "n.html"
+    with pytest.raises(ValueError, match=words):
+        notebook.main("T", tmp_path / "n.ipynb", tmp_path, {"x": 0}, tmp_path / "done.ipynb", page)
+    assert not page.exists()
 
 
 def test_tables_have_words_anchors_and_marks():

@@ -296,7 +296,7 @@ def test_tables_over_seeds_and_settings(run, metrics):
 def test_files_of_other_cells_or_seeds_are_refused(run, tmp_path):
     at = {"env": "loop", "states": 3, "env_options": OPTIONS["loop"], "tasks": TEST}
     files = {name: run / f"{name}/loop-3/0-1.npz" for name in ("tasks", "unrolls")} | {"diverged": tmp_path}
-    with pytest.raises(ValueError, match=r"runs/td-loop-3-4/x\.npz is no place for runs of the setting loop-3-2; give"):
+    with pytest.raises(ValueError, match=r"runs/td-loop-3-4/x\.npz is in no folder of this setting; name it td-"):
         carry_out(pretrain, **at | files, outputs=[tmp_path / "runs/td-loop-3-4/x.npz"])
     td, mc = (run / f"runs/{algo}-loop-3-2" for algo in ("td", "mc"))
 

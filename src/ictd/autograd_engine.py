@@ -23,7 +23,7 @@ class AutogradEngine:
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.parameters = [*self.model.parameters()]
-        # Both moments, none of their maxima, and numbers of updates.  The class Adam would import torch's compiler.
+        # Both moments, no maxima, numbers of updates.  The class Adam would import torch's compiler, for a second.
         mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
         self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
         self.algo, self.states = algo, weights.states

@@ -63,7 +63,7 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     row-stochastic; ValueError with the index of a row that is not, or of a chain that is reducible.
     """
     states = transition.shape[-1]
-    # Tasks on the last axis, which is long.  Python's sum adds row by row, whatever the number of tasks.
+    # Chains on the last axis, which is long.  Python's sum adds row by row, however many there are.
     work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(states - 1, 0, -1):

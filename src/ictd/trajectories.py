@@ -97,7 +97,10 @@ def fill_alias_row(probability, accept, successor, height, small, large):
 
 @kernel
 def alias_tables(transition, stationary):
-    """One task's tables, flattened: row s for p(. | s), row n for the initial distribution."""
+    """One task's tables, flattened: row s for p(. | s), row n for the initial distribution.
+
+    Outcomes are of the type that paths need too, so that ``fill_alias_row`` is compiled once.
+    """
     states = stationary.shape[0]
     accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint16)
     space = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)

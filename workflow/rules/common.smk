@@ -88,9 +88,9 @@ CELL = f"{{algo}}-{SETTING}"
 CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
-TRAINED = sorted({f"{cell.env}-{cell.states}-{cell.depth}" for cell in CELLS})
+GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 # Whether a job pretrains by all algorithms.
-TOGETHER = LOCAL and algos_together(config, len(TRAINED), CORES)
+TOGETHER = LOCAL and algos_together(config, CORES)
 of_algos = partial(expand, algo=sorted(config["algos"]), allow_missing=True)
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])

@@ -11,6 +11,7 @@ use rule step as evaluate with:
         evaluations=of_algos(f"<results>/evaluation/{CELL}.npz"),
     pathvars:
         job=f"evaluate/{SETTING}",
+    # Theory at pretrained weights waits for it, and takes longer than what else there is.
     priority: 2
     conda:
         f"{ENVS}/simulate.yaml"

@@ -22,11 +22,11 @@ AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures an
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
 # As they are cut here, or were before.
-OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *TRAINED])
+OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *GRID_SETTINGS])
 OTHERS = expand("baselines/{setting}", setting=BASELINES)
 OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += expand("{rule}/{setting}", rule=["evaluate", "theory_pretrained"], setting=TRAINED)
+OTHERS += expand("{rule}/{setting}", rule=["evaluate", "theory_pretrained"], setting=GRID_SETTINGS)
 OTHERS += [
     "audit",
     "theory_agreement",

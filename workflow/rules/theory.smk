@@ -2,11 +2,9 @@
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
-# Tables and figures that training has no part in, which are made meanwhile, and those of pretrained weights.
-OF_THEORY, OF_PRETRAINED = "statements neu agreement precision family family_updates".split(), [
-    "pretrained",
-    "repeated",
-]
+# Tables that wait for no training, and those of pretrained weights.
+OF_THEORY = "statements neu agreement precision family family_updates".split()
+OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
 THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
@@ -27,7 +25,8 @@ use rule step as theory_descent with:
         "<results>/theory/descent/{env}-{states}.npz",
     pathvars:
         job="theory_descent/{env}-{states}",
-    priority: 1
+    # Long, and first: where cores are few, one core compiles meanwhile what others would compile beside it.
+    priority: lambda wildcards: awaited(wildcards) + 1
     params:
         **step("theory.descent", env_options=own_options),
 
@@ -63,7 +62,7 @@ use rule step as theory_agreement with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("theory.agreement", settings=TRAINED),
+        **step("theory.agreement", settings=GRID_SETTINGS),
 
 
 use rule step as theory_precision with:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """One setting of the paper's grid; with a seed it makes a run."""
+    """A setting of the paper's grid with an algorithm; with a seed it makes a run."""
 
     algo: str
     env: str
@@ -18,7 +18,12 @@ class Cell(NamedTuple):
     depth: int
 
     def __str__(self) -> str:
-        return f"{self.algo}-{self.env}-{self.states}-{self.depth}"
+        return f"{self.algo}-{self.setting}"
+
+    @property
+    def setting(self) -> str:
+        """The cell without its algorithm, "env-states-depth"."""
+        return f"{self.env}-{self.states}-{self.depth}"
 
     @classmethod
     def parse(cls, name: str) -> "Cell":
@@ -48,10 +53,10 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
     return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
 
 
-def algos_together(config: dict, settings: int, cores: int | None) -> bool:
-    """Whether one job pretrains by all algorithms: where there are fewer cores than settings (env-states-depth), unless
-    ``seeds_per_job`` is a number."""
-    return config["seeds_per_job"] == "auto" and (cores or 1) < settings
+def algos_together(config: dict, cores: int | None) -> bool:
+    """Whether one job pretrains by all algorithms: where there are fewer cores than settings, unless ``seeds_per_job``
+    is a number."""
+    return config["seeds_per_job"] == "auto" and (cores or 1) < len({cell.setting for cell in cells(config)})
 
 
 def seed_ranges(config: dict, seeds: int, runs: int, cores: int | None, files: Iterable[Path]) -> list[str]:

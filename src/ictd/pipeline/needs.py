@@ -111,7 +111,8 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
         return {
             "tasks": 24 * N * (s + 1) * (n**2 + 2 * n),
             "unrolls": read + 2 * s * unrolls(n) + 64 * b * config["rollout_steps"],
-            "pretrain": read + s * history(n) + 16 * N * n**2 + 24 * (N * n + config["snapshots"]),
+            "pretrain": read + s * history(n) * (1 + len(config["algos"])) / 2 + 16 * N * n**2
+            + 24 * (N * n + config["snapshots"]),
             "audit": read + history(n) + gradients,
             "evaluate": S * (2 * history(n) + 64 * e["tasks"] * len(lengths)) + prompts,
             "baselines": prompts + batch_td_memory(e["tuning_tasks"], n, max(lengths), steps)
@@ -129,9 +130,9 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     n = max(*t["states"], *config["states"])
     memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
-    settings = {cell._replace(algo="") for cell in runs}
-    models = len(settings if algos_together(config, len(settings), cores) else runs)
-    jobs = math.ceil(S / s) * (2 * len(sets) + models) + 2 * len(settings) + 2 * len(sets) + len(pairs)
+    settings = {cell.setting for cell in runs}
+    trained = settings if algos_together(config, cores) else runs
+    jobs = math.ceil(S / s) * (2 * len(sets) + len(trained)) + 2 * len(settings) + 2 * len(sets) + len(pairs)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 

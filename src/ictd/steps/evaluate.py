@@ -28,8 +28,10 @@ def main(
 ) -> None:
     """Write all runs' weights, and the MSVE for each seed, context length and task, a file each for each cell.
 
-    Cells are those that the files of ``weights`` are named after, and the folders of ``runs``.
+    The files of ``weights`` and ``evaluations``, and the folders of ``runs``, are named after the cells.  ValueError if
+    these differ, or the cells have other seeds.
     """
+    files = paired(weights, evaluations)
     cells, named = [path.stem for path in weights], {path.parent.name for path in runs}
     if set(cells) != named:
         raise ValueError(f"runs are of {' '.join(sorted(named))}, not of {' '.join(cells)}; give those of these cells.")
@@ -38,14 +40,14 @@ def main(
     seeds = joined[0][0]
     for cell, (own, *_) in zip(cells, joined, strict=True):
         if not np.array_equal(own, seeds):
-            raise ValueError(f"runs of {cell} have other seeds than those of {cells[0]}; give the same of both.")
+            raise ValueError(f"runs of {cell} have other seeds than those of {cells[0]}; give the same of all.")
     longest, lengths, scaled = max(context_lengths), [ENUMERATED, *context_lengths], attention_scale == "context_length"
     last = Weights(*(np.stack([one[i][:, -1] for one in joined], axis=1) for i in (2, 3)))
     msve = np.empty((len(seeds), len(cells), len(lengths), tasks))
     for i, seed in enumerate(seeds):
         data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
         msve[i] = weights_msve(last[i], data, lengths, depth, scaled)
-    for i, (of_weights, of_evaluation) in enumerate(paired(weights, evaluations)):
+    for i, (of_weights, of_evaluation) in enumerate(files):
         _, tasks_seen, u, A, online_msve, diverged_at = joined[i]
         history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
         save_arrays(of_weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)

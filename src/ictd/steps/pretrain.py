@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import msve, value_function
+from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import save_arrays, stacked
 from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import Divergence, pretrain_history
@@ -37,10 +38,13 @@ def main(
     number of the task.  Unless ``on_divergence`` is "record", its snapshots go to the folder ``diverged``, and a
     ValueError names its cell, seed and task.
     """
-    found = {output: [] for output in outputs}
+    setting = Cell("", env, states, depth).setting
     for output in outputs:
-        if output.parent.name.partition("-")[2] != (setting := f"{env}-{states}-{depth}"):
-            raise ValueError(f"{output} is no place for runs of the setting {setting}; give a folder td-{setting}.")
+        if output.parent.name.partition("-")[2] != setting:
+            raise ValueError(
+                f"{output} is in no folder of this setting; name it td-{setting} or mc-{setting}."
+            )
+    found = {output: [] for output in outputs}
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
         tasks_seen = snapshot_counts(len(task_set), snapshots)
         value = value_function(task_set.transition, task_set.reward, discount)

@@ -40,7 +40,10 @@ def norm(updates: np.ndarray) -> np.ndarray:
 
 
 def neu(updates: np.ndarray) -> Neu:
-    """The norm with its standard error and noise; ValueError for fewer than two groups, which show no error."""
+    """The norm with its standard error and noise, from the same.
+
+    ValueError for fewer than two groups, which show no error.
+    """
     groups = len(updates)
     if groups < 2:
         raise ValueError("there is one group of tasks; a standard error needs at least two.")
@@ -84,14 +87,14 @@ def expected_updates(rows: Embeddings, errors: np.ndarray, depth: int, scale: fl
     lam = np.zeros((tasks, depth + 1, states))
     for layer in range(depth - 1, -1, -1):
         lam[:, layer] = (eg + lam[:, layer + 1, None] @ rows.f.mT)[:, 0]
-    # X' = [I, Y], whose first half need not be multiplied with.
+    # Of each group k_l X' and sum_q e_q x^q' + lam_l' X', where X' = [I, Y], whose first half needs no product.
     Y, size, wide = rows.X[:, states:].mT, tasks // GROUPS, 2 * states
     updates = np.empty((GROUPS, depth, wide + wide**2))
     for group, update in enumerate(updates):
         own = slice(group * size, (group + 1) * size)
-        k, of_group = rows.k[own, :depth], lam[own]
+        k, adjoint = rows.k[own, :depth], lam[own]
         left = np.concatenate([k, k @ Y[own]], axis=2)
-        right = np.concatenate([of_group + e[own], of_group @ Y[own]], axis=2)
+        right = np.concatenate([adjoint + e[own], adjoint @ Y[own]], axis=2)
         update[:, :wide] = (right[:, 1:] - right[:, :-1]).mean(axis=0)
         dA = update[:, wide:].reshape(depth, wide, wide)
         np.matmul(left.transpose(1, 2, 0), right[:, 1:].transpose(1, 0, 2), out=dA)

@@ -7,6 +7,7 @@ import numpy as np
 from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
 from ictd.pattern import pattern_measures
+from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_arrays, paired, save_arrays
 from ictd.streams import generator
 from ictd.theory.embeddings import embeddings
@@ -39,20 +40,21 @@ def main(
 ) -> None:
     """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged.
 
-    Cells of a setting are those that the files of ``weights``, and those that are written, are named after.
+    The files of ``weights`` are named after cells of the setting; ValueError if those of ``pretrained`` are not named
+    alike.
     """
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if attention_scale == "context_length" else 1.0
     pattern = theta_td(states).A
 
     def at(algo: str, u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:
-        """Mean updates of groups of tasks, in Theta^looped and in Theta."""
+        """Mean updates of groups, in Theta^looped (GROUPS, 2n + 4n^2) and in Theta (GROUPS, layers (2n + 4n^2))."""
         rows = embeddings(Weights(u, scale * A), part, discount, layers)
         updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
         return updates.sum(axis=1), updates.reshape(len(updates), -1)
 
     for path, output in paired(weights, pretrained):
-        algo, depths = path.stem.partition("-")[0], depths_of_repeated(depth, update_depth)
+        algo, depths = Cell.parse(path.stem).algo, depths_of_repeated(depth, update_depth)
         seeds, u, A = load_arrays(path, "seeds", "u", "A")
         # The coefficient of theta^TD in A, whatever attention is divided by.
         coefficient = pattern_measures(Weights(u, A))["alpha"] * states

@@ -66,19 +66,19 @@ def theorem_1(rows: Embeddings) -> Inequality:
 
 def lemma_1(rows: Embeddings) -> Inequality:
     """|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L, the expectation being over s_q'."""
-    left = _largest_of(rows.expected_errors("td"))
+    left = _largest_by_layer(rows.expected_errors("td"))
     return Inequality(left, _powers(rows) * _largest(rows.tasks.reward), _rounding(rows))
 
 
 def lemma_2_query(rows: Embeddings) -> Inequality:
     """|y_l^q| <= (1 + gamma^l) ||v||_inf."""
-    return Inequality(_largest_of(rows.y), (1 + _powers(rows)) * _largest(rows.value), _rounding(rows))
+    return Inequality(_largest_by_layer(rows.y), (1 + _powers(rows)) * _largest(rows.value), _rounding(rows))
 
 
 def lemma_2_context(rows: Embeddings) -> Inequality:
     """||Y_l||_1 <= (gamma + gamma^l) ||v||_inf, the norm being induced, as in the proof: the largest entry of Y_l."""
     right = (rows.discount + _powers(rows)) * _largest(rows.value)
-    return Inequality(_largest_of(rows.Y), right, _rounding(rows))
+    return Inequality(_largest_by_layer(rows.Y), right, _rounding(rows))
 
 
 def lemma_2_context_sum(rows: Embeddings) -> Inequality:
@@ -88,7 +88,7 @@ def lemma_2_context_sum(rows: Embeddings) -> Inequality:
 
 def lemma_2_step(rows: Embeddings) -> Inequality:
     """Y_l = r' - w_l', a step of the proof of Lemma 2, as |Y_l - (r' - w_l')| <= 0."""
-    left = _largest_of(rows.Y - (rows.tasks.reward[:, None] - rows.TF))
+    left = _largest_by_layer(rows.Y - (rows.tasks.reward[:, None] - rows.TF))
     return Inequality(left, np.zeros_like(left), _rounding(rows))
 
 
@@ -99,13 +99,13 @@ def lemma_2_step_corrected(rows: Embeddings) -> Inequality:
     f(A) = gamma P', Y_{l+1} = gamma Y_l P', so Y_l = gamma^l (P^l r)'.  Lemma 2 stands, and more tightly:
     ||Y_l||_inf <= gamma^l ||r||_inf <= gamma^l (1 + gamma) ||v||_inf.
     """
-    left = _largest_of(rows.Y - rows.expected_errors("td"))
+    left = _largest_by_layer(rows.Y - rows.expected_errors("td"))
     return Inequality(left, np.zeros_like(left), _rounding(rows))
 
 
 def lemma_4(rows: Embeddings) -> Inequality:
     """|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L, where E[G(s_q)] = v(s_q)."""
-    left = _largest_of(rows.expected_errors("mc"))
+    left = _largest_by_layer(rows.expected_errors("mc"))
     return Inequality(left, _powers(rows) * _largest(rows.value), _rounding(rows))
 
 
@@ -144,6 +144,7 @@ def descent(rows: Embeddings, groups: int = 1) -> Descent:
 
     ``groups`` is the number of groups of equal size that the tasks make, in their order.
     """
+    # One pass through the gradients is for the state weights e, (N, L+1, 2, n), of both.
     errors = np.stack([rows.limiting_errors(algo) for algo in ALGOS], axis=2)
     e, norms, updates = rows.tasks.stationary[:, None, None] * errors, {name: [] for name in NORMS}, []
     layers = layers_of_norms(rows.k.shape[1] - 1)
@@ -161,7 +162,7 @@ def descent(rows: Embeddings, groups: int = 1) -> Descent:
     return Descent(
         np.array(layers),
         {name: np.stack(columns, axis=1) for name, columns in norms.items()},
-        {algo: np.stack([both[:, i] for both in updates], axis=1) for i, algo in enumerate(ALGOS)},
+        {algo: np.stack([of_layer[:, i] for of_layer in updates], axis=1) for i, algo in enumerate(ALGOS)},
     )
 
 
@@ -269,8 +270,8 @@ def _powers(rows: Embeddings) -> np.ndarray:
     return rows.discount ** _layers(rows)
 
 
-def _largest_of(rows: np.ndarray) -> np.ndarray:
-    """||.||_inf of rows (N, L+1, n), (N, L+1), by comparing columns, which are longer than rows."""
+def _largest_by_layer(rows: np.ndarray) -> np.ndarray:
+    """||.||_inf of (N, L+1, n) at each layer, (N, L+1).  NumPy is slow along a last axis that is short."""
     return np.stack([np.abs(of_task.T, order="C").max(axis=0) for of_task in rows])
 
 
