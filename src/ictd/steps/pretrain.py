@@ -41,9 +41,7 @@ def main(
     setting = Cell("", env, states, depth).setting
     for output in outputs:
         if output.parent.name.partition("-")[2] != setting:
-            raise ValueError(
-                f"{output} is in no folder of this setting; name it td-{setting} or mc-{setting}."
-            )
+            raise ValueError(f"{output} is in no folder of this setting; name it td-{setting} or mc-{setting}.")
     found = {output: [] for output in outputs}
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
         tasks_seen = snapshot_counts(len(task_set), snapshots)
