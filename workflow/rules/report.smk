@@ -26,7 +26,10 @@ OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *GRID_SETTINGS])
 OTHERS = expand("baselines/{setting}", setting=BASELINES)
 OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += expand("{rule}/{setting}", rule=["evaluate", "theory_pretrained"], setting=GRID_SETTINGS)
+OTHERS += [
+    *expand("evaluate/{setting}", setting=GRID_SETTINGS),
+    *expand("theory_pretrained/{cell}", cell=GRID),
+]
 OTHERS += [
     "audit",
     "theory_agreement",

@@ -43,11 +43,11 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
-        weights=of_algos(f"<results>/weights/{CELL}.npz"),
+        weights=f"<results>/weights/{CELL}.npz",
     output:
-        pretrained=of_algos(f"<results>/theory/pretrained/{CELL}.npz"),
+        f"<results>/theory/pretrained/{CELL}.npz",
     pathvars:
-        job=f"theory_pretrained/{SETTING}",
+        job=f"theory_pretrained/{CELL}",
     priority: 1
     params:
         **step("theory.pretrained", env_options=own_options),

@@ -132,7 +132,7 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
     settings = {cell.setting for cell in runs}
     trained = settings if algos_together(config, cores) else runs
-    jobs = math.ceil(S / s) * (2 * len(sets) + len(trained)) + 2 * len(settings) + 2 * len(sets) + len(pairs)
+    jobs = math.ceil(S / s) * (2 * len(sets) + len(trained)) + len(settings) + len(runs) + 2 * len(sets) + len(pairs)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 
