@@ -1,7 +1,8 @@
 RUNS = f"<results>/runs/{CELL}/{{seeds}}.npz"
 
 
-# Multi-task TD and multi-task MC, for a range of seeds: of one cell, or where cores are few of a setting by all algorithms.
+# Multi-task TD and multi-task MC, for a range of seeds: of one cell, or where cores are few of a setting by all
+# algorithms.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
@@ -11,7 +12,8 @@ use rule step as pretrain with:
         of_algos(RUNS) if TOGETHER else RUNS,
     pathvars:
         job=f"pretrain/{SETTING if TOGETHER else CELL}/{{seeds}}",
-    # Where each has its own jobs, one algorithm after the other, before what other settings wait for: fewer jobs side by side compile one kernel.
+    # Where each has its own jobs, one algorithm after the other, before what other settings wait for: fewer jobs side by
+    # side compile one kernel.
     priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.get("algo") == config["algos"][0])
     conda:
         f"{ENVS}/pretrain.yaml"

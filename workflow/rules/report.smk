@@ -15,9 +15,11 @@ DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "r
 PARAMETERS = {"results": str(RESULTS), "documents": DOCUMENTS}
 PARAMETERS |= {"figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
 NOTEBOOK = dict(
-    notebook=ROOT / "report/report.ipynb", captions=ROOT / "report/captions", parameters=PARAMETERS
+    title="In-context TD: claims and results",
+    notebook=ROOT / "report/report.ipynb",
+    captions=ROOT / "report/captions",
+    parameters=PARAMETERS,
 )
-NOTEBOOK["title"] = "In-context TD: claims and results"
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
@@ -26,19 +28,9 @@ OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *GRID_SETTINGS])
 OTHERS = expand("baselines/{setting}", setting=BASELINES)
 OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += [
-    *expand("evaluate/{setting}", setting=GRID_SETTINGS),
-    *expand("theory_pretrained/{cell}", cell=GRID),
-]
-OTHERS += [
-    "audit",
-    "theory_agreement",
-    "theory_tables",
-    "pretrained_tables",
-    "metrics",
-    "theory_claims",
-    "claims",
-]
+OTHERS += expand("evaluate/{setting}", setting=GRID_SETTINGS)
+OTHERS += expand("theory_pretrained/{cell}", cell=GRID)
+OTHERS += "audit theory_agreement theory_tables pretrained_tables metrics theory_claims claims".split()
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
 # How many jobs each rule has, if those that take seeds take one, and pretraining one algorithm.
 SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure "
