@@ -29,6 +29,13 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
 
+# Snakemake starts at most 100 jobs a second, of which it reminds itself a second after each look for jobs to run: looks
+# multiply, and at the end it waits for the last.  On one machine there is nothing to spare.
+onstart:
+    if LOCAL:
+        workflow.scheduler.job_rate_limiter = None
+
+
 # Said after Snakemake's own last words, which tell little.
 onerror:
     atexit.register(print, failed_jobs(RESULTS / "logs", STARTED, RESULTS), file=sys.stderr)

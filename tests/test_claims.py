@@ -15,10 +15,11 @@ from ictd.pattern import agreement_measures, pattern_measures, remainder
 from ictd.pipeline.grid import Cell
 from ictd.report import result_tables as tables
 from ictd.report.claim import Statements, as_records
-from ictd.report.claim_tables import claims_overview, claims_rows, in_words, verdict, what_fails
+from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
 from ictd.report.summaries import by_threshold, msve_summary, pattern_by_cell
+from ictd.report.verdicts import in_words, verdict
 from ictd.statistics import (
     bootstrap_interval,
     bootstrap_means,

@@ -21,9 +21,9 @@ from projects import ROOT, copy_project, plans, snakemake
 import ictd
 from ictd.evaluation import tune_step_size
 from ictd.pipeline.grid import cells
-from ictd.report.claim_tables import in_words
 from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.report.slider import COLOURS
+from ictd.report.verdicts import in_words
 from ictd.unseen_tasks import draw_unseen_tasks
 
 SMOKE = {

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.storage import save_json
+from ictd.report.verdicts import KINDS
 from ictd.statistics import bootstrap_means, discoveries, interval
 
 # Share of the sum of squares that a pattern has to hold.
@@ -30,8 +31,6 @@ HALF = 0.5
 NEGLIGIBLE = 1e-6
 # Chance that an end of a 95% interval is on the wrong side.
 LEVEL = 0.025
-# What a claim is: the paper's, one of our own, or a check of what is true by construction.
-KINDS = ("paper", "ours", "check")
 # A word in braces that is not an argument of a formula, as in x_{i} or \frac{a}{b}.
 WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 

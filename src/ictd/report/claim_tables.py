@@ -4,35 +4,8 @@ import re
 
 import pandas as pd
 
-from ictd.report.claim import KINDS
 from ictd.report.html import Markup, anchor, table, text
-
-# A cell or a setting: algorithm, environment, numbers of states and of layers.
-PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
-
-
-def by_name(claims: list[dict]) -> dict[str, list[dict]]:
-    """A list of settings for each claim: the paper's first, then our own, then what checks, each in their order."""
-    groups = {}
-    for claim in sorted(claims, key=lambda claim: KINDS.index(claim["kind"])):
-        groups.setdefault(claim["id"].split("/")[0], []).append(claim)
-    return groups
-
-
-def holding(group: list[dict], judged: str = "verdict") -> int:
-    """In how many settings a claim holds, by its verdict or by the one that is ``corrected``."""
-    return sum(claim[judged] == "holds" for claim in group)
-
-
-def holds_everywhere(group: list[dict]) -> bool:
-    """Whether a claim holds in every setting that it speaks of."""
-    return holding(group) == len(group)
-
-
-def count(claims: list[dict]) -> tuple[int, int]:
-    """How many claims there are, whatever their settings, and how many hold in every setting."""
-    groups = by_name(claims).values()
-    return len(groups), sum(map(holds_everywhere, groups))
+from ictd.report.verdicts import by_name, holding, holds_everywhere, in_words, number, verdict
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
@@ -55,38 +28,6 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
         )
     frame = pd.DataFrame(rows)
     return frame if frame["in the paper"].any() else frame.drop(columns="in the paper")
-
-
-def verdict(group: list[dict]) -> str:
-    """In how many cells or settings a claim holds, and where it fails; and how many are left after the correction for
-    their number, if that makes a difference."""
-    failed = [claim for claim in group if claim["verdict"] == "fails"]
-    found = PLACE.fullmatch(group[0]["setting"])
-    places = "cells" if found and found[1] else "settings"
-    kept = holding(group, "corrected")
-    if not failed:
-        said = "holds" if len(group) == 1 else f"holds in all {len(group)} {places}"
-    elif len(group) == 1:
-        said = "fails"
-    else:
-        where = [f"{in_words(claim['setting'])} ({number(claim['value'])})" for claim in failed]
-        listed = "" if len(failed) == len(group) else f": {'; '.join(where)}"
-        said = f"fails in {len(failed)} of {len(group)} {places}{listed}"
-    return said if kept == len(group) - len(failed) else f"{said}. Corrected for their number it holds in {kept}"
-
-
-def in_words(setting: str) -> str:
-    """A setting as words; one that is no cell stays as it is."""
-    found = PLACE.fullmatch(setting)
-    if not found:
-        return setting
-    algo, env, states, depth = found.groups()
-    return " ".join(filter(None, [algo and algo.upper(), env, f"n={states}", depth and f"L={depth}"]))
-
-
-def number(value: float | None) -> str:
-    """A value to three digits; None stands for one that is not finite."""
-    return "not finite" if pd.isna(value) else f"{value:.3g}"
 
 
 def decided_by(claim: dict) -> str:

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ictd.pipeline.storage import load_json, load_text, save_text
-from ictd.report.claim_tables import by_name, holding, holds_everywhere, verdict
 from ictd.report.html import Markup, anchor, save, text, without_dead_links
+from ictd.report.verdicts import by_name, holding, holds_everywhere, verdict
 
 
 def main(title: str, notebook: Path, captions: Path, parameters: dict, executed: Path, page: Path) -> None:

@@ -1,6 +1,5 @@
 """Tables for readers, made from the result tables, the claims and the configuration."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -10,9 +9,11 @@ from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report import html
+from ictd.report.about import difference_from_paper, settings_rows
 from ictd.report.claim import has_pattern
-from ictd.report.claim_tables import claims_overview, claims_rows, count, what_fails
+from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.result_tables import spanned
+from ictd.report.verdicts import count
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Methods beside the Transformers.
@@ -28,6 +29,7 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
     of = load_tables(tables, spanned(cells(settings), list(range(settings["seeds"])), lengths))
     used = {key: value for key, value in settings.items() if key != "readings"}
     of_experiments = [claim for claim in decided if claim["id"] not in of_theory]
+    readings = settings_rows(settings["readings"], described["properties"]["readings"])
     frames = {
         "claims": claims_overview([claim for claim in of_experiments if claim["kind"] == "paper"]),
         "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
@@ -38,8 +40,8 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
         "thresholds": by_threshold(of["mean_weights"], of["weights"], of["agreement"]),
         "agreement": of["agreement"],
         "audit": of["audit"],
-        "settings": settings_table(used, described),
-        "readings": settings_table(settings["readings"], described["properties"]["readings"]).drop(columns="paper"),
+        "settings": pd.DataFrame(settings_rows(used, described)),
+        "readings": pd.DataFrame(readings).drop(columns="paper"),
     }
     html.save_frames(output, frames)
     said = summary(decided, of_theory, settings, described) + in_evaluation(of, settings)
@@ -141,27 +143,3 @@ def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: p
             found["the same noise pattern"] = has_pattern(agreement["remainder_correlation_low"], threshold)
         rows.append({"threshold": threshold} | {name: f"{one.sum()} of {len(one)}" for name, one in found.items()})
     return pd.DataFrame(rows)
-
-
-def settings_table(settings: dict, schema: dict, section: str = "") -> pd.DataFrame:
-    """Configuration keys, nested ones with dots, with their values, the paper's, and what the schema says of them."""
-    rows = []
-    for key, value in settings.items():
-        about = schema["properties"][key]
-        if "properties" in about:
-            rows += settings_table(value, about, f"{section}{key}.").to_dict("records")
-        else:
-            name = section + key
-            shown = value if isinstance(value, str) else json.dumps(value)
-            paper = json.dumps(about["paper"]) if "paper" in about else ""
-            rows.append({"key": name, "value": shown, "paper": paper, "meaning": about["description"]})
-    return pd.DataFrame(rows)
-
-
-def difference_from_paper(settings: dict, schema: dict) -> str:
-    """A sentence that says which settings are not the paper's."""
-    table = settings_table(settings, schema)
-    other = table[(table["paper"] != "") & (table["paper"] != table["value"])]["key"]
-    if other.empty:
-        return "The settings of this run are the paper's."
-    return f"The settings of this run are not the paper's: {', '.join(other)}."
