@@ -124,7 +124,7 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
     for _ in range(40):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
     np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
-    assert tune_step_size(data, 40, [ENUMERATED], steps, scaled).argmin() == 2
+    assert tune_step_size(data, 40, [data.context(ENUMERATED)], steps, scaled).argmin() == 2
 
 
 def test_seen_leaves_nothing_in_the_lower_halves():

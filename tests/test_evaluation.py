@@ -86,6 +86,10 @@ def test_theta_td_on_enumerated_states_sums_the_series():
         np.testing.assert_allclose(estimates[i], expected, atol=ROUNDING)
 
 
+def contexts_of(data):
+    return [data.context(length) for length in LENGTHS]
+
+
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 def test_lstd_equals_naive(data, ridge):
     for length in LENGTHS:
@@ -102,7 +106,7 @@ def test_msve_of_methods_by_direct_formulas(data):
     whole = [data.error(estimates(model, data.columns(length))) for length in (ENUMERATED, *LENGTHS)]
     np.testing.assert_allclose(found, whole, rtol=1e-9)
     enumerated, *sampled = found
-    beside = baseline_msve(data, depth, LENGTHS, 0.7, 0.1)
+    beside = baseline_msve(data, depth, contexts_of(data), 0.7, 0.1)
     for j, length in enumerate(LENGTHS):
         for i in range(5):
             path, reward = data.paths[i, : length + 1], data.tasks.reward[i]
@@ -128,7 +132,7 @@ def test_msve_of_methods_by_direct_formulas(data):
 
 
 def test_theta_td_is_batch_td_without_the_attention_scale_too(data):
-    beside = baseline_msve(data, 4, LENGTHS, 0.03, 0.1, scaled=False)
+    beside = baseline_msve(data, 4, contexts_of(data), 0.03, 0.1, scaled=False)
     np.testing.assert_allclose(beside["theta_td"], beside["batch_td"], rtol=1e-9)
     values = naive.batch_td(data.paths[2, :7], data.tasks.reward[2], DISCOUNT, 0.03 * 6, 4)
     expected = (data.tasks.stationary[2] * (data.value[2] - values) ** 2).sum()
@@ -137,12 +141,12 @@ def test_theta_td_is_batch_td_without_the_attention_scale_too(data):
 
 def test_step_size_is_the_best_of_those_offered(data):
     sizes = np.array([0.1, 1.0, 30.0])
-    scores = tune_step_size(data, 20, LENGTHS, sizes)
-    contexts = [data.context(length) for length in LENGTHS]
+    contexts = contexts_of(data)
+    scores = tune_step_size(data, 20, contexts, sizes)
     expected = [batch_td_msve(data, 20, contexts, np.array([size])).mean() for size in sizes]
     np.testing.assert_allclose(scores, expected)
     assert np.argmin(scores) == 1
-    assert tune_step_size(data, 3000, LENGTHS, np.array([30.0]))[0] == np.inf
+    assert tune_step_size(data, 3000, contexts, np.array([30.0]))[0] == np.inf
 
 
 def test_all_models_of_a_seed_see_the_same_tasks(data):

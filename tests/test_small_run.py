@@ -73,8 +73,10 @@ def run(tmp_path_factory):
                 **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
             )  # fmt: skip
     for states in (3, 2):
-        files = {"tuned": folder / f"baselines/{states}-2.json", "output": folder / f"baselines/{states}-2.npz"}
-        carry_out(baselines, states=states, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], **files)
+        files = {
+            name: [folder / f"baselines/{states}-2.{end}"] for name, end in (("tuned", "json"), ("baselines", "npz"))
+        }
+        carry_out(baselines, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], **files)
     cells = sorted(CELLS)
     material = {
         name: [folder / f"{kind}/{cell.env}-{cell.states}/0-1.npz" for cell in cells]
@@ -309,7 +311,7 @@ def test_files_of_other_cells_or_seeds_are_refused(run, tmp_path):
         ("runs are of td-loop-3-2, not of td-loop-3-2 mc-loop-3-2; give", [td / "0-1.npz"], ["td", "mc"], ["td", "mc"]),
         ("runs of mc-loop-3-2 have other seeds than those of td-loop-3-2", [td / "0-1.npz", mc / "2-2.npz"],
          ["td", "mc"], ["td", "mc"]),
-        (r"files are named td-loop-3-2\.npz and mc-loop-3-2\.npz; give", [td / "0-1.npz"], ["td"], ["mc"]),
+        ("files are named td-loop-3-2 and mc-loop-3-2; give", [td / "0-1.npz"], ["td"], ["mc"]),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             evaluated(*given)

@@ -66,8 +66,8 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         algo, scale = cell[:2], "context_length" if cell[:2] == "td" else "none"
         weights = trained(algo)
         save_arrays(folder / f"weights/{cell}.npz", seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        files = (folder / f"{name}/{cell}.npz" for name in ("weights", "pretrained"))
-        pretrained.main(algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {}, *files)
+        files = ([folder / f"{name}/{cell}.npz"] for name in ("weights", "pretrained"))
+        pretrained.main("boyan", 2, depth, 80, 5, GAMMA, scale, {}, *files)
     agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.json")
     parts = [sorted((folder / name).glob("[!.]*")) for name in ("values", "descent", "family", "precision")]
     tables.main(*parts[:2], folder / "agreement.json", *parts[2:], folder / "tables")

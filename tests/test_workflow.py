@@ -126,7 +126,7 @@ def test_the_step_size_was_tuned_on_other_tasks(smoke):
     tuned = json.loads((smoke / "results-smoke/baselines/4-6.json").read_text())
     data = draw_unseen_tasks(0, 4, 20, 20, 0.9, "boyan", "tuning")
     sizes = np.geomspace(0.5, 4, 4)
-    scores = tune_step_size(data, 6, [5, 10, 20], sizes)
+    scores = tune_step_size(data, 6, [data.context(length) for length in (5, 10, 20)], sizes)
     assert tuned["step_size"] == sizes[np.argmin(scores)]
     np.testing.assert_allclose(tuned["msve"], scores)
 

@@ -91,6 +91,11 @@ def refuse(name: str, bad: np.ndarray, what: str) -> None:
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {what}.")
 
 
+def row_sums(array: np.ndarray) -> np.ndarray:
+    """Sums along the last axis; ``sum`` takes four times as long where that is short."""
+    return np.einsum("...s->...", array)
+
+
 def shown(value: object) -> str:
     """A value in a sentence, without the middle of a long one."""
     text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
@@ -187,7 +192,7 @@ def rows(name, value, known, spec: str) -> np.ndarray:
     known["rounding"] = max(known.get("rounding", 0.0), rounding)
     array = given.astype(np.float64, copy=False)
     refuse(name, ~(array >= 0), "is not a probability")
-    sums = array.sum(axis=-1)
+    sums = row_sums(array)
     refuse(name, np.abs(sums - 1) > rounding, "does not sum to one")
     return array / sums[..., None] if rounding > ROW_SUM_TOLERANCE else array
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ictd.baselines import batch_td, lstd
 from ictd.checks import FINITE, FLAG, POSITIVE, checked, each, of, reals, whole, wholes
-from ictd.gram import estimates
+from ictd.gram import estimates, gram_of
 from ictd.prompts import ENUMERATED, Context
 from ictd.unseen_tasks import DATA, UnseenTasks
 from ictd.weights import Weights, theta_td
@@ -50,36 +50,36 @@ def batch_td_msve(
     return np.stack(found)
 
 
-@checked(data=DATA, depth=whole(1), lengths=wholes("J", ENUMERATED, "M"), step_sizes=reals("K"), scaled=FLAG)
+@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
 def tune_step_size(
-    data: UnseenTasks, depth: int, lengths: list[int], step_sizes: np.ndarray, scaled: bool = True
+    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
-    """Mean MSVE (step sizes,) of batch TD over tasks and context lengths; the best step size has the least.
+    """Mean MSVE (step sizes,) of batch TD over tasks and contexts; the best step size has the least.
 
     Values too large for floating point count as infinite.
     """
-    contexts = [data.context(length) for length in lengths]
     with np.errstate(over="ignore", invalid="ignore"):
         scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
     return np.where(np.isnan(scores), np.inf, scores)
 
 
-@checked(data=DATA, depth=whole(1), lengths=wholes("K", 1, "M"), step_size=FINITE, ridge=POSITIVE, scaled=FLAG)
+@checked(
+    data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_size=FINITE, ridge=POSITIVE, scaled=FLAG
+)
 def baseline_msve(
-    data: UnseenTasks, depth: int, lengths: list[int], step_size: float, ridge: float, scaled: bool = True
+    data: UnseenTasks, depth: int, contexts: list[Context], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:
-    """MSVE (lengths, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
+    """MSVE (contexts, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
 
     The step size is a factor of theta^TD's A.  ``depth`` is the number of the Transformer's layers and of batch TD's
-    updates, and ``lengths`` are context lengths m.  For ``ridge`` see ``baselines.lstd``; ``scaled`` says whether
-    attention is divided by the context length.
+    updates.  For ``ridge`` see ``baselines.lstd``; ``scaled`` says whether attention is divided by the context length.
     """
     theta = theta_td(data.tasks.states)
     weights = Weights(theta.u, step_size * theta.A)
-    contexts = [data.context(length) for length in lengths]
+    grams = (gram_of(context, data.discount) for context in contexts)
     return {
-        "theta_td": weights_msve(weights, data, lengths, depth, scaled),
+        "theta_td": data.error(np.stack([estimates(weights, gram, depth, scaled) for gram in grams])),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
-        "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(lengths), len(data.tasks))),
+        "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(contexts), len(data.tasks))),
     }

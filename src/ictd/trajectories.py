@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, GENERATOR, checked, of, one_or_more, own, part, reals, refuse, whole, wholes
+from ictd.checks import DISCOUNT, GENERATOR, checked, of, one_or_more, own, part, reals, refuse, row_sums, whole, wholes
 from ictd.kernels import kernel
 from ictd.mrp import Tasks
 from ictd.prompts import Context
@@ -51,7 +51,7 @@ class Unrolls:
     def __post_init__(self):
         visits, transitions = one_or_more(wholes, "N, n"), one_or_more(wholes, "N, n, n")
         own(self, visits=visits, transitions=transitions, returns=one_or_more(reals, "N, n"))
-        unequal = (self.transitions.sum(axis=2) != self.visits).any(axis=1)
+        unequal = (row_sums(self.transitions.astype(np.int64)) != self.visits).any(axis=1)
         refuse("transitions", unequal, "has counts that do not add up to visits")
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
 

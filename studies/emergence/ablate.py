@@ -55,7 +55,8 @@ def main(
     best, theta_msve, variants = [], [], without_parts(runs, discount)
     with np.errstate(over="ignore", invalid="ignore"):
         for length in lengths:
-            best.append(coefficients[tune_step_size(tuning, depth, [length], coefficients, scaled).argmin()])
+            scores = tune_step_size(tuning, depth, [tuning.context(length)], coefficients, scaled)
+            best.append(coefficients[scores.argmin()])
             theta_msve.append(batch_td_msve(data, depth, [data.context(length)], np.array(best[-1:]), scaled)[0, 0])
         found = [weights_msve(one, data, lengths, depth, scaled) for one in variants.values()]
         few = draw_unseen_tasks(SEED, states, min(TUNED_ON, tuning_tasks), stream="ablation tuning", **place)

@@ -52,7 +52,8 @@ def main(
     )
     coefficients, rows = log_spaced(**step_sizes) * (states if scaled else 1), []
     for depth in depths:
-        best = coefficients[[tune_step_size(tuning, depth, [ENUMERATED], coefficients, scaled).argmin()]]
+        scores = tune_step_size(tuning, depth, [tuning.context(ENUMERATED)], coefficients, scaled)
+        best = coefficients[[scores.argmin()]]
         theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], best, scaled).mean()
         for algo in algos:
             row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed}

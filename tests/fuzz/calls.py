@@ -302,8 +302,9 @@ def theta_part(A):
     return np.linalg.lstsq(pattern.reshape(-1, 1), A.reshape(-1), rcond=None)[0][0]
 
 
-def lengths_and(d, **more):
-    return {"data": thing(d.data, d.tasks), "lengths": d.lengths, **more}
+def contexts_and(d, **more):
+    contexts = Argument([d.data.context(d.m), d.data.context(0)], [], [None, [], [3], d.data.context(d.m)])
+    return {"data": thing(d.data, d.tasks), "depth": d.layers, "contexts": contexts, "scaled": d.scaled, **more}
 
 
 def rewards(d):
@@ -649,9 +650,9 @@ CALLS = {
     "transformer.estimates": (transformer.estimates, lambda d: {"model": model_of(d), "context": stacked(d)},
         lambda d, found, model, context: close(found, [transformed(d, d.weights, one) for one in context])),
     "baseline_msve": (evaluation.baseline_msve,
-        lambda d: lengths_and(d, depth=d.layers, step_size=number(0.5), ridge=number(0.5, 0, -1), scaled=d.scaled),
-        lambda d, found, data, lengths, depth, step_size, ridge, scaled: close(found["theta_td"], found["batch_td"],
-            True) and close(found["theta_td"], [td_errors(d, m, step_size, scaled) for m in lengths], True)),
+        lambda d: contexts_and(d, step_size=number(0.5), ridge=number(0.5, 0, -1)),
+        lambda d, found, data, contexts, depth, step_size, ridge, scaled: close(found["theta_td"], found["batch_td"],
+            True) and close(found["theta_td"], [td_errors(d, m, step_size, scaled) for m in (d.m, 0)], True)),
     "UnseenTasks": (unseen_tasks.UnseenTasks,
         lambda d: {"tasks": thing(d.data.tasks), "value": array(d.data.value), "paths": paths(d),
             "discount": d.discount()},
@@ -676,7 +677,8 @@ CALLS = {
         lambda d, found, discount, **of: found.paths.shape == (d.N, d.m + 1) and close(found.value,
             mrp.value_function(found.tasks.transition, found.tasks.reward, discount))),
     "weights_msve": (evaluation.weights_msve,
-        lambda d: {"weights": thing(d.several, d.weights.u), **lengths_and(d, depth=d.layers, scaled=d.scaled)},
+        lambda d: {"weights": thing(d.several, d.weights.u), "data": thing(d.data, d.tasks), "lengths": d.lengths,
+            "depth": d.layers, "scaled": d.scaled},
         lambda d, found, weights, data, lengths, depth, scaled: close(found, [[model_errors(d, weights[i], m,
             scaled) for m in lengths] for i in range(2)])),
     "log_spaced": (evaluation.log_spaced,
@@ -684,15 +686,13 @@ CALLS = {
         lambda d, found, smallest, largest, number: close(found,
             [smallest * (largest / smallest) ** (i / max(number - 1, 1)) for i in range(number)])),
     "batch_td_msve": (evaluation.batch_td_msve,
-        lambda d: {"data": thing(d.data, d.tasks), "depth": d.layers, "contexts": Argument([d.data.context(d.m),
-            d.data.context(0)], [], [None, [], [3], d.data.context(d.m)]), "step_sizes": samples(d, 2),
-            "scaled": d.scaled},
+        lambda d: contexts_and(d, step_sizes=samples(d, 2)),
         lambda d, found, data, depth, contexts, step_sizes, scaled: close(found, [[td_errors(d, m, step,
             scaled) for step in step_sizes] for m in (d.m, 0)], True)),
     "tune_step_size": (evaluation.tune_step_size,
-        lambda d: lengths_and(d, depth=d.layers, step_sizes=samples(d, 2), scaled=d.scaled),
-        lambda d, found, data, lengths, depth, step_sizes, scaled: close(found, [np.mean([td_errors(d, m, step,
-            scaled) for m in lengths]) for step in step_sizes], True)),
+        lambda d: contexts_and(d, step_sizes=samples(d, 2)),
+        lambda d, found, data, contexts, depth, step_sizes, scaled: close(found, [np.mean([td_errors(d, m, step,
+            scaled) for m in (d.m, 0)]) for step in step_sizes], True)),
 }  # fmt: skip
 
 

@@ -92,6 +92,8 @@ GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 # Whether a job pretrains by all algorithms.
 TOGETHER = LOCAL and algos_together(config, CORES)
 of_algos = partial(expand, algo=sorted(config["algos"]), allow_missing=True)
+# What such a job, and one of the theory at pretrained weights, is of, and the files of it.
+OF_JOB, of_job = (SETTING, of_algos) if TOGETHER else (CELL, lambda file: [file])
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = partial(step_params, config, STUDIES)

@@ -21,10 +21,11 @@ use rule step as evaluate with:
 
 use rule step as baselines with:
     output:
-        tuned="<results>/baselines/{states}-{depth}.json",
-        output="<results>/baselines/{states}-{depth}.npz",
+        # Together, as those of one number of states have the same contexts.
+        tuned=expand("<results>/baselines/{setting}.json", setting=BASELINES),
+        baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
     pathvars:
-        job="baselines/{states}-{depth}",
+        job="baselines",
     priority: 1
     conda:
         f"{ENVS}/simulate.yaml"

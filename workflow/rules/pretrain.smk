@@ -9,9 +9,9 @@ use rule step as pretrain with:
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
         # Without a name: a job is done again where what it names changes, as with another algorithm.
-        of_algos(RUNS) if TOGETHER else RUNS,
+        of_job(RUNS),
     pathvars:
-        job=f"pretrain/{SETTING if TOGETHER else CELL}/{{seeds}}",
+        job=f"pretrain/{OF_JOB}/{{seeds}}",
     # Where each has its own jobs, one algorithm after the other, before what other settings wait for: fewer jobs side by
     # side compile one kernel.
     priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.get("algo") == config["algos"][0])

@@ -24,20 +24,22 @@ AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures an
 # Jobs whose time counts as computing: those that take some seeds, and the others.
 OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
 # As they are cut here, or were before.
-OF_SEEDS += expand("pretrain/{models}", models=[*GRID, *GRID_SETTINGS])
-OTHERS = expand("baselines/{setting}", setting=BASELINES)
-OTHERS += expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
+EITHER = [*GRID, *GRID_SETTINGS]
+OF_SEEDS += expand("pretrain/{models}", models=EITHER)
+OTHERS = expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
 OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
 OTHERS += expand("evaluate/{setting}", setting=GRID_SETTINGS)
-OTHERS += expand("theory_pretrained/{cell}", cell=GRID)
-OTHERS += "audit theory_agreement theory_tables pretrained_tables metrics theory_claims claims".split()
+OTHERS += expand("theory_pretrained/{models}", models=EITHER)
+OTHERS += (
+    "baselines audit theory_agreement theory_tables pretrained_tables metrics theory_claims claims".split()
+)
 TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
-# How many jobs each rule has, if those that take seeds take one, and pretraining one algorithm.
+# How many jobs each rule has, if those that take seeds take one, and those of models one algorithm.
 SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure "
 SINGLE += "workflow_figure summaries slider compute notebook manifest about all"
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
 COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls")}
-COUNTS["pretrain"] = len(GRID) * config["seeds"]
+COUNTS |= {"pretrain": len(GRID) * config["seeds"], "theory_pretrained": len(GRID)}
 
 
 use rule gather as claims with:

@@ -43,11 +43,11 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
-        weights=f"<results>/weights/{CELL}.npz",
+        weights=of_job(f"<results>/weights/{CELL}.npz"),
     output:
-        f"<results>/theory/pretrained/{CELL}.npz",
+        pretrained=of_job(f"<results>/theory/pretrained/{CELL}.npz"),
     pathvars:
-        job=f"theory_pretrained/{CELL}",
+        job=f"theory_pretrained/{OF_JOB}",
     priority: 1
     params:
         **step("theory.pretrained", env_options=own_options),

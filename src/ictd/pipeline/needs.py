@@ -20,7 +20,7 @@ BASE = 4e8
 # As in ictd.pretraining, whose imports would take longer than the planning of a run.
 BLOCK = 10_000
 # Rules with one job, figures among them.
-SINGLE = 21
+SINGLE = 22
 
 
 class Needs(NamedTuple):
@@ -129,10 +129,10 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
     memory = {rule: BASE + max(one[rule] for one in found) for rule in found[0]}
     n = max(*t["states"], *config["states"])
     memory["theory_values"] = BASE + 8 * (t["tasks"] * (26 * t["depth"] + 5 * n**2) + 300 * t["depth"] * n)
-    sets, pairs = {(cell.env, cell.states) for cell in runs}, {(cell.states, cell.depth) for cell in runs}
-    settings = {cell.setting for cell in runs}
-    trained = settings if algos_together(config, cores) else runs
-    jobs = math.ceil(S / s) * (2 * len(sets) + len(trained)) + len(settings) + len(runs) + 2 * len(sets) + len(pairs)
+    sets, settings = {(cell.env, cell.states) for cell in runs}, {cell.setting for cell in runs}
+    # Each trained, and then looked at by the theory.
+    models = settings if algos_together(config, cores) else runs
+    jobs = math.ceil(S / s) * (2 * len(sets) + len(models)) + len(settings) + len(models) + 2 * len(sets)
     room = S * (sum(tasks(n) + unrolls(n) for _, n in sets) + sum(history(cell.states) for cell in runs))
     return Needs(jobs + 2 * len(config["envs"]) + SINGLE, room, memory)
 

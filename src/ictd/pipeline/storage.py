@@ -171,8 +171,8 @@ def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
 
 
 def paired(files: list[Path], others: list[Path]) -> list[tuple[Path, Path]]:
-    """Files with others of the same names, pair by pair; ValueError if the names or their order differ."""
-    names, other_names = ([path.name for path in paths] for paths in (files, others))
+    """Files with others of the same names, but for endings, pair by pair; ValueError if these or their order differ."""
+    names, other_names = ([path.stem for path in paths] for paths in (files, others))
     if names != other_names:
         raise ValueError(f"files are named {' '.join(names)} and {' '.join(other_names)}; give both the same names.")
     return list(zip(files, others, strict=True))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.checks import row_sums
 from ictd.mrp import Tasks
 from ictd.pipeline.storage import load_arrays, save_arrays, stacked
 from ictd.streams import generator
@@ -54,5 +55,5 @@ def stored_runs(
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
     for i, (seed, task_set) in enumerate(stored_tasks(tasks)):
         transitions = _whole(held[i], followers)
-        batches = Unrolls(transitions.sum(axis=2, dtype=transitions.dtype), transitions, returns[i])
+        batches = Unrolls(row_sums(transitions), transitions, returns[i])
         yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

@@ -1,7 +1,7 @@
 """What Snakemake's report says first: what came out of a run, with which settings, and on which software."""
 
 import json
-from importlib import metadata
+from importlib.metadata import version
 from pathlib import Path
 
 import yaml
@@ -19,7 +19,7 @@ CONTAINER = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
 def main(manifest: Path, claims: Path, schema: Path, deployment: str, output: Path) -> None:
     """Write the text, in reStructuredText."""
     made, described = load_json(manifest), yaml.safe_load(schema.read_text(encoding="utf-8"))
-    versions = made["versions"] | {name: metadata.version(name) for name in PACKAGES}
+    versions = made["versions"] | {name: version(name) for name in PACKAGES}
     inside = any(Path(path).exists() for path in CONTAINER)
     parts = {
         "Claims": verdicts(load_json(claims)),

@@ -3,20 +3,20 @@
 The step size of theta^TD is chosen on tasks that nothing is evaluated on.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
 
 from ictd.evaluation import baseline_msve, log_spaced, tune_step_size
-from ictd.pipeline.storage import save_arrays, save_json
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.pipeline.storage import paired, save_arrays, save_json
+from ictd.prompts import Context
+from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 
 SECTION = "evaluation"
 
 
 def main(
-    states: int,
-    depth: int,
     discount: float,
     attention_scale: str,
     evaluation_env: str,
@@ -27,20 +27,37 @@ def main(
     context_lengths: list[int],
     step_sizes: dict,
     lstd_ridge: float,
-    tuned: Path,
-    output: Path,
+    tuned: list[Path],
+    baselines: list[Path],
 ) -> None:
     """Write the best step size, with the mean MSVE over all tuning tasks and context lengths for each, as JSON, and
-    each method's MSVE for each seed, context length and task."""
-    scaled = attention_scale == "context_length"
+    each method's MSVE for each seed, context length and task, for each number of states and of layers.
+
+    The files of both are named after these, as in "5-30".  ValueError for other names, or if the two have not the same.
+    """
+    scaled, sizes = attention_scale == "context_length", log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
-    tuning, sizes = draw_unseen_tasks(0, states, tuning_tasks, stream="tuning", **place), log_spaced(**step_sizes)
-    scores = tune_step_size(tuning, depth, context_lengths, sizes, scaled)
-    step_size, shown = float(sizes[np.argmin(scores)]), [score if np.isfinite(score) else None for score in scores]
-    save_json(tuned, {"step_size": step_size, "step_sizes": sizes.tolist(), "msve": shown})
-    errors = []
-    for seed in range(seeds):
-        data = draw_unseen_tasks(seed, states, tasks, **place)
-        errors.append(baseline_msve(data, depth, context_lengths, step_size, lstd_ridge, scaled))
-    methods = {name: np.stack([error[name] for error in errors]) for name in errors[0]}
-    save_arrays(output, seeds=np.arange(seeds), context_lengths=np.array(context_lengths), **methods)
+
+    def drawn(seed: int, states: int, number: int, **stream: str) -> tuple[UnseenTasks, list[Context]]:
+        data = draw_unseen_tasks(seed, states, number, **stream, **place)
+        return data, [data.context(length) for length in context_lengths]
+
+    files = {}
+    for of_step_size, output in paired(tuned, baselines):
+        if not (named := re.fullmatch(r"(\d+)-(\d+)", output.stem)):
+            raise ValueError(f"{output} is not named after numbers of states and layers; name it as in 5-30.npz.")
+        files.setdefault(int(named[1]), {})[int(named[2])] = of_step_size, output
+    for states, of_depths in files.items():
+        tuning, contexts = drawn(0, states, tuning_tasks, stream="tuning")
+        scores = {depth: tune_step_size(tuning, depth, contexts, sizes, scaled) for depth in of_depths}
+        best, errors = {depth: float(sizes[np.argmin(one)]) for depth, one in scores.items()}, {}
+        for seed in range(seeds):
+            data, contexts = drawn(seed, states, tasks)
+            for depth in of_depths:
+                found = baseline_msve(data, depth, contexts, best[depth], lstd_ridge, scaled)
+                errors.setdefault(depth, []).append(found)
+        for depth, (of_step_size, output) in of_depths.items():
+            shown = [score if np.isfinite(score) else None for score in scores[depth]]
+            save_json(of_step_size, {"step_size": best[depth], "step_sizes": sizes.tolist(), "msve": shown})
+            methods = {name: np.stack([error[name] for error in errors[depth]]) for name in errors[depth][0]}
+            save_arrays(output, seeds=np.arange(seeds), context_lengths=np.array(context_lengths), **methods)

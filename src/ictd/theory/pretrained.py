@@ -1,4 +1,4 @@
-"""J or J' where the theory says nothing: at a cell's pretrained weights, and between them and theta^TD."""
+"""J or J' where the theory says nothing: at pretrained weights, and between them and theta^TD."""
 
 from pathlib import Path
 
@@ -7,9 +7,10 @@ import numpy as np
 from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
 from ictd.pattern import pattern_measures
-from ictd.pipeline.storage import load_arrays, save_arrays
+from ictd.pipeline.grid import Cell
+from ictd.pipeline.storage import load_arrays, paired, save_arrays
 from ictd.streams import generator
-from ictd.theory.embeddings import embeddings
+from ictd.theory.embeddings import ALGOS, embeddings
 from ictd.theory.neu import GROUPS, expected_updates, neu, norm
 from ictd.weights import Weights, theta_td
 
@@ -26,7 +27,6 @@ def depths_of_repeated(depth: int, update_depth: int) -> np.ndarray:
 
 
 def main(
-    algo: str,
     env: str,
     states: int,
     depth: int,
@@ -35,41 +35,50 @@ def main(
     discount: float,
     attention_scale: str,
     env_options: dict,
-    weights: Path,
-    output: Path,
+    weights: list[Path],
+    pretrained: list[Path],
 ) -> None:
-    """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged."""
+    """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged.
+
+    The files of ``weights`` are named after cells of the setting; ValueError if they are not, or those of
+    ``pretrained`` are not named alike.
+    """
+    algos = {str(Cell(algo, env, states, depth)): algo for algo in ALGOS}
+    if other := [path for path in weights if path.stem not in algos]:
+        raise ValueError(f"{other[0]} is of no cell of this setting; name it {' or '.join(algos)}.")
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if attention_scale == "context_length" else 1.0
     pattern = theta_td(states).A
 
-    def at(u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:
+    def at(algo: str, u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:
         """Mean updates of groups, in Theta^looped (GROUPS, 2n + 4n^2) and in Theta (GROUPS, layers (2n + 4n^2))."""
         rows = embeddings(Weights(u, scale * A), part, discount, layers)
         updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
         return updates.sum(axis=1), updates.reshape(len(updates), -1)
 
-    seeds, u, A = load_arrays(weights, "seeds", "u", "A")
-    # The coefficient of theta^TD in A, whatever attention is divided by.
-    coefficient = pattern_measures(Weights(u, A))["alpha"] * states
-    depths = depths_of_repeated(depth, update_depth)
-    with np.errstate(over="ignore", invalid="ignore"):
-        line = [
-            [*map(neu, at((1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth))]
-            for i in range(len(seeds))
-            for place in POSITIONS
-        ]
-        repeated = [
-            [[*map(norm, at(u[i], A[i], layers, sampled[:FEW]))] for layers in depths] for i in range(len(seeds))
-        ]
-        theta = [*map(norm, at(np.zeros(2 * states), pattern / scale, depth))]
-    shape = (len(seeds), len(POSITIONS))
-    save_arrays(
-        output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
-        **{
-            f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
-            for i, name in enumerate(("looped", "separate"))
-            for field in ("norm", "standard_error", "noise")
-        },
-        repeated=np.array(repeated), theta_td=np.array(theta),
-    )  # fmt: skip
+    for path, output in paired(weights, pretrained):
+        algo, depths = algos[path.stem], depths_of_repeated(depth, update_depth)
+        seeds, u, A = load_arrays(path, "seeds", "u", "A")
+        # The coefficient of theta^TD in A, whatever attention is divided by.
+        coefficient = pattern_measures(Weights(u, A))["alpha"] * states
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = [
+                [*map(neu, at(algo, (1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth))]
+                for i in range(len(seeds))
+                for place in POSITIONS
+            ]
+            repeated = [
+                [[*map(norm, at(algo, u[i], A[i], layers, sampled[:FEW]))] for layers in depths]
+                for i in range(len(seeds))
+            ]
+            theta = [*map(norm, at(algo, np.zeros(2 * states), pattern / scale, depth))]
+        shape = (len(seeds), len(POSITIONS))
+        save_arrays(
+            output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
+            **{
+                f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
+                for i, name in enumerate(("looped", "separate"))
+                for field in ("norm", "standard_error", "noise")
+            },
+            repeated=np.array(repeated), theta_td=np.array(theta),
+        )  # fmt: skip
