@@ -98,10 +98,15 @@ def test_parts_of_a_page(shown, tmp_path):
         ("fails", "fails in 1 of 2 settings: b (1)", "rows-more"), ("holds", "holds", "rows-less-mean"),
     ]  # fmt: skip
     assert re.sub("<.*?>", "", shown.say("{none}")) == "(not compared here)\n"
-    (tmp_path / "page.md").write_text("# On $x$\n\ntext\n\n## Part\n\n![a picture](images/x.png) [b](../c.md)\n")
+    code = "```\n# a comment\n```"
+    (tmp_path / "page.md").write_text(
+        f"# On A & B\n\ntext\n\n## Part\n\n{code}\n\n### Other\n\n![a picture](images/x.png) [b](../c.md)\n"
+    )
     document = shown.document(str(tmp_path / "page.md"))
-    assert document.startswith("<details><summary>On ") and "<h1" not in document and "<h2" not in document
-    assert '<a href="#x">a picture</a>' in document and "Part</h4>" in document
+    assert document._repr_markdown_() == (
+        f"<details><summary>On A &amp; B</summary>\n\n\ntext\n\n#### Part\n\n{code}\n\n#### Other\n\n"
+        "[a picture](#x) [b](../c.md)\n\n\n</details>\n\n"
+    )
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -7,10 +7,11 @@ text's beside it, in a hidden file; what is not what it should be is not read.
 import glob
 import hashlib
 import json
+import math
 import os
 import shlex
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,10 +79,25 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     array."""
     with naming(path), zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as stored:
         _read_label(archive, path, work)
-        missing = [name for name in names if name not in stored]
-        if missing:
-            raise ValueError(f"it has no array {missing[0]!r}")
+        _check_names(names, stored)
         return [stored[name] for name in names]
+
+
+def load_rows(path: str | Path, *names: str) -> Iterator[list[np.ndarray]]:
+    """Read named arrays of one length from a .npz file as ``load_arrays`` does, one entry of their leading axis after
+    the other.  Damage within an array shows when its last entry is read."""
+    with naming(path), zipfile.ZipFile(path) as archive:
+        _read_label(archive, path, work)
+        _check_names(names, [name.removesuffix(".npy") for name in archive.namelist()])
+        files, heads = [archive.open(f"{name}.npy") for name in names], []
+        for file in files:
+            np.lib.format.read_magic(file)
+            (length, *shape), by_columns, kind = np.lib.format.read_array_header_1_0(file)
+            if by_columns:
+                raise ValueError("it has arrays in Fortran's order, which are not read in parts")
+            heads.append((file, kind, shape, kind.itemsize * math.prod(shape)))
+        for _ in range(length):
+            yield [np.frombuffer(file.read(size), kind).reshape(shape) for file, kind, shape, size in heads]
 
 
 def check_archive(path: str | Path, config: dict) -> None:
@@ -99,6 +115,12 @@ def load_options(path: str | Path, *names: str) -> list:
         if missing:
             raise ValueError(f"it does not say with which {missing[0]} it was made")
         return [given[name] for name in names]
+
+
+def _check_names(names: Iterable[str], there: Collection[str]) -> None:
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise ValueError(f"it has no array {missing[0]!r}")
 
 
 def _read_label(archive: zipfile.ZipFile, path: str | Path, by: Work) -> None:

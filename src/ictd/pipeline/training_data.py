@@ -11,7 +11,7 @@ import numpy as np
 
 from ictd.checks import row_sums
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays, save_arrays, stacked
+from ictd.pipeline.storage import load_arrays, load_rows, naming, save_arrays, stacked
 from ictd.streams import generator
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, initial_weights
@@ -22,7 +22,7 @@ def save_material(path: Path, seeds: list[int], parts: Iterable[Tasks] | Iterabl
     arrays = stacked(parts, len(seeds))
     (name,) = arrays.keys() & {"transition", "transitions"}
     followers = arrays[name].any(axis=(0, 1))
-    arrays[name] = arrays[name][..., followers]
+    arrays[name] = np.ascontiguousarray(arrays[name][..., followers])  # Row by row, as they are read.
     arrays.pop("visits", None)  # The sums of transitions.
     save_arrays(path, seeds=np.array(seeds), followers=followers, **arrays)
 
@@ -37,10 +37,11 @@ def _whole(held: np.ndarray, followers: np.ndarray) -> np.ndarray:
 def stored_tasks(path: Path) -> Iterator[tuple[int, Tasks]]:
     """Seed and task set, one after the other; a ValueError names a file that is missing or damaged, or a task that
     makes no sense."""
-    names = "seeds", "followers", "transition", "reward", "stationary"
-    seeds, followers, held, reward, stationary = load_arrays(path, *names)
-    for i, seed in enumerate(seeds.tolist()):
-        yield seed, Tasks(_whole(held[i], followers), reward[i], stationary[i])
+    (followers,) = load_arrays(path, "followers")
+    for seed, held, *others in load_rows(path, "seeds", "transition", "reward", "stationary"):
+        with naming(path):
+            task_set = Tasks(_whole(held, followers), *others)
+        yield int(seed), task_set
 
 
 def stored_runs(
@@ -50,10 +51,12 @@ def stored_runs(
 
     A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
-    seeds, followers, held, returns = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
+    seeds, followers = load_arrays(unrolls, "seeds", "followers")
     if not np.array_equal(seeds, *load_arrays(tasks, "seeds")):
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
-    for i, (seed, task_set) in enumerate(stored_tasks(tasks)):
-        transitions = _whole(held[i], followers)
-        batches = Unrolls(row_sums(transitions), transitions, returns[i])
+    rows = load_rows(unrolls, "transitions", "returns")
+    for (seed, task_set), (held, returns) in zip(stored_tasks(tasks), rows, strict=True):
+        transitions = _whole(held, followers)
+        with naming(unrolls):
+            batches = Unrolls(row_sums(transitions), transitions, returns)
         yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

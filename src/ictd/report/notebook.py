@@ -96,12 +96,18 @@ class Shown:
 
         return Markup(f"<p>{re.sub(r'{(.*?)}', badge, text(words))}</p>\n")
 
-    def document(self, path: str) -> Markup:
+    def document(self, path: str) -> "Markdown":
         """A page of the documentation, folded under its title; in place of an image it has a link to the figure."""
-        from nbconvert.filters import markdown2html
+        found = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", Path(path).read_text(encoding="utf-8"))
+        title = re.search("^# (.*)\n", found, re.MULTILINE)
+        # Not in code, where a line may begin so too.
+        parts = re.split("(^```.*?^```)", found.replace(title[0], "", 1), flags=re.DOTALL | re.MULTILINE)
+        parts[::2] = [re.sub("^#{2,4} ", "#### ", part, flags=re.MULTILINE) for part in parts[::2]]
+        return Markdown(f"<details><summary>{text(title[1])}</summary>\n\n{''.join(parts)}\n\n</details>\n\n")
 
-        found = re.sub('<a class="anchor-link".*?</a>', "", markdown2html(Path(path).read_text(encoding="utf-8")))
-        found = re.sub(r'<img src="[^"]*?(\w+)\.png" alt="(.*?)".*?>', r'<a href="#\1">\2</a>', found)
-        title = re.search(r"<h1.*?>(.*?)</h1>", found, re.DOTALL)
-        body = re.sub(r"<(/?)h[1-4]", r"<\1h4", found.replace(title[0], ""))
-        return Markup(f"<details><summary>{title[1]}</summary>\n{body}\n</details>\n")
+
+class Markdown(str):
+    """Text that is Markdown, as what a notebook's cell shows."""
+
+    def _repr_markdown_(self) -> str:
+        return self
