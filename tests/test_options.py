@@ -24,10 +24,7 @@ def test_the_order_of_keys_is_no_matter():
     evaluation = CONFIG["evaluation"]
     sizes = dict(sorted(evaluation["step_sizes"].items(), reverse=True))
     other = CONFIG | {"evaluation": evaluation | {"step_sizes": sizes}}
-    said = [
-        rules.step_params(one, [], "baselines", states=3, depth=4, env_options={})["values"]({})
-        for one in (CONFIG, other)
-    ]
+    said = [rules.step_params(one, [], "baselines", env_options={})["values"]({}) for one in (CONFIG, other)]
     assert said[0] == said[1] and json.dumps(sizes) != json.dumps(evaluation["step_sizes"])
     assert rules.env_options(CONFIG, "loop") == CONFIG["readings"]["env_options"].get("loop", {})
     assert rules.env_options(CONFIG, "ring") == {}

@@ -39,7 +39,7 @@ KEYS = {
         [4],
         {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"} | SHOWN,
     ),
-    "depths": ([6], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
+    "depths": ([6], {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (

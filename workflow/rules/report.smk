@@ -39,7 +39,7 @@ SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_fi
 SINGLE += "workflow_figure summaries slider compute notebook manifest about all"
 COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
 COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls")}
-COUNTS |= {"pretrain": len(GRID) * config["seeds"], "theory_pretrained": len(GRID)}
+COUNTS["pretrain"], COUNTS["theory_pretrained"] = len(GRID) * config["seeds"], len(GRID)
 
 
 use rule gather as claims with:

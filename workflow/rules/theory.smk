@@ -43,9 +43,10 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
-        weights=of_job(f"<results>/weights/{CELL}.npz"),
+        weights=of_algos(f"<results>/weights/{CELL}.npz"),
     output:
-        pretrained=of_job(f"<results>/theory/pretrained/{CELL}.npz"),
+        # Without a name, as those of pretraining.
+        of_job(f"<results>/theory/pretrained/{CELL}.npz"),
     pathvars:
         job=f"theory_pretrained/{OF_JOB}",
     priority: 1

@@ -1,5 +1,6 @@
 """Train the first tasks of each cell again with the other engine, evaluate a run on whole prompts, and compare."""
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def main(
     lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
     cells = [Cell.parse(path.parent.name) for path in trained]
     for cell, of_tasks, of_unrolls, path in zip(cells, task_sets, unrolls, trained, strict=True):
-        seed, task_set, batches, start = first_run(cell.env, cell.states, initial_gain, of_tasks, of_unrolls)
+        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, of_tasks, of_unrolls)
         tasks_seen, u, A = (array[0] for array in load_arrays(path, "tasks_seen", "u", "A"))
         seen = tasks_seen[tasks_seen <= tasks]
         try:
@@ -76,9 +77,11 @@ def main(
 
 
 @cache
-def first_run(env: str, states: int, initial_gain: float, tasks: Path, unrolls: Path) -> tuple:
-    """As ``stored_runs``, the first run that two files hold the material of."""
-    return next(stored_runs(env, states, initial_gain, tasks, unrolls))
+def first_tasks(env: str, states: int, initial_gain: float, size: int, tasks: Path, unrolls: Path) -> tuple:
+    """As ``stored_runs``, the first run that two files hold the material of, with its first tasks only."""
+    seed, task_set, batches, start = next(stored_runs(env, states, initial_gain, tasks, unrolls))
+    # Copies, so that the rest can go.
+    return seed, deepcopy(task_set[:size]), deepcopy(batches[:size]), start
 
 
 def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:

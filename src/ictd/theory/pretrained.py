@@ -8,7 +8,7 @@ from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
 from ictd.pattern import pattern_measures
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_arrays, paired, save_arrays
+from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.streams import generator
 from ictd.theory.embeddings import ALGOS, embeddings
 from ictd.theory.neu import GROUPS, expected_updates, neu, norm
@@ -36,16 +36,20 @@ def main(
     attention_scale: str,
     env_options: dict,
     weights: list[Path],
-    pretrained: list[Path],
+    outputs: list[Path],
 ) -> None:
     """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged.
 
-    The files of ``weights`` are named after cells of the setting; ValueError if they are not, or those of
-    ``pretrained`` are not named alike.
+    Files are named after cells of the setting; ValueError for one of ``outputs`` that is not, or that has none of its
+    name among ``weights``.
     """
     algos = {str(Cell(algo, env, states, depth)): algo for algo in ALGOS}
-    if other := [path for path in weights if path.stem not in algos]:
-        raise ValueError(f"{other[0]} is of no cell of this setting; name it {' or '.join(algos)}.")
+    found = {path.stem: path for path in weights}
+    for output in outputs:
+        if output.stem not in algos:
+            raise ValueError(f"{output} is of no cell of this setting; name it {' or '.join(algos)}.")
+        if output.stem not in found:
+            raise ValueError(f"there are no weights for {output}; give those of {output.stem}.")
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if attention_scale == "context_length" else 1.0
     pattern = theta_td(states).A
@@ -56,9 +60,9 @@ def main(
         updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
         return updates.sum(axis=1), updates.reshape(len(updates), -1)
 
-    for path, output in paired(weights, pretrained):
-        algo, depths = algos[path.stem], depths_of_repeated(depth, update_depth)
-        seeds, u, A = load_arrays(path, "seeds", "u", "A")
+    for output in outputs:
+        algo, depths = algos[output.stem], depths_of_repeated(depth, update_depth)
+        seeds, u, A = load_arrays(found[output.stem], "seeds", "u", "A")
         # The coefficient of theta^TD in A, whatever attention is divided by.
         coefficient = pattern_measures(Weights(u, A))["alpha"] * states
         with np.errstate(over="ignore", invalid="ignore"):
