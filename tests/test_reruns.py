@@ -37,7 +37,8 @@ KEYS = {
     "envs": (["boyan"], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"} | SHOWN,
+        {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"}
+        | SHOWN,
     ),
     "depths": ([6], {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),

@@ -183,7 +183,7 @@ def test_swapped_names_run_again_and_base_rules_are_no_targets(smoke, tmp_path):
     for part in ("results-smoke", ".snakemake"):
         shutil.copytree(smoke / part, folder / part)
     path = folder / "workflow/rules/evaluate.smk"
-    text = path.read_text().replace("tuned=", "x=").replace(" baselines=expand", " tuned=expand")
+    text = path.read_text().replace("tuned=", "x=").replace(" baselines=expand", " tuned=expand", 1)
     path.write_text(text.replace("x=", "baselines="))
     targets = (["all"], ["step"], ["gather"])
     (_, said), *asked = plans([(folder, [*target, "--configfile", SMOKE]) for target in targets])
