@@ -21,10 +21,15 @@ def save_material(path: Path, seeds: list[int], parts: Iterable[Tasks] | Iterabl
     """Write the task sets or unrolls of some seeds, each array with leading axes of seeds and tasks."""
     arrays = stacked(parts, len(seeds))
     (name,) = arrays.keys() & {"transition", "transitions"}
-    followers = arrays[name].any(axis=(0, 1))
-    arrays[name] = np.ascontiguousarray(arrays[name][..., followers])  # Row by row, as they are read.
+    arrays[name], followers = _held(arrays[name])
     arrays.pop("visits", None)  # The sums of transitions.
     save_arrays(path, seeds=np.array(seeds), followers=followers, **arrays)
+
+
+def _held(whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Transitions (S, N, k) that occur in any task, in C order as they are read, and which these are (n, n)."""
+    followers = whole.any(axis=(0, 1))
+    return whole.reshape(*whole.shape[:2], -1).compress(followers.ravel(), axis=-1), followers
 
 
 def _whole(held: np.ndarray, followers: np.ndarray) -> np.ndarray:
