@@ -1,11 +1,11 @@
 # What `make` says, with times on two cores where they are known:
-## make reproduce    the whole paper: results, figures, claims and both reports; 1.5 to 3 minutes
-## make NAME         a study beyond it, by the name of its folder in studies/; half an hour to 40 minutes
+## make reproduce    the whole paper: results, figures, claims and both reports; 1 to 3 minutes
+## make NAME         a study beyond it, by the name of its folder in studies/; a quarter of an hour to 40 minutes
 ## make report       Snakemake's report of a finished run; 5 seconds
 ## make verify       a finished run against the reference numbers; seconds
 ## make reference    those numbers anew, from a finished run; seconds
 ## make images       the documentation's images anew, from a finished run; needs Chromium; seconds
-## make test         linters and tests; 8 to 10 minutes
+## make test         linters and tests; 6 to 10 minutes
 ## make test-interruptions KILLS=60   a smoke run that is stopped that many times
 ## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
 ## make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices

@@ -100,11 +100,13 @@ def test_parts_of_a_page(shown, tmp_path):
     assert re.sub("<.*?>", "", shown.say("{none}")) == "(not compared here)\n"
     code = "```\n# a comment\n```"
     (tmp_path / "page.md").write_text(
-        f"# On A & B\n\ntext\n\n## Part\n\n{code}\n\n### Other\n\n![a picture](images/x.png) [b](../c.md)\n"
+        f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n"
+        "### Other\n\n![a picture](images/x.png) [b](../c.md)\n"
     )
     document = shown.document(str(tmp_path / "page.md"))
     assert document._repr_markdown_() == (
-        f"<details><summary>On A &amp; B</summary>\n\n\ntext\n\n#### Part\n\n{code}\n\n#### Other\n\n"
+        "<details><summary>On A &amp; B</summary>\n\n\ntext\n\n"
+        f'#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>\n\n{code}\n\n#### <a id="other"></a>Other\n\n'
         "[a picture](#x) [b](../c.md)\n\n\n</details>\n\n"
     )
 

@@ -175,8 +175,11 @@ def test_report_is_one_page_that_needs_no_network(smoke):
 def test_links_of_the_report_lead_somewhere(smoke):
     text = (smoke / "results-smoke/report.html").read_text()
     ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
-    linked = {*FIGURES} - {"figure_03", "figure_08"}
-    assert links <= {*map(quote, ids), *ids} and linked | {"section-Theory", "rows-msve_falls", "rows-lemma_1"} <= links
+    linked = {*FIGURES} - {"figure_03", "figure_08"} | {"section-Theory", "rows-msve_falls", "rows-lemma_1"}
+    for document in ("theory", "readings", "reliability"):
+        linked |= {*map(quote, re.findall(r"\]\(#(.*?)\)", (ROOT / f"docs/{document}.md").read_text()))}
+    assert links <= {*map(quote, ids), *ids} and linked <= links
+    assert "|---|" not in text
     assert all(len(alt) > 20 for alt in re.findall(r'<img[^>]*alt="(.*?)"', text))
     assert text.count("<img") == len(re.findall(r"<img[^>]*alt=", text))
 

@@ -102,8 +102,14 @@ class Shown:
         title = re.search("^# (.*)\n", found, re.MULTILINE)
         # Not in code, where a line may begin so too.
         parts = re.split("(^```.*?^```)", found.replace(title[0], "", 1), flags=re.DOTALL | re.MULTILINE)
-        parts[::2] = [re.sub("^#{2,4} ", "#### ", part, flags=re.MULTILINE) for part in parts[::2]]
+        parts[::2] = [re.sub("^#{2,4} (.*)", _heading, part, flags=re.MULTILINE) for part in parts[::2]]
         return Markdown(f"<details><summary>{text(title[1])}</summary>\n\n{''.join(parts)}\n\n</details>\n\n")
+
+
+def _heading(found: re.Match) -> str:
+    """A heading of the documentation, with the name that links have for it."""
+    name = re.sub(r"<.*?>|[^\w -]", "", found[1].lower()).replace(" ", "-")
+    return f'#### <a id="{name}"></a>{found[1]}'
 
 
 class Markdown(str):
