@@ -29,10 +29,11 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
 
-# Snakemake starts at most 100 jobs a second, of which it reminds itself a second after each look for jobs to run: looks
-# multiply, and at the end it waits for the last.  On one machine there is nothing to spare.
+# Where nothing else is asked for, Snakemake starts at most 100 jobs a second, of which it reminds itself a second after
+# each look for jobs to run: looks multiply, and at the end it waits for the last.  One machine needs no such limit.
 onstart:
-    if LOCAL:
+    limit = getattr(workflow.scheduler, "job_rate_limiter", None)
+    if LOCAL and limit and (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
 
 

@@ -101,12 +101,12 @@ def test_a_run_says_what_it_needs_and_asks_for_it(tmp_path):
 
 # Jobs, MB of results, and MB of memory beside Python's, so that no estimate changes unseen.
 AT_FULL_SIZE = 63, 819.1, {
-    "tasks": 1210, "unrolls": 213.2, "pretrain": 113.3, "audit": 72.13, "evaluate": 13.74, "baselines": 53.54,
+    "tasks": 1210, "unrolls": 646.4, "pretrain": 546.5, "audit": 505.3, "evaluate": 13.74, "baselines": 53.54,
     "theory_descent": 534, "theory_pretrained": 152.5, "theory_family": 362.4, "theory_agreement": 13.86,
     "theory_precision": 0.5258, "theory_values": 264,
 }  # fmt: skip
 DEEP_AND_LONG = 43, 157.2, {
-    "tasks": 13.82, "unrolls": 10.46, "pretrain": 40.01, "audit": 10.55, "evaluate": 49.54, "baselines": 22.16,
+    "tasks": 13.82, "unrolls": 15.65, "pretrain": 45.19, "audit": 15.73, "evaluate": 49.54, "baselines": 22.16,
     "theory_descent": 203.1, "theory_pretrained": 143.2, "theory_family": 116.2, "theory_agreement": 18,
     "theory_precision": 0.2839, "theory_values": 264,
 }  # fmt: skip

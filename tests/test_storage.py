@@ -4,12 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.pipeline.storage import join_arrays, load_arrays, load_named, replacing, save_arrays
+from ictd.pipeline.storage import join_arrays, load_arrays, load_named, paired, replacing, save_arrays, stacked
 from ictd.report.html import table
 
 
@@ -48,6 +49,22 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path):
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"pickled\.npz cannot be used"):
         load_arrays(tmp_path / "pickled.npz", "a")
+
+
+def test_what_is_stacked_or_paired_is_all_there_and_once():
+    parts = [{"a": np.arange(3)}, {"a": np.arange(3, 6)}]
+    np.testing.assert_array_equal(stacked(iter(parts), 2)["a"], [[0, 1, 2], [3, 4, 5]])
+    for size in (1, 3):
+        with pytest.raises(ValueError, match="zip"):
+            stacked(iter(parts), size)
+    names = [Path("a/5-30.json"), Path("a/3-30.json")]
+    others = [name.with_suffix(".npz") for name in names]
+    assert paired(names, others) == [*zip(names, others, strict=True)]
+    for wrong in (others[:1], others[::-1], [Path("a/5-5.npz"), others[1]]):
+        with pytest.raises(ValueError, match="give both the same names, each once"):
+            paired(names, wrong)
+    with pytest.raises(ValueError, match="files are named 5-30 5-30 and 5-30 5-30; give both"):
+        paired(names[:1] * 2, [others[0], Path("b/5-30.npz")])
 
 
 def test_a_step_answers_bad_input_in_one_sentence(tmp_path):

@@ -92,7 +92,7 @@ def refuse(name: str, bad: np.ndarray, what: str) -> None:
 
 
 def row_sums(array: np.ndarray) -> np.ndarray:
-    """Sums along the last axis; ``sum`` takes four times as long where that is short."""
+    """Sums along the last axis, of the entries' type; ``sum`` takes four times as long where that axis is short."""
     return np.einsum("...s->...", array)
 
 

@@ -105,8 +105,8 @@ def paper_needs(config: dict, cores: int | None) -> Needs:
 
     def of_jobs(n: int, L: int) -> dict[str, float]:
         """Memory at n states and L layers."""
-        # Of one seed, as it is stored, whole, and checked.
-        read, deepest = 3 * (tasks(n) + unrolls(n)), max(L, deep)
+        # Of all seeds as it is stored, and of one whole and checked.
+        read, deepest = (s + 2) * (tasks(n) + unrolls(n)), max(L, deep)
         prompts = 16 * n * e["tasks"] * (sum(lengths) + 6 * max(lengths) + 6 * n)
         gradients = 50 * L * n * (2 * n + 1) * (n + 1)
         return {

@@ -7,11 +7,10 @@ text's beside it, in a hidden file; what is not what it should be is not read.
 import glob
 import hashlib
 import json
-import math
 import os
 import shlex
 import zipfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,10 +64,10 @@ def save_arrays(path: str | Path, **arrays: np.ndarray) -> None:
 def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
     """Mappings or dataclass objects of arrays as one mapping, each stacked along a new leading axis.
 
-    There are ``size`` of them, which are made one after the other.
+    There are ``size`` of them, which are made one after the other; ValueError if there are not.
     """
     arrays = {}
-    for i, part in enumerate(parts):
+    for i, part in zip(range(size), parts, strict=True):
         for name, array in (part if isinstance(part, dict) else vars(part)).items():
             arrays.setdefault(name, np.empty((size, *array.shape), array.dtype))[i] = array
     return arrays
@@ -77,27 +76,20 @@ def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
 def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
     """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged, another's or lacks an
     array."""
-    with naming(path), zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as stored:
-        _read_label(archive, path, work)
-        _check_names(names, stored)
-        return [stored[name] for name in names]
-
-
-def load_rows(path: str | Path, *names: str) -> Iterator[list[np.ndarray]]:
-    """Read named arrays of one length from a .npz file as ``load_arrays`` does, one entry of their leading axis after
-    the other.  Damage within an array shows when its last entry is read."""
     with naming(path), zipfile.ZipFile(path) as archive:
         _read_label(archive, path, work)
-        _check_names(names, [name.removesuffix(".npy") for name in archive.namelist()])
-        files, heads = [archive.open(f"{name}.npy") for name in names], []
-        for file in files:
-            np.lib.format.read_magic(file)
-            (length, *shape), by_columns, kind = np.lib.format.read_array_header_1_0(file)
-            if by_columns:
-                raise ValueError("it has arrays in Fortran's order, which are not read in parts")
-            heads.append((file, kind, shape, kind.itemsize * math.prod(shape)))
-        for _ in range(length):
-            yield [np.frombuffer(file.read(size), kind).reshape(shape) for file, kind, shape, size in heads]
+        return [_array(archive, name) for name in names]
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    if f"{name}.npy" not in archive.namelist():
+        raise ValueError(f"it has no array {name!r}")
+    with archive.open(f"{name}.npy") as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        # The end of an entry is where its checksum is looked at.  A damaged head may ask for less.
+        if file.read(1):
+            raise ValueError(f"array {name!r} is longer than it says")
+    return array
 
 
 def check_archive(path: str | Path, config: dict) -> None:
@@ -115,12 +107,6 @@ def load_options(path: str | Path, *names: str) -> list:
         if missing:
             raise ValueError(f"it does not say with which {missing[0]} it was made")
         return [given[name] for name in names]
-
-
-def _check_names(names: Iterable[str], there: Collection[str]) -> None:
-    missing = [name for name in names if name not in there]
-    if missing:
-        raise ValueError(f"it has no array {missing[0]!r}")
 
 
 def _read_label(archive: zipfile.ZipFile, path: str | Path, by: Work) -> None:
@@ -193,10 +179,13 @@ def join_arrays(paths: list[str | Path], *names: str) -> list[np.ndarray]:
 
 
 def paired(files: list[Path], others: list[Path]) -> list[tuple[Path, Path]]:
-    """Files with others of the same names, but for endings, pair by pair; ValueError if these or their order differ."""
+    """Files with others of the same names, but for endings, pair by pair; ValueError if these or their order differ, or
+    if one is there twice."""
     names, other_names = ([path.stem for path in paths] for paths in (files, others))
-    if names != other_names:
-        raise ValueError(f"files are named {' '.join(names)} and {' '.join(other_names)}; give both the same names.")
+    if names != other_names or len(set(names)) < len(names):
+        raise ValueError(
+            f"files are named {' '.join(names)} and {' '.join(other_names)}; give both the same names, each once."
+        )
     return list(zip(files, others, strict=True))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ictd.checks import row_sums
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays, load_rows, naming, save_arrays, stacked
+from ictd.pipeline.storage import load_arrays, naming, save_arrays, stacked
 from ictd.streams import generator
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, initial_weights
@@ -42,11 +42,10 @@ def _whole(held: np.ndarray, followers: np.ndarray) -> np.ndarray:
 def stored_tasks(path: Path) -> Iterator[tuple[int, Tasks]]:
     """Seed and task set, one after the other; a ValueError names a file that is missing or damaged, or a task that
     makes no sense."""
-    (followers,) = load_arrays(path, "followers")
-    for seed, held, *others in load_rows(path, "seeds", "transition", "reward", "stationary"):
-        with naming(path):
-            task_set = Tasks(_whole(held, followers), *others)
-        yield int(seed), task_set
+    with naming(path):
+        seeds, followers, *arrays = load_arrays(path, "seeds", "followers", "transition", "reward", "stationary")
+        for seed, held, *others in zip(seeds.tolist(), *arrays, strict=True):
+            yield seed, Tasks(_whole(held, followers), *others)
 
 
 def stored_runs(
@@ -56,12 +55,11 @@ def stored_runs(
 
     A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
-    seeds, followers = load_arrays(unrolls, "seeds", "followers")
+    seeds, followers, *arrays = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
     if not np.array_equal(seeds, *load_arrays(tasks, "seeds")):
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
-    rows = load_rows(unrolls, "transitions", "returns")
-    for (seed, task_set), (held, returns) in zip(stored_tasks(tasks), rows, strict=True):
-        transitions = _whole(held, followers)
+    for (seed, task_set), held, returns in zip(stored_tasks(tasks), *arrays, strict=True):
         with naming(unrolls):
+            transitions = _whole(held, followers)
             batches = Unrolls(row_sums(transitions), transitions, returns)
         yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

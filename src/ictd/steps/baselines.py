@@ -44,7 +44,7 @@ def main(
 
     files = {}
     for of_step_size, output in paired(tuned, baselines):
-        if not (named := re.fullmatch(r"(\d+)-(\d+)", output.stem)):
+        if not (named := re.fullmatch(r"([1-9]\d*)-([1-9]\d*)", output.stem)):
             raise ValueError(f"{output} is not named after numbers of states and layers; name it as in 5-30.npz.")
         files.setdefault(int(named[1]), {})[int(named[2])] = of_step_size, output
     for states, of_depths in files.items():
