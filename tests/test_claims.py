@@ -19,7 +19,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.compute import compute_table
 from ictd.report.paper_claims import check_claims
 from ictd.report.summaries import by_threshold, msve_summary, pattern_by_cell
-from ictd.report.verdicts import in_words, verdict
+from ictd.report.verdicts import LISTED, in_words, verdict
 from ictd.statistics import (
     bootstrap_interval,
     bootstrap_means,
@@ -369,6 +369,8 @@ def test_verdicts_in_words():
     place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
     assert verdict([place]) == "holds" and verdict([other]) == "fails"
     assert verdict([place, other]) == "fails in 1 of 2 cells: boyan n=5 (0.25)"
+    assert verdict([place, *[other] * LISTED]).count("boyan n=5 (0.25)") == LISTED
+    assert verdict([place, *[other] * (LISTED + 1)]) == f"fails in {LISTED + 1} of {LISTED + 2} cells"
     assert verdict([place, place | {"corrected": "fails"}]) == (
         "holds in all 2 cells. Corrected for their number it holds in 1"
     )

@@ -10,6 +10,8 @@ import re
 KINDS = ("paper", "ours", "check")
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
+# So many settings are named where a claim fails, as many as the paper has cells; of more the rows tell.
+LISTED = 14
 
 
 def by_name(claims: list[dict]) -> dict[str, list[dict]]:
@@ -37,8 +39,8 @@ def count(claims: list[dict]) -> tuple[int, int]:
 
 
 def verdict(group: list[dict]) -> str:
-    """In how many cells or settings a claim holds, and where it fails; and how many are left after the correction for
-    their number, if that makes a difference."""
+    """In how many cells or settings a claim holds, and where it fails, unless in all or in more than LISTED; and how
+    many are left after the correction for their number, if that makes a difference."""
     failed = [claim for claim in group if claim["verdict"] == "fails"]
     found = PLACE.fullmatch(group[0]["setting"])
     places = "cells" if found and found[1] else "settings"
@@ -49,7 +51,7 @@ def verdict(group: list[dict]) -> str:
         said = "fails"
     else:
         where = [f"{in_words(claim['setting'])} ({number(claim['value'])})" for claim in failed]
-        listed = "" if len(failed) == len(group) else f": {'; '.join(where)}"
+        listed = f": {'; '.join(where)}" if len(failed) < len(group) and len(failed) <= LISTED else ""
         said = f"fails in {len(failed)} of {len(group)} {places}{listed}"
     return said if kept == len(group) - len(failed) else f"{said}. Corrected for their number it holds in {kept}"
 
