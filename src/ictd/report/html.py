@@ -31,6 +31,7 @@ img { max-width: 100%; height: auto; display: block; margin: 0 auto; background:
 figcaption, .caption, small { color: var(--soft); font-size: 0.87rem; }
 figcaption { margin: 0.5rem auto 1.5rem; max-width: 46rem; }
 small { font-size: 0.8rem; }
+td small { display: inline-block; min-width: 11rem; }
 sub, sup { line-height: 0; }
 details { border: 1px solid var(--line); border-radius: 6px; margin: 0.6rem 0; padding: 0 0.9rem; }
 details[open] { padding-bottom: 0.6rem; }
