@@ -43,6 +43,7 @@ use rule step as theory_family with:
 
 use rule step as theory_pretrained with:
     input:
+        # By all algorithms however jobs are cut: a job is done again where the names of its inputs change.
         weights=of_algos(f"<results>/weights/{CELL}.npz"),
     output:
         # Without a name, as those of pretraining.
