@@ -1,5 +1,6 @@
 """An edit reruns the rules that it touches and what stands downstream of them, and nothing else."""
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import yaml
 from projects import ROOT, SMOKE, SMOKE_OF_ALL, copy_project, plans, rules_of, snakemake
 
 from ictd.pipeline import provenance
-from ictd.pipeline.provenance import code_digests
+from ictd.pipeline.provenance import code_digests, notebook_digests
 from ictd.pipeline.steps import ROOTS, find_step
 
 FIGURES = {"msve_curves", "weight_maps", "learning_curves"}
@@ -161,9 +162,13 @@ def loaded_modules(log: Path, step: str) -> set[str]:
 
 
 def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
-    """Both engines count as imported by what may choose either; packages without code of their own are no modules."""
+    """Both engines count as imported by what may choose either; packages without code of their own are no modules.  The
+    cells of a notebook import in a process of their own, which does not log."""
     either = {line.split()[0] for name in ("fused", "autograd") for line in code_digests(f"ictd.{name}_engine", ROOTS)}
     logs, rules = under_conda / "results-smoke/logs", rules_of(under_conda, SMOKE_OF_ALL)
+    cells = {"notebook": ROOT / "report/report.ipynb"}
+    cells |= {f"{path.parent.name}_notebook": path for path in (ROOT / "studies").glob("*/notebook.ipynb")}
+    in_cells = {rule: {line.split()[0] for line in notebook_digests(path, ROOTS)} for rule, path in cells.items()}
     seen = set()
     for log in logs.rglob("*.log"):
         rule = log.relative_to(logs).parts[0].removesuffix(".log")
@@ -175,9 +180,10 @@ def test_digests_are_those_of_the_modules_that_jobs_load(under_conda):
             set(rules[rule]["modules"]) - {"ictd.steps.__main__"},
         )
         assert len(loaded) > 5 and loaded <= digested, (rule, loaded - digested)
-        assert digested - loaded <= either, (rule, digested - loaded)
+        assert in_cells.get(rule, set()) <= digested
+        assert digested - loaded <= either | in_cells.get(rule, set()), (rule, digested - loaded)
     with_steps = {name for name, rule in rules.items() if rule["step"]}
-    assert with_steps == seen
+    assert with_steps == seen and in_cells.keys() <= seen
 
 
 def test_editing_a_module_reruns_what_imports_it(finished, downstream, tmp_path):
@@ -253,6 +259,10 @@ def test_digests_follow_all_kinds_of_imports(tmp_path):
         (package / f"{name}.py").write_text(text)
     names = [line.split()[0] for line in code_digests("p.a", {"p": tmp_path})]
     assert names == ["p", "p.a", "p.b", "p.d", "p.q", "p.q.c"]
+    cells = [{"cell_type": "code", "source": [line]} for line in ("import os\n", "if True:\n    from p.q import c\n")]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": ["# p"]}, *cells]}))
+    of_cells = notebook_digests(tmp_path / "n.ipynb", {"p": tmp_path})
+    assert {line.split()[0] for line in of_cells} == {"p", "p.q", "p.q.c", "p.d"}
     with pytest.raises(ValueError, match=r"no module p\.gone"):
         code_digests("p.gone", {"p": tmp_path})
     (package / "d.py").write_text("x = (\n")

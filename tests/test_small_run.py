@@ -487,6 +487,14 @@ def test_computing_times(tmp_path):
     assert frame.index.tolist() == [0, 1, 2, 3]
 
 
+def test_what_was_done_again_under_another_cut_counts_once():
+    cells = {f"{rule}/{algo}-boyan-5-30/0-9": 2.0 for rule in ("pretrain", "rest") for algo in ("td", "mc")}
+    later = {"pretrain/boyan-5-30/0-9": 3.0, "rest/boyan-5-30/0-9": 1.0, "pretrain/td-boyan-3-30/0-9": 1.0}
+    kept = compute.counted(cells | later | {"claims": 5.0})
+    of_rest = [job for job in cells if job.startswith("rest")]
+    assert kept == ["pretrain/boyan-5-30/0-9", *of_rest, "pretrain/td-boyan-3-30/0-9", "claims"]
+
+
 def test_records_say_what_is_not_finite():
     of = claim.Statements(ROOT / "report/claims.toml")
     made = [of.claim("finite", ["a"], 0, section="S"), of.claim("finite", ["b"], np.inf, section="S")]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.pipeline.storage import join_arrays, load_arrays, load_named, paired, replacing, save_arrays, stacked
+from ictd.pipeline.storage import join_arrays, load_arrays, load_named, naming, paired, replacing, save_arrays, stacked
 from ictd.report.html import table
 
 
@@ -49,6 +49,17 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path):
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"pickled\.npz cannot be used"):
         load_arrays(tmp_path / "pickled.npz", "a")
+
+
+def test_a_damaged_head_is_no_lack_of_memory_and_the_reverse(tmp_path):
+    save_arrays(tmp_path / "head.npz", a=np.arange(1000))
+    content = (tmp_path / "head.npz").read_bytes()
+    assert content.count(b"(1000,), }" + b" " * 12) == 1
+    (tmp_path / "head.npz").write_bytes(content.replace(b"(1000,), }" + b" " * 12, b"(1000000000000000,), }"))
+    with pytest.raises(ValueError, match=r"head\.npz cannot be used: array 'a' is not as long as it says"):
+        load_arrays(tmp_path / "head.npz", "a")
+    with pytest.raises(MemoryError), naming(tmp_path / "head.npz"):
+        np.empty(10**17)
 
 
 def test_what_is_stacked_or_paired_is_all_there_and_once():

@@ -79,6 +79,18 @@ def close(found, expected, what):
     np.testing.assert_allclose(np.asarray(found, float), expected, rtol=1e-8, atol=1e-14, err_msg=what)
 
 
+def test_pretrained_weights_are_paired_by_name(tmp_path):
+    ours, others, loop = (tmp_path / name for name in ("td-boyan-2-3.npz", "a/td-boyan-2-3.npz", "td-loop-2-3.npz"))
+    for weights, outputs, said in (
+        ([ours, others], [ours], "give each name once"),
+        ([ours], [ours, others], "give each name once"),
+        ([loop], [ours], "there are no weights for"),
+        ([loop], [loop], "is of no cell of this setting; name it td-boyan-2-3 or mc-boyan-2-3"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            pretrained.main("boyan", 2, 3, 80, 5, GAMMA, "none", {}, weights, outputs)
+
+
 def test_sides_are_summarised_over_all_tasks(checks):
     table = checks["statements"]
     of_values = {one.__name__ for one in statements.OF_VALUES}

@@ -85,6 +85,10 @@ def test_unrolls_of_other_seeds_are_refused(tmp_path):
     assert next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz"))[0] == 5
     with pytest.raises(ValueError, match=r"unrolls/5\.npz has other seeds than .*tasks/0\.npz"):
         next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/0.npz", tmp_path / "unrolls/5.npz"))
+    arrays = dict(np.load(tmp_path / "unrolls/5.npz"))
+    save_arrays(tmp_path / "unrolls/5.npz", **arrays | {"returns": arrays["returns"][:0]})
+    with pytest.raises(ValueError, match=r"unrolls/5\.npz cannot be used"):
+        next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz"))
     loops = ictd.sample_tasks("loop", 3, 2, np.random.default_rng(0))
     zeros = np.zeros(6), np.zeros((6, 6))
     with pytest.raises(ValueError, match=r"unrolls\.transitions\[\d, \d, \d\] counts steps that cannot be"):

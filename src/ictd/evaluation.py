@@ -1,10 +1,12 @@
 """In-context policy evaluation on unseen tasks (section "In-Context Policy Evaluation Verification")."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ictd.baselines import batch_td, lstd
 from ictd.checks import FINITE, FLAG, POSITIVE, checked, each, of, reals, whole, wholes
-from ictd.gram import estimates, gram_of
+from ictd.gram import Gram, estimates, gram_of
 from ictd.prompts import ENUMERATED, Context
 from ictd.unseen_tasks import DATA, UnseenTasks
 from ictd.weights import Weights, theta_td
@@ -20,13 +22,17 @@ def weights_msve(
     length stands for the enumerated prompt.  The depth is L, and ``scaled`` says whether attention is divided by the
     context length.
     """
-    lead = weights.u.shape[:-1]
-    found = np.empty((*lead, len(lengths), len(data.tasks)))
-    for k, length in enumerate(lengths):
-        gram = data.gram(length)
-        for i in np.ndindex(lead):
-            found[*i, k] = data.error(estimates(weights[i], gram, depth, scaled))
-    return found
+    return _msve(weights, data, map(data.gram, lengths), depth, scaled)
+
+
+def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[Gram], depth: int, scaled: bool) -> np.ndarray:
+    """MSVE (R, K, k) of R weights on the contexts that K Gram matrices are of."""
+    found = []
+    for gram in grams:
+        found.append(np.empty((*weights.u.shape[:-1], len(data.tasks))))
+        for i in np.ndindex(found[-1].shape[:-1]):
+            found[-1][i] = data.error(estimates(weights[i], gram, depth, scaled))
+    return np.stack(found, axis=-2)
 
 
 @checked(smallest=POSITIVE, largest=POSITIVE, number=whole(1))
@@ -78,7 +84,7 @@ def baseline_msve(
     weights = Weights(theta.u, step_size * theta.A)
     grams = (gram_of(context, data.discount) for context in contexts)
     return {
-        "theta_td": data.error(np.stack([estimates(weights, gram, depth, scaled) for gram in grams])),
+        "theta_td": _msve(weights, data, grams, depth, scaled),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(contexts), len(data.tasks))),

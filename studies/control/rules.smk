@@ -123,6 +123,7 @@ use rule notebook as control_notebook with:
     input:
         shown=[rules.control_pages.output, rules.control_figures.output],
         claims="<results>/control/claims.json",
+        offline=CONTROL_MEASURED[:1],
     output:
         executed="<results>/control/control.ipynb",
         page="<results>/control/control.html",

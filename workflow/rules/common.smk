@@ -89,7 +89,7 @@ CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
 GROUPS = seed_ranges(config, config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz"))
 GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
-# Whether a job pretrains by all algorithms.
+# Whether a job pretrains by all algorithms, and one looks at all by the theory.
 TOGETHER = LOCAL and algos_together(config, CORES)
 of_algos = partial(expand, algo=sorted(config["algos"]), allow_missing=True)
 # What such a job, and one of the theory at pretrained weights, is of, and the files of it.

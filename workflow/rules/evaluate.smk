@@ -11,7 +11,7 @@ use rule step as evaluate with:
         evaluations=of_algos(f"<results>/evaluation/{CELL}.npz"),
     pathvars:
         job=f"evaluate/{SETTING}",
-    # Before what nothing but tables waits for: the theory at pretrained weights, a job a cell, waits for it.
+    # Before what nothing but tables waits for: the theory at pretrained weights waits for it.
     priority: 2
     conda:
         f"{ENVS}/simulate.yaml"

@@ -54,8 +54,8 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
 
 
 def algos_together(config: dict, cores: int | None) -> bool:
-    """Whether one job pretrains by all algorithms: where there are fewer cores than settings, unless ``seeds_per_job``
-    is a number."""
+    """Whether one job pretrains by all algorithms, and one looks at all by the theory: where there are fewer cores than
+    settings, unless ``seeds_per_job`` is a number."""
     return config["seeds_per_job"] == "auto" and (cores or 1) < len({cell.setting for cell in cells(config)})
 
 

@@ -6,6 +6,7 @@ Snakemake reruns a job when one of its params has changed, so every rule has the
 import ast
 import hashlib
 import importlib.util
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,15 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
             found[name], imports = _module(name, folders)
             waiting += imports
     return [f"{name} {digest}" for name, digest in sorted(found.items())]
+
+
+def notebook_digests(path: Path, roots: dict[str, Path]) -> list[str]:
+    """Name and digest of each module of ours that the cells of a notebook import, as of a module's."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {name for node in nodes for name in _imported(node, "") if _file(name, dict(roots))}
+    return [line for name in names for line in code_digests(name, roots)]
 
 
 def text_digest(path: Path) -> str:
@@ -84,21 +94,20 @@ def _check_taken(package: str, name: str, where: str, roots: dict[str, Path]) ->
 
 
 def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str, int]]]:
-    """Digest of a module, the names that it may import (of ``from a import b``, both a and a.b), and what it takes from
-    modules that it imports by name, with the lines."""
+    """Digest of a module, the names that it may import, and what it takes from modules that it imports by name, with
+    the lines."""
     tree = syntax_tree(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     names, taken, attributes, packages = [], [], [], {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            names += _imported(node, package)
             for alias in node.names:
                 top = alias.name.partition(".")[0]
                 packages[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
-            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
-            taken += [(origin, alias.name, node.lineno) for alias in node.names]
+            names += _imported(node, package)
+            taken += [(_imported(node, package)[0], alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.append((node.value.id, node.attr, node.lineno))
         elif isinstance(node, ast.Name):
@@ -108,6 +117,14 @@ def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str,
         raise ValueError(f"{os.path.relpath(path)}: what {unseen[0]} finds is not followed; use an import statement.")
     taken += [(packages[name], attribute, line) for name, attribute, line in attributes if name in packages]
     return digest(repr(_outline(tree))), names, taken
+
+
+def _imported(node: ast.Import | ast.ImportFrom, package: str) -> list[str]:
+    """What a statement may import: of ``from a import b``, both a and a.b."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
 
 
 def _outline(node):

@@ -5,7 +5,7 @@ import shlex
 from os.path import commonpath
 from pathlib import Path
 
-from ictd.pipeline.provenance import code_digests, digest, text_digest
+from ictd.pipeline.provenance import code_digests, digest, notebook_digests, text_digest
 from ictd.pipeline.steps import ROOTS, find_step
 
 # Modules that carry out every step, besides its own.
@@ -82,11 +82,11 @@ def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict
             raise ValueError(f"step {name} needs an input or output {missing[0]!r} of its rule.")
         return shlex.join([word for one in files for word in _words(one, named[one])])
 
-    code = sorted({*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)})
-    digests = {line.split()[0]: line for line in code}
-    for one, path in given.items():
-        if isinstance(path, Path) and not path.is_relative_to(config["results"]):
-            digests[one] = text_digest(path)
+    texts = {n: p for n, p in given.items() if isinstance(p, Path) and not p.is_relative_to(config["results"])}
+    code = {*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)}
+    code.update(*(notebook_digests(path, ROOTS) for path in texts.values() if path.suffix == ".ipynb"))
+    digests = {line.split()[0]: line for line in sorted(code)}
+    digests |= {one: text_digest(path) for one, path in texts.items()}
     return {"step": name, **digests, "values": values, "taken": taken, "files": paths}
 
 

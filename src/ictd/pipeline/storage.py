@@ -7,6 +7,7 @@ text's beside it, in a hidden file; what is not what it should be is not read.
 import glob
 import hashlib
 import json
+import math
 import os
 import shlex
 import zipfile
@@ -82,13 +83,18 @@ def load_arrays(path: str | Path, *names: str) -> list[np.ndarray]:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    if f"{name}.npy" not in archive.namelist():
+    entry = f"{name}.npy"
+    if entry not in archive.namelist():
         raise ValueError(f"it has no array {name!r}")
-    with archive.open(f"{name}.npy") as file:
+    with archive.open(entry) as file:
+        np.lib.format.read_magic(file)
+        shape, _, kind = np.lib.format.read_array_header_1_0(file)
+        # A damaged head may ask for less, or for more than there is memory.
+        if file.tell() + math.prod(shape) * kind.itemsize != archive.getinfo(entry).file_size:
+            raise ValueError(f"array {name!r} is not as long as it says")
+    with archive.open(entry) as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
-        # The end of an entry is where its checksum is looked at.  A damaged head may ask for less.
-        if file.read(1):
-            raise ValueError(f"array {name!r} is longer than it says")
+        file.read(1)  # The end of an entry is where its checksum is looked at.
     return array
 
 
@@ -155,7 +161,7 @@ def naming(path: str | Path):
         yield
     except FileNotFoundError:
         raise Unusable(f"{path} is missing; run snakemake to make it.") from None
-    except (PermissionError, Unusable):
+    except (PermissionError, MemoryError, Unusable):
         raise
     except Exception as error:
         what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__

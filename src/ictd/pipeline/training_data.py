@@ -55,10 +55,12 @@ def stored_runs(
 
     A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
-    seeds, followers, *arrays = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
+    with naming(unrolls):
+        seeds, followers, *arrays = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
+        parts = list(zip(seeds, *arrays, strict=True))
     if not np.array_equal(seeds, *load_arrays(tasks, "seeds")):
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
-    for (seed, task_set), held, returns in zip(stored_tasks(tasks), *arrays, strict=True):
+    for (seed, task_set), (_, held, returns) in zip(stored_tasks(tasks), parts, strict=True):
         with naming(unrolls):
             transitions = _whole(held, followers)
             batches = Unrolls(row_sums(transitions), transitions, returns)

@@ -1,12 +1,12 @@
 """What Snakemake's report says first: what came out of a run, with which settings, and on which software."""
 
-import json
 from importlib.metadata import version
 from pathlib import Path
 
 import yaml
 
 from ictd.pipeline.storage import load_json, save_text
+from ictd.report.settings import difference_from_paper
 from ictd.report.verdicts import count
 
 WHOSE = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
@@ -48,26 +48,3 @@ def environment(deployment: str, inside: bool) -> str:
         f"Jobs ran in the Python environment of Snakemake itself{where}; the conda environments that this report names "
         "with rules were not used."
     )
-
-
-def settings_rows(settings: dict, schema: dict, section: str = "") -> list[dict]:
-    """Configuration keys, nested ones with dots, with their values, the paper's, and what the schema says of them."""
-    rows = []
-    for key, value in settings.items():
-        about = schema["properties"][key]
-        if "properties" in about:
-            rows += settings_rows(value, about, f"{section}{key}.")
-        else:
-            name = section + key
-            shown = value if isinstance(value, str) else json.dumps(value)
-            paper = json.dumps(about["paper"]) if "paper" in about else ""
-            rows.append({"key": name, "value": shown, "paper": paper, "meaning": about["description"]})
-    return rows
-
-
-def difference_from_paper(settings: dict, schema: dict) -> str:
-    """A sentence that says which settings are not the paper's."""
-    other = [row["key"] for row in settings_rows(settings, schema) if row["paper"] not in ("", row["value"])]
-    if not other:
-        return "The settings of this run are the paper's."
-    return f"The settings of this run are not the paper's: {', '.join(other)}."

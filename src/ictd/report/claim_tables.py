@@ -10,7 +10,7 @@ from ictd.report.verdicts import by_name, holding, holds_everywhere, in_words, n
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
     """A row a claim: where the paper says it, the claim, what was measured over its settings, the verdict with the
-    settings where it fails, how many trials hold by themselves, and links to figures and to its rows."""
+    settings where it fails, if few, how many trials hold by themselves, and links to figures and to its rows."""
     rows = []
     for name, group in by_name(claims).items():
         first = group[0]

@@ -1,5 +1,6 @@
 """Gather Snakemake's benchmarks into one table of time and memory per rule (appendix, section "Compute Resources")."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from ictd.report import html
 
 # What Snakemake measures of a job: seconds, and MiB of memory.
 MEASURED = ["s", "cpu_time", "max_rss"]
+# Where a job's name has its algorithm, if it took one.
+ALGO = re.compile("/(?:td|mc)-")
 # What the paper's appendix says.
 PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
@@ -20,14 +23,25 @@ def main(folder: Path, jobs: list[str], table: Path, page: Path) -> None:
 
     Benchmarks that were removed from ``folder`` are left out: they are no reason to compute anything again.
     """
-    parts = {}
-    for job in (job for job in jobs if (folder / f"{job}.tsv").exists()):
-        path = folder / f"{job}.tsv"
+    parts, written = {}, {job: folder / f"{job}.tsv" for job in jobs if (folder / f"{job}.tsv").exists()}
+    for job in counted({job: path.stat().st_mtime for job, path in written.items()}):
+        path = written[job]
         with naming(path):
             parts.setdefault(job.partition("/")[0], []).append(pd.read_csv(path, sep="\t")[MEASURED].astype(float))
     frame = compute_table(parts)
     save_table(table, frame)
     html.save(page, "compute", html.table(frame))
+
+
+def counted(ended: dict[str, float]) -> list[str]:
+    """Jobs without those that were done again under another cut, from when each ended: of the job that took all
+    algorithms of a setting and those that took one, the last and its like."""
+    kept, of_all = [], {job: ALGO.sub("/", job) for job in ended}
+    for setting in dict.fromkeys(of_all.values()):
+        alike = [job for job in ended if of_all[job] == setting]
+        together = max(alike, key=ended.get) == setting
+        kept += [job for job in alike if (job == setting) is together]
+    return kept
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:

@@ -9,10 +9,10 @@ from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.pipeline.storage import load_json
 from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report import html
-from ictd.report.about import difference_from_paper, settings_rows
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.result_tables import spanned
+from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.verdicts import count
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)

@@ -10,7 +10,8 @@ from ictd.pipeline.grid import CELL, Cell
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
-from ictd.report.claim_tables import by_name, claims_overview
+from ictd.report.claim_tables import claims_overview
+from ictd.report.verdicts import by_name
 from ictd.statistics import bootstrap_interval
 from ictd.theory.descent import BOUNDS, depths_of_separate
 from ictd.theory.embeddings import ALGOS

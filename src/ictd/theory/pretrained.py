@@ -41,10 +41,13 @@ def main(
     """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged.
 
     Files are named after cells of the setting; ValueError for one of ``outputs`` that is not, or that has none of its
-    name among ``weights``.
+    name among ``weights``, or a name that is there twice.
     """
     algos = {str(Cell(algo, env, states, depth)): algo for algo in ALGOS}
     found = {path.stem: path for path in weights}
+    for files in (weights, outputs):
+        if len({path.stem for path in files}) < len(files):
+            raise ValueError(f"files are named {' '.join(path.name for path in files)}; give each name once.")
     for output in outputs:
         if output.stem not in algos:
             raise ValueError(f"{output} is of no cell of this setting; name it {' or '.join(algos)}.")
