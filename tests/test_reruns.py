@@ -259,10 +259,20 @@ def test_digests_follow_all_kinds_of_imports(tmp_path):
         (package / f"{name}.py").write_text(text)
     names = [line.split()[0] for line in code_digests("p.a", {"p": tmp_path})]
     assert names == ["p", "p.a", "p.b", "p.d", "p.q", "p.q.c"]
-    cells = [{"cell_type": "code", "source": [line]} for line in ("import os\n", "if True:\n    from p.q import c\n")]
+    sources = (
+        "import os\n",
+        "if True:\n    from p.q import c\n",
+        "%matplotlib inline\nimport p.other\n",
+        "from . import x",
+    )
+    cells = [{"cell_type": "code", "source": [text]} for text in (*sources, "%%bash\nfor x in *; do\n", "x = (7\n%2)")]
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": ["# p"]}, *cells]}))
     of_cells = notebook_digests(tmp_path / "n.ipynb", {"p": tmp_path})
-    assert {line.split()[0] for line in of_cells} == {"p", "p.q", "p.q.c", "p.d"}
+    assert {line.split()[0] for line in of_cells} == {"p", "p.q", "p.q.c", "p.d", "p.other"}
+    for text in ("{", "[]", "{}"):
+        (tmp_path / "n.ipynb").write_text(text)
+        with pytest.raises(ValueError, match=r"n\.ipynb is no notebook"):
+            notebook_digests(tmp_path / "n.ipynb", {"p": tmp_path})
     with pytest.raises(ValueError, match=r"no module p\.gone"):
         code_digests("p.gone", {"p": tmp_path})
     (package / "d.py").write_text("x = (\n")

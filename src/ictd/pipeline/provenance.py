@@ -8,6 +8,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -44,12 +46,26 @@ def code_digests(module: str, roots: dict[str, Path]) -> list[str]:
 
 
 def notebook_digests(path: Path, roots: dict[str, Path]) -> list[str]:
-    """Name and digest of each module of ours that the cells of a notebook import, as of a module's."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {name for node in nodes for name in _imported(node, "") if _file(name, dict(roots))}
-    return [line for name in names for line in code_digests(name, roots)]
+    """Name and digest of each module of ours that the cells of a notebook import, as of a module's; ValueError if it is
+    no notebook."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{os.path.relpath(path)} is no notebook: {error!r}.") from None
+    nodes = [node for source in sources for node in ast.walk(_cell_tree(source))]
+    # A notebook is in no package, so that dots before a name lead nowhere.
+    imports = [node for node in nodes if isinstance(node, ast.Import) or getattr(node, "level", None) == 0]
+    names = {name for node in imports for name in _imported(node, "") if _file(name, roots)}
+    return sorted({line for name in names for line in code_digests(name, roots)})
+
+
+def _cell_tree(source: str) -> ast.Module:
+    """Syntax tree of a cell, if need be without IPython's own lines; an empty one if it is no Python even so."""
+    for code in (source, re.sub(r"(?m)^([ \t]*)[%!].*", r"\1pass", source)):
+        with suppress(SyntaxError, ValueError):
+            return ast.parse(code)
+    return ast.Module([], [])
 
 
 def text_digest(path: Path) -> str:
@@ -106,8 +122,9 @@ def _read(path: Path, module: str) -> tuple[str, list[str], list[tuple[str, str,
                 top = alias.name.partition(".")[0]
                 packages[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
-            names += _imported(node, package)
-            taken += [(_imported(node, package)[0], alias.name, node.lineno) for alias in node.names]
+            origin, *inside = _imported(node, package)
+            names += [origin, *inside]
+            taken += [(origin, alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.append((node.value.id, node.attr, node.lineno))
         elif isinstance(node, ast.Name):

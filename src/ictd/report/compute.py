@@ -23,9 +23,9 @@ def main(folder: Path, jobs: list[str], table: Path, page: Path) -> None:
 
     Benchmarks that were removed from ``folder`` are left out: they are no reason to compute anything again.
     """
-    parts, written = {}, {job: folder / f"{job}.tsv" for job in jobs if (folder / f"{job}.tsv").exists()}
-    for job in counted({job: path.stat().st_mtime for job, path in written.items()}):
-        path = written[job]
+    parts, paths = {}, {job: folder / f"{job}.tsv" for job in jobs}
+    for job in counted({job: path.stat().st_mtime for job, path in paths.items() if path.exists()}):
+        path = paths[job]
         with naming(path):
             parts.setdefault(job.partition("/")[0], []).append(pd.read_csv(path, sep="\t")[MEASURED].astype(float))
     frame = compute_table(parts)
@@ -36,12 +36,11 @@ def main(folder: Path, jobs: list[str], table: Path, page: Path) -> None:
 def counted(ended: dict[str, float]) -> list[str]:
     """Jobs without those that were done again under another cut, from when each ended: of the job that took all
     algorithms of a setting and those that took one, the last and its like."""
-    kept, of_all = [], {job: ALGO.sub("/", job) for job in ended}
-    for setting in dict.fromkeys(of_all.values()):
-        alike = [job for job in ended if of_all[job] == setting]
-        together = max(alike, key=ended.get) == setting
-        kept += [job for job in alike if (job == setting) is together]
-    return kept
+    alike = {}
+    for job in ended:
+        alike.setdefault(ALGO.sub("/", job), []).append(job)
+    last = {of_all: max(jobs, key=ended.get) for of_all, jobs in alike.items()}
+    return [job for of_all, jobs in alike.items() for job in jobs if (job == of_all) is (last[of_all] == of_all)]
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
