@@ -63,10 +63,10 @@ report: $(READY)
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 verify: $(READY)
-	@python -P -m ictd.steps verify --results $(RESULTS) --reference reference
+	@python -P -m ictd.pipeline.runner ictd.steps.verify --results $(RESULTS) --reference reference
 
 reference: $(READY)
-	python -P -m ictd.steps report.reference --results $(RESULTS) --output reference
+	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
 
 # A study's if it ran.
 images: $(READY)

@@ -32,7 +32,7 @@ class Grid:
     ----------
     config : the whole configuration, checked
     folder : the study's results, whose finished runs keep their ranges of seeds
-    cores : int, or None where it is not known
+    cores : int
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Grid:
     attention_runs : names of each of these kinds' runs, PROMPTS-ALGO/SEEDS
     """
 
-    def __init__(self, config: dict, folder: Path, cores: int | None):
+    def __init__(self, config: dict, folder: Path, cores: int):
         own, algos, envs = config["agents"], config["algos"], config["envs"]
         self.main = main = Setting(**main_setting(config), discount=config["discount"])
         discounts = [main.discount, *own["discounts"]]
@@ -77,10 +77,11 @@ class Grid:
             one["name"]: {key: value for key, value in one.items() if key != "name"} for one in own["attentions"]
         }
 
-        self.seeds = seed_ranges(config, own["seeds"], len(self.tasks), cores, folder.glob("runs/*/*.npz"))
+        wanted = config["seeds_per_job"]
+        self.seeds = seed_ranges(wanted, own["seeds"], len(self.tasks), cores, folder.glob("runs/*/*.npz"))
         of_attention = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
         runs, finished = len(self.attentions) * len(of_attention), folder.glob("attention/*/*/*.npz")
-        attention_seeds = seed_ranges(config, own["seeds"], runs, cores, finished)
+        attention_seeds = seed_ranges(wanted, own["seeds"], runs, cores, finished)
         self.attention_runs = [f"{run}/{seeds}" for run in of_attention for seeds in attention_seeds]
 
 

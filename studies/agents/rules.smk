@@ -1,7 +1,8 @@
 # A study beyond the paper: prompts as an agent sees them. `snakemake agents` runs it.
 import studies.agents.grid as AGENTS_GRID
 
-AGENTS = AGENTS_GRID.Grid(config, RESULTS / "agents", CORES)
+with ending_in_a_sentence():
+    AGENTS = AGENTS_GRID.Grid(config, RESULTS / "agents", CORES)
 AGENTS_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
 AGENTS_PLACE = "{on_env}-{on_discount}"
 AGENTS_RUNS = f"<results>/agents/runs/{AGENTS_RUN}/{{seeds}}.npz"
@@ -27,7 +28,7 @@ use rule step as agents_step with:
     conda:
         f"{ENVS}/studies.yaml"
     resources:
-        mem_mb=3000,
+        mem_mb=memory,
         runtime=60,
 
 
@@ -39,10 +40,10 @@ use rule agents_step as agents_pretrain with:
     # Long runs first, roughly: one that comes last keeps the other cores waiting.
     priority: lambda wildcards: AGENTS_TASKS(wildcards) * int(wildcards.states)
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=480,
     params:
-        **step("agents.pretrain", run_tasks=AGENTS_TASKS, env_options=own_options),
+        **step("studies.agents.pretrain", config["agents"], run_tasks=AGENTS_TASKS, env_options=own_options),
 
 
 use rule agents_step as agents_evaluate with:
@@ -53,7 +54,12 @@ use rule agents_step as agents_evaluate with:
     pathvars:
         job=f"agents_evaluate/{AGENTS_RUN}/{AGENTS_PLACE}",
     params:
-        **step("agents.evaluate", attention_scale="context_length", env_options=AGENTS_ON_OPTIONS),
+        **step(
+            "studies.agents.evaluate",
+            config["agents"],
+            attention_scale="context_length",
+            env_options=AGENTS_ON_OPTIONS,
+        ),
 
 
 # The paper's own pretrained weights on the same contexts.
@@ -65,7 +71,7 @@ use rule agents_step as agents_evaluate_paper with:
     pathvars:
         job=f"agents_evaluate_paper/{CELL}/{AGENTS_PLACE}",
     params:
-        **step("agents.evaluate", env_options=AGENTS_ON_OPTIONS),
+        **step("studies.agents.evaluate", config["agents"], env_options=AGENTS_ON_OPTIONS),
 
 
 use rule agents_step as agents_baselines with:
@@ -74,7 +80,7 @@ use rule agents_step as agents_baselines with:
     pathvars:
         job="agents_baselines/{env}-{states}-{discount}",
     params:
-        **step("agents.baselines", depth=AGENTS.main.depth, env_options=own_options),
+        **step("studies.agents.baselines", config["agents"], depth=AGENTS.main.depth, env_options=own_options),
 
 
 # Attention that is not linear, in the main setting.
@@ -88,10 +94,10 @@ use rule agents_step as agents_pretrain_attention with:
     pathvars:
         job="agents_pretrain_attention/{attention}/{prompts}-{algo}/{seeds}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
     params:
-        **step("agents.pretrain_attention", **AGENTS_ATTENTION),
+        **step("studies.agents.pretrain_attention", config["agents"], **AGENTS_ATTENTION),
 
 
 use rule agents_step as agents_evaluate_attention with:
@@ -102,10 +108,10 @@ use rule agents_step as agents_evaluate_attention with:
     pathvars:
         job="agents_evaluate_attention/{attention}",
     params:
-        **step("agents.evaluate_attention", **AGENTS_ATTENTION),
+        **step("studies.agents.evaluate_attention", config["agents"], **AGENTS_ATTENTION),
 
 
-use rule gather as agents_tables with:
+use rule step as agents_tables with:
     input:
         runs=expand("<results>/agents/runs/{run}/{seeds}.npz", run=AGENTS.tasks, seeds=AGENTS.seeds),
         values=expand("<results>/agents/values/{name}.npz", name=AGENTS.values),
@@ -116,33 +122,41 @@ use rule gather as agents_tables with:
         AGENTS_TABLES,
     pathvars:
         job="agents_tables",
+    localrule: True
     params:
-        **step("agents.tables"),
+        **step("studies.agents.tables"),
 
 
-use rule gather as agents_claims with:
+use rule step as agents_claims with:
     input:
         tables=AGENTS_TABLES,
     output:
         "<results>/agents/claims.json",
     pathvars:
         job="agents_claims",
+    localrule: True
     params:
-        **step("agents.claims", statements=AGENTS_FOLDER / "claims.toml", setting=AGENTS.main._asdict()),
+        **step(
+            "studies.agents.claims",
+            config["agents"],
+            statements=AGENTS_FOLDER / "claims.toml",
+            setting=AGENTS.main._asdict(),
+        ),
 
 
-use rule gather as agents_figures with:
+use rule step as agents_figures with:
     input:
         tables=AGENTS_TABLES,
     output:
         expand("<results>/agents/figures/{name}.{ending}", name=AGENTS_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="agents_figures",
+    localrule: True
     params:
-        **step("agents.figures", setting=AGENTS.main._asdict()),
+        **step("studies.agents.figures", config["agents"], setting=AGENTS.main._asdict()),
 
 
-use rule gather as agents_pages with:
+use rule step as agents_pages with:
     input:
         claims="<results>/agents/claims.json",
         tables=AGENTS_TABLES,
@@ -150,8 +164,9 @@ use rule gather as agents_pages with:
         expand("<results>/agents/tables/{name}.html", name=AGENTS_PAGES),
     pathvars:
         job="agents_pages",
+    localrule: True
     params:
-        **step("agents.pages", setting=AGENTS.main._asdict()),
+        **step("studies.agents.pages", config["agents"], setting=AGENTS.main._asdict()),
 
 
 use rule notebook as agents_notebook with:
@@ -163,8 +178,11 @@ use rule notebook as agents_notebook with:
         page="<results>/agents/agents.html",
     pathvars:
         job="agents_notebook",
+    localrule: True
     params:
-        **step("report.notebook", title="In-context TD: prompts as an agent sees them", **AGENTS_NOTEBOOK),
+        **step(
+            "ictd.report.notebook", title="In-context TD: prompts as an agent sees them", **AGENTS_NOTEBOOK
+        ),
 
 
 rule agents:

@@ -1,7 +1,8 @@
 # A study beyond the paper: control in context. `snakemake control` runs it.
 import studies.control.grid as CONTROL_GRID
 
-CONTROL_GRID.check(config)
+with ending_in_a_sentence():
+    CONTROL_GRID.check(config)
 CONTROL = config["control"]
 CONTROL_VARIANTS = CONTROL_GRID.variants(config)
 CONTROL_PLACES = CONTROL_GRID.places(config)
@@ -22,7 +23,7 @@ use rule step as control_step with:
     conda:
         f"{ENVS}/studies.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
 
 
@@ -35,7 +36,8 @@ use rule control_step as control_pretrain with:
     priority: lambda wildcards: CONTROL_VARIANTS[wildcards.variant]["tasks"]
     params:
         **step(
-            "control.pretrain",
+            "studies.control.pretrain",
+            CONTROL,
             variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant],
             snapshots=CONTROL_GRID.snapshots(config),
         ),
@@ -52,7 +54,8 @@ use rule control_step as control_offline with:
         job="control_offline/{place}",
     params:
         **step(
-            "control.offline",
+            "studies.control.offline",
+            CONTROL,
             place=lambda wildcards: CONTROL_PLACES[wildcards.place],
             depth=CONTROL["main"]["depth"],
             variants=CONTROL_VARIANTS,
@@ -69,7 +72,8 @@ use rule control_step as control_online with:
         job="control_online",
     params:
         **step(
-            "control.online",
+            "studies.control.online",
+            CONTROL,
             place=CONTROL_PLACES[CONTROL_HOME],
             depth=CONTROL["main"]["depth"],
             variants=CONTROL_VARIANTS,
@@ -87,14 +91,14 @@ use rule control_step as control_claims with:
         job="control_claims",
     params:
         **step(
-            "control.claims",
+            "studies.control.claims",
             statements=CONTROL_FOLDER / "claims.toml",
             variants=CONTROL_VARIANTS,
             places=CONTROL_PLACES,
         ),
 
 
-use rule gather as control_figures with:
+use rule step as control_figures with:
     input:
         offline=CONTROL_MEASURED[:1],
         online=CONTROL_ONLINE,
@@ -102,11 +106,12 @@ use rule gather as control_figures with:
         expand("<results>/control/figures/{name}.{ending}", name=CONTROL_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="control_figures",
+    localrule: True
     params:
-        **step("control.figures", variants=CONTROL_VARIANTS),
+        **step("studies.control.figures", variants=CONTROL_VARIANTS),
 
 
-use rule gather as control_pages with:
+use rule step as control_pages with:
     input:
         claims="<results>/control/claims.json",
         offline=CONTROL_MEASURED,
@@ -115,8 +120,9 @@ use rule gather as control_pages with:
         expand("<results>/control/tables/{name}", name=CONTROL_PAGES),
     pathvars:
         job="control_pages",
+    localrule: True
     params:
-        **step("control.pages"),
+        **step("studies.control.pages"),
 
 
 use rule notebook as control_notebook with:
@@ -129,8 +135,9 @@ use rule notebook as control_notebook with:
         page="<results>/control/control.html",
     pathvars:
         job="control_notebook",
+    localrule: True
     params:
-        **step("report.notebook", title="In-context TD: control", **CONTROL_NOTEBOOK),
+        **step("ictd.report.notebook", title="In-context TD: control", **CONTROL_NOTEBOOK),
 
 
 rule control:

@@ -11,8 +11,6 @@ from ictd.streams import generator
 from ictd.trajectories import unroll
 from ictd.weights import initial_weights
 
-SECTION = "course"
-
 
 def main(
     algo: str,

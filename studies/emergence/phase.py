@@ -16,7 +16,6 @@ from ictd.trajectories import unroll
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import initial_weights
 
-SECTION = "phase"
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
 

@@ -35,7 +35,7 @@ use rule emergence_step as emergence_ablate with:
     pathvars:
         job=f"emergence_ablate/{CELL}",
     params:
-        **step("emergence.ablate", env_options=UNSEEN_OPTIONS),
+        **step("studies.emergence.ablate", EMERGENCE, env_options=UNSEEN_OPTIONS),
 
 
 use rule emergence_step as emergence_ablation_tables with:
@@ -47,7 +47,7 @@ use rule emergence_step as emergence_ablation_tables with:
     pathvars:
         job="emergence_ablation_tables",
     params:
-        **step("emergence.ablation_tables"),
+        **step("studies.emergence.ablation_tables"),
 
 
 use rule emergence_step as emergence_course with:
@@ -56,11 +56,13 @@ use rule emergence_step as emergence_course with:
     pathvars:
         job="emergence_course/{algo}-{env}/{seed}",
     resources:
-        mem_mb=1000,
+        mem_mb=memory,
         runtime=120,
     params:
         **step(
-            "emergence.course",
+            "studies.emergence.course",
+            EMERGENCE["course"],
+            EMERGENCE_MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
             env_options=own_options,
         ),
@@ -76,7 +78,7 @@ use rule emergence_step as emergence_course_measures with:
     pathvars:
         job="emergence_course_measures/{algo}-{env}",
     params:
-        **step("emergence.course_measures", env_options=UNSEEN_OPTIONS),
+        **step("studies.emergence.course_measures", EMERGENCE, EMERGENCE_MAIN, env_options=UNSEEN_OPTIONS),
 
 
 use rule emergence_step as emergence_phase with:
@@ -85,11 +87,14 @@ use rule emergence_step as emergence_phase with:
     pathvars:
         job="emergence_phase/{states}/{seed}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=240,
     params:
         **step(
-            "emergence.phase",
+            "studies.emergence.phase",
+            EMERGENCE["phase"],
+            EMERGENCE,
+            EMERGENCE_MAIN,
             test_tasks=EMERGENCE["tasks"],
             env_options=env_options(config, EMERGENCE_MAIN["env"]),
         ),
@@ -104,11 +109,12 @@ use rule emergence_step as emergence_readings with:
     pathvars:
         job="emergence_readings/{reading}",
     resources:
-        mem_mb=4000,
+        mem_mb=memory,
         runtime=240,
     params:
         **step(
-            "emergence.readings",
+            "studies.emergence.readings",
+            EMERGENCE_MAIN,
             reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
             **EMERGENCE_EVALUATION,
             env_options=UNSEEN_OPTIONS,
@@ -124,10 +130,10 @@ use rule emergence_step as emergence_reading_tables with:
     pathvars:
         job="emergence_reading_tables",
     params:
-        **step("emergence.reading_tables", statements=STATEMENTS),
+        **step("studies.emergence.reading_tables", EMERGENCE_MAIN, statements=ROOT / "report/claims.toml"),
 
 
-use rule gather as emergence_join_tables with:
+use rule step as emergence_join_tables with:
     input:
         tables=lambda wildcards: expand(
             "<results>/emergence/{part}.csv", part=EMERGENCE_PARTS[wildcards.table]
@@ -136,33 +142,36 @@ use rule gather as emergence_join_tables with:
         "<results>/emergence/{table,course|phase}.csv",
     pathvars:
         job="emergence_join_tables/{table}",
+    localrule: True
     params:
-        **step("emergence.join_tables"),
+        **step("studies.emergence.join_tables"),
 
 
-use rule gather as emergence_claims with:
+use rule step as emergence_claims with:
     input:
         tables=EMERGENCE_TABLES,
     output:
         "<results>/emergence/claims.json",
     pathvars:
         job="emergence_claims",
+    localrule: True
     params:
-        **step("emergence.claims", statements=EMERGENCE_FOLDER / "claims.toml"),
+        **step("studies.emergence.claims", statements=EMERGENCE_FOLDER / "claims.toml"),
 
 
-use rule gather as emergence_figures with:
+use rule step as emergence_figures with:
     input:
         tables=EMERGENCE_TABLES,
     output:
         expand("<results>/emergence/figures/{name}.{ending}", name=EMERGENCE_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="emergence_figures",
+    localrule: True
     params:
-        **step("emergence.figures"),
+        **step("studies.emergence.figures", EMERGENCE_MAIN),
 
 
-use rule gather as emergence_pages with:
+use rule step as emergence_pages with:
     input:
         claims="<results>/emergence/claims.json",
         tables=expand(
@@ -178,8 +187,9 @@ use rule gather as emergence_pages with:
         expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "slider"]),
     pathvars:
         job="emergence_pages",
+    localrule: True
     params:
-        **step("emergence.pages"),
+        **step("studies.emergence.pages"),
 
 
 use rule notebook as emergence_notebook with:
@@ -192,8 +202,9 @@ use rule notebook as emergence_notebook with:
         page="<results>/emergence/emergence.html",
     pathvars:
         job="emergence_notebook",
+    localrule: True
     params:
-        **step("report.notebook", title="In-context TD: what emerges", **EMERGENCE_NOTEBOOK),
+        **step("ictd.report.notebook", title="In-context TD: what emerges", **EMERGENCE_NOTEBOOK),
 
 
 rule emergence:

@@ -20,7 +20,6 @@ from studies.limits.descend import enumerated
 from studies.limits.engine import Prompts, train_block
 from studies.limits.minimise import Objective, flat, unflat
 
-SECTION = "course"
 # Algorithm; whether A is put on K [-I, I]; whether a gain is trained; alpha of a theta^TD that is added to the start.
 RUNS = {
     "td": ("td", False, False, 0), "mc": ("mc", False, False, 0), "inside": ("td", True, False, 0),

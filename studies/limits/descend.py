@@ -19,7 +19,6 @@ from ictd.weights import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts
 from studies.limits.minimise import Objective, flat, minimise, seen_basis, unflat
 
-SECTION = "descend"
 STEPS, GAIN = log_spaced(0.2, 10, 40), 0.3  # Step sizes of theta^TD to start from, and the gain of random starts.
 FLAT = 1e-9  # Curvatures below this share of the greatest count as none.
 

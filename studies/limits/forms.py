@@ -15,7 +15,6 @@ from ictd.weights import Weights, theta_td
 from studies.limits.engine import Prompts, columns
 from studies.limits.minimise import Objective, flat, minimise, seen_basis
 
-SECTION = "forms"
 RIDGES, PSEUDO_STEPS = log_spaced(1e-4, 30, 30), log_spaced(0.01, 1000, 41)
 NONE, ALL = 1e-3, 1e6  # Numbers of pseudo-steps that tell only where no step was seen, or in place of all that were.
 GROUPS, START = 20, 0.2  # Groups of test tasks that intervals are over; alpha of theta^TD that descents start from.

@@ -37,10 +37,10 @@ use rule limits_step as limits_descend with:
     pathvars:
         job="limits_descend/{env}-{states}-{depth}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
     params:
-        **step("limits.descend", env_options=own_options),
+        **step("studies.limits.descend", LIMITS["descend"], env_options=own_options),
 
 
 use rule limits_step as limits_course with:
@@ -49,10 +49,10 @@ use rule limits_step as limits_course with:
     pathvars:
         job="limits_course/{seed}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
     params:
-        **step("limits.course", env_options=LIMITS_OPTIONS),
+        **step("studies.limits.course", LIMITS["course"], LIMITS_MAIN, env_options=LIMITS_OPTIONS),
 
 
 use rule limits_step as limits_forms with:
@@ -61,10 +61,10 @@ use rule limits_step as limits_forms with:
     pathvars:
         job="limits_forms/{form}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
     params:
-        **step("limits.forms"),
+        **step("studies.limits.forms", LIMITS["forms"], LIMITS_MAIN),
 
 
 use rule limits_step as limits_shrinkage with:
@@ -75,13 +75,18 @@ use rule limits_step as limits_shrinkage with:
     pathvars:
         job="limits_shrinkage/{kind}",
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=120,
     params:
-        **step("limits.shrinkage", **{name: LIMITS["forms"][name] for name in ("lengths", "added")}),
+        **step(
+            "studies.limits.shrinkage",
+            LIMITS["shrinkage"],
+            LIMITS_MAIN,
+            **{name: LIMITS["forms"][name] for name in ("lengths", "added")},
+        ),
 
 
-use rule gather as limits_claims with:
+use rule step as limits_claims with:
     input:
         parts=LIMITS_PARTS,
     output:
@@ -90,19 +95,21 @@ use rule gather as limits_claims with:
         expand("<results>/limits/tables/{name}.html", name=["claims", "claims_all"]),
     pathvars:
         job="limits_claims",
+    localrule: True
     params:
-        **step("limits.claims", statements=LIMITS_FOLDER / "claims.toml", tasks=config["tasks"]),
+        **step("studies.limits.claims", statements=LIMITS_FOLDER / "claims.toml", tasks=config["tasks"]),
 
 
-use rule gather as limits_figures with:
+use rule step as limits_figures with:
     input:
         tables=LIMITS_TABLES,
     output:
         expand("<results>/limits/figures/{name}.{ending}", name=LIMITS_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="limits_figures",
+    localrule: True
     params:
-        **step("limits.figures"),
+        **step("studies.limits.figures", LIMITS_MAIN),
 
 
 use rule notebook as limits_notebook with:
@@ -114,8 +121,9 @@ use rule notebook as limits_notebook with:
         page="<results>/limits/limits.html",
     pathvars:
         job="limits_notebook",
+    localrule: True
     params:
-        **step("report.notebook", title="In-context TD: limits", **LIMITS_NOTEBOOK),
+        **step("ictd.report.notebook", title="In-context TD: limits", **LIMITS_NOTEBOOK),
 
 
 rule limits:

@@ -19,7 +19,6 @@ from studies.limits.forms import NONE, RIDGES, draw_tasks
 from studies.limits.grid import GAP, KINDS
 from studies.limits.minimise import Objective, Residuals, flat, minimise
 
-SECTION = "shrinkage"
 CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
 TOLERANCE, MOST = 1e-8, 25  # A fit's gradient, and its steps.
 SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from one mean chain to another.

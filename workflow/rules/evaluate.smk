@@ -3,25 +3,32 @@ BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth)
 TABLES = "msve baselines weights mean_weights agreement learning truncation audit".split()
 
 
+# By all algorithms, as these are evaluated on the same tasks.
 use rule step as evaluate with:
     input:
-        runs=of_algos(RUNS, seeds=GROUPS),
+        runs=expand(
+            f"<results>/runs/{CELL}/{{seeds}}.npz",
+            algo=sorted(config["algos"]),
+            seeds=GROUPS,
+            allow_missing=True,
+        ),
     output:
-        weights=of_algos(f"<results>/weights/{CELL}.npz"),
-        evaluations=of_algos(f"<results>/evaluation/{CELL}.npz"),
+        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
+        evaluations=expand(
+            f"<results>/evaluation/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True
+        ),
     pathvars:
         job=f"evaluate/{SETTING}",
-    # Before what nothing but tables waits for: the theory at pretrained weights waits for it.
     priority: 2
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("evaluate", env_options=UNSEEN_OPTIONS),
+        **step("ictd.steps.evaluate", config["evaluation"], env_options=UNSEEN_OPTIONS),
 
 
+# In one job, as those of one number of states have the same contexts.
 use rule step as baselines with:
     output:
-        # Together, as those of one number of states have the same contexts.
         tuned=expand("<results>/baselines/{setting}.json", setting=BASELINES),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
     pathvars:
@@ -30,10 +37,10 @@ use rule step as baselines with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("baselines", env_options=UNSEEN_OPTIONS),
+        **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES, env_options=UNSEEN_OPTIONS),
 
 
-use rule gather as metrics with:
+use rule step as metrics with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
@@ -44,5 +51,6 @@ use rule gather as metrics with:
     pathvars:
         job="metrics",
     priority: 1
+    localrule: True
     params:
-        **step("report.result_tables"),
+        **step("ictd.report.result_tables"),

@@ -1,27 +1,20 @@
-RUNS = f"<results>/runs/{CELL}/{{seeds}}.npz"
-
-
-# Multi-task TD and multi-task MC, for a range of seeds: of one cell, or where cores are few of a setting by all
-# algorithms.
+# Multi-task TD and multi-task MC, for a range of seeds of one cell.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
-        # Without a name: a job is done again where what it names changes, as with another algorithm.
-        of_job(RUNS),
+        f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
-        job=f"pretrain/{OF_JOB}/{{seeds}}",
-    # Where each has its own jobs, one algorithm after the other, before what other settings wait for: fewer jobs side by
-    # side compile one kernel.
-    priority: lambda wildcards: awaited(wildcards) + 1000 * (wildcards.get("algo") == config["algos"][0])
+        job=f"pretrain/{CELL}/{{seeds}}",
+    priority: more_states_first
     conda:
         f"{ENVS}/pretrain.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=memory,
         runtime=240,
     params:
-        **step("pretrain", diverged=RESULTS / "diverged"),
+        **step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
 
 
 # The first tasks of each cell again, by the engine that the run did not use, and a run's evaluation on whole prompts; in
@@ -39,7 +32,8 @@ use rule step as audit with:
         f"{ENVS}/pretrain.yaml"
     params:
         **step(
-            "audit",
+            "ictd.steps.audit",
+            config["audit"],
             unseen_tasks=config["evaluation"]["tasks"],
             context_lengths=config["evaluation"]["context_lengths"],
             env_options=UNSEEN_OPTIONS,

@@ -4,7 +4,6 @@ MANIFESTED = ["claims.json", "audit.json", "theory/claims.json", *expand("metric
 MANIFESTED += expand("theory/{table}.csv", table=THEORY_TABLES)
 MANIFESTED += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
 MANIFESTED += expand("baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
-STATEMENTS = ROOT / "report/claims.toml"
 CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
@@ -21,28 +20,21 @@ NOTEBOOK = dict(
     parameters=PARAMETERS,
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
-# Jobs whose time counts as computing: those that take some seeds, and the others.
-OF_SEEDS = expand("{rule}/{setting}", rule=["tasks", "unrolls"], setting=CHECKED)
-# As they are cut here, or were before.
-EITHER = [*GRID, *GRID_SETTINGS]
-OF_SEEDS += expand("pretrain/{models}", models=EITHER)
-OTHERS = expand("{rule}/{env}", rule=["theory_values", "theory_precision"], env=sorted(config["envs"]))
-OTHERS += expand("{rule}/{setting}", rule=["theory_descent", "theory_family"], setting=CHECKED)
-OTHERS += expand("evaluate/{setting}", setting=GRID_SETTINGS)
-OTHERS += expand("theory_pretrained/{models}", models=EITHER)
-OTHERS += (
-    "baselines audit theory_agreement theory_tables pretrained_tables metrics theory_claims claims".split()
-)
-TIMED = [*expand("{job}/{seeds}", job=OF_SEEDS, seeds=GROUPS), *OTHERS]
-# How many jobs each rule has, if those that take seeds take one, and those of models one algorithm.
-SINGLE = "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure "
-SINGLE += "workflow_figure summaries slider compute notebook manifest about all"
-COUNTS = Counter(Path(job).parts[0] for job in [*OF_SEEDS, *OTHERS, *SINGLE.split()])
-COUNTS |= {rule: COUNTS[rule] * config["seeds"] for rule in ("tasks", "unrolls")}
-COUNTS["pretrain"], COUNTS["theory_pretrained"] = len(GRID) * config["seeds"], len(GRID)
+# Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
+COMPUTING = "tasks unrolls pretrain evaluate baselines audit theory_values theory_descent theory_family"
+COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables metrics"
+COMPUTING += " theory_claims claims"
+JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
+JOBS |= {rule: len(SIMULATIONS) for rule in ("theory_descent", "theory_family")}
+JOBS |= {rule: len(config["envs"]) for rule in ("theory_values", "theory_precision")}
+JOBS |= {
+    "pretrain": len(GRID) * config["seeds"],
+    "theory_pretrained": len(GRID),
+    "evaluate": len(GRID_SETTINGS),
+}
 
 
-use rule gather as claims with:
+use rule step as claims with:
     input:
         tables=expand("<results>/metrics/{name}.csv", name=CLAIMED),
         theory="<results>/theory/claims.json",
@@ -51,11 +43,12 @@ use rule gather as claims with:
     pathvars:
         job="claims",
     priority: 1
+    localrule: True
     params:
-        **step("report.paper_claims", statements=STATEMENTS, cells=GRID, pretraining_tasks=config["tasks"]),
+        **step("ictd.report.paper_claims", main_setting(config), statements=ROOT / "report/claims.toml"),
 
 
-use rule gather as manifest with:
+use rule step as manifest with:
     input:
         # All else that it lists is before these.
         expand("<results>/report.{ending}", ending=["html", "ipynb"]),
@@ -64,20 +57,21 @@ use rule gather as manifest with:
         "<results>/manifest.json",
     pathvars:
         job="manifest",
+    localrule: True
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
         **step(
-            "manifest",
+            "ictd.steps.manifest",
             folder=RESULTS,
             files=MANIFESTED,
             pages=[file for file in LISTED if file not in MANIFESTED],
-            settings=SETTINGS,
+            settings=OF_PAPER,
         ),
 
 
 # What Snakemake's report says first.
-use rule gather as about with:
+use rule step as about with:
     input:
         manifest="<results>/manifest.json",
         claims="<results>/claims.json",
@@ -85,11 +79,12 @@ use rule gather as about with:
         "<results>/about.rst",
     pathvars:
         job="about",
+    localrule: True
     params:
-        **step("report.about", schema=SCHEMA_FILE, deployment=" and ".join(sorted(map(str, SDM)))),
+        **step("ictd.report.about", schema=SCHEMA_FILE),
 
 
-use rule gather as summaries with:
+use rule step as summaries with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
@@ -98,22 +93,24 @@ use rule gather as summaries with:
         [html(name) for name in PAGES],
     pathvars:
         job="summaries",
+    localrule: True
     params:
-        **step("report.summaries", settings=SETTINGS, schema=SCHEMA_FILE),
+        **step("ictd.report.summaries", settings=OF_PAPER, schema=SCHEMA_FILE),
 
 
-use rule gather as slider with:
+use rule step as slider with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
         "<results>/tables/slider.html",
     pathvars:
         job="slider",
+    localrule: True
     params:
-        **step("report.slider"),
+        **step("ictd.report.slider"),
 
 
-use rule gather as compute with:
+use rule step as compute with:
     input:
         # Every job whose time it shows is before these.
         "<results>/claims.json",
@@ -122,20 +119,22 @@ use rule gather as compute with:
         page=html("compute"),
     pathvars:
         job="compute",
+    localrule: True
     params:
-        **step("report.compute", folder=RESULTS / "benchmarks", jobs=TIMED),
+        **step("ictd.report.compute", folder=RESULTS / "benchmarks", rules=COMPUTING.split()),
 
 
-use rule gather as workflow_figure with:
+use rule step as workflow_figure with:
     output:
         figure("workflow"),
     pathvars:
         job="workflow_figure",
+    localrule: True
     params:
-        **step("report.figures.workflow", jobs={**COUNTS}),
+        **step("ictd.report.figures.workflow", jobs=JOBS),
 
 
-use rule gather as notebook with:
+use rule step as notebook with:
     input:
         expand("<results>/{file}", file=[*PAGE_FILES, *DRAWN]),
         claims="<results>/claims.json",
@@ -145,7 +144,8 @@ use rule gather as notebook with:
         page=report("<results>/report.html", caption="../../report/captions/report.rst", **AS_REPORT),
     pathvars:
         job="notebook",
+    localrule: True
     conda:
         f"{ENVS}/report.yaml"
     params:
-        **step("report.notebook", **NOTEBOOK),
+        **step("ictd.report.notebook", **NOTEBOOK),

@@ -4,11 +4,11 @@ use rule step as tasks with:
         "<results>/tasks/{env}-{states}/{seeds}.npz",
     pathvars:
         job="tasks/{env}-{states}/{seeds}",
-    priority: awaited
+    priority: more_states_first
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("tasks", tasks=config["tasks"], env_options=own_options),
+        **step("ictd.steps.tasks", tasks=config["tasks"], env_options=own_options),
 
 
 use rule step as unrolls with:
@@ -18,8 +18,8 @@ use rule step as unrolls with:
         "<results>/unrolls/{env}-{states}/{seeds}.npz",
     pathvars:
         job="unrolls/{env}-{states}/{seeds}",
-    priority: awaited
+    priority: more_states_first
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("unrolls"),
+        **step("ictd.steps.unrolls"),

@@ -1,7 +1,6 @@
 # Numerical checks of the paper's theory.  They come before the other figures, as the theory's take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
-THEORY_STATEMENTS = ROOT / "report/theory_claims.toml"
 # Tables that wait for no training, and those of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
 OF_PRETRAINED = "pretrained repeated".split()
@@ -17,7 +16,7 @@ use rule step as theory_values with:
         job="theory_values/{env}",
     priority: 1
     params:
-        **step("theory.values", states=VALUE_STATES, env_options=own_options),
+        **step("ictd.theory.values", config["theory"], states=VALUE_STATES, env_options=own_options),
 
 
 use rule step as theory_descent with:
@@ -25,10 +24,9 @@ use rule step as theory_descent with:
         "<results>/theory/descent/{env}-{states}.npz",
     pathvars:
         job="theory_descent/{env}-{states}",
-    # Long, and first: where cores are few, one core compiles meanwhile what others would compile beside it.
-    priority: lambda wildcards: awaited(wildcards) + 1
+    priority: more_states_first
     params:
-        **step("theory.descent", env_options=own_options),
+        **step("ictd.theory.descent", config["theory"], env_options=own_options),
 
 
 use rule step as theory_family with:
@@ -38,21 +36,19 @@ use rule step as theory_family with:
         job="theory_family/{env}-{states}",
     priority: 1
     params:
-        **step("theory.family", env_options=own_options),
+        **step("ictd.theory.family", config["theory"], env_options=own_options),
 
 
 use rule step as theory_pretrained with:
     input:
-        # By all algorithms however jobs are cut: a job is done again where the names of its inputs change.
-        weights=of_algos(f"<results>/weights/{CELL}.npz"),
+        weights=f"<results>/weights/{CELL}.npz",
     output:
-        # Without a name, as those of pretraining.
-        of_job(f"<results>/theory/pretrained/{CELL}.npz"),
+        f"<results>/theory/pretrained/{CELL}.npz",
     pathvars:
-        job=f"theory_pretrained/{OF_JOB}",
+        job=f"theory_pretrained/{CELL}",
     priority: 1
     params:
-        **step("theory.pretrained", env_options=own_options),
+        **step("ictd.theory.pretrained", config["theory"], env_options=own_options),
 
 
 use rule step as theory_agreement with:
@@ -64,7 +60,7 @@ use rule step as theory_agreement with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("theory.agreement", settings=GRID_SETTINGS),
+        **step("ictd.theory.agreement", settings=GRID_SETTINGS),
 
 
 use rule step as theory_precision with:
@@ -75,14 +71,15 @@ use rule step as theory_precision with:
     priority: 1
     params:
         **step(
-            "theory.precision",
+            "ictd.theory.precision",
+            config["theory"],
             states=VALUE_STATES,
             update_states=lambda wildcards: [states for env, states in SIMULATIONS if env == wildcards.env],
             env_options=own_options,
         ),
 
 
-use rule gather as theory_tables with:
+use rule step as theory_tables with:
     input:
         values=expand("<results>/theory/values/{env}.npz", env=sorted(config["envs"])),
         descents=expand("<results>/theory/descent/{setting}.npz", setting=CHECKED),
@@ -94,11 +91,12 @@ use rule gather as theory_tables with:
     pathvars:
         job="theory_tables",
     priority: 1
+    localrule: True
     params:
-        **step("theory.tables"),
+        **step("ictd.theory.tables"),
 
 
-use rule gather as pretrained_tables with:
+use rule step as pretrained_tables with:
     input:
         pretrained=expand("<results>/theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
     output:
@@ -106,11 +104,12 @@ use rule gather as pretrained_tables with:
     pathvars:
         job="pretrained_tables",
     priority: 1
+    localrule: True
     params:
-        **step("theory.pretrained_tables"),
+        **step("ictd.theory.pretrained_tables"),
 
 
-use rule gather as theory_claims with:
+use rule step as theory_claims with:
     input:
         tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     output:
@@ -119,11 +118,12 @@ use rule gather as theory_claims with:
     pathvars:
         job="theory_claims",
     priority: 1
+    localrule: True
     params:
-        **step("theory.claims", statements=THEORY_STATEMENTS, cells=GRID, states=VALUE_STATES),
+        **step("ictd.theory.claims", statements=ROOT / "report/theory_claims.toml"),
 
 
-use rule gather as theory_figures with:
+use rule step as theory_figures with:
     input:
         tables=expand(
             "<results>/theory/{table}.csv", table=[name for name in OF_THEORY if name != "agreement"]
@@ -133,16 +133,18 @@ use rule gather as theory_figures with:
     pathvars:
         job="theory_figures",
     priority: 1
+    localrule: True
     params:
-        **step("theory.figures", states=config["states"][0]),
+        **step("ictd.theory.figures", main_setting(config)),
 
 
-use rule gather as pretrained_figure with:
+use rule step as pretrained_figure with:
     input:
         tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
     output:
         figure("pretrained"),
     pathvars:
         job="pretrained_figure",
+    localrule: True
     params:
-        **step("theory.pretrained_figure"),
+        **step("ictd.theory.pretrained_figure"),

@@ -1,1 +1,1 @@
-"""What runs the work: configuration, the grid, files, digests of the code, and the steps that rules call."""
+"""What runs the work: configuration, the grid, files, digests of the code, and the params of rules."""

@@ -1,172 +1,181 @@
-"""Checking a configuration."""
+"""The configuration: values that are given in place of those of the project's files, checked in one sentence."""
 
+import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import yaml
 
 from ictd.checks import shown
 from ictd.environments import ENVIRONMENTS, sample_tasks
-from ictd.pipeline.failures import check_writable
-from ictd.pipeline.yaml_files import check_size
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-# Where NumPy's integers end.
-LARGEST = 2**63
-KINDS = {
+# Types of JSON schema in words.
+TYPES = {
     "array": "a list, such as [a, b]",
     "integer": "an integer",
     "number": "a number",
     "object": "keys with values",
     "string": "a text",
 }
-# Folders of the project; results in them would be taken for its files.
-OWN = {".ci", ".git", ".github", ".snakemake", ".venv"}
-OWN |= set("config docs envs examples profiles reference report src studies tests workflow".split())
-# What there is in a folder of results before the first job has ended; afterwards there are benchmarks.
-MARKS = {"benchmarks", "kernels", "logs"}
+PROJECT_FOLDERS = (
+    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "examples", "profiles", "reference",
+    "report", "src", "studies", "tests", "workflow",
+)  # fmt: skip
 
 
-def with_defaults(given: dict, defaults: dict) -> dict:
-    """Values that are given, in mappings within mappings too, and in place of others those of defaults."""
-    nested = (key for key in given if isinstance(given[key], dict) and isinstance(defaults.get(key), dict))
-    return {**defaults, **given, **{key: with_defaults(given[key], defaults[key]) for key in nested}}
+def load_config(given: dict, root: Path) -> dict:
+    """The whole configuration: the paper's keys, and the settings of each study under its name.
 
-
-def checked_config(config: dict, schema: dict) -> dict:
-    """A configuration, as ``checked_values`` gives it, whose environments are there and take their options.
-
-    The JSON schema is workflow/schemas/config.schema.yaml.
+    Values that are given, by ``--config`` or ``--configfile``, take the place of those of ``config.yaml`` and of
+    ``studies/NAME/config.yaml`` below the project's folder ``root``.  ValueError of one sentence for a key that is
+    unknown or missing, a value that the schema does not allow, an environment that does not exist, or a folder of
+    results that cannot be used.
     """
-    config = checked_values(config, schema)
-    readings = config["readings"]
-    named = [("envs", env) for env in config["envs"]]
-    named += [("readings.evaluation_env", readings["evaluation_env"])]
-    named += [("readings.env_options", env) for env in readings["env_options"]]
-    for key, env in named:
-        if env not in ENVIRONMENTS or not env.isidentifier():
-            raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
-    for env in dict.fromkeys(env for _, env in named):
-        try:
-            sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **readings["env_options"].get(env, {}))
-        except (ValueError, TypeError) as error:
-            what = " ".join(str(error).split()).rstrip(".")
-            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
+    schema = load_yaml(root / "workflow/schemas/config.schema.yaml")
+    studies = study_names(root)
+    own = {key: given[key] for key in given if key not in studies}
+    config = checked_values(merged(load_yaml(root / "config.yaml"), own), schema)
+    check_environments(config)
+    check_folder(Path(config["results"]), root)
+    for name in studies:
+        settings = merged(load_yaml(root / f"studies/{name}/config.yaml"), given.get(name, {}))
+        of_study = load_yaml(root / f"studies/{name}/schema.yaml")
+        of_study["$defs"] = schema["$defs"] | of_study.get("$defs", {})
+        config[name] = checked_values(settings, of_study, name)
     return config
 
 
-def checked_values(values: dict, schema: dict, section: str = "") -> dict:
-    """Values as loaded from YAML, with numbers as such; refused where they do not fit a JSON schema.
+def study_names(root: Path) -> list[str]:
+    """Names of the studies: the folders of ``studies`` that have a ``rules.smk``."""
+    return sorted(path.parent.name for path in root.glob("studies/*/rules.smk"))
 
-    Besides JSON schema's own keywords there are ``ascending`` for lists of numbers, ``atMost`` for mappings, from a key
-    to another whose value is at least as large, ``variants`` for lists of mappings with names, each name once and the
-    first with nothing else, and ``means`` beside a pattern, which says it in words; patterns are of whole texts.
-    The ValueError is one sentence that names the key, its value and what is allowed.
+
+def merged(defaults: dict, given: dict) -> dict:
+    """Defaults with given values in their place; mappings are merged, lists replaced."""
+    found = defaults | given
+    for key in defaults.keys() & given.keys():
+        if isinstance(defaults[key], dict) and isinstance(given[key], dict):
+            found[key] = merged(defaults[key], given[key])
+    return found
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice, of which YAML's own loader takes the last."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen and key.value != "<<":
+                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is there twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def load_yaml(path: Path) -> dict:
+    """Mapping in a YAML file; ValueError with file and line if it is missing, or not valid, or has a key twice."""
+    try:
+        found = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    except yaml.MarkedYAMLError as error:
+        raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} has no keys with values.")
+    return found
+
+
+def checked_values(values: dict, schema: dict, section: str = "") -> dict:
+    """Values as loaded from YAML, with numbers as such, checked by a JSON schema.
+
+    Besides the keywords of JSON schema there are ``ascending`` for lists of numbers, ``atMost`` for mappings, from a
+    key to another key whose value is at least as large, and ``variants`` for lists of mappings with names: each name
+    once, and the first with nothing else.  ``means`` beside a pattern says it in words.  ValueError of one sentence
+    that names the key, its value and what is allowed.
     """
-    check_size(values, f"Config: {section or 'the whole'}")
-    values = numbers_from_text(values, schema, section)
+    values = numbers_from_text(values, schema)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
         raise ValueError(f"Config: {_explain(error, section)}.")
     return values
 
 
-def numbers_from_text(value, schema: dict, name: str = ""):
-    """Values with their numbers as such: those that YAML or Snakemake's --config leave as text, like 1e-3, unless the
-    schema wants a text there, and whole ones, like 20.0, as integers.  ValueError for one that is not finite."""
-    schema = schema if isinstance(schema, dict) else {}
+def numbers_from_text(value, schema: dict):
+    """Values with numbers that YAML or ``--config`` leave as text, like 1e-3, and whole ones, like 20.0, as integers.
+
+    A text stays where the schema wants a text.
+    """
     if isinstance(value, dict):
-        of, inner = f"{name}." if name else "", schema.get("properties", {})
-        return {key: numbers_from_text(item, inner.get(key, {}), f"{of}{key}") for key, item in value.items()}
+        inner = schema.get("properties", {})
+        return {key: numbers_from_text(item, inner.get(key, {})) for key, item in value.items()}
     if isinstance(value, list):
-        return [numbers_from_text(item, schema.get("items", {}), name) for item in value]
+        return [numbers_from_text(item, schema.get("items", {})) for item in value]
     if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
         value = float(value)
-    if _is_number(value) and not abs(value) <= sys.float_info.max:
-        what = value if isinstance(value, float) else "too large"
-        raise ValueError(f"Config: {name} is {what}; give a finite number.")
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def check_environments(config: dict) -> None:
+    """Refuse an environment that does not exist, or one that does not take its options; ValueError."""
+    readings = config["readings"]
+    named = [("envs", env) for env in config["envs"]]
+    named += [("readings.evaluation_env", readings["evaluation_env"])]
+    named += [("readings.env_options", env) for env in readings["env_options"]]
+    for key, env in named:
+        if env not in ENVIRONMENTS:
+            raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
+        options = readings["env_options"].get(env, {})
+        try:
+            sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **options)
+        except (ValueError, TypeError) as error:
+            what = str(error).rstrip(".")
+            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
 
 
 def check_folder(results: Path, root: Path) -> None:
-    """Refuse a folder of the project, which is in ``root``, one with other files, or one that cannot be written to, for
-    results; ValueError."""
-    try:
-        folder, root = results.resolve(), root.resolve()
-        names = {path.name for path in folder.glob("[!.]*")} if folder.is_dir() else set()
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"Config: results is {shown(str(results))}, no usable folder: {error}.") from None
-    around = folder in {root, *root.parents, Path("~").expanduser()}
-    if around or (folder.is_relative_to(root) and folder.relative_to(root).parts[0] in OWN):
+    """Refuse a folder for results that has the project's own files, or that cannot be written to; ValueError."""
+    folder, root = results.resolve(), root.resolve()
+    inside = folder.is_relative_to(root) and folder.relative_to(root).parts[:1]
+    if folder in {root, *root.parents} or (inside and inside[0] in PROJECT_FOLDERS):
+        raise ValueError(f"Config: results is {str(results)!r}, which holds files of the project; give another folder.")
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         raise ValueError(
-            f"Config: results is {str(results)!r}, a folder of the project, one around it, or the home folder; give one"
-            " of its own."
+            f"Config: nothing can be written to {existing}; give write access, or another folder as results."
         )
-    if names - MARKS and "benchmarks" not in names:
-        other = min(names - MARKS)
-        raise ValueError(f"Config: results is {str(results)!r}, where there is {other!r}; give a folder of its own.")
-    check_writable(results)
-
-
-@contextmanager
-def ending_in_a_sentence():
-    """End the program with the sentence of a ValueError."""
-    try:
-        yield
-    except ValueError as error:
-        sys.exit(f"{error}")
 
 
 def _ascending(validator, wanted, values, schema):
-    if isinstance(values, list) and all(map(_is_number, values)) and values != sorted(values):
+    if all(isinstance(value, int | float) for value in values) and values != sorted(values):
         yield jsonschema.ValidationError("give them in ascending order")
 
 
 def _at_most(validator, pairs, values, schema):
-    for one, other in pairs.items() if isinstance(values, dict) else ():
-        least, most = values.get(one), values.get(other)
-        if _is_number(least) and _is_number(most) and least > most:
-            yield jsonschema.ValidationError(f"give at most the {other}, {most}", path=[one], instance=least)
+    for smaller, larger in pairs.items() if isinstance(values, dict) else ():
+        least, most = values.get(smaller), values.get(larger)
+        if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
+            yield jsonschema.ValidationError(f"give at most the {larger}, {most}", path=[smaller], instance=least)
 
 
 def _variants(validator, wanted, values, schema):
-    values = [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
+    if not all(isinstance(variant, dict) for variant in values):
+        return
     if values and len(values[0]) > 1:
         words = "begin with one that has a name only and changes nothing"
         yield jsonschema.ValidationError(words, path=[0], instance=values[0])
-    names = [one.get("name") for one in values]
+    names = [variant.get("name") for variant in values]
     for i, name in enumerate(names):
         if name in names[:i]:
             yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
 
 
-def _unique(validator, wanted, values, schema):
-    # jsonschema's own compares each with each where values cannot be sorted.
-    if isinstance(values, list) and len({repr(value) for value in values}) < len(values):
-        yield jsonschema.ValidationError("give each value once")
-
-
-def _pattern(validator, pattern, value, schema):
-    # JSON schema searches, and a $ would be found before a newline at the end.
-    if isinstance(value, str) and not re.fullmatch(pattern, value):
-        yield jsonschema.ValidationError(f"give {schema['means']} only")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, int | float)
-
-
-def _is_integer(checker, value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
-
-
 VALIDATOR = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    {"ascending": _ascending, "atMost": _at_most, "variants": _variants, "pattern": _pattern, "uniqueItems": _unique},
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+    jsonschema.Draft202012Validator, {"ascending": _ascending, "atMost": _at_most, "variants": _variants}
 )
 
 
@@ -183,9 +192,8 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     if rule == "required":
         missing = [name for name in allowed if name not in found]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
-    large = allowed == "integer" and _is_number(found) and abs(found) >= LARGEST
     wanted = {
-        "type": f"give {KINDS.get(str(allowed), allowed)}{' below 2^63' if large else ''}",
+        "type": f"give {TYPES.get(str(allowed), allowed)}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
         "minimum": f"give at least {allowed}",
         "maximum": f"give at most {allowed}",
@@ -193,7 +201,19 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
+        "maxItems": f"give at most {allowed} value(s)",
         "maxLength": f"give at most {allowed} letters",
+        "uniqueItems": "give each value once",
+        "pattern": f"give {error.schema.get('means')} only",
     }
     what = "empty" if found is None else shown(found)
     return f"{place}{key} is {what}; {wanted.get(rule, error.message)}"
+
+
+@contextmanager
+def ending_in_a_sentence() -> Iterator[None]:
+    """End the program with the sentence of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        sys.exit(f"{error}")

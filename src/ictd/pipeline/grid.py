@@ -2,7 +2,6 @@
 
 import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,48 +52,28 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
     return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
 
 
-def algos_together(config: dict, cores: int | None) -> bool:
-    """Whether one job pretrains by all algorithms, and one looks at all by the theory: where there are fewer cores than
-    settings, unless ``seeds_per_job`` is a number."""
-    return config["seeds_per_job"] == "auto" and (cores or 1) < len({cell.setting for cell in cells(config)})
+def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: Iterable[Path]) -> list[str]:
+    """Ranges "first-last" that the seeds of all cells are cut into, one a job.
 
+    Ranges of finished runs are kept, so that more seeds, or jobs of another size, do not repeat what is there.  Of
+    ranges that start alike, the one that most cells have is kept, and of those the longest.
 
-def seed_ranges(config: dict, seeds: int, runs: int, cores: int | None, files: Iterable[Path]) -> list[str]:
-    """Ranges "first-last" of seeds, one a job, as ``seeds_in_a_job`` and ``seed_groups`` have them.
-
-    ``files`` are those of finished ranges, which they are named after.
+    Parameters
+    ----------
+    wanted : number of seeds a job, or "auto" for as many as keep all cores busy
+    seeds : number of seeds
+    cells : number of cells
+    cores : number of cores
+    files : files of finished runs, whose names are their ranges
     """
-    size = seeds_in_a_job(config["seeds_per_job"], seeds, runs, cores)
-    return seed_groups(seeds, size, [file.stem for file in files])
-
-
-def seeds_in_a_job(wanted: int | str, seeds: int, runs: int, cores: int | None) -> int:
-    """How many seeds one job takes: the number wanted, or for "auto" as many as keep all cores busy.
-
-    ``seeds`` is the number of them, ``runs`` how many cells or the like have these seeds, and ``cores`` is None where
-    it is not known.
-    """
-    if wanted != "auto":
-        return wanted
-    jobs_a_run = math.ceil((cores or 1) / max(runs, 1))
-    return max(1, seeds // jobs_a_run)
-
-
-def seed_groups(seeds: int, size: int, finished: list[str]) -> list[str]:
-    """Ranges "first-last" that seeds are cut into, one a job: those of finished runs, and at most ``size`` in the gaps.
-
-    So more seeds, or jobs of another size, do not repeat what is there.  Of ranges that start alike, the one that most
-    cells have is kept, and of those the longest.
-    """
-    named = [tuple(map(int, name.split("-"))) for name in finished if re.fullmatch(r"\d+-\d+", name, re.ASCII)]
-    ranges = Counter((first, last) for first, last in named if first <= last)
-    best = sorted(ranges, key=lambda bounds: (ranges[bounds], bounds[1]))
-    stops = {first: last + 1 for first, last in best if last < seeds}
-    starts = sorted(stops)
-    groups, first = [], 0
+    size = max(1, seeds // math.ceil(cores / cells)) if wanted == "auto" else wanted
+    named = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
+    finished = Counter((int(found[1]), int(found[2])) for found in named if found)
+    last_of = {first: last for first, last in sorted(finished, key=lambda one: (finished[one], one[1])) if last < seeds}
+    ranges, first = [], 0
     while first < seeds:
-        later = starts[bisect_right(starts, first) :][:1]
-        stop = stops.get(first) or min(first + size, seeds, *later)
-        groups.append(f"{first}-{stop - 1}")
-        first = stop
-    return groups
+        following = min((start for start in last_of if start > first), default=seeds)
+        last = last_of.get(first, min(first + size, following, seeds) - 1)
+        ranges.append(f"{first}-{last}")
+        first = last + 1
+    return ranges

@@ -1,113 +1,149 @@
-"""What rules files call: the environment of jobs, and the params of a step."""
+"""What the rules files call: the params of a rule that carries out a step.
 
+A step is a module with a function ``main`` that reads files, calls the library and writes files.  Its parameters have
+types and no defaults, so that a rule says all that a result depends on.  They are read without importing the module.
+"""
+
+import ast
 import json
+import os
 import shlex
+import sys
 from os.path import commonpath
 from pathlib import Path
 
-from ictd.pipeline.provenance import code_digests, digest, notebook_digests, text_digest
-from ictd.pipeline.steps import ROOTS, find_step
+from ictd.pipeline.provenance import code_digests, module_path, notebook_digests, syntax_tree, text_digest
+from ictd.pipeline.record import RECORD_VARIABLE, record_path
 
-# Modules that carry out every step, besides its own.
-RUNNER = "ictd.steps.__main__"
-# All that a job keeps of its surroundings, as anything else could change results or run code: what finds programs and
-# libraries, places for temporary files and caches, and what numpy takes the processor for, where it is told.
-KEPT = "HOME LD_LIBRARY_PATH OPENBLAS_CORETYPE PATH TMPDIR XDG_CACHE_HOME".split()
-# glibc would return arrays of megabytes to the system at once, and numpy spend a third of its time on fetching them.
-SET = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25, "PYTHONNOUSERSITE": 1, "PYTHONSAFEPATH": 1}
-SET |= dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "{threads}")
-# The beginning of a rule's shell command that gives it this environment.
-ENVIRONMENT = " ".join(["/usr/bin/env -i", *('${{NAME+"NAME=$NAME"}}'.replace("NAME", name) for name in KEPT)])
-ENVIRONMENT += "".join(f" {name}={value}" for name, value in SET.items())
+RUNNER = "ictd.pipeline.runner"
 
 
-def step_params(config: dict, studies: list[str], name: str, /, **given) -> dict:
-    """Params of a rule that carries out a step, from the signature of its ``main``.
+class Steps:
+    """Makes the params of rules, for a checked configuration.
 
-    A parameter that is a ``Path``, or a list of them, is the rule's input or output of that name; ``output`` without a
-    name is the rule's output, the first if they are one in two formats, or the folder of its outputs, and ``outputs``
-    are all of them.  Any other is given, a wildcard of the rule, or the configuration's: of the step's sections, else
-    env, states or depth of the main setting, else of the readings or the top level.
-
-    ``studies`` are the names of the sections that are studies', ``name`` is the step's, and ``given`` has values of
-    parameters, or functions of the rule's wildcards that return them.  A step that is not there, or a parameter that it
-    does not have, raises a ValueError.
-
-    Returns
-    -------
-    dict with
-        step : its name
-        one entry a module that the step imports, and one a file or folder that it is given and that is no result :
-            its digest, so that an edit reruns the rules that it touches
-        values, files : functions that return the options, each as one string, so that any change is seen; apart, as
-            Snakemake does not compare what depends on input or output
-        taken : a function that returns the names of the options that come from the configuration
+    Attributes
+    ----------
+    code : dict
+        Digest of each module that the steps of the rules so far import, by name.
     """
-    step = find_step(name)
-    parameters = step.parameters()
-    unknown = sorted(set(given) - set(parameters))
-    if unknown:
-        raise ValueError(f"step {name} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
-    files = [one for one, kind in parameters.items() if "Path" in kind and one not in given]
-    settings = step.settings(config, studies)
 
-    def values(wildcards) -> str:
-        words = []
-        for one in (one for one in parameters if one not in files):
-            if one in wildcards.keys() and one not in given:
-                words += _words(one, wildcards.get(one))
-            elif one in given:
-                words += _words(one, given[one](wildcards) if callable(given[one]) else given[one])
-            elif one in settings and isinstance(settings[one], list) == parameters[one].startswith("list"):
-                words += _words(one, settings[one])
-            else:
-                raise ValueError(
-                    f"step {name}: {one!r} is no setting, one of several sections, or no {parameters[one]}; give it in"
-                    " the rule, or name its section as SECTION in the step."
-                )
-        return shlex.join(words)
+    def __init__(self, config: dict):
+        self.config = config
+        self.code = {}
 
-    def taken(wildcards) -> str:
-        own = [one for one in parameters if one not in files and one not in wildcards.keys()]
-        return " ".join(one for one in own if one not in given or (one in config and given[one] == config[one]))
+    def __call__(self, module: str, *sections: dict, **given) -> dict:
+        """Params of a rule that carries out the step ``module``, such as "ictd.steps.tasks".
 
-    def paths(wildcards, input, output) -> str:
-        named = dict(output.items()) | dict(input.items())
-        named.setdefault("outputs", list(output))
-        if len(output):
-            one = len({path.rpartition(".")[0] for path in output}) == 1
-            named.setdefault("output", output[0] if one else commonpath(output))
-        missing = [one for one in files if one not in named]
-        if missing:
-            raise ValueError(f"step {name} needs an input or output {missing[0]!r} of its rule.")
-        return shlex.join([word for one in files for word in _words(one, named[one])])
+        A parameter of the step's ``main`` that is a ``Path``, or a list of them, is the rule's input or output of that
+        name.  ``output`` without a name is the rule's output (of several, their folder, or the first if they are one
+        file in two formats), and ``outputs`` is all of them.  Any other parameter is looked up in ``given``, in the
+        wildcards of the rule, in ``sections`` (mappings of values by name, the first that has it), in the readings, and
+        in the top level of the configuration.  A function in ``given`` is called with the wildcards.
 
-    texts = {n: p for n, p in given.items() if isinstance(p, Path) and not p.is_relative_to(config["results"])}
-    code = {*code_digests(step.module, ROOTS), *code_digests(RUNNER, ROOTS)}
-    code.update(*(notebook_digests(path, ROOTS) for path in texts.values() if path.suffix == ".ipynb"))
-    digests = {line.split()[0]: line for line in sorted(code)}
-    digests |= {one: text_digest(path) for one, path in texts.items()}
-    return {"step": name, **digests, "values": values, "taken": taken, "files": paths}
+        ValueError if the module does not exist or has no ``main``, or if a parameter is unknown or has no value.
+
+        Returns
+        -------
+        dict with
+            step : the module's name
+            one entry a module that the step imports, and one a text that it is given : its digest
+            settings, files : functions that return the options of the command line
+        """
+        parameters = main_parameters(module)
+        unknown = sorted(given.keys() - parameters.keys())
+        if unknown:
+            raise ValueError(f"Step {module} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
+        paths = [name for name, kind in parameters.items() if "Path" in kind and name not in given]
+        known = self.config | self.config["readings"]
+        for section in reversed(sections):
+            known |= section
+
+        def settings(wildcards) -> str:
+            values = known | dict(wildcards.items()) | given
+            return shlex.join(
+                word
+                for name in parameters
+                if name not in paths
+                for word in option(name, value_of(module, name, parameters[name], values, wildcards))
+            )
+
+        def files(wildcards, input, output) -> str:
+            named = dict(output.items()) | dict(input.items())
+            named.setdefault("outputs", list(output))
+            if len(output):
+                same = len({Path(path).with_suffix("") for path in output}) == 1
+                named.setdefault("output", output[0] if same else commonpath(output))
+            missing = [name for name in paths if name not in named]
+            if missing:
+                raise ValueError(f"Step {module} needs an input or output {missing[0]!r} of its rule.")
+            return shlex.join(word for name in paths for word in option(name, named[name]))
+
+        results = Path(self.config["results"])
+        given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
+        texts = {name: path for name, path in given_paths.items() if not path.is_relative_to(results)}
+        code = code_digests(module) | code_digests(RUNNER)
+        for path in texts.values():
+            if path.suffix == ".ipynb":
+                code |= notebook_digests(path)
+        self.code |= code
+        # Snakemake compares the values of params, not their names.
+        digests = {name: f"{name} {digest}" for name, digest in code.items()}
+        digests |= {name: f"{path.name} {text_digest(path)}" for name, path in texts.items()}
+        return {"step": module, **digests, "settings": settings, "files": files}
 
 
-def named_files(rule) -> str:
-    """Digest of a Snakemake rule's inputs and outputs, in any order, with their names, which it does not compare."""
-    named = [pair for files in (rule.input, rule.output) for pair in files.items()]
-    files = [f"{name} {file}" for name, listed in named for file in _listed(listed) if isinstance(file, str)]
-    return digest(*sorted(files))
+def main_parameters(module: str) -> dict[str, str]:
+    """Names and types of the parameters of a step's ``main``; ValueError if it has none or one without a type."""
+    path = module_path(module)
+    if path is None:
+        raise ValueError(f"There is no step {module}.")
+    functions = (node for node in syntax_tree(path).body if isinstance(node, ast.FunctionDef))
+    main = next((function for function in functions if function.name == "main"), None)
+    if main is None:
+        raise ValueError(f"{path} has no function main, so it is no step.")
+    for argument in main.args.args:
+        if argument.annotation is None:
+            raise ValueError(f"{path}, line {argument.lineno}: give {argument.arg} a type.")
+    return {argument.arg: ast.unparse(argument.annotation) for argument in main.args.args}
 
 
-def _words(name: str, value) -> list[str]:
-    """An option as words of a command line."""
+def value_of(module: str, name: str, kind: str, values: dict, wildcards):
+    """Value of a step's parameter; ValueError if there is none, or a list where one value is needed."""
+    value = values.get(name)
+    if callable(value):
+        value = value(wildcards)
+    if value is None or isinstance(value, list | tuple) != kind.startswith("list"):
+        raise ValueError(f"Step {module}: {name!r} has no value of type {kind}; give it in the rule.")
+    return value
+
+
+def option(name: str, value) -> list[str]:
+    """An option as words of a command line; a mapping is given as JSON."""
     if isinstance(value, dict):
         value = json.dumps(value, sort_keys=True)
-    return [f"--{name.replace('_', '-')}", *map(str, _listed(value))]
-
-
-def _listed(value) -> list | tuple:
-    return value if isinstance(value, list | tuple) else [value]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [f"--{name.replace('_', '-')}", *map(str, values)]
 
 
 def env_options(config: dict, env: str) -> dict:
     """Options of an environment, from the readings."""
     return config["readings"]["env_options"].get(env, {})
+
+
+def job_environment(source: str, results: Path) -> str:
+    """Variables of a job, as the beginning of its command; ``source`` is the folder that holds the package ``ictd``."""
+    variables = {
+        "PYTHONPATH": source,
+        "PYTHONNOUSERSITE": 1,
+        "PYTHONSAFEPATH": 1,
+        RECORD_VARIABLE: record_path(results),
+        # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
+        "MALLOC_TRIM_THRESHOLD_": 2**28,
+        "MALLOC_MMAP_THRESHOLD_": 2**25,
+    }
+    return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+
+
+def use_own_python() -> None:
+    """Have jobs find the Python that runs Snakemake; an environment that ``--sdm`` activates comes before it."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

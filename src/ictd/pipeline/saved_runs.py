@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.checks import checked, of, one_of, whole
 from ictd.gram import Model
-from ictd.pipeline.storage import load_arrays, load_options
+from ictd.pipeline.storage import load_arrays
 from ictd.weights import Weights
 
 
@@ -29,10 +29,10 @@ def load_model(results: str | Path, run: str, seed: int) -> Model:
         raise ValueError(f"{results} holds no weights of runs; give the folder that snakemake wrote its results to.")
     path = folder / f"{one_of(there, 'run')('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-    depth, discount, scale = load_options(path, "depth", "discount", "attention_scale")
+    depth, discount, scaled = (array.item() for array in load_arrays(path, "depth", "discount", "scaled"))
     if seed not in seeds:
         raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
     at = np.flatnonzero(seeds == seed)[0]
     if diverged_at[at]:
         raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[at]}; choose another seed.")
-    return Model(Weights(u[at], A[at]), depth, discount, scale == "context_length")
+    return Model(Weights(u[at], A[at]), depth, discount, scaled)

@@ -1,46 +1,22 @@
 """Result tables as CSV files."""
 
-import io
-import itertools
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import load_text, naming, save_text
+from ictd.pipeline.storage import reading, save_text
 
 
-def load_table(path: str | Path) -> pd.DataFrame:
-    """Read a table; ValueError naming the file, if it is missing or not what was written."""
-    with naming(path):
-        return pd.read_csv(io.StringIO(load_text(path)))
+def load_table(path: Path) -> pd.DataFrame:
+    """Read a table; ValueError naming the file, if it is missing or damaged."""
+    with reading(path):
+        return pd.read_csv(path)
 
 
-def load_tables(paths: list[Path], rows: dict[str, list[dict]] | None = None) -> dict[str, pd.DataFrame]:
-    """Read tables by their files' names, as ``load_table`` does; where ``rows`` are given, ``check_rows`` of each."""
-    tables = {path.stem: load_table(path) for path in paths}
-    for path in paths if rows else ():
-        check_rows(path, tables[path.stem], rows[path.stem])
-    return tables
-
-
-def check_rows(path: Path, table: pd.DataFrame, products: list[dict]) -> None:
-    """Refuse a table that lacks a row of what the configuration spans, has one twice, or one beyond; ValueError names
-    the file and the row.
-
-    Each product has values, or lists of them, by columns, and stands for a row of each combination.
-    """
-    products = products or [{name: [] for name in table}]
-    lists = [{name: one if isinstance(one, list) else [one] for name, one in of.items()} for of in products]
-    wanted = pd.concat(pd.DataFrame(itertools.product(*of.values()), columns=list(of)) for of in lists)
-    names, wanted = list(wanted), pd.MultiIndex.from_frame(wanted)
-    found = pd.MultiIndex.from_frame(table[names])
-    twice, beyond = found[found.duplicated()], found.difference(wanted)
-    with naming(path):
-        for words, rows in (("lacks the row", wanted.difference(found)), ("has twice", twice), ("has unasked", beyond)):
-            for row in rows[:1]:
-                of = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
-                raise ValueError(f"it {words} {of}")
+def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
+    """Read tables by the names of their files."""
+    return {path.stem: load_table(path) for path in paths}
 
 
 def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
@@ -48,7 +24,7 @@ def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
-def save_table(path: str | Path, table: pd.DataFrame) -> None:
+def save_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table, floats with all their digits."""
     save_text(path, table.to_csv(index=False, lineterminator="\n"))
 

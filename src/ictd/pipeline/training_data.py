@@ -11,7 +11,7 @@ import numpy as np
 
 from ictd.checks import row_sums
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import load_arrays, naming, save_arrays, stacked
+from ictd.pipeline.storage import load_arrays, reading, save_arrays, stacked
 from ictd.streams import generator
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights, initial_weights
@@ -42,7 +42,7 @@ def _whole(held: np.ndarray, followers: np.ndarray) -> np.ndarray:
 def stored_tasks(path: Path) -> Iterator[tuple[int, Tasks]]:
     """Seed and task set, one after the other; a ValueError names a file that is missing or damaged, or a task that
     makes no sense."""
-    with naming(path):
+    with reading(path):
         seeds, followers, *arrays = load_arrays(path, "seeds", "followers", "transition", "reward", "stationary")
         for seed, held, *others in zip(seeds.tolist(), *arrays, strict=True):
             yield seed, Tasks(_whole(held, followers), *others)
@@ -55,13 +55,13 @@ def stored_runs(
 
     A ValueError names a file that is missing or damaged, or a task that makes no sense.
     """
-    with naming(unrolls):
+    with reading(unrolls):
         seeds, followers, *arrays = load_arrays(unrolls, "seeds", "followers", "transitions", "returns")
         parts = list(zip(seeds, *arrays, strict=True))
     if not np.array_equal(seeds, *load_arrays(tasks, "seeds")):
         raise ValueError(f"{unrolls} has other seeds than {tasks}; give those that the step unrolls made of it.")
     for (seed, task_set), (_, held, returns) in zip(stored_tasks(tasks), parts, strict=True):
-        with naming(unrolls):
+        with reading(unrolls):
             transitions = _whole(held, followers)
             batches = Unrolls(row_sums(transitions), transitions, returns)
         yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

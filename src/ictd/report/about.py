@@ -1,5 +1,6 @@
 """What Snakemake's report says first: what came out of a run, with which settings, and on which software."""
 
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,20 +13,17 @@ from ictd.report.verdicts import count
 WHOSE = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
 # Those that draw figures and tables, beside those of the manifest.
 PACKAGES = ("matplotlib", "pandas")
-# Files that container engines leave in a container.
-CONTAINER = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
 
 
-def main(manifest: Path, claims: Path, schema: Path, deployment: str, output: Path) -> None:
+def main(manifest: Path, claims: Path, schema: Path, output: Path) -> None:
     """Write the text, in reStructuredText."""
     made, described = load_json(manifest), yaml.safe_load(schema.read_text(encoding="utf-8"))
     versions = made["versions"] | {name: version(name) for name in PACKAGES}
-    inside = any(Path(path).exists() for path in CONTAINER)
     parts = {
         "Claims": verdicts(load_json(claims)),
         "Settings": difference_from_paper(made["settings"], described),
         "Software": ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
-        "Environment": environment(deployment, inside),
+        "Environment": environment(Path(sys.prefix)),
         "Commit": f"``{made['commit']}``" if made["commit"] else "not known, as git does not track the code.",
     }
     save_text(output, "\n".join(f"**{name}.** {text}\n" for name, text in parts.items()))
@@ -38,13 +36,11 @@ def verdicts(claims: list[dict]) -> str:
     return f"{', '.join(said)} hold in every place that they speak of."
 
 
-def environment(deployment: str, inside: bool) -> str:
-    """A sentence on where jobs ran: what Snakemake was told to make environments with, nothing if it was not, and
-    whether this is a container."""
-    where = " (in a container)" if inside else ""
-    if deployment:
-        return f"Jobs ran in environments that Snakemake made with {deployment} from the files in ``envs/``{where}."
+def environment(prefix: Path) -> str:
+    """A sentence on the environments of jobs, from the place of this job's; Snakemake makes them in ``.snakemake``."""
+    if ".snakemake" in prefix.parts:
+        return "Jobs ran in environments that Snakemake made with conda from the files in ``envs/``."
     return (
-        f"Jobs ran in the Python environment of Snakemake itself{where}; the conda environments that this report names "
-        "with rules were not used."
+        "Jobs ran in the Python environment of Snakemake itself; the conda environments that this report names with "
+        "rules were not used."
     )

@@ -174,15 +174,6 @@ def as_records(claims: list[Claim]) -> list[dict]:
     return records
 
 
-def check_number(claims: list[Claim], number: int) -> None:
-    """Refuse claims that are fewer or more than a configuration spans."""
-    if len(claims) != number:
-        raise ValueError(
-            f"there are {len(claims)} claims, where the configuration spans {number}; make the tables that they rest on"
-            " anew."
-        )
-
-
 def save_claims(path: Path, claims: list[Claim], others: list[dict] = ()) -> None:
     """Write claims with their verdicts as JSON, and after them records of others."""
     save_json(path, [*as_records(claims), *others])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_json, naming, save_json
+from ictd.pipeline.storage import load_json, save_json
 from ictd.pipeline.table_files import load_table, save_tables
 
 # Processors round differently, and training carries that on.
@@ -38,32 +38,20 @@ TABLES = {
     "theory/family": ["member", "env", "states"],
     "theory/family_updates": ["algo", "env", "states"],
 }
-# Of a manifest, and of the reference: settings, and files of two kinds.
-PARTS = ("settings", "files", "pages")
 KEYS = {"tables": ["table", "group", "column"], "claims": ["id"]}
 
 
 def main(results: Path, output: Path) -> None:
     """Write the summaries of a finished run as CSV, and as JSON its settings and the names of its files (``make
     reference``)."""
-    manifest = load_manifest(results)
+    manifest = load_json(results / "manifest.json")
     save_tables(output, summaries(results))
     save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
 
 
-def load_manifest(results: Path) -> dict[str, dict]:
-    """The manifest of a finished run; ValueError naming the file if it is not one."""
-    path = results / "manifest.json"
-    manifest = load_json(path)
-    with naming(path):
-        if not (isinstance(manifest, dict) and all(isinstance(manifest.get(part), dict) for part in PARTS)):
-            raise ValueError(f"it lacks {', '.join(PARTS)}")
-    return manifest
-
-
 def names_of_files(manifest: dict) -> dict[str, list[str]]:
     """Names of the files that a manifest lists, results and pages."""
-    return {kind: sorted(manifest[kind]) for kind in PARTS[1:]}
+    return {kind: sorted(manifest[kind]) for kind in ("files", "pages")}
 
 
 def summaries(results: Path) -> dict[str, pd.DataFrame]:
@@ -75,16 +63,11 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
         tables : a row a table, group of rows and column, as ``summary`` has them
         claims : a row a claim; value, relation, threshold and verdict
     """
-    parts = []
-    for name, keys in TABLES.items():
-        with naming(results / f"{name}.csv"):
-            parts.append(summary(load_table(results / f"{name}.csv"), keys).assign(table=name))
-    with naming(results / "claims.json"):
-        claims = pd.DataFrame(load_json(results / "claims.json"))[["id", "value", "relation", "threshold", "verdict"]]
-        claims = claims.astype({"value": float, "threshold": float})
+    parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
+    claims = pd.DataFrame(load_json(results / "claims.json"))[["id", "value", "relation", "threshold", "verdict"]]
     return {
         "tables": pd.concat(parts)[[*KEYS["tables"], "rows", "entries", "mean", "check"]],
-        "claims": claims,
+        "claims": claims.astype({"value": float, "threshold": float}),
     }
 
 

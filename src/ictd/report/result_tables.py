@@ -1,6 +1,5 @@
 """The result tables: tidy data frames with one row per observation."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,30 +56,6 @@ def main(
         "audit": pd.DataFrame(load_json(audit)),
     }
     save_tables(output, made)
-
-
-def spanned(
-    cells: list[Cell], seeds: list[int], lengths: list[int], tasks_seen: Sequence[int] = ()
-) -> dict[str, list[dict]]:
-    """Rows of the tables that claims and pages rest on, for ``table_files.load_tables``, as a configuration spans them.
-
-    ``cells`` are those of the grid, ``seeds`` the trials', ``lengths`` those of contexts, and ``tasks_seen`` the
-    numbers of tasks at the snapshots.
-    """
-    trials, settings = {"seed": seeds, "context_length": lengths}, sorted({cell[2:] for cell in cells})
-    both = [cell._asdict() for cell in cells if cell.algo == "mc" and cell._replace(algo="td") in cells]
-    return {
-        "msve": [cell._asdict() | trials for cell in cells],
-        "baselines": [
-            {"method": list(BASELINES[2:]), "states": states, "depth": depth} | trials for states, depth in settings
-        ],
-        "weights": [cell._asdict() | {"seed": seeds} for cell in cells],
-        "mean_weights": [cell._asdict() for cell in cells],
-        "learning": [cell._asdict() | {"seed": seeds, "tasks_seen": list(tasks_seen)} for cell in cells],
-        "audit": [cell._asdict() for cell in cells],
-        "agreement": [{name: cell[name] for name in CELL[1:]} for cell in both],
-        "truncation": [{"env": env, "states": states} for env, states in sorted({cell[1:3] for cell in cells})],
-    }
 
 
 def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:

@@ -11,7 +11,6 @@ from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report import html
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
-from ictd.report.result_tables import spanned
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.verdicts import count
 
@@ -25,8 +24,7 @@ def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema:
     ``thresholds``, ``agreement``, ``audit``, ``settings`` and ``readings`` as HTML, a table each, and ``summary``."""
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     decided, of_theory = load_json(claims), {claim["id"] for claim in load_json(theory)}
-    lengths = settings["evaluation"]["context_lengths"]
-    of = load_tables(tables, spanned(cells(settings), list(range(settings["seeds"])), lengths))
+    of = load_tables(tables)
     used = {key: value for key, value in settings.items() if key != "readings"}
     of_experiments = [claim for claim in decided if claim["id"] not in of_theory]
     readings = settings_rows(settings["readings"], described["properties"]["readings"])

@@ -16,7 +16,6 @@ from ictd.transformer import LinearTransformer, estimates
 from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
 from ictd.weights import Weights
 
-SECTION = "audit"
 SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -70,8 +69,8 @@ def main(
                 faults.append(f"{cell}, seed {seed}, {what} by {found:.2g} of the largest")
     if faults:
         raise ValueError(
-            f"What two ways should agree on differs by more than audit.tolerance, {tolerance:g}: {'; '.join(faults)};"
-            " do not use these runs before you know why."
+            f"The fused engine and the definition differ by more than audit.tolerance, {tolerance:g}: "
+            f"{'; '.join(faults)}; do not use these runs before you know why."
         )
     save_json(output, rows)
 

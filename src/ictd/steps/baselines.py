@@ -3,17 +3,14 @@
 The step size of theta^TD is chosen on tasks that nothing is evaluated on.
 """
 
-import re
 from pathlib import Path
 
 import numpy as np
 
 from ictd.evaluation import baseline_msve, log_spaced, tune_step_size
-from ictd.pipeline.storage import paired, save_arrays, save_json
+from ictd.pipeline.storage import save_arrays, save_json
 from ictd.prompts import Context
 from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
-
-SECTION = "evaluation"
 
 
 def main(
@@ -27,13 +24,14 @@ def main(
     context_lengths: list[int],
     step_sizes: dict,
     lstd_ridge: float,
+    settings: list[str],
     tuned: list[Path],
     baselines: list[Path],
 ) -> None:
     """Write the best step size, with the mean MSVE over all tuning tasks and context lengths for each, as JSON, and
     each method's MSVE for each seed, context length and task, for each number of states and of layers.
 
-    The files of both are named after these, as in "5-30".  ValueError for other names, or if the two have not the same.
+    These are the ``settings``, each "states-depth", and the files of both are in the order of these.
     """
     scaled, sizes = attention_scale == "context_length", log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
@@ -43,10 +41,9 @@ def main(
         return data, [data.context(length) for length in context_lengths]
 
     files = {}
-    for of_step_size, output in paired(tuned, baselines):
-        if not (named := re.fullmatch(r"([1-9]\d*)-([1-9]\d*)", output.stem)):
-            raise ValueError(f"{output} is not named after numbers of states and layers; name it as in 5-30.npz.")
-        files.setdefault(int(named[1]), {})[int(named[2])] = of_step_size, output
+    for setting, of_step_size, output in zip(settings, tuned, baselines, strict=True):
+        states, depth = map(int, setting.split("-"))
+        files.setdefault(states, {})[depth] = of_step_size, output
     for states, of_depths in files.items():
         tuning, contexts = drawn(0, states, tuning_tasks, stream="tuning")
         scores = {depth: tune_step_size(tuning, depth, contexts, sizes, scaled) for depth in of_depths}

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ictd.evaluation import weights_msve
-from ictd.pipeline.storage import join_arrays, paired, save_arrays
+from ictd.pipeline.storage import join_arrays, save_arrays
 from ictd.prompts import ENUMERATED
 from ictd.unseen_tasks import draw_unseen_tasks
 from ictd.weights import Weights
-
-SECTION = "evaluation"
 
 
 def main(
@@ -28,30 +26,42 @@ def main(
 ) -> None:
     """Write all runs' weights, and the MSVE for each seed, context length and task, a file each for each cell.
 
-    The files of ``weights`` and ``evaluations``, and the folders of ``runs``, are named after the cells.  ValueError if
-    these differ, or the cells have other seeds.
+    The files of ``weights`` and ``evaluations``, in the same order, and the folders of ``runs`` are named after the
+    cells.
     """
-    files = paired(weights, evaluations)
-    cells, named = [path.stem for path in weights], {path.parent.name for path in runs}
-    if set(cells) != named:
-        raise ValueError(f"runs are of {' '.join(sorted(named))}, not of {' '.join(cells)}; give those of these cells.")
+    scaled = attention_scale == "context_length"
+    cells = [path.stem for path in weights]
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
     joined = [join_arrays([path for path in runs if path.parent.name == cell], *names) for cell in cells]
     seeds = joined[0][0]
-    for cell, (own, *_) in zip(cells, joined, strict=True):
-        if not np.array_equal(own, seeds):
-            raise ValueError(f"runs of {cell} have other seeds than those of {cells[0]}; give the same of all.")
-    longest, lengths, scaled = max(context_lengths), [ENUMERATED, *context_lengths], attention_scale == "context_length"
+    lengths = [ENUMERATED, *context_lengths]
     last = Weights(*(np.stack([one[i][:, -1] for one in joined], axis=1) for i in (2, 3)))
     msve = np.empty((len(seeds), len(cells), len(lengths), tasks))
     for i, seed in enumerate(seeds):
-        data = draw_unseen_tasks(int(seed), states, tasks, longest, discount, evaluation_env, **env_options)
+        data = draw_unseen_tasks(
+            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
+        )
         msve[i] = weights_msve(last[i], data, lengths, depth, scaled)
-    for i, (of_weights, of_evaluation) in enumerate(files):
-        _, tasks_seen, u, A, online_msve, diverged_at = joined[i]
-        history = {"tasks_seen": tasks_seen[0], "history_u": u, "history_A": A, "online_msve": online_msve}
-        save_arrays(of_weights, seeds=seeds, u=u[:, -1], A=A[:, -1], diverged_at=diverged_at, **history)
+    for i, (_, tasks_seen, u, A, online_msve, diverged_at) in enumerate(joined):
         save_arrays(
-            of_evaluation, seeds=seeds, context_lengths=np.array(context_lengths), msve=msve[:, i, 1:],
-            enumerated_msve=msve[:, i, 0], diverged_at=diverged_at,
-        )  # fmt: skip
+            weights[i],
+            seeds=seeds,
+            u=u[:, -1],
+            A=A[:, -1],
+            diverged_at=diverged_at,
+            tasks_seen=tasks_seen[0],
+            history_u=u,
+            history_A=A,
+            online_msve=online_msve,
+            depth=np.array(depth),
+            discount=np.array(discount),
+            scaled=np.array(scaled),
+        )
+        save_arrays(
+            evaluations[i],
+            seeds=seeds,
+            context_lengths=np.array(context_lengths),
+            msve=msve[:, i, 1:],
+            enumerated_msve=msve[:, i, 0],
+            diverged_at=diverged_at,
+        )

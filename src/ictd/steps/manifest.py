@@ -9,12 +9,10 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-import ictd
-from ictd.pipeline.steps import PROJECT
-from ictd.pipeline.storage import file_digest, load_arrays, load_text, save_json
+from ictd import __version__
+from ictd.pipeline.provenance import PROJECT
+from ictd.pipeline.storage import file_digest, save_json
 
-# Files with labels beside them.
-TEXTS = (".csv", ".html", ".ipynb", ".json")
 PACKAGES = ("numba", "numpy", "torch")
 
 
@@ -22,19 +20,12 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
     """Write the SHA-256 of each file by its place in ``folder``, results and the pages and figures that show them.
 
     Computing times are no results; pages that show them have other digests at every run.
-
-    ValueError names a file that is not what was written, or was made with other settings.
     """
-    for path in (folder / file for file in (*files, *pages)):
-        if path.suffix == ".npz":
-            load_arrays(path)
-        elif path.suffix in TEXTS:
-            load_text(path)
     digests = {
         kind: {name: file_digest(folder / name) for name in sorted(names)}
         for kind, names in (("files", files), ("pages", pages))
     }
-    versions = {"python": platform.python_version(), "ictd": ictd.__version__}
+    versions = {"python": platform.python_version(), "ictd": __version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
     save_json(output, {"commit": commit(), "versions": versions, "settings": settings, **digests})
 

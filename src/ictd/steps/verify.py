@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from ictd.pipeline.storage import check_archive, file_digest, load_json
+from ictd.pipeline.provenance import code_digests, module_path
+from ictd.pipeline.record import differences, record_path
+from ictd.pipeline.storage import file_digest, load_json
 from ictd.pipeline.table_files import load_table
-from ictd.report.reference import KEYS, TOLERANCE, differences, load_manifest, names_of_files, summaries
+from ictd.report.reference import KEYS, TOLERANCE, names_of_files, summaries
+from ictd.report.reference import differences as differing_numbers
 
 SHOWN = 20
 
@@ -12,16 +15,41 @@ SHOWN = 20
 def main(results: Path, reference: Path) -> None:
     """Say that the run agrees with the reference.
 
-    ValueError with what differs, the first of it if that is much, or with the settings or files that are not the
-    reference's.
+    ValueError says what differs: settings or code, files that are not those of the manifest, or numbers.
     """
-    if not (reference / "run.json").exists():
-        raise ValueError(f"{reference} holds no reference; `make reference` writes one from a finished run.")
-    manifest, wanted = load_manifest(results), load_json(reference / "run.json")
-    settings = manifest["settings"]
-    other = [key for key in wanted["settings"] | settings if settings.get(key) != wanted["settings"].get(key)]
+    check_record(results)
+    manifest, wanted = load_json(results / "manifest.json"), load_json(reference / "run.json")
+    check_settings(results, manifest["settings"], wanted["settings"])
+    check_files(results, manifest, wanted)
+    found, tables = summaries(results), {name: load_table(reference / f"{name}.csv") for name in KEYS}
+    sentences = [line for name in KEYS for line in differing_numbers(found[name], tables[name], KEYS[name])]
+    if sentences:
+        more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
+        shown = "\n  ".join(sentences[:SHOWN])
+        raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
+    rows = sum(len(table) for table in tables.values())
+    print(f"{results} agrees with the reference in all of its {rows} rows, within {TOLERANCE:g}.")
+
+
+def check_record(results: Path) -> None:
+    """Refuse results that were made with other code than that of the project."""
+    record = load_json(record_path(results))
+    code = {name: code_digests(name)[name] for name in record["code"] if module_path(name)}
+    gone = record["code"].keys() - code.keys()
+    edited = differences(record, record["settings"], code) + sorted(gone)
+    if edited:
+        raise ValueError(f"{results} was made with other code than the project's ({', '.join(edited)}); run snakemake.")
+
+
+def check_settings(results: Path, settings: dict, wanted: dict) -> None:
+    """Refuse results of other settings than those of the reference."""
+    other = [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
     if other:
-        raise ValueError(f"{results} is of other settings than the reference: {', '.join(other)}.")
+        raise ValueError(f"{results} was made with other settings than the reference ({', '.join(other)}).")
+
+
+def check_files(results: Path, manifest: dict, wanted: dict) -> None:
+    """Refuse files that are not those of the manifest, or not the files that the reference names."""
     for kind, names in names_of_files(manifest).items():
         for name in sorted({*names} ^ {*wanted[kind]}):
             words = "does not list" if name in wanted[kind] else "lists, unlike the reference,"
@@ -29,15 +57,3 @@ def main(results: Path, reference: Path) -> None:
         for name, digest in manifest[kind].items():
             if file_digest(results / name) != digest:
                 raise ValueError(f"{results / name} is not the file that the manifest lists; run snakemake to the end.")
-            if name.endswith(".npz"):
-                check_archive(results / name, settings)
-    found, tables = summaries(results), {name: load_table(reference / f"{name}.csv") for name in KEYS}
-    sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
-    if sentences:
-        more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
-        raise ValueError(
-            f"{results} differs from the reference in {len(sentences)} places:\n  "
-            + "\n  ".join(sentences[:SHOWN]) + more
-        )  # fmt: skip
-    rows = sum(len(table) for table in tables.values())
-    print(f"{results} agrees with the reference in all of its {rows} rows, within {TOLERANCE:g}.")

@@ -6,104 +6,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL, Cell
+from ictd.pipeline.grid import CELL
 from ictd.pipeline.table_files import load_tables
 from ictd.report import html
-from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, check_number, save_claims
+from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview
 from ictd.report.verdicts import by_name
 from ictd.statistics import bootstrap_interval
-from ictd.theory.descent import BOUNDS, depths_of_separate
-from ictd.theory.embeddings import ALGOS
-from ictd.theory.family import DRAWS, MEMBERS, contraction, depths_of_updates
-from ictd.theory.precision import EVERY, TASKS
-from ictd.theory.pretrained import POSITIONS, depths_of_repeated
-from ictd.theory.statements import OF_GRADIENTS, OF_VALUES, layers_of_norms
+from ictd.theory.family import MEMBERS, contraction
 
 # Orders of magnitude about which float64 overflows.
 LARGEST = 308.0
 NAMES = {"td": ("Theorem 2", "J"), "mc": ("Corollary 1", "J'")}
 
 
-def main(
-    statements: Path,
-    tables: list[Path],
-    cells: list[str],
-    states: list[int],
-    seeds: int,
-    depth: int,
-    update_depth: int,
-    discount: float,
-    claims: Path,
-    page: Path,
-) -> None:
-    """Write one entry a claim as JSON, and as HTML a table with a row a kind of claim.
-
-    ValueError names a row that a table lacks, and claims that are too few.
-    """
-    grid = [Cell.parse(cell) for cell in cells]
-    of = load_tables(tables, spanned(grid, states, seeds, depth, update_depth))
+def main(statements: Path, tables: list[Path], discount: float, claims: Path, page: Path) -> None:
+    """Write one entry a claim as JSON, and as HTML a table with a row a kind of claim."""
+    of = load_tables(tables)
     found = check_theory(Statements(statements), of, discount)
-    check_number(found, number_of_claims(grid, states, seeds, depth, update_depth, discount))
     save_claims(claims, found)
     html.save(page, "theory", html.table(theory_overview(as_records(found), of["statements"])))
-
-
-def spanned(cells: list[Cell], states: list[int], seeds: int, depth: int, update_depth: int) -> dict[str, list[dict]]:
-    """Rows of the theory's tables, for ``table_files.load_tables``, as a configuration spans them.
-
-    ``cells`` are those of the grid, ``states`` the numbers of states that the statements on values are checked on,
-    ``seeds`` the number of trials, and ``depth`` and ``update_depth`` the theory's greatest depths.
-    """
-    places = [dict(zip(CELL[1:3], place, strict=True)) for place in sorted({cell[1:3] for cell in cells})]
-    trials = [cell._asdict() | {"seed": list(range(seeds))} for cell in cells]
-    on_values = {"env": sorted({cell.env for cell in cells}), "states": states}
-    on_gradients = {"statement": [one.__name__ for one in OF_GRADIENTS], "layer": layers_of_norms(update_depth)}
-    curves = [{"space": "looped", "layer": list(range(update_depth + 1))}]
-    curves += [{"space": "separate", "layer": depths_of_separate(update_depth).tolist()}]
-    of_tasks = {"task": list(range(TASKS))}
-    tails = {"quantity": ["lemma_1", "lemma_4"], "layer": list(range(0, depth + 1, EVERY))}
-    updates = {"quantity": ["theorem_2", "corollary_1"], "layer": update_depth}
-    return {
-        "statements": [
-            {"statement": [one.__name__ for one in OF_VALUES], "layer": list(range(depth + 1))} | on_values,
-            *(on_gradients | place for place in places),
-        ],
-        "neu": [{"algo": list(BOUNDS)} | curve | place for curve in curves for place in places],
-        "pretrained": [one | {"position": list(POSITIONS)} for one in trials],
-        "repeated": [one | {"layer": depths_of_repeated(one["depth"], update_depth).tolist()} for one in trials],
-        "agreement": [
-            dict(zip(CELL[1:], setting, strict=True)) | {"weights": ["theta_td", "random"]}
-            for setting in sorted({cell[1:] for cell in cells})
-        ],
-        "family": [
-            {"member": list(MEMBERS), "draw": list(range(DRAWS)), "layer": list(range(update_depth + 1))} | place
-            for place in places
-        ],
-        "family_updates": [
-            {"algo": list(ALGOS), "draw": list(range(DRAWS)), "layer": depths_of_updates(update_depth).tolist()} | place
-            for place in places
-        ],
-        "precision": [tails | of_tasks | on_values, *(updates | of_tasks | place for place in places)],
-    }
-
-
-def number_of_claims(
-    cells: list[Cell], states: list[int], seeds: int, depth: int, update_depth: int, discount: float
-) -> int:
-    """How many claims a configuration spans; parameters as of ``spanned``, and the discount gamma.
-
-    Those on limits need a depth at which gamma^L is small, those on intervals two trials, and those on repeated layers
-    a depth beyond that of pretraining.
-    """
-    envs, places = {cell.env for cell in cells}, {cell[1:3] for cell in cells}
-    of_values = len(OF_VALUES) - (discount**depth >= NEGLIGIBLE)
-    of_family = 1 + _family_converges(discount, update_depth) * (3 + (discount > 0))
-    of_curves = 2 + (discount**update_depth < NEGLIGIBLE) * (2 + (discount > 0))
-    of_cells = (2 * len(cells) + sum(update_depth > cell.depth for cell in cells)) * (seeds > 1)
-    of_numbers = 4 + 2 * (depth >= EVERY)
-    on_places = len(OF_GRADIENTS) + of_curves * len(BOUNDS) + of_family
-    return of_values * len(envs) * len(states) + on_places * len(places) + of_cells + of_numbers
 
 
 def check_theory(of: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:

@@ -7,10 +7,9 @@ import numpy as np
 from ictd.environments import sample_tasks
 from ictd.mrp import Tasks
 from ictd.pattern import pattern_measures
-from ictd.pipeline.grid import Cell
 from ictd.pipeline.storage import load_arrays, save_arrays
 from ictd.streams import generator
-from ictd.theory.embeddings import ALGOS, embeddings
+from ictd.theory.embeddings import embeddings
 from ictd.theory.neu import GROUPS, expected_updates, neu, norm
 from ictd.weights import Weights, theta_td
 
@@ -27,6 +26,7 @@ def depths_of_repeated(depth: int, update_depth: int) -> np.ndarray:
 
 
 def main(
+    algo: str,
     env: str,
     states: int,
     depth: int,
@@ -35,57 +35,41 @@ def main(
     discount: float,
     attention_scale: str,
     env_options: dict,
-    weights: list[Path],
-    outputs: list[Path],
+    weights: Path,
+    output: Path,
 ) -> None:
-    """Write J for multi-task TD and J' for MC, in Theta^looped and in Theta; NaN for runs that diverged.
-
-    Files are named after cells of the setting; ValueError for one of ``outputs`` that is not, or that has none of its
-    name among ``weights``, or a name that is there twice.
-    """
-    algos = {str(Cell(algo, env, states, depth)): algo for algo in ALGOS}
-    found = {path.stem: path for path in weights}
-    for files in (weights, outputs):
-        if len({path.stem for path in files}) < len(files):
-            raise ValueError(f"files are named {' '.join(path.name for path in files)}; give each name once.")
-    for output in outputs:
-        if output.stem not in algos:
-            raise ValueError(f"{output} is of no cell of this setting; name it {' or '.join(algos)}.")
-        if output.stem not in found:
-            raise ValueError(f"there are no weights for {output}; give those of {output.stem}.")
+    """Write J for multi-task TD, or J' for MC, in Theta^looped and in Theta; NaN for runs that diverged."""
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if attention_scale == "context_length" else 1.0
     pattern = theta_td(states).A
 
-    def at(algo: str, u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:
+    def at(u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:
         """Mean updates of groups, in Theta^looped (GROUPS, 2n + 4n^2) and in Theta (GROUPS, layers (2n + 4n^2))."""
         rows = embeddings(Weights(u, scale * A), part, discount, layers)
         updates = expected_updates(rows, rows.expected_errors(algo)[:, -1], layers, scale)
         return updates.sum(axis=1), updates.reshape(len(updates), -1)
 
-    for output in outputs:
-        algo, depths = algos[output.stem], depths_of_repeated(depth, update_depth)
-        seeds, u, A = load_arrays(found[output.stem], "seeds", "u", "A")
-        # The coefficient of theta^TD in A, whatever attention is divided by.
-        coefficient = pattern_measures(Weights(u, A))["alpha"] * states
-        with np.errstate(over="ignore", invalid="ignore"):
-            line = [
-                [*map(neu, at(algo, (1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth))]
-                for i in range(len(seeds))
-                for place in POSITIONS
-            ]
-            repeated = [
-                [[*map(norm, at(algo, u[i], A[i], layers, sampled[:FEW]))] for layers in depths]
-                for i in range(len(seeds))
-            ]
-            theta = [*map(norm, at(algo, np.zeros(2 * states), pattern / scale, depth))]
-        shape = (len(seeds), len(POSITIONS))
-        save_arrays(
-            output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
-            **{
-                f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
-                for i, name in enumerate(("looped", "separate"))
-                for field in ("norm", "standard_error", "noise")
-            },
-            repeated=np.array(repeated), theta_td=np.array(theta),
-        )  # fmt: skip
+    depths = depths_of_repeated(depth, update_depth)
+    seeds, u, A = load_arrays(weights, "seeds", "u", "A")
+    # The coefficient of theta^TD in A, whatever attention is divided by.
+    coefficient = pattern_measures(Weights(u, A))["alpha"] * states
+    with np.errstate(over="ignore", invalid="ignore"):
+        line = [
+            [*map(neu, at((1 - place) * u[i], (1 - place) * A[i] + place * coefficient[i] * pattern, depth))]
+            for i in range(len(seeds))
+            for place in POSITIONS
+        ]
+        repeated = [
+            [[*map(norm, at(u[i], A[i], layers, sampled[:FEW]))] for layers in depths] for i in range(len(seeds))
+        ]
+        theta = [*map(norm, at(np.zeros(2 * states), pattern / scale, depth))]
+    shape = (len(seeds), len(POSITIONS))
+    save_arrays(
+        output, seeds=seeds, positions=np.array(POSITIONS), layers=depths,
+        **{
+            f"{name}_{field}": np.reshape([getattr(pair[i], field) for pair in line], shape)
+            for i, name in enumerate(("looped", "separate"))
+            for field in ("norm", "standard_error", "noise")
+        },
+        repeated=np.array(repeated), theta_td=np.array(theta),
+    )  # fmt: skip

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from projects import Study, in_megabytes
-
 from ictd.pipeline.needs import checked_needs
+from projects import Study, in_megabytes
+from studies.agents.needs import needs
+
 from studies.agents.attention_engine import KINDS, Attention
 from studies.agents.grid import Grid, Setting
-from studies.agents.needs import needs
 
 STUDY = Study("agents")
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 from projects import ROOT, Study, in_megabytes
+from studies.control.needs import needs
 
 from studies.control.grid import check, places, snapshots, tried, variants
-from studies.control.needs import needs
 
 STUDY = Study("control")
 

@@ -4,11 +4,11 @@ import copy
 from dataclasses import fields
 
 import pytest
-from projects import Study, in_megabytes
-
 from ictd.pipeline.needs import checked_needs
-from studies.emergence.grid import courses, parts, readings
+from projects import Study, in_megabytes
 from studies.emergence.needs import needs
+
+from studies.emergence.grid import courses, parts, readings
 from studies.emergence.readings import Reading
 
 STUDY = Study("emergence")

@@ -2,9 +2,9 @@
 
 import pytest
 from projects import Study, in_megabytes
+from studies.limits.needs import needs
 
 from studies.limits.grid import forms
-from studies.limits.needs import needs
 
 STUDY = Study("limits")
 

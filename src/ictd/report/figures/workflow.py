@@ -49,7 +49,10 @@ def main(jobs: dict, output: Path) -> None:
 
 
 def workflow(jobs: dict[str, int]) -> Figure:
-    """Boxes, with how many jobs their rules have by ``jobs``, and arrows from what is computed first."""
+    """Boxes with the numbers of jobs of their rules, and arrows from what is computed first.
+
+    ``jobs`` has the numbers of jobs by rule; a rule that is not in it has one.
+    """
     figure, axes = plt.subplots(figsize=(WIDTH, 4.46))
     patches = {}
     for name, (column, row, text, rules) in BOXES.items():
@@ -59,7 +62,7 @@ def workflow(jobs: dict[str, int]) -> Figure:
             edgecolor="0.3", lw=0.8,
         )  # fmt: skip
         axes.add_patch(patches[name])
-        count = sum(jobs[rule] for rule in rules.split())
+        count = sum(jobs.get(rule, 1) for rule in rules.split())
         axes.text(x, y + 0.28, name, ha="center", va="center", weight="bold")
         axes.text(x, y + 0.01, text, ha="center", va="center", fontsize=7.5)
         axes.text(

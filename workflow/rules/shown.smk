@@ -1,0 +1,30 @@
+# What Snakemake's report shows: figures and tables with their captions, in the order of report/titles.yaml.
+TITLES = load_yaml(ROOT / "report/titles.yaml")
+
+
+def shown(kind, name, ending, category):
+    """A figure or table; the report's menus sort by the first label."""
+    position = list(TITLES[kind]).index(name) + 1
+    return report(
+        f"<results>/{kind}s/{name}.{ending}",
+        caption=f"../../report/captions/{name}.rst",
+        category=category,
+        labels={"no": f"{position:02}", kind: TITLES[kind][name]},
+    )
+
+
+def figure(name):
+    """A figure in both formats."""
+    return [shown("figure", name, "png", "2. Figures"), f"<results>/figures/{name}.svg"]
+
+
+def html(name):
+    """A page with a table."""
+    return shown("table", name, "html", "3. Tables")
+
+
+def shown_cells(figures):
+    """Of each figure, what varies and the cells that it shows; a figure without cells is left out."""
+    return {
+        name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
+    }
