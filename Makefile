@@ -5,10 +5,9 @@
 ## make verify       a finished run against the reference numbers; seconds
 ## make reference    those numbers anew, from a finished run; seconds
 ## make images       the documentation's images anew, from a finished run; needs Chromium; seconds
-## make test         linters and tests; 6 to 10 minutes
+## make test         linters and tests; 3 minutes
+## make test-all     the same with the slow tests: conda environments, kills, browsers, without the JIT compiler
 ## make test-interruptions KILLS=60   a smoke run that is stopped that many times
-## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
-## make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
 ## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
 ## make test-container   the image on a base of Debian's packages, and a smoke run in it (as root); 5 minutes
 ## make test-apptainer   the same for Apptainer, from Debian unstable (as root)
@@ -29,8 +28,6 @@ VENV := .venv
 READY := $(VENV)/ready
 # Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-CASES ?= 20
-SEED ?= 1
 IMAGE ?= ictd
 COMMIT = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null)
 BASE ?= docker.io/library/python:3.11-slim-bookworm
@@ -42,7 +39,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images test test-interruptions fuzz mutants test-slurm test-container test-apptainer test-many-cores test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -76,12 +73,17 @@ images: $(READY)
 	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
-test: $(READY)
+test: lint
+	python -P -m pytest -m "not slow" --numprocesses auto --dist loadgroup
+
+test-all: lint
+	python -P -m pytest --numprocesses auto --dist loadgroup
+
+lint: $(READY)
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow studies
 	snakemake --lint
-	python -P -m pytest --numprocesses auto --dist loadgroup
 
 format: $(READY)
 	ruff check --fix .
@@ -100,9 +102,6 @@ benchmark-peers: $(READY)
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes
 
-fuzz: $(READY)
-	PYTHONPATH=.:tests python -P -m fuzz $(CASES)
-
 test-slurm: $(READY)
 	tests/slurm/run --configfile tests/smoke.yaml
 
@@ -114,9 +113,6 @@ test-many-cores: $(READY)
 
 test-fresh:
 	tests/fresh/run
-
-mutants: $(READY)
-	python tests/mutants.py $(CASES) $(SEED)
 
 environment: $(READY)
 
