@@ -7,11 +7,13 @@ min_version("9.17")
 report: "report/workflow.rst"
 
 
-# Used with `--sdm apptainer` only; `make apptainer` builds it.
-container: "ictd.sif"
-
-
 include: "workflow/rules/common.smk"
+
+
+# Used with `--sdm apptainer` only; `make apptainer` builds it.
+container: str(ROOT / "ictd.sif")
+
+
 include: "workflow/rules/shown.smk"
 include: "workflow/rules/step.smk"
 include: "workflow/rules/simulate.smk"

@@ -15,6 +15,8 @@ from ictd.checks import shown
 from ictd.environments import ENVIRONMENTS, sample_tasks
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+# Above it, not every float is a whole number.
+LARGEST_INTEGER = 2**53
 # Types of JSON schema in words.
 TYPES = {
     "array": "a list, such as [a, b]",
@@ -56,13 +58,12 @@ def study_names(root: Path) -> list[str]:
     return sorted(path.parent.name for path in root.glob("studies/*/rules.smk"))
 
 
-def merged(defaults: dict, given: dict) -> dict:
+def merged(defaults, given):
     """Defaults with given values in their place; mappings are merged, lists replaced."""
-    found = defaults | given
-    for key in defaults.keys() & given.keys():
-        if isinstance(defaults[key], dict) and isinstance(given[key], dict):
-            found[key] = merged(defaults[key], given[key])
-    return found
+    if not isinstance(defaults, dict) or not isinstance(given, dict):
+        return given
+    both = {key: merged(defaults[key], given[key]) for key in defaults.keys() & given.keys()}
+    return defaults | given | both
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -117,7 +118,7 @@ def numbers_from_text(value, schema: dict):
         return [numbers_from_text(item, schema.get("items", {})) for item in value]
     if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
         value = float(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
 def check_environments(config: dict) -> None:

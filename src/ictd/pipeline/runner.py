@@ -24,7 +24,7 @@ from ictd.pipeline.record import RECORD_VARIABLE, check_loaded_code
 
 LOGGED_VERSIONS = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("ictd.pipeline.runner")
 
 
 def main() -> None:
