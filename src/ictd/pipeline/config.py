@@ -48,7 +48,7 @@ def load_config(given: dict, root: Path) -> dict:
     for name in studies:
         settings = merged(load_yaml(root / f"studies/{name}/config.yaml"), given.get(name, {}))
         of_study = load_yaml(root / f"studies/{name}/schema.yaml")
-        of_study["$defs"] = schema["$defs"] | of_study.get("$defs", {})
+        of_study["$defs"] = schema["$defs"]
         config[name] = checked_values(settings, of_study, name)
     return config
 
