@@ -88,7 +88,10 @@ def _digest_and_imports(module: str) -> tuple[str, list[str]]:
     for line, name in _looked_up(tree):
         raise ValueError(f"{os.path.relpath(path)}, line {line}: import {name} from the module that defines it.")
     names = [*_imports(tree, package), package]
-    return digest(repr(_outline(tree))), [name for name in names if module_path(name)]
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return digest(ast.dump(tree)), [name for name in names if module_path(name)]
 
 
 def _looked_up(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -111,19 +114,3 @@ def _imports(tree: ast.Module, package: str) -> list[str]:
             origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
     return names
-
-
-def _outline(node):
-    """A syntax tree as nested lists, without docstrings and empty fields, which vary with Python's version."""
-    if isinstance(node, list):
-        return [*map(_outline, node)]
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    found = [type(node).__name__]
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if name == "body" and isinstance(node, DOCUMENTED) and ast.get_docstring(node):
-            value = value[1:]
-        if value is not None and value != []:
-            found.append((name, _outline(value)))
-    return found
