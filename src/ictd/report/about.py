@@ -1,5 +1,6 @@
 """What Snakemake's report says first: what came out of a run, with which settings, and on which software."""
 
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +24,7 @@ def main(manifest: Path, claims: Path, schema: Path, output: Path) -> None:
         "Claims": verdicts(load_json(claims)),
         "Settings": difference_from_paper(made["settings"], described),
         "Software": ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
-        "Environment": environment(Path(sys.prefix)),
+        "Environment": environment(Path(sys.prefix), "APPTAINER_CONTAINER" in os.environ),
         "Commit": f"``{made['commit']}``" if made["commit"] else "not known, as git does not track the code.",
     }
     save_text(output, "\n".join(f"**{name}.** {text}\n" for name, text in parts.items()))
@@ -36,11 +37,14 @@ def verdicts(claims: list[dict]) -> str:
     return f"{', '.join(said)} hold in every place that they speak of."
 
 
-def environment(prefix: Path) -> str:
-    """A sentence on the environments of jobs, from the place of this job's; Snakemake makes them in ``.snakemake``."""
+def environment(prefix: Path, contained: bool) -> str:
+    """A sentence on where jobs ran, from the folder of this job's Python, and whether it runs in a container."""
+    # Snakemake makes conda's environments in its own folder.
     if ".snakemake" in prefix.parts:
         return "Jobs ran in environments that Snakemake made with conda from the files in ``envs/``."
+    if contained:
+        return "Jobs ran in the container image."
     return (
-        "Jobs ran in the Python environment of Snakemake itself; the conda environments that this report names with "
-        "rules were not used."
+        "Jobs ran in the Python environment of Snakemake itself; the conda environments and the container that this "
+        "report names with rules were not used."
     )
