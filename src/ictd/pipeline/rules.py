@@ -81,7 +81,8 @@ class Steps:
         results = Path(self.config["results"])
         given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
         texts = {name: path for name, path in given_paths.items() if not path.is_relative_to(results)}
-        code = code_digests(module) | code_digests(RUNNER)
+        # What else the runner imports changes no result.
+        code = code_digests(module) | {RUNNER: code_digests(RUNNER)[RUNNER]}
         for path in texts.values():
             if path.suffix == ".ipynb":
                 code |= notebook_digests(path)

@@ -38,7 +38,7 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
     module, *words = sys.argv[1:]
-    # Behind all else, as a study may have the name of another package.
+    # Behind all else, as the project's folder may have names of other packages.
     sys.path.append(str(PROJECT))
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     for package in PACKAGES:
