@@ -100,9 +100,9 @@ def test_code_of_a_kernel_has_its_constants_and_not_its_docstring():
     assert written("'One.'; return 2.5 * x") != written("'One.'; return 3.5 * x")
 
 
-def test_code_of_a_kernel_says_which_of_those_that_it_calls_take_arrays_apart():
-    def calling(apart):
-        @kernel(apart=apart)
+def test_code_of_a_kernel_has_the_option_noalias_of_those_that_it_calls():
+    def calling(noalias):
+        @kernel(noalias=noalias)
         def called(x):
             return x
 

@@ -32,17 +32,17 @@ OPTIONS = {"error_model": "numpy"}
 DIGEST = hashlib.sha256().digest_size
 
 
-def kernel(function: FunctionType | None = None, *, apart: bool = False):
+def kernel(function: FunctionType | None = None, *, noalias: bool = False):
     """Decorator: a function that numba compiles when it is first called, and that later processes find compiled.
 
-    ``apart`` says that no array that it is given overlaps one that it writes to.  This lets the compiler compute
+    ``noalias`` says that no array that it is given overlaps one that it writes to.  This lets the compiler compute
     several entries at once, which suits sums along rows, and slows look-ups down.
     """
     if function is None:
-        return partial(kernel, apart=apart)
+        return partial(kernel, noalias=noalias)
     made = numba.njit(**OPTIONS)(function)
     if made is not function:  # As it is when numba's compiler is switched off.
-        made._cache = KernelCache(function, apart)
+        made._cache = KernelCache(function, noalias)
         made._compiler._customize_flags = made._cache.flags
     return made
 
@@ -55,12 +55,12 @@ def size(number: int) -> tuple[int, ...]:
 class KernelCache(NullCache):
     """A kernel's part of the cache: what numba asks before it compiles, and tells what it has compiled."""
 
-    def __init__(self, function: FunctionType, apart: bool):
-        self.function, self.apart = function, apart
+    def __init__(self, function: FunctionType, noalias: bool):
+        self.function, self.noalias = function, noalias
 
     def flags(self, flags):
         """What numba's compiler is told besides its options."""
-        flags.noalias = self.apart
+        flags.noalias = self.noalias
         return flags
 
     def load_overload(self, sig, target_context):
@@ -93,7 +93,7 @@ class KernelCache(NullCache):
 
     def _path(self, sig, codegen) -> Path | None:
         folder = cache_folder()
-        versions = numba.__version__, np.__version__, platform.python_version(), OPTIONS, self.apart
+        versions = numba.__version__, np.__version__, platform.python_version(), OPTIONS, self.noalias
         known = [*map(str, (*versions, sig, codegen.magic_tuple())), *code_of(self.function)]
         digest = hashlib.sha256("\n".join(known).encode()).hexdigest()
         return folder and folder / f"{self.function.__name__}-{digest[:32]}"
@@ -128,8 +128,8 @@ def _written(value) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_written, value))})"
     if isinstance(value, FunctionType) or hasattr(value, "py_func"):
-        apart = getattr(getattr(value, "_cache", None), "apart", False)
-        return f"{value.__module__}.{value.__qualname__}{', apart' * apart}"
+        noalias = getattr(getattr(value, "_cache", None), "noalias", False)
+        return f"{value.__module__}.{value.__qualname__}{', noalias' * noalias}"
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
     if home.partition(".")[0] in ("numpy", "math", "builtins") and hasattr(value, "__name__"):
         return f"{home}.{value.__name__}"
