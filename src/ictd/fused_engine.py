@@ -40,7 +40,7 @@ SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unro
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def sweep_forward(n, T, h, g):
     """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows."""
     depth, width = len(h), len(n)
@@ -56,7 +56,7 @@ def sweep_forward(n, T, h, g):
             g[s] += h[layer, s]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def sweep_adjoint(n, T, h, q, lam, following, across, dT):
     """Gradient of sum_l h_l . q: fill lam (k,) with that for h_0, and dT (k, k).
 
@@ -81,7 +81,7 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
                 dT[i, j] += h[layer, i] * following[j]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def collapse(n, u, A, Y, reward, scale, AX, T, Bq, h0):
     """Fill T = I + B, B_q and h_0 of one task; Y (n, n) = gamma p' is the lower half of X, AX (2n, n) work space."""
     states = len(n)
@@ -107,7 +107,7 @@ def collapse(n, u, A, Y, reward, scale, AX, T, Bq, h0):
         h0[s] = total
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def expand(n, lam, dB, g, e, Y, Yt, scale, D, du, dA):
     """Chain rule of ``collapse``: from -lam', -dB and -g' e' to the gradient for u and A; Yt is Y', and D (n, 2n) is
     work space.
@@ -138,7 +138,7 @@ def expand(n, lam, dB, g, e, Y, Yt, scale, D, du, dA):
             dA[states + i, s] = total
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def batch_errors(n, estimate, reward, visits, transitions, returns, bootstrap, discount, e):
     """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
 
@@ -158,7 +158,7 @@ def batch_errors(n, estimate, reward, visits, transitions, returns, bootstrap, d
         e[s] /= -batch
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
     """Descent step number ``steps`` of Adam, in place, on flat arrays, in the order that needs one division."""
     root = np.sqrt(1.0 - BETA_2**steps)
@@ -169,7 +169,7 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
         parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) + epsilon)
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def train_block(
     n, transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
     parameter, mean, square, steps, estimates,

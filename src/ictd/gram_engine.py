@@ -21,7 +21,7 @@ from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def collapse_gram(n, u, A, M, c, T, h0):
     """Fill T = I + A M and k_0 = u M + c of one context."""
     wide = 2 * len(n)
@@ -39,7 +39,7 @@ def collapse_gram(n, u, A, M, c, T, h0):
         h0[s] = total
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def expand_gram(n, lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``: from -lam', -dT and -g' e' to the gradient for u and A; M is symmetric."""
     wide, states = 2 * len(n), len(n)
@@ -58,7 +58,7 @@ def expand_gram(n, lam, dT, g, e, M, du, dA):
             dA[i, s] = total
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def clip_gradient(gradient, largest):
     """Shorten a gradient to a norm, in place, if it is longer."""
     total = 0.0
@@ -70,7 +70,7 @@ def clip_gradient(gradient, largest):
             gradient[i] *= factor
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def train_gram_block(
     n, M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
     parameter, mean, square, steps, estimates,

@@ -145,7 +145,7 @@ def _answers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.nda
     return -np.vecmat(total, Wq)
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def score(n, K, A, X, AX, S):
     """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is work space."""
     wide, columns = 2 * len(n), len(K)
@@ -165,7 +165,7 @@ def score(n, K, A, X, AX, S):
                     S[j, k] += X[i, j] * AX[i, k]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def weigh(n, K, kind, S, shares, Z, W):
     """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS.
 
@@ -189,7 +189,7 @@ def weigh(n, K, kind, S, shares, Z, W):
                 W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def weigh_adjoint(n, K, kind, S, shares, W, dW):
     """Chain rule of ``weigh``: dW becomes dS, in place."""
     columns = len(K)
@@ -207,7 +207,7 @@ def weigh_adjoint(n, K, kind, S, shares, W, dW):
                 dW[j, k] *= shares[j]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def score_adjoint(n, K, dS, X, dSX, dA):
     """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is work space."""
     wide, columns = 2 * len(n), len(K)
@@ -225,7 +225,7 @@ def score_adjoint(n, K, dS, X, dSX, dA):
                     dA[i, s] += X[i, j] * dSX[j, s]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def train_columns_block(
     n, K, kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
@@ -287,7 +287,7 @@ def train_columns_block(
     return tasks
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def query_shares(n, K, AX, Z, length, rho):
     """Fill rho (n, K+n), the sums of the columns of W for each query; AX (2n, K+n) is A [X, Xq], Z as of ``weigh``."""
     for k in range(len(K) + len(n)):
@@ -295,7 +295,7 @@ def query_shares(n, K, AX, Z, length, rho):
             rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - Z[0, k] - np.log(length * Z[1, k])))
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def train_with_query_block(
     n, K, kind, corner, X, y, shares, length, reward, visits, transitions, returns, bootstrap, depth, discount,
     learning_rate, clip, parameter, mean, square, steps, estimates,

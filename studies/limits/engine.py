@@ -39,7 +39,7 @@ def columns(gram: Gram) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(vectors * root[:, None]), y
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def multiply(rows, inner, columns, left, right, product):
     """Fill ``product`` with left @ right, of sizes known at compile time."""
     for i in range(len(rows)):
@@ -60,7 +60,7 @@ def space(n, k, depth):
     return AX, T, Bq, h, dT, D, g, q, lam, following, across
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def forward(n, k, parameter, X, y, work, estimate):
     """Fill A X, T, B_q, h, g and the estimates TF_L (n,) of one prompt; ``parameter`` has u, A and the gain."""
     wide, one, (AX, T, Bq, h, _, _, g, _, _, _, _) = 2 * len(n), (0,), work
@@ -78,7 +78,7 @@ def forward(n, k, parameter, X, y, work, estimate):
         estimate[s] *= -parameter[-1]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def backward(n, k, gain, X, work, e, gradient):
     """Fill ``gradient`` (2n + 4n^2 + 1,) with that of sum_s e_s TF_L(s) for u, A and the gain, after ``forward``."""
     wide, one, (_, T, Bq, h, dT, D, g, q, lam, following, across) = 2 * len(n), (0,), work
@@ -98,7 +98,7 @@ def backward(n, k, gain, X, work, e, gradient):
         gradient[j] = -gradient[j]
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
     """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L."""
     work, one = space(n, k, depth), np.empty_like(parameter)
@@ -122,7 +122,7 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
     return loss / len(y)
 
 
-@kernel(apart=True)
+@kernel(noalias=True)
 def train_block(
     n, k, X, y, transition, reward, target, weight, shares, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
