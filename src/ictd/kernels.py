@@ -3,46 +3,78 @@
 A kernel is compiled once for each number of states, because ``size`` makes that number a part of its arguments' types.
 Loops of a length that the compiler knows take half the time.
 
-numba compiles a kernel again after an edit of the kernel's own file, but not after an edit of another file whose
-kernels it calls.  So the folder is named after the digest of all files with kernels, of this package and of the
-studies, and an edit of any of them compiles all kernels again.  The old folder, a few MB, stays; remove it at any time.
-What kernels name must be defined in these files.
+``kernel`` is for functions that other kernels call, and ``entry_kernel`` for those that Python calls: the compiled code
+of these, with all kernels that they call, is kept by numba's cache.  Two properties of that cache need care:
+
+- It sees an edit of a kernel's own file, but not of another file whose kernels it calls.  So its folder is named after
+  the digest of all files with kernels, of this package and of the studies: an edit of any of them compiles all kernels
+  again.  The old folder, a few MB, stays; remove it at any time.  What kernels name must be defined in these files.
+- Two processes that keep one kernel for different types at the same time may exchange their files.  So each entry
+  kernel has a folder of its own for each number of states.
 """
 
 import hashlib
-import inspect
 import logging
 import os
+import re
 import tempfile
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
 from types import FunctionType
 
+import llvmlite.binding
 import numba
 
 logger = logging.getLogger(__name__)
 
 
 def kernel(function: FunctionType | None = None, *, noalias: bool = False):
-    """Decorator: numba compiles the function at its first call, and later processes load the compiled code.
+    """Decorator: numba compiles the function into the kernels that call it.
 
     ``noalias`` states that no array that the kernel writes to overlaps another of its arguments.  The compiler can then
     compute several entries at once, which makes sums along rows faster and look-ups slower.
     """
     if function is None:
         return partial(kernel, noalias=noalias)
-    folder = cache_folder()
-    other_folder = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder or "")
+    return _compiled(function, noalias, cache=False)
+
+
+def entry_kernel(function: FunctionType | None = None, *, noalias: bool = False):
+    """Decorator: numba compiles the function at its first call, and later processes load the compiled code.
+
+    ``noalias`` is as of ``kernel``.
+    """
+    if function is None:
+        return partial(entry_kernel, noalias=noalias)
+
+    @cache
+    def compiled(*sizes: int):
+        folder = cache_folder()
+        if folder is None:
+            return _compiled(function, noalias, cache=False)
+        other_folder = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder.joinpath(*map(str, sizes)))
+        made = _compiled(function, noalias, cache=True)
+        # Functions of other packages are kept where they were.
+        numba.config.CACHE_DIR = other_folder
+        return made
+
+    @wraps(function)
+    def call(*arguments):
+        sizes = (len(argument) for argument in arguments if isinstance(argument, tuple))
+        return compiled(*sizes)(*arguments)
+
+    return call
+
+
+def _compiled(function: FunctionType, noalias: bool, cache: bool):
     # Division by zero gives what NumPy's does, without a check.
-    compiled = numba.njit(error_model="numpy", cache=folder is not None)(function)
-    # Functions of other packages are kept where they were.
-    numba.config.CACHE_DIR = other_folder
+    made = numba.njit(error_model="numpy", cache=cache)(function)
     # numba has no public option for noalias.  Without it a kernel is only slower.
-    compiler = getattr(compiled, "_compiler", None)
+    compiler = getattr(made, "_compiler", None)
     if noalias and hasattr(compiler, "_customize_flags"):
         compiler._customize_flags = _without_aliases
-    return compiled
+    return made
 
 
 def _without_aliases(flags):
@@ -57,9 +89,10 @@ def size(number: int) -> tuple[int, ...]:
 
 def kernel_files() -> list[Path]:
     """The files of the package and of the studies that define kernels, and this file."""
-    this = Path(inspect.getfile(kernel))
+    this = Path(__file__)
     paths = [*this.parent.rglob("*.py"), *this.parents[2].glob("studies/*/*.py")]
-    return sorted(path for path in paths if path == this or b"\n@kernel" in path.read_bytes())
+    decorated = re.compile(rb"^@(entry_)?kernel", re.MULTILINE)
+    return sorted(path for path in paths if path == this or decorated.search(path.read_bytes()))
 
 
 @cache
@@ -67,7 +100,8 @@ def cache_folder() -> Path | None:
     """Folder of compiled kernels; None, with a warning in the log, where this process cannot write."""
     try:
         content = b"".join(path.read_bytes() for path in kernel_files())
-        digest = hashlib.sha256(numba.__version__.encode() + content).hexdigest()[:32]
+        made_for = f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()}"
+        digest = hashlib.sha256(made_for.encode() + content).hexdigest()[:32]
         caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
         folder = (caches if caches.is_absolute() else Path.home() / ".cache") / "ictd"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
