@@ -7,7 +7,7 @@
 ## make images       the documentation's images anew, from a finished run; needs Chromium; seconds
 ## make test         linters and tests; 6 to 10 minutes
 ## make test-interruptions KILLS=60   a smoke run that is stopped that many times
-## make fuzz CASES=2000   random configurations, damaged files and library calls, and what was not answered in a sentence
+## make fuzz CASES=2000   random configurations and damaged files, and what was not answered in a sentence
 ## make mutants CASES=200 SEED=1   changes of the code at random, and which of them no test notices
 ## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
 ## make test-container   the image on a base of Debian's packages, and a smoke run in it (as root); 5 minutes

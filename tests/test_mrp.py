@@ -6,6 +6,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
+from ictd.checks import LARGEST_DISCOUNT
 from ictd.mrp import truncation_bias
 
 
@@ -189,3 +190,45 @@ def test_rows_may_be_off_by_a_billionth():
     rows[0, 0, 0] += 0.2e-9
     with pytest.raises(ValueError, match=r"transition\[0, 0\] does not sum to one"):
         ictd.Tasks(rows, np.zeros((1, 2)))
+
+
+def test_tasks_in_float32_are_those_in_float64():
+    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
+    narrow = ictd.Tasks(*(array.astype(np.float32) for array in vars(tasks).values()))
+    assert np.abs(narrow.transition.sum(axis=-1) - 1).max() < ROUNDING
+    np.testing.assert_allclose(narrow.transition, tasks.transition, atol=1e-7)
+    with pytest.raises(ValueError, match="does not sum to one"):
+        ictd.Tasks(tasks.transition.astype(np.float32).astype(float), tasks.reward)
+
+
+def test_tasks_are_copies_of_what_was_validated():
+    transition, reward = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
+    tasks = ictd.Tasks(transition, reward)
+    transition[:], reward[:] = -1, np.nan
+    assert (tasks.transition == 0.5).all() and (tasks.reward == 0).all()
+
+
+def test_tasks_are_taken_by_slices():
+    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
+    np.testing.assert_array_equal(tasks[np.int64(1) : 3].reward, tasks.reward[1:3])
+    assert len(tasks[::2]) == 2
+    for index in (0, None, [0, 1]):
+        with pytest.raises(ValueError, match="is no slice of tasks; write"):
+            tasks[index]
+
+
+def test_discounts_too_near_to_one():
+    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
+    nearest = ictd.value_function(tasks.transition, tasks.reward, LARGEST_DISCOUNT)
+    # In the limit all values are the mean reward over 1 - gamma; they differ between states by less than n rewards.
+    mean = (tasks.stationary * tasks.reward).sum(axis=-1) / (1 - LARGEST_DISCOUNT)
+    assert np.abs(nearest - mean[:, None]).max() < 10
+    for discount in (np.nextafter(LARGEST_DISCOUNT, 1), 0.9999999999999999):
+        with pytest.raises(ValueError, match="rounding outweighs rewards"):
+            ictd.value_function(tasks.transition, tasks.reward, discount)
+
+
+def test_whole_numbers_do_not_overflow():
+    assert ictd.msve([0.5, 0.5], np.array([2**31, 0]), np.array([-(2**31), 0])) == 2.0**63
+    small = np.array([200, 0], np.uint8)
+    assert ictd.msve([0.5, 0.5], small, small + np.uint8(50)) == (50**2 + 50**2) / 2

@@ -11,7 +11,7 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
-KINDS = ("configurations", "files", "calls")
+KINDS = ("configurations", "files")
 
 
 def tried(kind: str, cases: int, seed: int) -> tuple[Counter, list[str]]:
