@@ -158,6 +158,7 @@ def test_wrong_arguments_are_answered_in_one_sentence(data):
     assert "\n" not in said and said.endswith(".") and any(one in said for one in right), said
 
 
+@pytest.mark.filterwarnings("error")
 @SAME
 @given(st.data())
 def test_right_arguments_are_taken_in_all_their_forms(data):

@@ -204,7 +204,7 @@ def test_contexts_of_several_lengths_are_those_of_each():
     for i in range(8):
         alone = gram.estimates(weights[None], Gram(i + 1, M[[i]], c[[i]]), 3, scaled=False)
         np.testing.assert_allclose(found[:, i], alone[:, 0], rtol=ROUNDING)
-    with pytest.raises(ValueError, match="length is 7; give a whole number from 0 to 6"):
+    with pytest.raises(ValueError, match="length is 7; give at most 6"):
         unseen.context(7)
 
 

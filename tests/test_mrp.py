@@ -127,13 +127,16 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ictd.sample_tasks("ring", 5, 1, rng()), "no environment 'ring'"),
+        (lambda: ictd.sample_tasks("ring", 5, 1, rng()), "env is 'ring'; choose from boyan, loop"),
         (lambda: ictd.sample_tasks("boyan", 1, 1, rng()), "states is 1"),
         (lambda: ictd.sample_tasks("boyan", 5, 0, rng()), "size is 0"),
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "does not take the options"),
         (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
         (lambda: ictd.Tasks(np.full(2, 0.5), np.zeros((1, 2))), "transition has shape"),
-        (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))), "that of 3 states, not 2 states; give"),
+        (
+            lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))),
+            r"reward has shape \(1, 3\); give .* n = 2",
+        ),
         (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
         (lambda: ictd.Tasks(0.8 * HALVES, REWARD), r"transition\[0, 0\] does not sum to one"),
@@ -152,9 +155,9 @@ def test_bad_tasks_are_refused(call, message):
 def test_transitions_are_square_and_of_two_states_or_more(shape):
     with pytest.raises(
         ValueError,
-        match=r"transition has shape .*; give \((N, )?n, n\)|of states is 1; give a whole number from 2",
+        match=r"transition has shape .*; give \(\.\.\., n, n\)|of states is 1; give a whole number from 2|leading axes",
     ):
-        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros((*shape[:1], *shape[-1:])))
+        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros((*shape[:-2], *shape[-1:])))
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
@@ -217,6 +220,15 @@ def test_tasks_are_taken_by_slices():
             tasks[index]
 
 
+def test_leading_axes_are_one_axis_of_tasks_or_none():
+    arrays = np.full((2, 2, 2, 2), 0.5), np.zeros((2, 2, 2))
+    for cut in (slice(None), slice(0)):
+        with pytest.raises(
+            ValueError, match=r"leading axes \(\d, 2\); give one axis of tasks, or none|leading axes \(0"
+        ):
+            ictd.Tasks(*(array[cut] for array in arrays))
+
+
 def test_discounts_too_near_to_one():
     tasks = ictd.sample_tasks("boyan", 4, 4, rng())
     nearest = ictd.value_function(tasks.transition, tasks.reward, LARGEST_DISCOUNT)
@@ -224,7 +236,7 @@ def test_discounts_too_near_to_one():
     mean = (tasks.stationary * tasks.reward).sum(axis=-1) / (1 - LARGEST_DISCOUNT)
     assert np.abs(nearest - mean[:, None]).max() < 10
     for discount in (np.nextafter(LARGEST_DISCOUNT, 1), 0.9999999999999999):
-        with pytest.raises(ValueError, match="rounding outweighs rewards"):
+        with pytest.raises(ValueError, match="rounding errors exceed rewards"):
             ictd.value_function(tasks.transition, tasks.reward, discount)
 
 
