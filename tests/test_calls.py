@@ -1,133 +1,181 @@
-"""What the library's functions do with arguments of all kinds."""
+"""What the public functions do with right and with wrong arguments."""
 
-import inspect
-import random
-from dataclasses import replace
-from types import FunctionType
+import copy
+import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
-from fuzz import calls
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.baselines import lstd
 from ictd.checks import LARGEST_DISCOUNT
-from ictd.gram import Gram, estimates
-from ictd.mrp import msve
-from ictd.prompts import Context
-from ictd.unseen_tasks import draw_unseen_tasks
+
+SAME = settings(max_examples=2000, derandomize=True, deadline=None)
+# A last axis may be shorter in these arguments, and entries may be NaN in those.
+ANY_LENGTH = {
+    ("sampled_context", "paths"),
+    ("prompts_of", "context"),
+    ("joint_prompt", "context"),
+    ("of_paths", "paths"),
+}
+OPTIONAL = {"stationary", "next_visits", "queries", "tasks_seen"}
+MAY_BE_NAN = {("Weights", "u"), ("Weights", "A"), ("msve", "value"), ("msve", "estimate")}
+# Values out of range, by the names of arguments.
+OUT_OF_RANGE = {
+    "transition": [np.full((3, 3), 0.4), [[1.5, -0.5, 0]] * 3], "stationary": [np.full(3, 0.4), [1.5, -0.5, 0]],
+    "visits": [np.zeros(3)],
+    "discount": [1.0, -0.1, LARGEST_DISCOUNT + 1e-9], "states": [0], "depth": [0], "size": [0], "n": [0],
+    "batch_size": [0], "rollout_steps": [0], "queries": [0, 2], "gain": [-1.0], "ridge": [0.0, -1.0, 5e-324],
+    "learning_rate": [0.0, -1.0], "threshold": [0.0, 1.0], "paths": [[0, 1, 3], [0, -1, 2]],
+    "tasks_seen": [[2, 1], [1]],
+    "env": ["ring"], "algo": ["sarsa"], "engine": ["jax"], "step_size": [[[0.5]]], "length": [0, [1, 2, 3]],
+}  # fmt: skip
 
 
-def test_calls_are_answered(tmp_path):
-    outcomes = {}
-    for number in range(400):
-        tried, outcome = calls.case(random.Random(number), tmp_path)
-        outcomes.setdefault(outcome, []).append(tried)
-    assert outcomes.keys() == {"taken", "refused"}, {what: tried for what, tried in outcomes.items() if len(what) > 7}
-    assert min(map(len, outcomes.values())) > 150
+@cache
+def calls():
+    """Public functions by name, each with arguments that are right."""
+    rng = np.random.default_rng(0)
+    tasks = ictd.sample_tasks("loop", 3, 2, rng)
+    unrolls, weights, paths = ictd.unroll(tasks, 8, 0.5, 5, rng), larger_weights(3), np.array([[0, 1, 2], [2, 2, 0]])
+    p, r, gamma = tasks.transition, tasks.reward, {"discount": 0.5}
+    context = ictd.Context.enumerated(p, r)
+    prompt = ictd.joint_prompt(ictd.enumerated_context(p, r, 0.5))
+    drawn = {"states": 3, "size": 2, "rng": rng}
+    training = {"tasks": tasks, "unrolls": unrolls, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
+                "u": weights.u, "A": weights.A, "engine": "fused"}  # fmt: skip
+    of_model = {"weights": weights, "depth": 2, "scaled": False}
+    return {
+        "Tasks": (ictd.Tasks, vars(tasks)),
+        "stationary_distribution": (ictd.stationary_distribution, {"transition": p}),
+        "value_function": (ictd.value_function, {"transition": p, "reward": r, **gamma}),
+        "msve": (ictd.msve, {"stationary": tasks.stationary, "value": r, "estimate": 2 * r}),
+        "sample_tasks": (ictd.sample_tasks, {"env": "loop", **drawn, "threshold": 0.25}),
+        "Unrolls": (ictd.Unrolls, vars(unrolls)),
+        "unroll": (ictd.unroll, {"tasks": tasks, "batch_size": 4, **gamma, "rollout_steps": 2, "rng": rng}),
+        "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
+        "Weights": (ictd.Weights, vars(weights)),
+        "theta_td": (ictd.theta_td, {"states": 3}),
+        "initial_weights": (ictd.initial_weights, {"states": 3, "gain": 0.5, "rng": rng}),
+        "Context": (ictd.Context, vars(context)),
+        "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),
+        "of_paths": (ictd.Context.of_paths, {"paths": paths, "reward": r}),
+        "enumerated": (ictd.Context.enumerated, {"transition": p, "reward": r}),
+        "enumerated_context": (ictd.enumerated_context, {"transition": p, "reward": r, **gamma}),
+        "sampled_context": (ictd.sampled_context, {"paths": paths, "reward": r, **gamma}),
+        "prompts_of": (ictd.prompts_of, {"context": prompt[..., :3]}),
+        "joint_prompt": (ictd.joint_prompt, {"context": prompt[..., :3]}),
+        "Model": (ictd.Model, {**of_model, **gamma}),
+        "values": (ictd.Model(weights, 2, 0.5).values, {"context": context}),
+        "batch_td": (ictd.batch_td, {"context": context, **gamma, "step_size": 0.5, "depth": 2}),
+        "lstd": (ictd.lstd, {"context": context, **gamma, "ridge": 0.5}),
+        "LinearTransformer": (ictd.LinearTransformer, of_model),
+        "forward": (ictd.LinearTransformer(weights, 2), {"prompt": prompt, "queries": 3}),
+        "pretrain": (ictd.pretrain, training),
+        "pretrain_history": (ictd.pretrain_history, {**training, "tasks_seen": np.array([1, 2]), "scaled": True}),
+        "generator": (ictd.generator, {"seed": 0, "env": "loop", "states": 3, "purpose": "tasks"}),
+    }  # fmt: skip
 
 
-def test_every_public_function_is_among_the_calls():
-    public = set()
-    for module in calls.MODULES:
-        for name, one in vars(module).items():
-            own = getattr(one, "__module__", None) == module.__name__ and not name.startswith("_")
-            if own and (inspect.isclass(one) or isinstance(one, FunctionType)) and inspect.signature(one).parameters:
-                public.add(one)
-    # An exception, which its own code makes.
-    assert {one.__name__ for one in public - {function for function, _, _ in calls.CALLS.values()}} == {"Divergence"}
+def wrong(function: str, name: str, value):
+    """Values that an argument must not have in place of a right one."""
+    others = st.text() | st.binary() | st.dictionaries(st.text(), st.integers()) | st.complex_numbers()
+    if isinstance(value, bool):
+        others |= st.integers() | st.floats()
+    elif isinstance(value, int):
+        others |= st.integers(max_value=-1) | st.integers(min_value=2**64) | st.floats() | st.booleans()
+    elif isinstance(value, float):
+        others |= st.sampled_from([np.nan, np.inf, -np.inf, 10**400]) | st.booleans()
+    elif isinstance(value, str):
+        others = st.binary() | st.integers() | st.lists(st.integers())
+    elif isinstance(value, np.ndarray):
+        others |= st.sampled_from(wrong_arrays(value, (function, name)))
+    else:
+        others |= st.integers() | st.just(type(value))
+    if name not in OPTIONAL or function == "msve":
+        others |= st.none()
+    out_of_range = OUT_OF_RANGE.get(name, []) if function != "generator" else []
+    return others | st.sampled_from(out_of_range) if out_of_range else others
 
 
-def data():
-    return draw_unseen_tasks(0, 4, 4, 6, 0.9, "boyan")
+def wrong_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
+    arrays = [value + 0j, value.astype(str), value.astype(object), value > 0, np.ma.masked_array(value)]
+    arrays += [value[..., :0], [[1], [1, 2]], np.zeros(value.shape, "datetime64[D]")]
+    if place not in ANY_LENGTH:
+        arrays.append(value[..., :-1])
+    if value.dtype.kind in "iu":
+        arrays.append(value * 1.5)
+    if place not in MAY_BE_NAN:
+        for number in (np.nan, np.inf, -np.inf):
+            arrays.append(value.astype(float))
+            arrays[-1].flat[-1] = number
+    return arrays
 
 
-def test_tasks_in_float32_are_those_in_float64():
-    tasks = data().tasks
-    narrow = ictd.Tasks(*(array.astype(np.float32) for array in vars(tasks).values()))
-    assert np.abs(narrow.transition.sum(axis=-1) - 1).max() < ROUNDING
-    np.testing.assert_allclose(narrow.transition, tasks.transition, atol=1e-7)
-    with pytest.raises(ValueError, match="does not sum to one"):
-        ictd.Tasks(tasks.transition.astype(np.float32).astype(float), tasks.reward)
+def forms(value):
+    """A right value in all the forms in which it may be given."""
+    if isinstance(value, bool | int):
+        return st.sampled_from([value, np.asarray(value)[()]])
+    if isinstance(value, float):
+        return st.sampled_from([value, np.float64(value), np.float32(value)])
+    if isinstance(value, np.ndarray):
+        swapped = value.astype(value.dtype.newbyteorder(">"))
+        return st.sampled_from([value, value.tolist(), swapped, value.copy(order="F"), value[..., ::-1][..., ::-1]])
+    return st.just(value)
 
 
-def test_objects_own_what_they_have_checked():
-    transition, reward = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
-    tasks = ictd.Tasks(transition, reward)
-    transition[:], reward[:] = -1, np.nan
-    assert (tasks.transition == 0.5).all() and (tasks.reward == 0).all()
+def assert_same(found, expected):
+    if dataclasses.is_dataclass(found):
+        for field in dataclasses.fields(found):
+            assert_same(getattr(found, field.name), getattr(expected, field.name))
+    elif isinstance(found, torch.nn.Module):
+        assert_same(list(found.parameters()), list(expected.parameters()))
+    elif isinstance(found, list):
+        assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
+    elif isinstance(found, np.random.Generator):
+        assert found.integers(2**63) == expected.integers(2**63)
+    else:
+        found, expected = (one.detach() if isinstance(one, torch.Tensor) else one for one in (found, expected))
+        assert np.asarray(found).dtype.isnative
+        np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-def test_slices_of_tasks_have_whole_numbers_for_ends():
-    tasks = data().tasks
-    assert len(tasks[np.int64(1) : 3]) == 2 and len(tasks[::2]) == 2
-    for index in (slice("a", None), slice(0.5, None), 0, None):
-        with pytest.raises(ValueError, match="is no slice of tasks; write"):
-            tasks[index]
+@SAME
+@given(st.data())
+def test_wrong_arguments_are_answered_in_one_sentence(data):
+    name = data.draw(st.sampled_from(list(calls())))
+    function, right = calls()[name]
+    argument = data.draw(st.sampled_from(list(right)))
+    value = data.draw(wrong(name, argument, right[argument]))
+    with pytest.raises(ValueError) as error:
+        function(**{**copy.deepcopy(right), argument: value})
+    said = str(error.value)
+    assert "\n" not in said and said.endswith(".") and any(one in said for one in right), said
 
 
-def test_an_index_takes_leading_axes_only():
-    square = ictd.Weights(np.zeros((4, 4)), np.arange(64.0).reshape(4, 4, 4))
-    np.testing.assert_array_equal(square[1].A, square.A[1])
-    np.testing.assert_array_equal(square[:, None].A, square.A[:, None])
-    with pytest.raises(IndexError):
-        square[..., 0, 0]
-    np.testing.assert_array_equal(square[..., 0].A, square.A[0])
-    gram = Gram(np.arange(1, 5), square.A, square.u)
-    assert gram[2].length == 3 and (gram[2].M == square.A[2]).all()
+@pytest.mark.filterwarnings("error")
+@SAME
+@given(st.data())
+def test_right_arguments_are_taken_in_all_their_forms(data):
+    function, right = calls()[data.draw(st.sampled_from(list(calls())))]
+    given = {name: data.draw(forms(value)) for name, value in right.items()}
+    assert_same(function(**copy.deepcopy(given)), function(**copy.deepcopy(right)))
 
 
-def test_contexts_of_several_lengths_are_those_of_each():
-    """Where there are as many contexts as states, a length for each of them once went to the states."""
-    unseen, weights = data(), larger_weights(4)
-    one = unseen.context(3)
-    several = replace(one, length=np.full(4, 3))
-    np.testing.assert_array_equal(lstd(several, 0.9, 0.1), lstd(one, 0.9, 0.1))
-    varied = replace(one, length=np.arange(1, 5))
-    for i in range(4):
-        alone = Context(i + 1, *(array[i] for array in list(vars(one).values())[1:]))
-        np.testing.assert_allclose(lstd(varied, 0.9, 0.1)[i], lstd(alone, 0.9, 0.1), rtol=ROUNDING)
-    M, c = np.random.default_rng(0).normal(size=(8, 8, 8)), np.ones((8, 8))
-    found = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
-    for i in range(8):
-        alone = estimates(weights[None], Gram(i + 1, M[[i]], c[[i]]), 3, scaled=False)
-        np.testing.assert_allclose(found[:, i], alone[:, 0], rtol=ROUNDING)
+def test_every_public_function_is_called():
+    called = {name for name in calls() if hasattr(ictd, name)}
+    assert called == set(ictd.__all__) - {"ENVIRONMENTS", "load_model"}
 
 
-def test_discounts_too_near_to_one():
-    tasks = data().tasks
-    nearest = ictd.value_function(tasks.transition, tasks.reward, LARGEST_DISCOUNT)
-    # In the limit all values are the mean reward over 1 - gamma; apart, states differ by less than rewards do times n.
-    mean = (tasks.stationary * tasks.reward).sum(axis=-1) / (1 - LARGEST_DISCOUNT)
-    assert np.abs(nearest - mean[:, None]).max() < 10
-    for discount in (np.nextafter(LARGEST_DISCOUNT, 1), 0.9999999999999999):
-        with pytest.raises(ValueError, match="rounding outweighs rewards"):
-            ictd.value_function(tasks.transition, tasks.reward, discount)
-
-
-@pytest.mark.parametrize("discount", [0.9, 0.0])
-def test_queries_are_counted(discount):
-    tasks, model = data().tasks, ictd.LinearTransformer(larger_weights(4), 3)
-    context = ictd.enumerated_context(tasks.transition, tasks.reward, discount)
-    joint, alone = ictd.joint_prompt(context), ictd.prompts_of(context)
-    found = model(joint, queries=4).detach().numpy()
-    np.testing.assert_allclose(model(alone, queries=1).detach().numpy()[..., 0], found, atol=ROUNDING)
-    np.testing.assert_array_equal(model(joint.tolist(), queries=4).detach().numpy(), found)
-    wrong = [(joint, None), (joint, 0), (joint, -1), (joint, 5), (joint, True), (context, 1)]
-    for prompt, queries in wrong + [(joint, 3)] * (discount > 0) + [(alone, None)] * (discount == 0):
-        with pytest.raises(ValueError, match="quer"):
-            model(prompt, queries)
-    for prompt in (joint + 0j, torch.from_numpy(joint + 0j), np.where(joint == 1, np.nan, joint), joint.astype(str)):
-        with pytest.raises(ValueError, match="prompt"):
-            model(prompt, queries=4)
-    single = model(torch.from_numpy(joint).float(), queries=4).detach().numpy()
-    np.testing.assert_allclose(single, found, atol=1e-4 * np.abs(found).max())
-
-
-def test_whole_numbers_do_not_overflow():
-    assert msve([0.5, 0.5], np.array([2**31, 0]), np.array([-(2**31), 0])) == 2.0**63
-    small = np.array([200, 0], np.uint8)
-    assert msve([0.5, 0.5], small, small + np.uint8(50)) == (50**2 + 50**2) / 2
+@pytest.mark.parametrize("name", ["Tasks", "value_function", "from_trajectory", "values", "pretrain_history"])
+def test_wrong_calls_are_answered_by_python(name):
+    function, right = calls()[name]
+    first, *others = right
+    for arguments in ({**right, "unknown": 1}, {other: right[other] for other in others}):
+        with pytest.raises(TypeError, match=f"unknown|{first}"):
+            function(**arguments)

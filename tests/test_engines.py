@@ -152,8 +152,8 @@ def test_autograd_batch_is_the_unrolled_one():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"algo": "sarsa"}, "no algo 'sarsa'"),
-        ({"engine": "jax"}, "no engine 'jax'"),
+        ({"algo": "sarsa"}, "algo is 'sarsa'; choose from td, mc"),
+        ({"engine": "jax"}, "engine is 'jax'; choose from fused, autograd"),
         ({"depth": 0}, "depth is 0"),
         ({"discount": 1.0}, "discount is 1.0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),

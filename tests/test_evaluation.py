@@ -1,5 +1,7 @@
 """The Transformer on prompts, the baselines beside it, and the evaluation."""
 
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
+from ictd import gram
 from ictd.baselines import batch_td, lstd
 from ictd.evaluation import baseline_msve, batch_td_msve, tune_step_size, weights_msve
+from ictd.gram import Gram
 from ictd.prompts import ENUMERATED, Context
 from ictd.transformer import estimates
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -172,3 +176,52 @@ def test_bad_prompts_are_refused():
         ictd.LinearTransformer(ictd.theta_td(3), 0)
     with pytest.raises(ValueError, match="ridge is 0"):
         lstd(Context.of_paths(np.array([0, 1]), np.zeros(2)), 0.9, 0)
+
+
+def test_an_index_of_weights_takes_leading_axes_only():
+    square = ictd.Weights(np.zeros((4, 4)), np.arange(64.0).reshape(4, 4, 4))
+    np.testing.assert_array_equal(square[1].A, square.A[1])
+    np.testing.assert_array_equal(square[:, None].A, square.A[:, None])
+    np.testing.assert_array_equal(square[..., 0].A, square.A[0])
+    with pytest.raises(IndexError):
+        square[..., 0, 0]
+    several = Gram(np.arange(1, 5), square.A, square.u)
+    assert several[2].length == 3 and (several[2].M == square.A[2]).all()
+
+
+def test_contexts_of_several_lengths_are_those_of_each():
+    """With as many contexts as states, where lengths could be taken for those of states."""
+    unseen, weights = draw_unseen_tasks(0, 4, 4, 6, 0.9, "boyan"), larger_weights(4)
+    one = unseen.context(3)
+    several = replace(one, length=np.full(4, 3))
+    np.testing.assert_array_equal(lstd(several, 0.9, 0.1), lstd(one, 0.9, 0.1))
+    varied = replace(one, length=np.arange(1, 5))
+    for i in range(4):
+        alone = Context(i + 1, *(array[i] for array in list(vars(one).values())[1:]))
+        np.testing.assert_allclose(lstd(varied, 0.9, 0.1)[i], lstd(alone, 0.9, 0.1), rtol=ROUNDING)
+    M, c = np.random.default_rng(0).normal(size=(8, 8, 8)), np.ones((8, 8))
+    found = gram.estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
+    for i in range(8):
+        alone = gram.estimates(weights[None], Gram(i + 1, M[[i]], c[[i]]), 3, scaled=False)
+        np.testing.assert_allclose(found[:, i], alone[:, 0], rtol=ROUNDING)
+    with pytest.raises(ValueError, match="length is 7; give at most 6"):
+        unseen.context(7)
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.0])
+def test_queries_are_counted(discount):
+    tasks, model = draw_unseen_tasks(0, 4, 4, 6, 0.9, "boyan").tasks, ictd.LinearTransformer(larger_weights(4), 3)
+    context = ictd.enumerated_context(tasks.transition, tasks.reward, discount)
+    joint, alone = ictd.joint_prompt(context), ictd.prompts_of(context)
+    found = model(joint, queries=4).detach().numpy()
+    np.testing.assert_allclose(model(alone, queries=1).detach().numpy()[..., 0], found, atol=ROUNDING)
+    np.testing.assert_array_equal(model(joint.tolist(), queries=4).detach().numpy(), found)
+    wrong = [(joint, None), (joint, 0), (joint, -1), (joint, 5), (joint, True), (context, 1)]
+    for prompt, queries in wrong + [(joint, 3)] * (discount > 0) + [(alone, None)] * (discount == 0):
+        with pytest.raises(ValueError, match="quer"):
+            model(prompt, queries)
+    for prompt in (joint + 0j, torch.from_numpy(joint + 0j), np.where(joint == 1, np.nan, joint), joint.astype(str)):
+        with pytest.raises(ValueError, match="prompt"):
+            model(prompt, queries=4)
+    single = model(torch.from_numpy(joint).float(), queries=4).detach().numpy()
+    np.testing.assert_allclose(single, found, atol=1e-4 * np.abs(found).max())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from projects import ROOT
 
-from ictd.checks import reals
+from ictd.checks import array as array_of
 
 TEXT = (ROOT / "docs/files.md").read_text(encoding="utf-8")
 # Files that have what others have, and those that have no arrays.
@@ -62,5 +62,5 @@ def test_every_file_and_array_is_on_the_page(smoke):
             arrays, sizes = {one: stored[one] for one in stored.files if one != "label.json"}, {}
         assert arrays.keys() == told[place].keys(), name
         for array, shape in told[place].items():
-            reals(shape, False)(f"{name}: {array}", np.zeros(arrays[array].shape), sizes)
+            array_of(shape, finite=False)(f"{name}: {array}", np.zeros(arrays[array].shape), sizes)
     assert told.keys() - met == {"diverged/*.npz"}

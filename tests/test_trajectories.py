@@ -156,8 +156,6 @@ ONES = np.ones((1, 2), int)
         (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
         (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
-        (lambda t: sample_contexts(t, np.zeros(len(t), int), generator()), r"lengths\[0\] is not from 1"),
-        (lambda t: sample_contexts(t, np.ones(len(t) + 1, int), generator()), "lengths has shape"),
         (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "transitions has shape"),
         (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), r"transitions\[0\] has counts"),
         (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), r"transitions\[0, 0, 1\] is not"),

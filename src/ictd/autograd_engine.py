@@ -4,8 +4,6 @@ import numpy as np
 import torch
 from torch.optim.adam import adam
 
-from ictd.checks import checked, of, whole
-from ictd.fused_engine import RUN, SEEN
 from ictd.mrp import Tasks
 from ictd.prompts import enumerated_context, prompts_of
 from ictd.trajectories import Unrolls
@@ -18,7 +16,6 @@ ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad
 class AutogradEngine:
     """Training state: the Transformer and Adam's."""
 
-    @checked(**RUN)
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
@@ -29,7 +26,6 @@ class AutogradEngine:
         self.algo, self.states = algo, weights.states
         self.discount, self.learning_rate = discount, learning_rate
 
-    @checked(**SEEN)
     def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
         """As ``FusedEngine.train``."""
         estimates = np.full_like(tasks.reward, np.nan)
@@ -54,7 +50,6 @@ class AutogradEngine:
         return self.model.u.detach().numpy().copy(), self.model.A.detach().numpy().copy()
 
 
-@checked(unrolls=of(Unrolls, visits="N, n"), task=whole(0, "N-1"))
 def batch_of(unrolls: Unrolls, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The batch of one task, in some order: states S_t, their successors, and returns.
 

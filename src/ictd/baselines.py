@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FINITE, POSITIVE, checked, either, of, optional, reals, whole
+from ictd.checks import DISCOUNT, POSITIVE, array, either, instance, integer, number, validate
 from ictd.prompts import Context
 
 
-@checked(context=of(Context), discount=DISCOUNT, step_size=either(FINITE, reals("K")), depth=whole(1))
+@validate(context=instance(Context), discount=DISCOUNT, step_size=either(number(), array("K")), depth=integer(1))
 def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
     """Value estimates of batch TD from w_0 = 0, (..., n), or (..., n, K) for K step sizes.
 
     An update, w_{l+1} = w_l + step_size (b + gamma D w_l - C w_l), is the one that a layer of theta^TD makes, eq. (tf
-    sampled TD update) with the sum read as a mean.
+    sampled TD update) with the sum read as a mean.  ValueError for a discount or a depth out of range, or a step size
+    that is not finite.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
     return w if np.ndim(step_size) else w[..., 0]
 
 
-@checked(context=of(Context), discount=DISCOUNT, ridge=POSITIVE)
+@validate(context=instance(Context), discount=DISCOUNT, ridge=POSITIVE)
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     """Least-squares TD (Bradtke and Barto, Machine Learning 22, 1996): (m C - gamma m D + ridge I)^{-1} m b.
 
@@ -47,7 +48,6 @@ def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     return np.linalg.solve(matrix, context.rewards[..., None])[..., 0]
 
 
-@checked(context=of(Context, visits="..., n"), discount=DISCOUNT, pseudo_steps=optional(reals("n, n")), reward=FINITE)
 def certainty_equivalence(
     context: Context, discount: float, pseudo_steps: np.ndarray | None = None, reward: float = 0.0
 ) -> np.ndarray:

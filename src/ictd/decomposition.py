@@ -17,18 +17,15 @@ says where it goes.  theta^TD is the case K = [I; 0].
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, checked, of, reals, whole
 from ictd.pattern import energy, theta_coefficient
 from ictd.weights import Weights, theta_td
 
 
-@checked(states=whole(1), discount=DISCOUNT)
 def unseen_direction(states: int, discount: float) -> np.ndarray:
     """a = [-gamma 1; 1], (2n,): a' x = 0 for every column x of a context."""
     return np.concatenate([np.full(states, -discount), np.ones(states)])
 
 
-@checked(weights=of(Weights), discount=DISCOUNT)
 def seen(weights: Weights, discount: float) -> Weights:
     """The weights with the same outputs for which the lower halves of A's columns, and of u, sum to zero."""
     a, n = unseen_direction(weights.states, discount), weights.states
@@ -36,20 +33,17 @@ def seen(weights: Weights, discount: float) -> Weights:
     return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])
 
 
-@checked(A=reals("..., 2n, 2n", False))
 def preconditioner(A: np.ndarray) -> np.ndarray:
     """K (..., 2n, n) of the nearest K [-I, I] to A (..., 2n, 2n)."""
     states = A.shape[-1] // 2
     return (A[..., states:] - A[..., :states]) / 2
 
 
-@checked(K=reals("..., 2n, n", False))
 def structured(K: np.ndarray) -> np.ndarray:
     """K [-I, I], (..., 2n, 2n)."""
     return np.concatenate([-K, K], axis=-1)
 
 
-@checked(weights=of(Weights), discount=DISCOUNT, scaled=FLAG)
 def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
     """Measures of weights with any leading axes, each an array of these axes; all but ``unseen`` are of ``seen``.
 

@@ -4,15 +4,14 @@ To add an environment, write a function ``f(states, size, rng, **options) -> (tr
 (size, states, states) and (size, states), and give it a line in ``ENVIRONMENTS``.
 """
 
+import math
+
 import numpy as np
 
-from ictd.checks import GENERATOR, checked, one_of, real, whole
+from ictd.checks import GENERATOR, choice, integer, number, validate
 from ictd.mrp import Tasks
 
-DRAW = {"states": whole(2), "size": whole(1), "rng": GENERATOR}
 
-
-@checked(**DRAW)
 def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random Boyan's chains (Algorithm 3): each state leads to the next two, the last one to all."""
     reward = rng.uniform(-1, 1, (size, states))
@@ -26,7 +25,7 @@ def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
     return transition, reward
 
 
-@checked(**DRAW, threshold=real(lambda x: 0 < x < 1, "between 0 and 1, both excluded"))
+@validate(threshold=number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded"))
 def loop(states: int, size: int, rng: np.random.Generator, threshold: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Random Loops (Algorithm 4): a cycle through all states with random chords.
 
@@ -50,7 +49,7 @@ ENVIRONMENTS = {
 }
 
 
-@checked(env=one_of(ENVIRONMENTS, "environment"), **DRAW)
+@validate(env=choice(ENVIRONMENTS), states=integer(2), size=integer(1), rng=GENERATOR)
 def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
     """Draw a task set, with its stationary distributions, from an environment's distribution.
 

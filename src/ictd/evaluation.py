@@ -5,14 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from ictd.baselines import batch_td, lstd
-from ictd.checks import FINITE, FLAG, POSITIVE, checked, each, of, reals, whole, wholes
 from ictd.gram import Gram, estimates, gram_of
-from ictd.prompts import ENUMERATED, Context
-from ictd.unseen_tasks import DATA, UnseenTasks
+from ictd.prompts import Context
+from ictd.unseen_tasks import UnseenTasks
 from ictd.weights import Weights, theta_td
 
 
-@checked(data=DATA, weights=of(Weights, u="*, 2n"), lengths=wholes("K", ENUMERATED, "M"), depth=whole(1), scaled=FLAG)
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
@@ -35,13 +33,11 @@ def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[Gram], depth: int
     return np.stack(found, axis=-2)
 
 
-@checked(smallest=POSITIVE, largest=POSITIVE, number=whole(1))
 def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
     """Step sizes to choose from, (number,)."""
     return np.geomspace(smallest, largest, number)
 
 
-@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
 def batch_td_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
@@ -51,12 +47,11 @@ def batch_td_msve(
     """
     found = []
     for context in contexts:
-        steps = step_sizes * (1 if scaled else whole(1)("the context length", context.length, {}))
+        steps = step_sizes * (1 if scaled else context.length)
         found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
     return np.stack(found)
 
 
-@checked(data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_sizes=reals("K"), scaled=FLAG)
 def tune_step_size(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
@@ -69,9 +64,6 @@ def tune_step_size(
     return np.where(np.isnan(scores), np.inf, scores)
 
 
-@checked(
-    data=DATA, depth=whole(1), contexts=each(of(Context, rewards="k, n")), step_size=FINITE, ridge=POSITIVE, scaled=FLAG
-)
 def baseline_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:

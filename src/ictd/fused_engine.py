@@ -24,18 +24,11 @@ it goes along a row: so the compiler keeps several sums in registers.  The order
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, NOT_NEGATIVE, checked, of, one_of, whole
 from ictd.kernels import entry_kernel, kernel, size
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
-# What an engine is made with, and what it trains on.
-RUN = {
-    "weights": of(Weights, u="2n"), "algo": one_of(("td", "mc"), "algo"), "depth": whole(1), "discount": DISCOUNT,
-    "learning_rate": NOT_NEGATIVE, "scaled": FLAG,
-}  # fmt: skip
-SEEN = {"self": of(object, states="n"), "tasks": of(Tasks, reward="N, n"), "unrolls": of(Unrolls, visits="N, n")}
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
@@ -238,7 +231,6 @@ def fill_gradients(n, u, A, Y, Yt, reward, depth, rows):
 class FusedEngine:
     """Training state: parameters and Adam's moments, in flat arrays that the kernel changes in place."""
 
-    @checked(**RUN)
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         self.parameter = np.concatenate([weights.u, weights.A.ravel()])
         self.mean = np.zeros_like(self.parameter)
@@ -247,9 +239,8 @@ class FusedEngine:
         self.states = weights.states
         self.scale = 1 / weights.states if scaled else 1.0
         self.bootstrap = algo == "td"
-        self.depth, self.discount, self.learning_rate = depth, discount, learning_rate
+        self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
 
-    @checked(**SEEN)
     def train(self, tasks: Tasks, unrolls: Unrolls) -> tuple[np.ndarray, int]:
         """One update per task, as long as estimates are finite; returns those made just before each update, (N, n) with
         NaN in the rows of tasks not reached, and the number of updates."""
@@ -268,9 +259,6 @@ class FusedEngine:
         return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
 
 
-@checked(
-    tasks=of(Tasks, reward="N, n"), weights=of(Weights, u="2n"), task=whole(0, "N-1"), discount=DISCOUNT, depth=whole(1)
-)
 def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
     """Gradients (n, 2n + 4n^2) of TF_L for each query state of one task, u before A; attention is not divided by n.
 

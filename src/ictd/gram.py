@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, checked, of, own, picked, reals, whole
+from ictd.checks import DISCOUNT, FLAG, instance, integer, validate, validate_fields
 from ictd.mrp import Tasks
-from ictd.prompts import CONTEXT_LENGTH, Context, enumerated_context
+from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights
 
 
@@ -22,22 +22,19 @@ from ictd.weights import Weights
 class Gram:
     """Averages over the columns of contexts: ``length`` m, ``M`` (..., 2n, 2n) and ``c`` (..., 2n).
 
-    ``length`` may be an array (...) of them, and ``gram[index]`` takes some.  The arrays are copied.  ValueError for
-    shapes that do not fit, or values that are not finite.
+    ``length`` may be an array (...) of them.  ``gram[index]`` takes some, by an index of the leading axes.
     """
 
     length: int | np.ndarray
     M: np.ndarray
     c: np.ndarray
 
-    def __post_init__(self):
-        own(self, M=reals("..., 2n, 2n"), c=reals("..., 2n"), length=CONTEXT_LENGTH)
-
     def __getitem__(self, index) -> "Gram":
-        return Gram(**picked(self, self.c.shape[:-1], index))
+        index = index if isinstance(index, tuple) else (index,)
+        length = self.length[index] if np.ndim(self.length) else self.length
+        return Gram(length, self.M[*index, :, :], self.c[*index, :])
 
 
-@checked(tasks=of(Tasks), discount=DISCOUNT)
 def enumerated_gram(tasks: Tasks, discount: float) -> Gram:
     """Of the enumerated prompts of N tasks, eq. (Z0 redef), as sums over whole columns.
 
@@ -47,7 +44,6 @@ def enumerated_gram(tasks: Tasks, discount: float) -> Gram:
     return Gram(tasks.states, X @ X.mT / tasks.states, np.matvec(X, tasks.reward) / tasks.states)
 
 
-@checked(context=of(Context), discount=DISCOUNT)
 def gram_of(context: Context, discount: float) -> Gram:
     """Of contexts (..., n), sampled or enumerated, with x_t = [phi_t; gamma phi_{t+1}] for a discount gamma."""
     C, D, E = np.eye(context.states) * context.visits[..., None], context.successors, context.next_visits
@@ -55,7 +51,6 @@ def gram_of(context: Context, discount: float) -> Gram:
     return Gram(context.length, M, np.concatenate([context.rewards, discount * context.next_rewards], axis=-1))
 
 
-@checked(weights=of(Weights, u="*, 2n"), gram=of(Gram, c="*, 2n"), depth=whole(1), scaled=FLAG)
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
     """TF_L (R, T, n) of every query state, for each of R weights on each of T contexts.
 
@@ -69,7 +64,7 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
     scaled : bool
         Whether attention is divided by the context length.
     """
-    weights = weights[(..., *[None] * (gram.c.ndim - 1))]
+    weights = weights[..., *[None] * (gram.c.ndim - 1)]
     A = weights.A * (1 if scaled else np.asarray(gram.length)[..., None, None])
     AM = A @ gram.M
     k = np.vecmat(weights.u, gram.M) + gram.c
@@ -84,7 +79,7 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
 class Model:
     """The looped Transformer TF_L as a function from contexts to values: weights, and all that goes with them.
 
-    ValueError for weights, a depth, a discount or a flag that are none.
+    ValueError for arguments of a wrong type, a depth below 1, or a discount outside of [0, 1 - 2^-26].
 
     Parameters
     ----------
@@ -101,9 +96,9 @@ class Model:
     scaled: bool = True
 
     def __post_init__(self):
-        own(self, weights=of(Weights), depth=whole(1), discount=DISCOUNT, scaled=FLAG)
+        validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
 
-    @checked(context=of(Context))
+    @validate(context=instance(Context))
     def values(self, context: Context) -> np.ndarray:
         """Value estimates of all n states, (..., n) for contexts (..., n), after the leading axes of the weights.
 

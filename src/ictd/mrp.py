@@ -5,19 +5,50 @@ takes any number of leading axes, so a whole task set is handled at once (sectio
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, checked, one_or_more, optional, own, part, reals, refuse, rows, whole
+from ictd.checks import DISCOUNT, array, integer, optional, probabilities, refuse, shown, validate, validate_fields
+
+# Largest entry of mu p - mu of a stationary distribution that is put down to rounding, in float32 too.
+STATIONARY_TOLERANCE = 1e-6
+
+
+class TaskArrays:
+    """Base of dataclasses whose fields are arrays with a leading axis of N tasks."""
+
+    @classmethod
+    def unchecked(cls, **fields: np.ndarray) -> Self:
+        """An object made of these fields without validation."""
+        made = object.__new__(cls)
+        vars(made).update(fields)
+        return made
+
+    def __len__(self) -> int:
+        return len(next(iter(vars(self).values())))
+
+    def __getitem__(self, tasks: slice) -> Self:
+        if not isinstance(tasks, slice):
+            raise ValueError(f"{shown(tasks)} is no slice of tasks; write [3:4] for task 3.")
+        return self.unchecked(**{name: np.ascontiguousarray(field[tasks]) for name, field in vars(self).items()})
+
+    def _validate(self, **validators) -> None:
+        """Validate arrays with leading axes "...": one axis of tasks, or none for a single task, which gets one."""
+        lead = validate_fields(self, **validators)["..."]
+        if len(lead) > 1 or 0 in lead:
+            raise ValueError(f"the arrays have leading axes {lead}; give one axis of tasks, or none for a single task.")
+        if not lead:
+            vars(self).update({name: field[None] for name, field in vars(self).items() if field is not None})
 
 
 @dataclass(frozen=True)
-class Tasks:
-    """A set of N Markov reward processes with n states.  One may be given without the axis N, and is a set of one.
+class Tasks(TaskArrays):
+    """A set of N Markov reward processes with n states.
 
-    The arrays are copied; ``tasks[a:b]`` is a view of some.  A ValueError names what has a wrong shape, is not finite,
-    not a probability, does not sum to one, is a chain that is not irreducible, or a distribution that is not
-    stationary.
+    The arrays of a single task may be given without the axis N.  The arrays are copied; ``tasks[a:b]`` is a view of
+    some tasks.  ValueError for arrays whose shapes do not fit, entries that are not finite or no probabilities, rows
+    that do not sum to one, a chain that is not irreducible, or a distribution that is not stationary.
 
     Parameters
     ----------
@@ -32,14 +63,16 @@ class Tasks:
     stationary: np.ndarray | None = None
 
     def __post_init__(self):
-        stationary = optional(one_or_more(rows, "N, n"))
-        transition, reward = one_or_more(rows, "N, n, n"), one_or_more(reals, "N, n")
-        known = own(self, transition=transition, reward=reward, stationary=stationary)
-        whole(2)("the number of states", self.states, known)
+        self._validate(
+            transition=probabilities("..., n, n"),
+            reward=array("..., n"),
+            stationary=optional(probabilities("..., n")),
+        )
+        integer(2)("the number of states", self.states, {})
         if self.stationary is None:
             vars(self)["stationary"] = stationary_distribution(self.transition)
         moved = np.einsum("is,isj->ij", self.stationary, self.transition)
-        off = (np.abs(moved - self.stationary) > known["rounding"]).any(axis=1)
+        off = (np.abs(moved - self.stationary) > STATIONARY_TOLERANCE).any(axis=1)
         refuse("stationary", off, "is not stationary: its transitions change it")
 
     @property
@@ -47,14 +80,8 @@ class Tasks:
         """Number of states n."""
         return self.transition.shape[1]
 
-    def __len__(self) -> int:
-        return len(self.transition)
 
-    def __getitem__(self, tasks: slice) -> "Tasks":
-        return part(self, tasks)
-
-
-@checked(transition=rows("..., n, n"))
+@validate(transition=probabilities("..., n, n"))
 def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     """Stationary distribution mu (..., n), with mu p = mu, of irreducible chains with transitions (..., n, n).
 
@@ -78,7 +105,7 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     return stationary
 
 
-@checked(transition=rows("*, n, n"), reward=reals("*, n"), discount=DISCOUNT)
+@validate(transition=probabilities("*, n, n"), reward=array("*, n"), discount=DISCOUNT)
 def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """True values v = (I - gamma p)^{-1} r, (..., n) (appendix, proof of Theorem 1).
 
@@ -95,7 +122,7 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
     return np.linalg.solve(identity - discount * transition, reward[..., None])[..., 0]
 
 
-@checked(stationary=rows("*, n"), value=reals("*, n", False), estimate=reals("*, n", False))
+@validate(stationary=probabilities("*, n"), value=array("*, n", finite=False), estimate=array("*, n", finite=False))
 def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     """Mean square value error (...), sum_s mu(s) (v(s) - v'(s))^2 (section "Policy Evaluation").
 
@@ -104,7 +131,6 @@ def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
 
 
-@checked(transition=rows("*, n, n"), value=reals("*, n"), discount=DISCOUNT, steps=whole(0))
 def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:
     """Expected error (..., n) of a return cut after ``steps`` rewards, E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
 

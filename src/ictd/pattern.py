@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ictd.checks import checked, of, reals
 from ictd.statistics import correlation
 from ictd.weights import Weights, theta_td
 
@@ -10,32 +9,27 @@ BLOCKS = ("A11", "A12", "A21", "A22")
 PATTERN = ("pattern", *(f"pattern_{block}" for block in BLOCKS))
 
 
-@checked(matrices=reals("..., i, j", False))
 def energy(matrices: np.ndarray) -> np.ndarray:
     """Sum of squares over the last two axes."""
     return (matrices**2).sum(axis=(-2, -1))
 
 
-@checked(first=reals("*, i, j", False), second=reals("*, i, j", False))
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine of the angle between matrices, the last two axes."""
     return (first * second).sum(axis=(-2, -1)) / np.sqrt(energy(first) * energy(second))
 
 
-@checked(A=reals("..., 2n, 2n", False))
 def theta_coefficient(A: np.ndarray) -> np.ndarray:
     """Coefficient (...) of theta^TD in A (..., 2n, 2n), by projection."""
     pattern = theta_td(A.shape[-1] // 2).A
     return (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
 
 
-@checked(A=reals("..., 2n, 2n", False))
 def remainder(A: np.ndarray) -> np.ndarray:
     """What is left of A (..., 2n, 2n) without its projection on theta^TD: what the paper calls noise."""
     return A - theta_coefficient(A)[..., None, None] * theta_td(A.shape[-1] // 2).A
 
 
-@checked(weights=of(Weights))
 def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
     """Measures of weights with any leading axes, each an array of these axes.
 
@@ -68,7 +62,6 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
     }
 
 
-@checked(A=reals("..., 2n, 2n", False))
 def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
     """What decides whether A has the pattern of theta^TD, each an array of A's leading axes.
 
@@ -90,7 +83,6 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-@checked(td=reals("..., 2n, 2n", False), mc=reals("..., 2n, 2n", False))
 def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
     """How alike A (..., 2n, 2n) of multi-task TD and of multi-task MC are, each an array of their leading axes.
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import POSITIVE, checked, of, one_of, optional, own, reals, refuse, whole, wholes
-from ictd.fused_engine import SEEN, FusedEngine
+from ictd.checks import DISCOUNT, FLAG, POSITIVE, array, choice, instance, integer, integers, optional, refuse, validate
+from ictd.fused_engine import FusedEngine
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
@@ -38,10 +38,6 @@ class History:
     weights: Weights
     estimates: np.ndarray
 
-    def __post_init__(self):
-        estimates = reals("N, n", False)
-        own(self, tasks_seen=wholes("K", 1), weights=of(Weights, u="K, 2n"), estimates=estimates)
-
 
 class Divergence(ArithmeticError):
     """Parameters or value estimates stopped being finite.
@@ -50,16 +46,24 @@ class Divergence(ArithmeticError):
     NaN from there on.
     """
 
-    @checked(task=whole(1), history=of(History))
     def __init__(self, task: int, history: History):
         super().__init__(f"parameters or values stop being finite at task {task} of {len(history.estimates)}")
         self.task, self.history = task, history
 
 
-@checked(
-    tasks=SEEN["tasks"], unrolls=SEEN["unrolls"], u=reals("2n"), A=reals("2n, 2n"), learning_rate=POSITIVE,
-    engine=one_of(ENGINES, "engine"), tasks_seen=optional(wholes("K", 1)),
-)  # fmt: skip
+@validate(
+    tasks=instance(Tasks, reward="N, n"),
+    unrolls=instance(Unrolls, visits="N, n"),
+    algo=choice(("td", "mc")),
+    depth=integer(1),
+    discount=DISCOUNT,
+    learning_rate=POSITIVE,
+    u=array("2n"),
+    A=array("2n, 2n"),
+    engine=choice(ENGINES),
+    tasks_seen=optional(integers("K", 1)),
+    scaled=FLAG,
+)
 def pretrain_history(
     tasks: Tasks,
     unrolls: Unrolls,
@@ -124,7 +128,6 @@ def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine=
     return pretrain_history(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
 
 
-@checked(draw=of(Callable), seen=wholes("K", 1))
 def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
     """Pretrain on more tasks than fit in memory at once, drawn on the way.
 

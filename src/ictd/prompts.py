@@ -7,26 +7,27 @@ import numpy as np
 
 from ictd.checks import (
     DISCOUNT,
-    LARGEST,
     ROW_SUM_TOLERANCE,
-    checked,
+    array,
     either,
+    integer,
+    integers,
     optional,
-    own,
-    reals,
+    probabilities,
     refuse,
-    rows,
-    whole,
-    wholes,
+    validate,
+    validate_fields,
 )
 
 ENUMERATED = 0  # In place of a context length, for enumerated prompts.
-CONTEXT_LENGTH = either(whole(1), wholes("...", 1))
 
 
-@checked(transition=rows("..., n, n"), reward=reals("..., n"), discount=DISCOUNT)
+@validate(transition=probabilities("..., n, n"), reward=array("..., n"), discount=DISCOUNT)
 def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """Context (..., 2n+1, n) of eq. (Z0 redef): all states, expected next features, rewards.
+
+    ValueError for transitions that are not row-stochastic, rewards that are not finite, a discount out of range, or
+    shapes that do not fit.
 
     Parameters
     ----------
@@ -38,11 +39,12 @@ def enumerated_context(transition: np.ndarray, reward: np.ndarray, discount: flo
     return np.concatenate([features, discount * np.swapaxes(transition, -1, -2), reward[..., None, :]], axis=-2)
 
 
-@checked(reward=reals("..., n"), paths=wholes("..., m+1", 0, "n-1"), discount=DISCOUNT)
+@validate(paths=integers("..., m+1"), reward=array("..., n"), discount=DISCOUNT)
 def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
     """Context (..., 2n+1, m) of the prompt Z_0, eq. (Z0 def original).
 
-    It is C(i, m) of section "In-Context Policy Evaluation Verification".
+    It is C(i, m) of section "In-Context Policy Evaluation Verification".  ValueError for states that are not from 0 to
+    n-1, rewards that are not finite, a discount out of range, or leading axes that differ.
 
     Parameters
     ----------
@@ -52,29 +54,39 @@ def sampled_context(paths: np.ndarray, reward: np.ndarray, discount: float) -> n
         r(s), so that R_{t+1} = r(S_t).
     discount : float, gamma
     """
+    _check_states("paths", paths, reward.shape[-1])
     features = np.swapaxes(np.eye(reward.shape[-1])[paths], -1, -2)
     rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
     return np.concatenate([features[..., :-1], discount * features[..., 1:], rewards[..., None, :]], axis=-2)
 
 
-@checked(states=whole(1))
+def _check_states(name: str, states: np.ndarray, n: int) -> None:
+    refuse(name, (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+
+
 def query_columns(states: int) -> np.ndarray:
     """Columns [phi(s); 0; 0] of all query states, (2n+1, n)."""
     return np.eye(2 * states + 1, states)
 
 
-@checked(context=reals("..., 2n+1, m"))
+@validate(context=array("..., 2n+1, m"))
 def prompts_of(context: np.ndarray) -> np.ndarray:
-    """The n prompts (..., n, 2n+1, m+1) of a context (..., 2n+1, m); entry [..., s, :, :] has s as its query."""
+    """The n prompts (..., n, 2n+1, m+1) of a context (..., 2n+1, m); entry [..., s, :, :] has s as its query.
+
+    ValueError for a context of another shape, or with entries that are not finite.
+    """
     states = (context.shape[-2] - 1) // 2
     queries = query_columns(states).T[:, :, None]
     repeated = np.repeat(context[..., None, :, :], states, axis=-3)
     return np.concatenate([repeated, np.broadcast_to(queries, (*repeated.shape[:-1], 1))], axis=-1)
 
 
-@checked(context=reals("..., 2n+1, m"))
+@validate(context=array("..., 2n+1, m"))
 def joint_prompt(context: np.ndarray) -> np.ndarray:
-    """One prompt (..., 2n+1, m+n) with all n query states behind a context (..., 2n+1, m)."""
+    """One prompt (..., 2n+1, m+n) with all n query states behind a context (..., 2n+1, m).
+
+    ValueError for a context of another shape, or with entries that are not finite.
+    """
     queries = query_columns((context.shape[-2] - 1) // 2)
     return np.concatenate([context, np.broadcast_to(queries, (*context.shape[:-2], *queries.shape))], axis=-1)
 
@@ -107,11 +119,15 @@ class Context:
     next_visits: np.ndarray | None = None
 
     def __post_init__(self):
-        square, vector = reals("..., n, n"), reals("..., n")
-        own(
-            self, visits=rows("..., n"), successors=square, rewards=vector, next_rewards=vector,
-            next_visits=optional(square), length=CONTEXT_LENGTH,
-        )  # fmt: skip
+        validate_fields(
+            self,
+            visits=probabilities("..., n"),
+            successors=array("..., n, n"),
+            rewards=array("..., n"),
+            next_rewards=array("..., n"),
+            next_visits=optional(array("..., n, n")),
+            length=either(integer(1), integers("...", 1)),
+        )
         off = np.abs(self.successors.sum(axis=-1) - self.visits) > ROW_SUM_TOLERANCE
         off |= (self.successors < 0).any(axis=-1)
         refuse(
@@ -126,7 +142,7 @@ class Context:
         return self.visits.shape[-1]
 
     @classmethod
-    @checked(states=wholes("..., m+1", -LARGEST), rewards=reals("..., m"), n=whole(1))
+    @validate(states=integers("..., m+1"), rewards=array("..., m"), n=integer(1))
     def from_trajectory(cls, states: np.ndarray, rewards: np.ndarray, n: int) -> Self:
         """Averages over the contexts that trajectories give, section "In-Context Policy Evaluation Verification".
 
@@ -138,7 +154,7 @@ class Context:
         rewards : (..., m) array, R_1, ..., R_m, which may be other than r(S_0), ..., r(S_{m-1})
         n : int, number of states
         """
-        refuse("states", (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+        _check_states("states", states, n)
         features = np.eye(n)[states]
         now, following = features[..., :-1, :], features[..., 1:, :]
         length = now.shape[-2]
@@ -146,18 +162,19 @@ class Context:
         return cls(length, now.mean(axis=-2), np.swapaxes(now, -1, -2) @ following / length, *weighted)
 
     @classmethod
-    @checked(reward=reals("..., n"), paths=wholes("..., m+1", 0, "n-1"))
+    @validate(paths=integers("..., m+1"), reward=array("..., n"))
     def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
         """As ``from_trajectory``, where a reward is r(s).
 
         The paths are (..., m+1) ints, the states, and the rewards r(s) are (..., n).
         """
+        _check_states("paths", paths, reward.shape[-1])
         one = cls.from_trajectory(paths, np.take_along_axis(reward, paths[..., :-1], axis=-1), reward.shape[-1])
         # Each reward once, which rounds less than the sum over its visits.
         return replace(one, rewards=one.visits * reward, next_rewards=np.vecmat(reward, one.successors))
 
     @classmethod
-    @checked(transition=rows("..., n, n"), reward=reals("..., n"))
+    @validate(transition=probabilities("..., n, n"), reward=array("..., n"))
     def enumerated(cls, transition: np.ndarray, reward: np.ndarray) -> Self:
         """Averages over the columns of an enumerated prompt, eq. (Z0 redef): each state once, p' phi its next features.
 

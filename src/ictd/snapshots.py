@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from ictd.checks import checked, whole
 
-
-@checked(tasks=whole(1), number=whole(1))
 def snapshot_counts(tasks: int, number: int) -> np.ndarray:
     """At most ``number`` ascending task counts, log-spaced up to ``tasks``, from 1 if there are several."""
     return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))

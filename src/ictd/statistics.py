@@ -4,8 +4,6 @@ from functools import cache
 
 import numpy as np
 
-from ictd.checks import POSITIVE, checked, reals, whole
-
 RESAMPLES = 10_000
 
 
@@ -16,26 +14,22 @@ def _shares(size: int) -> np.ndarray:
     return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
-@checked(samples=reals("N, ...", False), resamples=whole(1, RESAMPLES))
 def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
     """Means (resamples, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
     return np.tensordot(_shares(len(samples))[:resamples], samples, axes=1)
 
 
-@checked(resampled=reals("R", False))
 def interval(resampled: np.ndarray) -> tuple[float, float]:
     """95% percentile interval of a statistic (R,) of resamples."""
     low, high = np.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
 
 
-@checked(samples=reals("N", False))
 def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
     """95% percentile bootstrap interval of the mean of one-dimensional samples."""
     return interval(bootstrap_means(samples))
 
 
-@checked(p=reals("m", False), level=POSITIVE)
 def discoveries(p: np.ndarray, level: float) -> np.ndarray:
     """Which of m hypotheses are rejected while the expected share of wrong ones among them stays below a level.
 
@@ -49,7 +43,6 @@ def discoveries(p: np.ndarray, level: float) -> np.ndarray:
     return found
 
 
-@checked(values=reals("..., k", False))
 def ranks(values: np.ndarray) -> np.ndarray:
     """Ranks from 0 along the last axis; ties share the mean of their ranks, and NaN counts as infinite."""
     values = np.where(np.isnan(values), np.inf, values)
@@ -58,7 +51,6 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return below + (equal - 1) / 2
 
 
-@checked(first=reals("*, k", False), second=reals("*, k", False))
 def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Pearson's correlation along the last axis; zero where one side is constant."""
     first = first - first.mean(axis=-1, keepdims=True)
@@ -67,13 +59,11 @@ def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide((first * second).sum(axis=-1), norms, out=np.zeros(norms.shape), where=norms != 0)
 
 
-@checked(first=reals("*, k", False), second=reals("*, k", False))
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Spearman's rank correlation along the last axis; zero where one side is constant."""
     return correlation(ranks(first), ranks(second))
 
 
-@checked(samples=reals("N, ...", False))
 def standard_error(samples: np.ndarray) -> np.ndarray:
     """Standard error of the mean along the first axis; zero for a single sample."""
     count = len(samples)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, GENERATOR, checked, of, one_or_more, own, part, reals, refuse, row_sums, whole, wholes
+from ictd.checks import DISCOUNT, GENERATOR, array, instance, integer, integers, refuse, row_sums, validate
 from ictd.kernels import entry_kernel, kernel
-from ictd.mrp import Tasks
+from ictd.mrp import TaskArrays, Tasks
 from ictd.prompts import Context
 
 # Numbers that SFC64 throws away at first, as NumPy's does, until its state is mixed.
@@ -28,11 +28,12 @@ PATHS = 48
 
 
 @dataclass(frozen=True)
-class Unrolls:
+class Unrolls(TaskArrays):
     """What the updates of Algorithms 1 and 2 need to know of each task's batch S_0, R_1, ..., S_b.
 
-    The arrays are copied.  Shapes that do not fit, counts that do not add up, or returns that are not finite raise a
-    ValueError.  ``unrolls[a:b]`` is a view of some.  Those of one task may be given without the axis N.
+    The arrays of a single task may be given without the axis N.  The arrays are copied; ``unrolls[a:b]`` is a view of
+    some tasks.  ValueError for arrays whose shapes do not fit, counts that do not add up, or returns that are not
+    finite.
 
     Parameters
     ----------
@@ -49,17 +50,10 @@ class Unrolls:
     returns: np.ndarray
 
     def __post_init__(self):
-        visits, transitions = one_or_more(wholes, "N, n"), one_or_more(wholes, "N, n, n")
-        own(self, visits=visits, transitions=transitions, returns=one_or_more(reals, "N, n"))
+        self._validate(visits=integers("..., n", 0), transitions=integers("..., n, n", 0), returns=array("..., n"))
         unequal = (row_sums(self.transitions.astype(np.int64)) != self.visits).any(axis=1)
         refuse("transitions", unequal, "has counts that do not add up to visits")
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
-
-    def __len__(self) -> int:
-        return len(self.visits)
-
-    def __getitem__(self, tasks: slice) -> "Unrolls":
-        return part(self, tasks)
 
 
 @kernel
@@ -274,7 +268,6 @@ def paths_block(transition, stationary, bits, paths):
             paths[i, t] = state
 
 
-@checked(rng=GENERATOR, rows=whole(1), columns=whole(1))
 def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     """Random 32-bit numbers, at least ``columns`` in a row, cut from 64-bit draws, which NumPy makes in half the time.
 
@@ -285,7 +278,6 @@ def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
     return words.astype("<u8", copy=False).view("<u4")
 
 
-@checked(rng=GENERATOR)
 def stream_of(rng: np.random.Generator) -> np.ndarray:
     """State (4,) of a stream for kernels, that a generator's next three 64-bit numbers start."""
     stream = np.ones(4, np.uint64)
@@ -294,7 +286,7 @@ def stream_of(rng: np.random.Generator) -> np.ndarray:
     return stream
 
 
-@checked(tasks=of(Tasks), batch_size=whole(1), discount=DISCOUNT, rollout_steps=whole(1), rng=GENERATOR)
+@validate(tasks=instance(Tasks), batch_size=integer(1), discount=DISCOUNT, rollout_steps=integer(1), rng=GENERATOR)
 def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator) -> Unrolls:
     """Unroll each of N tasks as Algorithms 1 and 2 do, and keep the sufficient statistics.
 
@@ -313,12 +305,12 @@ def unroll(tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, r
     return Unrolls(visits, transitions, returns)
 
 
-@checked(tasks=of(Tasks), steps=whole(0), rng=GENERATOR)
+@validate(tasks=instance(Tasks), steps=integer(0), rng=GENERATOR)
 def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
     """One trajectory S_0, ..., S_steps of each of N tasks from its stationary distribution.
 
     The states are an (N, steps + 1) int array.  ``steps`` is the number of transitions, and the number of states n is
-    at most 256.
+    at most 256; ValueError for numbers out of range.
     """
     _check_states(tasks)
     paths = np.empty((len(tasks), steps + 1), np.int64)
@@ -326,7 +318,6 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     return paths
 
 
-@checked(tasks=of(Tasks, reward="N, n"), lengths=wholes("N", 1), rng=GENERATOR)
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
     """One context of each of N tasks with n states, each of its own length, from the stationary distribution.
 

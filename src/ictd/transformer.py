@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ictd.checks import FLAG, checked, of, optional, reals, whole
+from ictd.checks import FLAG, array, instance, integer, optional, validate
 from ictd.prompts import joint_prompt
 from ictd.weights import Weights
 
@@ -11,16 +11,8 @@ from ictd.weights import Weights
 def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
     """A layer, Z + P Z M (Z' Q Z), whose M keeps all columns but the first ``length`` out of the context.
 
-    P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).  ValueError for
-    what does not fit.
+    P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
     """
-    tensors = all(isinstance(matrix, torch.Tensor) for matrix in (Z, P, Q)) and Z.dtype == P.dtype == Q.dtype
-    if not (tensors and Z.ndim > 1 and P.shape[-2:] == Q.shape[-2:] == (Z.shape[-2], Z.shape[-2])):
-        raise ValueError("Z, P and Q do not fit; give tensors (..., r, c), (..., r, r) and (..., r, r) of one type.")
-    return _layer(Z, P, Q, whole(1, Z.shape[-1])("length", length, {}))
-
-
-def _layer(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
     context = Z[..., :length]
     return Z + (P @ (context @ context.mT) @ Q) @ Z
 
@@ -30,7 +22,7 @@ class LinearTransformer(torch.nn.Module):
 
     A layer is Z <- Z + P Z M (Z' Q Z) / m, with m the length of the context and M = diag(1, ..., 1, 0) keeping the
     query out (eq. (embedding evolution)); the division by m is a reading (docs/readings.md).  The output is minus the
-    bottom right entry of Z_L.
+    bottom right entry of Z_L.  ValueError for arguments of a wrong type, or a depth below 1.
 
     Parameters
     ----------
@@ -41,7 +33,7 @@ class LinearTransformer(torch.nn.Module):
         Whether attention is divided by the context length.
     """
 
-    @checked(weights=of(Weights), depth=whole(1), scaled=FLAG)
+    @validate(weights=instance(Weights), depth=integer(1), scaled=FLAG)
     def __init__(self, weights: Weights, depth: int, scaled: bool = True):
         super().__init__()
         self.depth = depth
@@ -59,7 +51,7 @@ class LinearTransformer(torch.nn.Module):
         """Q = [A, 0; 0, 0]."""
         return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
 
-    @checked(queries=optional(whole(1)))
+    @validate(queries=optional(integer(1)))
     def forward(self, prompt: torch.Tensor | np.ndarray, queries: int | None = None) -> torch.Tensor:
         """Value estimates (...) of the queries of prompts (..., 2n+1, m+1), or (..., k) of prompts (..., 2n+1, m+k).
 
@@ -85,19 +77,18 @@ class LinearTransformer(torch.nn.Module):
             )
         P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
         for _ in range(self.depth):
-            Z = _layer(Z, P, Q, length)
+            Z = linear_attention(Z, P, Q, length)
         return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]
 
     def _tensor(self, prompt) -> torch.Tensor:
         """A prompt as a tensor of the parameters' type, on their device."""
         if not isinstance(prompt, torch.Tensor):
-            prompt = torch.tensor(np.ascontiguousarray(reals("...")("prompt", prompt, {})))
+            prompt = torch.tensor(np.ascontiguousarray(array("...")("prompt", prompt, {})))
         if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
             raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
         return prompt.to(self.u)
 
 
-@checked(model=of(torch.nn.Module), context=reals("..., 2n+1, m"))
 @torch.no_grad()
 def estimates(model: torch.nn.Module, context: np.ndarray) -> np.ndarray:
     """A Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m), from whole prompts."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, TEXT, checked, of, one_or_more, own, reals, whole, wholes
 from ictd.environments import sample_tasks
 from ictd.gram import Gram, enumerated_gram, gram_of
 from ictd.mrp import Tasks, msve, value_function
@@ -16,8 +15,6 @@ from ictd.trajectories import sample_paths
 @dataclass(frozen=True)
 class UnseenTasks:
     """Unseen tasks, their true values, and one trajectory each, whose first m steps are the context of length m.
-
-    The arrays of a single task may be without the axis of tasks.
 
     Parameters
     ----------
@@ -32,21 +29,15 @@ class UnseenTasks:
     paths: np.ndarray
     discount: float
 
-    def __post_init__(self):
-        paths = one_or_more(wholes, "k, M+1", 0, "n-1")
-        own(self, tasks=of(Tasks, reward="k, n"), value=one_or_more(reals, "k, n"), paths=paths, discount=DISCOUNT)
-
-    @checked(self=of(object, value="k, n"), estimate=reals("..., k, n", False))
     def error(self, estimate: np.ndarray) -> np.ndarray:
         """MSVE (..., k) of value estimates (..., k, n)."""
         return msve(self.tasks.stationary, self.value, estimate)
 
-    @checked(self=of(object, paths="k, M+1"), length=whole(ENUMERATED, "M"))
     def context(self, length: int) -> Context:
         """Averages over the contexts of one length, or over enumerated prompts."""
         if length == ENUMERATED:
             return Context.enumerated(self.tasks.transition, self.tasks.reward)
-        return Context.of_paths(self.paths[:, : length + 1], self.tasks.reward)
+        return Context.of_paths(self._beginnings(length), self.tasks.reward)
 
     def gram(self, length: int) -> Gram:
         """Gram matrices of the contexts of one length, or of enumerated prompts."""
@@ -54,15 +45,19 @@ class UnseenTasks:
             return enumerated_gram(self.tasks, self.discount)
         return gram_of(self.context(length), self.discount)
 
-    @checked(self=of(object, paths="k, M+1"), length=whole(ENUMERATED, "M"))
     def columns(self, length: int) -> np.ndarray:
         """Contexts (k, 2n+1, m) of one length m, or those of enumerated prompts, of n columns, in full."""
         if length == ENUMERATED:
             return enumerated_context(self.tasks.transition, self.tasks.reward, self.discount)
-        return sampled_context(self.paths[:, : length + 1], self.tasks.reward, self.discount)
+        return sampled_context(self._beginnings(length), self.tasks.reward, self.discount)
+
+    def _beginnings(self, length: int) -> np.ndarray:
+        """States (k, m+1) of the first m steps."""
+        if length >= self.paths.shape[1]:
+            raise ValueError(f"length is {length}; give at most {self.paths.shape[1] - 1}, the steps of the paths.")
+        return self.paths[:, : length + 1]
 
 
-@checked(steps=whole(1), discount=DISCOUNT, stream=TEXT)
 def draw_unseen_tasks(
     seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **env_options
 ) -> UnseenTasks:
@@ -74,6 +69,3 @@ def draw_unseen_tasks(
     tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **env_options)
     paths = sample_paths(tasks, steps, generator(seed, env, states, f"{stream} contexts"))
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
-
-
-DATA = of(UnseenTasks, value="k, n", paths="k, M+1")

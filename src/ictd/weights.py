@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import GENERATOR, NOT_NEGATIVE, checked, own, picked, reals, whole
+from ictd.checks import GENERATOR, array, integer, number, validate, validate_fields
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Weights:
     A: np.ndarray
 
     def __post_init__(self):
-        own(self, u=reals("..., 2n", False), A=reals("..., 2n, 2n", False))
+        validate_fields(self, u=array("..., 2n", finite=False), A=array("..., 2n, 2n", finite=False))
 
     @property
     def states(self) -> int:
@@ -27,7 +27,8 @@ class Weights:
         return self.u.shape[-1] // 2
 
     def __getitem__(self, index) -> "Weights":
-        return Weights(**picked(self, self.u.shape[:-1], index))
+        index = index if isinstance(index, tuple) else (index,)
+        return Weights(self.u[*index, :], self.A[*index, :, :])
 
     def P(self) -> np.ndarray:
         """P = [0, 0; u, 1], of shape (..., 2n+1, 2n+1)."""
@@ -42,17 +43,21 @@ class Weights:
         return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
 
 
-@checked(states=whole(1))
+@validate(states=integer(1))
 def theta_td(states: int) -> Weights:
-    """theta^TD of n states, u = 0 and A = [-I, I; 0, 0]: a layer is one step of batch TD (section "In-Context TD")."""
+    """theta^TD of n states, u = 0 and A = [-I, I; 0, 0]: a layer is one step of batch TD (section "In-Context TD").
+
+    ValueError for a number of states below 1.
+    """
     return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
 
 
-@checked(states=whole(1), gain=NOT_NEGATIVE, rng=GENERATOR)
+@validate(states=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)
 def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
     """Xavier normal P and Q, (2n+1) x (2n+1) for n states, masked to Theta.
 
-    The gain is a factor of the standard deviation sqrt(2 / (fan_in + fan_out)).
+    The gain is a factor of the standard deviation sqrt(2 / (fan_in + fan_out)).  ValueError for a number of states
+    below 1, or a gain below 0.
     """
     deviation = gain / np.sqrt(2 * states + 1)
     return Weights(rng.normal(0, deviation, 2 * states), rng.normal(0, deviation, (2 * states, 2 * states)))

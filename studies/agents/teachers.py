@@ -5,7 +5,6 @@ What a run on sampled contexts sees is drawn on the way: tasks, their unrolled b
 
 from collections.abc import Callable
 
-from ictd.checks import unchecked
 from ictd.environments import sample_tasks
 from ictd.mrp import Tasks, truncation_bias, value_function
 from ictd.prompts import Context
@@ -24,7 +23,7 @@ def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Unrol
     """
     pi, value = tasks.stationary, value_function(tasks.transition, tasks.reward, discount)
     returns = value + truncation_bias(tasks.transition, value, discount, rollout_steps)
-    return unchecked(Unrolls, visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * returns)
+    return Unrolls.unchecked(visits=pi, transitions=pi[..., None] * tasks.transition, returns=pi * returns)
 
 
 def agent_material(

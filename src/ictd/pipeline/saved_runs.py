@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.checks import checked, of, one_of, whole
+from ictd.checks import choice, instance, integer, validate
 from ictd.gram import Model
 from ictd.pipeline.storage import load_arrays
 from ictd.weights import Weights
 
 
-@checked(results=of(str | Path), seed=whole(0))
+@validate(results=instance(str, Path), seed=integer(0))
 def load_model(results: str | Path, run: str, seed: int) -> Model:
     """The Transformer that one seed of a run has pretrained, with its depth, discount and division of attention.
 
@@ -27,7 +27,7 @@ def load_model(results: str | Path, run: str, seed: int) -> Model:
     there = sorted(path.stem for path in folder.glob("[!.]*.npz"))
     if not there:
         raise ValueError(f"{results} holds no weights of runs; give the folder that snakemake wrote its results to.")
-    path = folder / f"{one_of(there, 'run')('run', run, {})}.npz"
+    path = folder / f"{choice(there)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
     depth, discount, scaled = (array.item() for array in load_arrays(path, "depth", "discount", "scaled"))
     if seed not in seeds:

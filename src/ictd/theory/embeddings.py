@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ictd.checks import DISCOUNT
 from ictd.mrp import Tasks, value_function
 from ictd.prompts import enumerated_context
 from ictd.weights import Weights
@@ -95,7 +94,6 @@ def embeddings(weights: Weights, tasks: Tasks, discount: float, depth: int) -> E
     discount : float, gamma
     depth : int, L
     """
-    DISCOUNT("discount", discount, {})
     states = tasks.states
     if weights.states != states:
         raise ValueError(f"the weights are for {weights.states} states, and the tasks have {states}.")
