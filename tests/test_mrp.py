@@ -44,8 +44,6 @@ def test_value_function_satisfies_bellman():
     v = ictd.value_function(tasks.transition, tasks.reward, 0.97)
     bellman = tasks.reward + 0.97 * np.einsum("isj,ij->is", tasks.transition, v)
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
-    with pytest.raises(ValueError, match="discount is 1"):
-        ictd.value_function(tasks.transition, tasks.reward, 1)
 
 
 def test_msve_is_a_weighted_square():
@@ -131,15 +129,15 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.sample_tasks("boyan", 5, 0, rng()), "size is 0"),
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "does not take the options"),
         (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
-        (lambda: ictd.Tasks(np.full(2, 0.5), np.zeros((1, 2))), "transition has shape"),
+        (lambda: ictd.value_function(HALVES, REWARD, 1), "discount is 1"),
+        (lambda: ictd.Tasks(np.full(2, 0.5), REWARD), "transition has shape"),
+        (lambda: ictd.Tasks(np.full((1, 2, 3), 1 / 3), REWARD), "transition has shape"),
+        (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "of states is 1; give a whole number from 2"),
         (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))), "that of 3 states, not 2 states; give"),
-        (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
-        (lambda: ictd.Tasks(0.8 * HALVES, REWARD), r"transition\[0, 0\] does not sum to one"),
-        (lambda: ictd.Tasks([[[1.5, -0.5], [0.5, 0.5]]], REWARD), r"transition\[0, 0, 1\] is not a probability"),
-        (lambda: ictd.Tasks(np.nan * HALVES, REWARD), r"transition\[0, 0, 0\] is not a probability"),
-        (lambda: ictd.Tasks(HALVES, np.full((1, 2), np.inf)), r"reward\[0, 0\] is not finite"),
+        (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
+        (lambda: ictd.stationary_distribution(np.full((2, 3), 1 / 3)), r"give .*n, n"),
     ],
 )
 def test_bad_tasks_are_refused(call, message):
@@ -147,45 +145,29 @@ def test_bad_tasks_are_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 3), (2,), (1, 2, 2, 2)])
-def test_transitions_are_square_and_of_two_states_or_more(shape):
-    with pytest.raises(
-        ValueError,
-        match=r"transition has shape .*; give \((N, )?n, n\)|of states is 1; give a whole number from 2",
-    ):
-        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros((*shape[:1], *shape[-1:])))
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
-def test_stationary_distribution_needs_square_matrices(shape):
-    with pytest.raises(ValueError, match=r"give .*n, n"):
-        ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))
-
-
-@pytest.mark.parametrize("name", ["transition", "reward", "stationary"])
-@pytest.mark.parametrize("value", [np.nan, -0.25, 0.75])
-def test_the_task_that_is_wrong_is_named(name, value):
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("transition", np.nan, r"transition\[2, 0, 0\] is not"),
+        ("transition", -0.25, r"transition\[2, 0, 0\] is not"),
+        ("transition", 0.75, r"transition\[2, 0\] does not sum to one"),
+        ("reward", np.inf, r"reward\[2, 0\] is not finite"),
+        ("stationary", -0.25, r"stationary\[2, 0\] is not"),
+        ("stationary", 0.75, r"stationary\[2\] does not sum to one"),
+    ],
+)
+def test_the_task_that_is_wrong_is_named(name, value, message):
     arrays = {"transition": np.full((4, 2, 2), 0.5), "reward": np.zeros((4, 2)), "stationary": np.full((4, 2), 0.5)}
     ictd.Tasks(**arrays)
-    arrays[name][2, 0] = value
-    if name == "reward" and np.isfinite(value):
+    arrays[name][2].flat[0] = value
+    with pytest.raises(ValueError, match=f"^{message}"):
         ictd.Tasks(**arrays)
-    else:
-        with pytest.raises(ValueError, match=rf"^{name}\[2[\d, ]*\] (is not|does not)"):
-            ictd.Tasks(**arrays)
-
-
-def test_the_task_whose_distribution_is_not_stationary_is_named():
-    stationary = np.full((4, 2), 0.5)
-    stationary[2] = [0.25, 0.75]
-    with pytest.raises(ValueError, match=r"^stationary\[2\] "):
-        ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)
 
 
 def test_rows_may_be_off_by_a_billionth():
-    rows = np.full((1, 2, 2), 0.5)
+    rows = HALVES.copy()
     rows[0, 0, 0] += 0.9e-9
-    ictd.Tasks(rows, np.zeros((1, 2)))
+    ictd.Tasks(rows, REWARD)
     rows[0, 0, 0] += 0.2e-9
     with pytest.raises(ValueError, match=r"transition\[0, 0\] does not sum to one"):
-        ictd.Tasks(rows, np.zeros((1, 2)))
+        ictd.Tasks(rows, REWARD)
