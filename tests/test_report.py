@@ -58,5 +58,11 @@ def test_what_snakemakes_report_says_first(tmp_path):
     said = (tmp_path / "a.rst").read_text()
     assert "1 of 2 claims and statements of the paper, 1 of 1 checks hold in every place" in said
     assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said and "git does not track" in said
-    assert "with conda" in about.environment(tmp_path / ".snakemake/conda/x")
-    assert "were not used" in about.environment(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "contained", "said"),
+    [(".snakemake/conda/x", True, "with conda"), ("usr", True, "in the container"), ("usr", False, "were not used")],
+)
+def test_where_jobs_ran(tmp_path, prefix, contained, said):
+    assert said in about.environment(tmp_path / prefix, contained)

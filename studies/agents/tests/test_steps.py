@@ -12,7 +12,6 @@ from drawn import where
 import ictd
 import ictd.baselines
 from ictd.decomposition import preconditioner, seen
-from ictd.evaluation import log_spaced
 from ictd.gram_engine import GramEngine
 from ictd.statistics import bootstrap_means
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -26,13 +25,8 @@ torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [2, 9], 7
 ENV_OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 TRAINING = {
-    "lengths": [2, 5],
-    "clip": 0.5,
-    "batch_size": 8,
-    "rollout_steps": 30,
-    "learning_rate": 0.01,
-    "initial_gain": 0.3,
-}
+    "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3,
+}  # fmt: skip
 RUNS = {"td-boyan-3-2-0.9": "boyan", "expected_mc-loop-3-2-0.9": "loop"}
 SEEDS, SNAPSHOTS = [4, 5], [1, 6, 10, 30]
 KINDS = {"linear": {}, "softmax": {"kind": "softmax", "corner": -0.5, "scaled_rewards": True}}
@@ -221,10 +215,6 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         worth = found["effective_sizes"][k]
         expected = [np.median(worth), worth.min()]
         np.testing.assert_allclose(row[["median_effective_size", "least_effective_size"]].tolist(), expected)
-
-
-def test_step_sizes_are_log_spaced():
-    np.testing.assert_allclose(log_spaced(0.1, 1.6, 5), [0.1, 0.2, 0.4, 0.8, 1.6])
 
 
 def test_intervals_over_tasks(folder):
