@@ -39,7 +39,7 @@ def naive_training(tasks, unrolls, paths, lengths, algo, depth, start, clip):
 
 @pytest.mark.parametrize(
     ("algo", "env", "states", "depth", "clip"),
-    [("td", "boyan", 4, 6, 0), ("mc", "boyan", 4, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 3, 1, 0)],
+    [("td", "boyan", 3, 6, 0), ("mc", "boyan", 3, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 3, 1, 0)],
 )
 def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, depth, clip):
     lengths = generator(0, env, states, "lengths").integers(1, 30, 40)

@@ -9,12 +9,12 @@ import pytest
 import torch
 from drawn import where
 from naive import larger_weights
-from projects import ROOT
 
 import ictd
 import ictd.baselines
 from ictd.decomposition import decomposition_measures, seen
 from ictd.pattern import agreement_measures, pattern_shares, remainder
+from ictd.pipeline.provenance import PROJECT
 from ictd.pipeline.storage import save_arrays
 from ictd.pipeline.table_files import save_table
 from ictd.pipeline.training_data import save_material
@@ -85,8 +85,8 @@ def ablations(tmp_path_factory):
             STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, 10, LENGTHS, SIZES, paths[-1],
             folder / f"ablations/{algo}-loop-3-2.npz",
         )  # fmt: skip
-    ablation_tables.main(sorted((folder / "ablations").glob("[!.]*"))[::-1], paths, GAMMA, folder / "tables")
-    return {path.stem: pd.read_csv(path) for path in (folder / "tables").glob("[!.]*")}
+    ablation_tables.main(sorted((folder / "ablations").iterdir())[::-1], paths, GAMMA, folder / "tables")
+    return {path.stem: pd.read_csv(path) for path in (folder / "tables").iterdir()}
 
 
 def test_variants_are_evaluated_on_whole_prompts(ablations):
@@ -190,20 +190,8 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     assert stored["tasks_seen"].tolist() == [1, 5, 25]
     np.testing.assert_array_equal(stored["A"], run.A)
     np.testing.assert_array_equal(stored["u"], run.u)
-    course_measures.main(
-        algo,
-        "loop",
-        STATES,
-        DEPTH,
-        GAMMA,
-        scale,
-        "boyan",
-        {},
-        TEST,
-        LENGTHS,
-        [tmp_path / "3.npz"] * 2,
-        tmp_path / "t.csv",
-    )
+    given = algo, "loop", STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, LENGTHS
+    course_measures.main(*given, [tmp_path / "3.npz"] * 2, tmp_path / "t.csv")
     table = pd.read_csv(tmp_path / "t.csv")
     assert table["tasks_seen"].tolist() == [1, 5, 25] * 2 and set(table["seed"]) == {3}
     data = draw_unseen_tasks(0, STATES, TEST, 9, GAMMA, "boyan", "ablation")
@@ -280,7 +268,7 @@ def read(tmp_path_factory):
         "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
         "learning_rate": 0.01, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
     }  # fmt: skip
-    files = {name: sorted((folder / name).glob("[!.]*")) for name in ("tasks", "unrolls")}
+    files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "unrolls")}
     for name, changes in READINGS.items():
         readings.main(
             ["td", "mc"], "boyan", STATES, DEPTH, GAMMA, ours | changes, "loop", {"threshold": 0.3}, TEST, LENGTHS,
@@ -290,7 +278,14 @@ def read(tmp_path_factory):
     save_table(folder / "baselines.csv", zero.assign(method="zero", states=STATES, depth=DEPTH, msve=5.0))
     paths = [folder / f"{name}.npz" for name in READINGS]
     reading_tables.main(
-        ROOT / "report/claims.toml", paths, folder / "baselines.csv", "boyan", STATES, DEPTH, GAMMA, folder / "tables"
+        PROJECT / "report/claims.toml",
+        paths,
+        folder / "baselines.csv",
+        "boyan",
+        STATES,
+        DEPTH,
+        GAMMA,
+        folder / "tables",
     )
     return folder, stored
 
