@@ -21,7 +21,7 @@ from ictd.pattern import agreement_measures, pattern_measures, pattern_shares
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pipeline.storage import load_named, save_arrays, save_json
-from ictd.pipeline.training_data import save_material, stored_runs
+from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import pretrain_history
 from ictd.report import paper_claims, result_tables, summaries
 from ictd.statistics import bootstrap_means
@@ -101,35 +101,18 @@ def made(env, states, seed):
     return drawn, batches, ictd.initial_weights(states, 0.3, streams["weights"])
 
 
-def test_tasks_and_unrolls_are_those_of_their_streams(run):
-    for (env, states), group in itertools.product((("boyan", 3), ("loop", 3)), GROUPS):
-        stored, counted = (np.load(run / f"{name}/{env}-{states}/{group}.npz") for name in ("tasks", "unrolls"))
-        assert stored["seeds"].tolist() == counted["seeds"].tolist() == ([0, 1] if group == "0-1" else [2])
-        for i, seed in enumerate(stored["seeds"]):
-            drawn, batches, _ = made(env, states, int(seed))
-            for of, one, arrays in ((stored, drawn, "reward stationary"), (counted, batches, "returns")):
-                for name in arrays.split():
-                    np.testing.assert_array_equal(of[name][i], getattr(one, name))
-            for of, one, name in ((stored, drawn, "transition"), (counted, batches, "transitions")):
-                whole = np.zeros((TASKS, states, states))
-                whole[:, of["followers"]] = of[name][i]
-                np.testing.assert_array_equal(whole, getattr(one, name))
-
-
-def test_what_is_stored_is_what_was_drawn(tmp_path):
-    rng = np.random.default_rng(0)
-    sets = [ictd.sample_tasks("loop", 4, 3, rng) for _ in range(2)]
-    batches = [ictd.unroll(one, 6, 0.9, 4, rng) for one in sets]
-    for name, parts in (("tasks", sets), ("unrolls", batches)):
-        save_material(tmp_path / f"{name}.npz", [7, 9], parts)
-        assert not np.load(tmp_path / f"{name}.npz")["followers"].all()
-    found = list(stored_runs("loop", 4, 0.1, tmp_path / "tasks.npz", tmp_path / "unrolls.npz"))
-    assert [seed for seed, *_ in found] == [7, 9]
-    for (_, *both, _), *drawn in zip(found, sets, batches, strict=True):
-        for one, other in zip(both, drawn, strict=True):
-            for name, array in vars(other).items():
-                np.testing.assert_array_equal(getattr(one, name), array)
-                assert getattr(one, name).dtype == array.dtype
+def test_what_is_stored_is_what_was_drawn(run):
+    """Tasks and unrolls as they are read are those of their streams, though transitions that are never are left out."""
+    for env, states in (("boyan", 3), ("loop", 3)):
+        files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "unrolls")]
+        assert not np.load(files[0])["followers"].all()
+        found = list(stored_runs(env, states, 0.3, *files))
+        assert [seed for seed, *_ in found] == [0, 1]
+        for seed, *parts in found:
+            for one, other in zip(parts, made(env, states, seed), strict=True):
+                for name, array in vars(other).items():
+                    np.testing.assert_array_equal(getattr(one, name), array)
+                    assert getattr(one, name).dtype == array.dtype
 
 
 def test_runs_and_their_courses(run):
@@ -141,10 +124,9 @@ def test_runs_and_their_courses(run):
             continue
         assert stored["diverged_at"][seed] == 0
         drawn, batches, start = made(cell.env, cell.states, seed)
-        history = pretrain_history(
-            drawn, batches, cell.algo, 2, 0.9, 0.01, start.u, start.A, "autograd", np.array([1, 3, 12])
-        )
-        for name, array in (("A", history.weights.A), ("u", history.weights.u)):
+        of_run = cell.algo, 2, 0.9, 0.01, start.u, start.A
+        history = pretrain_history(drawn, batches, *of_run, "autograd", np.array([1, 3, 12]))
+        for name, array in vars(history.weights).items():
             np.testing.assert_allclose(stored[f"history_{name}"][seed], array, atol=ENGINES)
             np.testing.assert_array_equal(stored[name][seed], stored[f"history_{name}"][seed, -1])
         truth = ictd.value_function(drawn.transition, drawn.reward, 0.9)
@@ -156,11 +138,10 @@ def test_runs_and_their_courses(run):
 def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
     given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
-    out = tmp_path / "td-boyan-2-2/out.npz"
-    (tmp_path / "td-boyan-2-2-seed-0.npz").touch()
+    out, left = tmp_path / "out.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
         carry_out(pretrain, **given, diverged=tmp_path, output=out)
-    kept = np.load(tmp_path / "td-boyan-2-2-seed-0.npz")
+    kept = np.load(left)
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
         before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start.u, start.A)
@@ -168,64 +149,47 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
     carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, output=out)
-    assert not (tmp_path / "td-boyan-2-2-seed-0.npz").exists()
+    assert out.exists() and not left.exists()
 
 
-def errors_of(weights, data, length):
-    """MSVE of each task by whole prompts, those of length 0 enumerated."""
-    errors, states = [], data.tasks.states
-    for i in range(len(data.tasks)):
-        p, r, path = data.tasks.transition[i], data.tasks.reward[i], data.paths[i, : length + 1]
-        prompts = [
-            naive.sampled_prompt(path, r, 0.9, s) if length else naive.enumerated_prompt(p, r, 0.9, s)
-            for s in range(states)
-        ]
-        values = np.array([naive.transformer(weights, 2, prompt) for prompt in prompts])
-        errors.append((data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum())
-    return np.array(errors)
+def unseen(seed, states, size=TEST, *stream):
+    return draw_unseen_tasks(seed, states, size, 9, 0.9, "loop", *stream, **OPTIONS["loop"])
 
 
-def test_evaluations_and_baselines_by_whole_prompts(run, metrics):
+def test_evaluations_are_those_of_whole_prompts(run, metrics):
     for cell, seed in itertools.product(CELLS, range(3)):
         stored, found = np.load(run / f"weights/{cell}.npz"), np.load(run / f"evaluation/{cell}.npz")
-        data = draw_unseen_tasks(seed, cell.states, TEST, 9, 0.9, "loop", **OPTIONS["loop"])
-        weights = ictd.Weights(stored["u"][seed], stored["A"][seed])
+        data, weights = unseen(seed, cell.states), ictd.Weights(stored["u"][seed], stored["A"][seed])
+        errors = np.array([naive.errors(weights, data, length, 2) for length in (0, *LENGTHS)])
+        np.testing.assert_allclose(found["enumerated_msve"][seed], errors[0])
+        np.testing.assert_allclose(found["msve"][seed], errors[1:])
         rows = where(metrics["msve"], **cell._asdict(), seed=seed)
-        for k, length in enumerate(LENGTHS):
-            errors = errors_of(weights, data, length)
-            np.testing.assert_allclose(found["msve"][seed, k], errors)
-            np.testing.assert_allclose(where(rows, context_length=length)["msve"], [errors.mean()])
-        enumerated = errors_of(weights, data, 0)
-        np.testing.assert_allclose(found["enumerated_msve"][seed], enumerated)
+        np.testing.assert_allclose(rows["msve"], errors[1:].mean(axis=1))
         row = where(metrics["weights"], **cell._asdict(), seed=seed).iloc[0]
-        np.testing.assert_allclose(row["enumerated_msve"], enumerated.mean())
-        assert row["diverged_at"] == stored["diverged_at"][seed]
-        for name, value in pattern_measures(seen(weights, 0.9)).items():
-            np.testing.assert_allclose(row[name], value)
-        np.testing.assert_allclose(row["raw_cosine"], pattern_measures(weights)["cosine"])
-        assert found["diverged_at"].tolist() == stored["diverged_at"].tolist()
-    for states in (3, 2):
-        tuned, theta = json.loads((run / f"baselines/{states}-2.json").read_text()), ictd.theta_td(states)
-        tuning = draw_unseen_tasks(0, states, 7, 9, 0.9, "loop", "tuning", **OPTIONS["loop"])
-        models = [ictd.Weights(theta.u, size * theta.A) for size in SIZES]
-        scores = [np.mean([errors_of(model, tuning, length) for length in LENGTHS]) for model in models]
-        np.testing.assert_allclose(tuned["msve"], scores)
-        np.testing.assert_allclose(tuned["step_sizes"], SIZES)
-        best = int(np.argmin(scores))
-        assert tuned["step_size"] == tuned["step_sizes"][best]
-        for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
-            data = draw_unseen_tasks(seed, states, TEST, 9, 0.9, "loop", **OPTIONS["loop"])
-            lstd = [
-                naive.lstd(path[: length + 1], r, 0.9, 0.1)
-                for path, r in zip(data.paths, data.tasks.reward, strict=True)
-            ]
-            expected = {"theta_td": errors_of(models[best], data, length), "lstd": data.error(np.array(lstd))}
-            expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
-            stored = np.load(run / f"baselines/{states}-2.npz")
-            for name, errors in expected.items():
-                np.testing.assert_allclose(stored[name][seed, k], errors)
-                row = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed, context_length=length)
-                np.testing.assert_allclose(row["msve"], [errors.mean()])
+        expected = pattern_measures(seen(weights, 0.9)) | {"enumerated_msve": errors[0].mean()}
+        expected |= {"raw_cosine": pattern_measures(weights)["cosine"], "diverged_at": stored["diverged_at"][seed]}
+        np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
+
+
+@pytest.mark.parametrize("states", [3, 2])
+def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
+    tuned, theta = json.loads((run / f"baselines/{states}-2.json").read_text()), ictd.theta_td(states)
+    stored, tuning = np.load(run / f"baselines/{states}-2.npz"), unseen(0, states, 7, "tuning")
+    models = [ictd.Weights(theta.u, size * theta.A) for size in SIZES]
+    scores = [np.mean([naive.errors(model, tuning, length, 2) for length in LENGTHS]) for model in models]
+    np.testing.assert_allclose(tuned["msve"], scores)
+    best = int(np.argmin(scores))
+    assert tuned["step_size"] == tuned["step_sizes"][best] == pytest.approx(SIZES[best])
+    for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
+        data = unseen(seed, states)
+        pairs = zip(data.paths, data.tasks.reward, strict=True)
+        lstd = np.array([naive.lstd(path[: length + 1], r, 0.9, 0.1) for path, r in pairs])
+        expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
+        expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
+        for name, errors in expected.items():
+            np.testing.assert_allclose(stored[name][seed, k], errors)
+            row = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed, context_length=length)
+            np.testing.assert_allclose(row["msve"], [errors.mean()])
 
 
 def test_an_evaluation_without_the_attention_scale(run, tmp_path):
@@ -235,60 +199,42 @@ def test_an_evaluation_without_the_attention_scale(run, tmp_path):
         **{name: [tmp_path / name / "td-loop-3-2.npz"] for name in EVALUATED},
     )  # fmt: skip
     stored = np.load(tmp_path / "weights/td-loop-3-2.npz")
-    data = draw_unseen_tasks(2, 3, TEST, 9, 0.9, "loop", **OPTIONS["loop"])
-    prompts = [naive.sampled_prompt(data.paths[1, :5], data.tasks.reward[1], 0.9, s) for s in range(3)]
-    weights = ictd.Weights(stored["u"][0], stored["A"][0])
-    values = [naive.transformer(weights, 2, prompt, scaled=False) for prompt in prompts]
-    error = (data.tasks.stationary[1] * (np.array(values) - data.value[1]) ** 2).sum()
-    np.testing.assert_allclose(np.load(tmp_path / "evaluations/td-loop-3-2.npz")["msve"][0, 0, 1], error)
+    assert not stored["scaled"]
+    errors = naive.errors(ictd.Weights(stored["u"][0], stored["A"][0]), unseen(2, 3), 4, 2, scaled=False)
+    np.testing.assert_allclose(np.load(tmp_path / "evaluations/td-loop-3-2.npz")["msve"][0, 0], errors)
 
 
-def test_tables_over_seeds_and_settings(run, metrics):
-    for cell in CELLS:
+def test_tables_over_seeds(run, metrics):
+    for cell in CELLS[-2:]:
         stored, row = np.load(run / f"weights/{cell}.npz"), where(metrics["mean_weights"], **cell._asdict()).iloc[0]
         mean = ictd.Weights(stored["u"].mean(axis=0), stored["A"].mean(axis=0))
-        for name, value in pattern_measures(seen(mean, 0.9)).items():
-            np.testing.assert_allclose(row[name], value)
-        np.testing.assert_allclose(row["raw_cosine"], pattern_measures(mean)["cosine"])
+        expected = pattern_measures(seen(mean, 0.9)) | {"raw_cosine": pattern_measures(mean)["cosine"]}
         resampled = pattern_shares(bootstrap_means(seen(ictd.Weights(stored["u"], stored["A"]), 0.9).A, 2000))
         for name, values in resampled.items():
-            ends = row[[f"{name}_low", f"{name}_high"]].tolist()
-            np.testing.assert_allclose(ends, np.quantile(values, [0.025, 0.975]))
+            expected[f"{name}_low"], expected[f"{name}_high"] = np.quantile(values, [0.025, 0.975])
+        np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
+        A = seen(ictd.Weights(stored["history_u"], stored["history_A"]), 0.9).A
+        left = np.linalg.norm(A - A[:, -1:], axis=(2, 3)) / np.linalg.norm(A[:, -1:], axis=(2, 3))
         learning = where(metrics["learning"], **cell._asdict())
-        for seed, (k, size) in itertools.product(range(3), enumerate((1, 3, 12))):
-            one = where(learning, seed=seed, tasks_seen=size).iloc[0]
-            of = [seen(ictd.Weights(stored["history_u"][seed, i], stored["history_A"][seed, i]), 0.9) for i in (k, -1)]
-            measures, (now, last) = pattern_measures(of[0]), (one.A for one in of)
-            to_go = np.linalg.norm(last - now) / np.linalg.norm(last)
-            expected = [measures["cosine"], measures["alpha"], to_go, stored["online_msve"][seed, k]]
-            np.testing.assert_allclose(one[["cosine", "alpha", "to_go", "online_msve"]].tolist(), expected)
-    agreement = metrics["agreement"]
-    assert agreement[["env", "states", "depth"]].to_numpy().tolist() == [
-        ["boyan", 3, 2],
-        ["boyan", 2, 2],
-        ["loop", 3, 2],
-    ]
-    stored = [np.load(run / f"weights/{algo}-loop-3-2.npz") for algo in ("td", "mc")]
+        np.testing.assert_allclose(learning["to_go"], left.ravel())
+        np.testing.assert_allclose(learning["online_msve"], stored["online_msve"].ravel())
+    stored = [np.load(run / f"weights/{cell}.npz") for cell in CELLS[-2:]]
     td, mc = (seen(ictd.Weights(one["u"], one["A"]), 0.9).A for one in stored)
-    for name, value in agreement_measures(td.mean(axis=0), mc.mean(axis=0)).items():
-        np.testing.assert_allclose(agreement[name][2], value)
+    row = where(metrics["agreement"], env="loop").iloc[0]
+    expected = agreement_measures(td.mean(axis=0), mc.mean(axis=0))
     for name, values in agreement_measures(bootstrap_means(td, 2000), bootstrap_means(mc, 2000)).items():
-        ends = [agreement[f"{name}_{end}"][2] for end in ("low", "high")]
-        np.testing.assert_allclose(ends, np.quantile(values, [0.025, 0.975]))
+        expected[f"{name}_low"], expected[f"{name}_high"] = np.quantile(values, [0.025, 0.975])
+    # Even seeds of one algorithm beside odd ones of the other.
     apart = agreement_measures(td[::2].mean(axis=0), mc[1])
-    expected = [apart["correlation"], apart["remainder_correlation"]]
-    np.testing.assert_allclose([agreement["apart"][2], agreement["remainder_apart"][2]], expected)
-    assert agreement["distance"].isna().tolist() == [False, True, False]
-    assert list(agreement)[:6] == ["env", "states", "depth", "correlation", "remainder_correlation", "distance"]
-    only = {cell: dict(np.load(run / f"weights/{cell}.npz")) for cell in CELLS if cell.algo == "mc"}
-    assert result_tables.agreement_table(only, 0.9).empty
+    expected |= {"apart": apart["correlation"], "remainder_apart": apart["remainder_correlation"]}
+    np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
+    assert metrics["agreement"]["distance"].isna().tolist() == [False, True, False]
     for row in metrics["truncation"].itertuples():
         rng = ictd.generator(0, row.env, row.states, "truncation")
         drawn = ictd.sample_tasks(row.env, row.states, 1000, rng, **OPTIONS[row.env])
         value = ictd.value_function(drawn.transition, drawn.reward, 0.9)
         assert row.largest_bias == np.abs(truncation_bias(drawn.transition, value, 0.9, 30)).max()
         assert row.typical_value == pytest.approx(np.sqrt(np.mean(value**2)))
-    assert metrics["truncation"][["env", "states"]].to_numpy().tolist() == [["boyan", 2], ["boyan", 3], ["loop", 3]]
 
 
 def test_the_audit_trains_the_first_tasks_again(run, metrics):
@@ -344,16 +290,3 @@ def test_claims_and_pages_are_made_of_the_tables(run, metrics):
     for one in decided:
         said = one["statement"].replace("theta^TD", "θTD")
         assert (said in text) == (one["id"].split("/")[0] in failing)
-
-
-def test_summary_of_msve(metrics):
-    table = summaries.msve_summary(metrics["msve"], metrics["baselines"], metrics["weights"])
-    assert where(table, method="theta_td")["depth"].tolist() == ["2", "2"] and len(where(table, method="lstd")) == 2
-    for cell in CELLS:
-        row = where(table, method=cell.algo, env=cell.env, states=cell.states).iloc[0]
-        shown = {f"context of {m}": where(metrics["msve"], **cell._asdict(), context_length=m)["msve"] for m in LENGTHS}
-        shown["enumerated prompt"] = where(metrics["weights"], **cell._asdict())["enumerated_msve"]
-        for name, values in shown.items():
-            assert row[f"mean, {name}"] == pytest.approx(values.mean())
-            assert row[f"median, {name}"] == pytest.approx(values.median())
-        assert row["diverged"] == ("1 of 3" if cell == DIVERGED else "0 of 3")

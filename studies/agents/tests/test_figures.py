@@ -182,35 +182,6 @@ def test_no_figure_has_ink_on_its_border(tables, algos, env, tmp_path):
         check_border(figure, tmp_path)
 
 
-def test_values_page(tables):
-    values = tables["values"].copy()
-    at = (values["algo"] == "td") & (values["seed"] == 1) & (values["context_length"] == 20)
-    values.loc[at & (values["prompts"] == "contexts"), "mean"] = np.nan
-    table = pages.values_page({**tables, "values": values}, MAIN, 100).set_index("method")
-    assert list(table) == [*map(str, LENGTHS)] and table.isna().sum().sum() == 1
-    assert np.isnan(table.loc["TD on contexts", "20"])
-    place = where(tables["baselines"], env="boyan", states=5, discount=0.9, method="lstd", context_length=20)
-    assert table.loc["lstd", "20"] == place["mean"].item()
-    rows = where(values, **MAIN._asdict(), **HOME, prompts="enumerated", tasks_seen=200, algo="mc", context_length=20)
-    assert table.loc["MC on enumerated prompts", "20"] == pytest.approx(rows["mean"].mean())
-
-
-def test_ratios_page(tables):
-    values = where(tables["values"], prompts="contexts")
-    values.loc[(values["algo"] == "td") & (values["seed"] == 1) & (values["depth"] == 3), "mean"] = np.nan
-    keys = ["algo", *Setting._fields, "tasks_seen", "context_length", "on_env", "on_discount"]
-    best = values[values["seed"] == 0][keys].assign(low=0.25, high=0.5, baseline="best")
-    over_tasks = pd.concat([best.assign(baseline="lstd", low=9.0), best])
-    table = pages.ratios_page({**tables, "values": values, "over_tasks": over_tasks}, 100)
-    row = where(table, algo="mc", **MAIN._asdict())
-    place = where(tables["baselines"], env="boyan", states=5, discount=0.9, context_length=20).set_index("method")
-    name = place["mean"].drop(["zero", "bayes", "posterior_mean"]).idxmin()
-    own = where(values, algo="mc", **MAIN._asdict(), **HOME, tasks_seen=1000, context_length=20)["mean"].to_numpy()
-    ratio, (low, high) = own / place["mean"][name], bootstrap_interval(own / place["mean"][name])
-    assert row["20"].item() == f"{ratio.mean():.2f} ({low:.2f} to {high:.2f}), tasks 0.25 to 0.50; {name}"
-    assert where(table, algo="td", depth=3)["5"].item().startswith("1 of 3 diverged, tasks 0.25 to 0.50; ")
-
-
 def test_trials_that_failed_are_counted(tables):
     """Those that diverged, or are more than five times the median on the prompts of pretraining."""
     attention = tables["attention"].assign(mean=1.0)
