@@ -34,14 +34,14 @@ def tables():
     line["looped_norm"] = line["position"].map({0.0: 1.0, 0.25: 5.0, 0.5: 9.0, 1.0: 3.0})
     repeated = numbered({**cells, "layer": [1, 6, 30]}, [])
     repeated["looped_norm"] = np.where(repeated["layer"] == 6, 1.0, 10.0)
-    digits = numbered({"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10]}, [])
+    digits = numbered({"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10], "task": [0, 1]}, [])
     digits = digits.assign(ratio=np.where(digits["layer"] > 0, 0.9, 5.0), difference=1e-20 + (digits["layer"] == 0))
     members = numbered({"member": ["beyond", "inside"], **SETTINGS, "draw": [1, 0], "layer": [0, LONG]}, [])
     members["error"] = np.where((members["member"] == "inside") & (members["layer"] > 0), 1e-12, 1.0)
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"fused": [1e-12, 3e-12], "appendix": [2e-12, 1e-13]}), "precision": digits,
+        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}), "precision": digits,
         "family": members.assign(violations=0), "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip
 
@@ -117,11 +117,11 @@ def test_claims_that_fail(tables, table, column, value, at, expected):
 @pytest.mark.parametrize(
     ("table", "column", "value", "at", "expected"),
     [
-        ("agreement", "fused", 1e-9, {}, "gradients_fused/all"),
-        ("agreement", "appendix", np.nan, {}, "gradients_appendix/all"),
-        ("precision", "ratio", 1.001, {"quantity": "lemma_1", "layer": 10}, "lemma_1_digits/all"),
-        ("precision", "difference", 1e-8, {"quantity": "theorem_2", "layer": 10}, "theorem_2_digits/all"),
-        ("precision", "difference", np.nan, {"quantity": "theorem_2", "layer": 10}, "theorem_2_digits/all"),
+        ("agreement", "fused", 1e-9, {"weights": "random"}, "gradients_fused/all"),
+        ("agreement", "appendix", np.nan, {"weights": "random"}, "gradients_appendix/all"),
+        ("precision", "ratio", 1.001, {"quantity": "lemma_1", "layer": 10, "task": 1}, "lemma_1_digits/all"),
+        ("precision", "difference", 1e-8, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),
+        ("precision", "difference", np.nan, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),
     ],
 )
 def test_checks_that_fail(tables, table, column, value, at, expected):

@@ -4,12 +4,15 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import check_border, check_lines, numbered, where
 from html_page import Page
 
 from ictd.report.claim import Statements
+from studies.agents import figures, pages
 from studies.agents.claims import check_agents
 from studies.agents.grid import SETTING, Setting
 from studies.agents.selection import at_home, latest, over_baseline, sampled_updates, with_baselines
@@ -35,13 +38,13 @@ def tables():
         named = dict(zip(SETTING, setting, strict=True)) | {"algo": algo, "seed": seed, "context_length": length}
         error = (1 + 0.01 * seed) * (5 if algo == "td" else 4) / length * (1 + 1 / setting[2])
         for (env, discount), seen in itertools.product(places, [10, 100, *([1000] if setting == MAIN else [])]):
-            where = {"on_env": env, "on_discount": discount, "tasks_seen": seen, "prompts": "contexts"}
-            rows.append({**named, **where, "mean": error * 100 / seen, "median": error})
+            at = {"on_env": env, "on_discount": discount, "tasks_seen": seen, "prompts": "contexts"}
+            rows.append({**named, **at, "mean": error * 100 / seen, "median": error})
         if setting == MAIN:
-            where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 100, "prompts": "contexts"}
-            rows.append({**named, **where, "algo": f"expected_{algo}", "mean": error / 2, "median": error / 2})
-            where = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 20, "prompts": "enumerated"}
-            rows.append({**named, **where, "mean": 30.0, "median": 30.0})
+            at = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 100, "prompts": "contexts"}
+            rows.append({**named, **at, "algo": f"expected_{algo}", "mean": error / 2, "median": error / 2})
+            at = {"on_env": "boyan", "on_discount": 0.9, "tasks_seen": 20, "prompts": "enumerated"}
+            rows.append({**named, **at, "mean": 30.0, "median": 30.0})
     levels = {"zero": 9000, "lstd": 20, "ce_uniform": 15, "lstd_prior": 12, "bayes": 2}
     baselines = [
         {"env": env, "states": 5, "discount": 0.9, "method": method, "context_length": length, "mean": level / length,
@@ -192,6 +195,62 @@ def test_teachers_are_compared_where_both_are_there(tables, algos, kinds):
     values = tables["values"][tables["values"]["algo"].isin(algos)]
     made = {claim.id.split("/")[0] for claim in check_agents(STATEMENTS, {**tables, "values": values}, MAIN, 100, 100)}
     assert made & {"noise_costs", "mc_teaches_better", "mc_targets_are_better"} == kinds
+
+
+def test_trials_that_diverged_break_the_line():
+    rows = pd.DataFrame({"x": [2, 2, 1, 1, 3, 3], "y": [1.0, 3, 5, 9, 2, np.nan]})
+    axes = plt.subplots()[1]
+    figures.draw_trials(axes, rows, "x", "y", color="#0072B2", ls="--", label="name")
+    check_lines(axes, [("name", [1, 2, 3], [7, 2, np.nan])])
+
+
+def test_figures_draw_the_tables(tables):
+    values, place = where(tables["values"], **MAIN._asdict()), where(tables["baselines"], env="boyan")
+    at_home = where(values, on_env="boyan", algo="td")
+    (axes,) = figures.beside_baselines(tables, MAIN, 100, [5, 100]).axes
+    lines = {line.get_label(): line.get_ydata() for line in axes.lines}
+    np.testing.assert_allclose(lines["LSTD, best ridge"], where(place, method="lstd")["mean"])
+    for prompts, seen in (("contexts", 100), ("enumerated", 20)):
+        own = where(at_home, prompts=prompts, tasks_seen=seen).groupby("context_length")["mean"].mean()
+        np.testing.assert_allclose(lines[f"multi-task TD, {prompts}"], own)
+    panels = figures.ratios(tables, MAIN, 100, 1000).axes
+    ratio = where(at_home, prompts="contexts", tasks_seen=100, context_length=5)["mean"].mean() / (12 / 5)
+    for axes, at in zip(panels, (30, 100, 5), strict=True):
+        line = next(line for line in axes.lines if line.get_label() == "multi-task TD, $m=5$")
+        assert dict(zip(line.get_xdata(), line.get_ydata(), strict=True))[at] == pytest.approx(ratio)
+    away = where(values, on_env="loop", algo="td", tasks_seen=100, context_length=5, prompts="contexts")
+    table = figures.transfer(tables, MAIN, 100).axes[0].images[0].get_array()
+    assert table[0, 1] == pytest.approx(np.log10(away["mean"] / (15 / 5)).mean())
+    lines = {line.get_label(): line.get_ydata() for line in figures.teachers(tables, MAIN, 100).axes[0].lines}
+    assert lines["multi-task MC, expected updates"] == pytest.approx([ratio * (12 / 5) * 4 / 5 / 2])
+    plt.close("all")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ["boyan", "random_walks_on_a_ring_that_step_either_way"])
+def test_no_figure_has_ink_on_its_border(tables, env, tmp_path):
+    entries = numbered({**{name: [one] for name, one in MAIN._asdict().items()}, "algo": ["td"], "row": range(1, 11),
+                        "column": range(1, 6)}, ["mean"])  # fmt: skip
+    tables = {name: table.replace("boyan", env) for name, table in {**tables, "preconditioners": entries}.items()}
+    here = MAIN._replace(env=env)
+    for figure in (
+        figures.beside_baselines(tables, here, 100, [5, 100]), figures.ratios(tables, here, 100, 1000),
+        figures.transfer(tables, here, 100), figures.teachers(tables, here, 100),
+        figures.preconditioners(tables, here), figures.attentions(tables, here),
+    ):  # fmt: skip
+        check_border(figure, tmp_path)
+    plt.close("all")
+
+
+def test_trials_that_failed_are_counted():
+    """Those that diverged, or are more than five times the median on the prompts of pretraining."""
+    axes = {"attention": ["linear"], "prompts": ["contexts", "enumerated"], "algo": ["td", "mc"], "seed": range(3)}
+    table = numbered({**axes, "context_length": [0, 1000]}, ["least_of_one", "most_of_one"]).assign(mean=1.0)
+    for algo, prompts, length, value in (("td", "contexts", 1000, np.nan), ("td", "enumerated", 0, 5.01),
+                                         ("mc", "contexts", 1000, 5.0), ("mc", "enumerated", 1000, 9.0)):  # fmt: skip
+        table.loc[where(table, algo=algo, prompts=prompts, context_length=length, seed=1).index, "mean"] = value
+    failed = pages.attentions_page(table).set_index(["algo", "prompts"])["failed"]
+    assert (failed["td"] == 1).all() and (failed["mc"] == 0).all()
 
 
 @pytest.mark.slow

@@ -211,18 +211,6 @@ def test_figures_and_pages(tmp_path):
     assert one["once"] == pytest.approx(0.52, abs=0.01) and one["changes"] == 0
 
 
-@pytest.mark.parametrize("states", [2, 5, 14])
-def test_boxes_of_a_run_do_not_cover_each_other(states):
-    q = np.full((3, states, 2), -88.8)
-    of = {"run_q": q, "run_exact": q, "run_share": q[:, 0, 0], "run_optimal": q[0] > 0}
-    drawn = figures.run(of | {"run_transition": np.full((states, 2, states), 1 / states)})
-    drawn.canvas.draw()
-    boxes = [text.get_window_extent() for axes in drawn.axes for text in axes.texts if text.get_text()]
-    assert len(boxes) == 3 * states
-    assert not any(boxes[i].overlaps(boxes[j]) for i in range(len(boxes)) for j in range(i))
-    plt.close(drawn)
-
-
 def test_variants_are_drawn_by_what_they_change(tmp_path):
     """Whatever their names, and after as many tasks."""
     names = {"td": "main", "layers_3": "few", "soft": "mild", "greedy": "sharp"}

@@ -6,8 +6,6 @@ import pandas as pd
 import pytest
 from drawn import check_bands, check_border, check_lines, numbered, where
 
-from ictd.pipeline.storage import save_arrays
-from ictd.prompts import ENUMERATED
 from ictd.report.figures.style import NAMES
 from ictd.statistics import bootstrap_interval
 from studies.emergence import figures, pages
@@ -20,15 +18,6 @@ HERE = {"env": "loop", "states": 3, "depth": 5}
 def close_figures():
     yield
     plt.close("all")
-
-
-def test_decompositions_are_bars_of_mean_shares():
-    table = numbered({**CELLS, "seed": range(3)}, list(figures.SHARES))
-    (axes,) = figures.decompositions(table).axes
-    means = table.groupby(list(CELLS), sort=False)[list(figures.SHARES)].mean()
-    widths = np.reshape([bar.get_width() for bar in axes.patches], (len(figures.SHARES), -1))
-    np.testing.assert_allclose(widths, means.to_numpy().T)
-    np.testing.assert_allclose([bar.get_x() for bar in axes.patches[len(means) :][: len(means)]], widths[0])
 
 
 def test_ablations_are_means_with_intervals():
@@ -112,27 +101,6 @@ def test_no_figure_has_ink_on_its_border(algos, env, lost, tmp_path):
         check_border(figure, tmp_path)
 
 
-def test_the_slider_has_the_long_runs_that_did_not_diverge(tmp_path):
-    rng, seen = np.random.default_rng(0), np.array([1, 1000, 20_000])
-    A = rng.normal(size=(2, 3, 3, 6, 6))
-    A[0, 1, 2] = np.nan
-    for i, algo in enumerate(("td", "mc")):
-        for seed in range(3):
-            save_arrays(tmp_path / f"{algo}-loop/{seed}.npz", tasks_seen=seen, A=A[i, seed])
-    cells = {"algo": ["td", "mc"], "env": ["loop", "boyan"], "seed": range(3), "tasks_seen": seen}
-    course = numbered(cells, ["cosine", f"msve_{ENUMERATED}"], 1)
-    made = pages.courses_data(course, sorted(tmp_path.glob("*/*.npz")))
-    assert set(made) == {"td-loop", "mc-loop"} and made["td-loop"]["tasks"] == seen.tolist()
-    for i, algo, kept in ((0, "td", [0, 2]), (1, "mc", [0, 1, 2])):
-        mean = A[i, kept].mean(axis=0)
-        greatest = np.abs(mean).max(axis=(1, 2), keepdims=True)
-        np.testing.assert_array_equal(made[f"{algo}-loop"]["A"], np.round(100 * mean / greatest).reshape(3, -1))
-        rows = where(course, algo=algo, env="loop")
-        rows = rows[rows["seed"].isin(kept)].groupby("tasks_seen").median(numeric_only=True)
-        for curve, name in zip(made[f"{algo}-loop"]["curves"], ("cosine", f"msve_{ENUMERATED}"), strict=True):
-            assert curve["values"] == [f"{value:.3g}" for value in rows[name]]
-
-
 def test_verdicts_by_reading():
     verdicts = {
         "as_is": ["holds", "holds", "holds"], "other_one": ["fails", "fails", "fails"],
@@ -151,15 +119,3 @@ def test_verdicts_by_reading():
         "pattern": ["holds", "fails TD, MC, diverged", "fails MC"],
         "same": ["holds", "fails", "holds"],
     }
-
-
-def test_medians_of_runs():
-    names = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", "msve_0", "msve_5", "msve_50"]
-    runs = numbered({"reading": ["b_c", "a"], "algo": ["td", "mc"], "seed": range(3)}, names).assign(diverged_at=0)
-    runs.loc[[0, 1, 4], "diverged_at"] = [1, 7, 1]
-    table = pages.medians(runs)
-    assert table[["reading", "algo", "diverged"]].to_numpy().tolist() == [
-        ["b c", "TD", "2 of 3"], ["b c", "MC", "1 of 3"], ["a", "TD", "0 of 3"], ["a", "MC", "0 of 3"],
-    ]  # fmt: skip
-    medians = runs.groupby(["reading", "algo"], sort=False)[names].median()
-    np.testing.assert_allclose(table["msve_50"], medians["msve_50"])
