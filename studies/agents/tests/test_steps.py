@@ -184,14 +184,8 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         assert "bayes" not in error and np.isnan(found["effective_sizes"]).all()
         assert found["effective_sizes"].shape == (2, TEST)
     table = where(pd.read_csv(folder / "tables/baselines.csv"), env=env).set_index(["method", "context_length"])
-    chosen = where(pd.read_csv(folder / "tables/chosen.csv"), env=env)
     for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
-        assert table.loc[name, length]["mean"] == pytest.approx(errors[k].mean())
-        assert table.loc[name, length]["median"] == pytest.approx(np.median(errors[k]))
-    np.testing.assert_array_equal(chosen["ridge"], found["ridge"])
-    np.testing.assert_array_equal(chosen["td_lambda_decay"], found["td_lambda"][:, 0])
-    for name in ("theta_td", "batch_td"):
-        np.testing.assert_array_equal(chosen[[f"{name}_updates", f"{name}_step"]], found[name])
+        assert table.loc[name, length][["mean", "median"]].tolist() == [errors[k].mean(), np.median(errors[k])]
 
 
 def test_intervals_over_tasks(folder):
