@@ -129,6 +129,25 @@ def transformer(weights, depth, prompt, scaled=True):
     return -Z[-1, -1]
 
 
+def errors(weights, data, length, depth, scaled=True):
+    """MSVE of weights on each unseen task, by whole prompts; those of length 0 are enumerated."""
+    found = []
+    for p, r, path, mu, v in zip(*tasks_of(data), strict=True):
+        queries = range(len(r))
+        if length:
+            prompts = [sampled_prompt(path[: length + 1], r, data.discount, s) for s in queries]
+        else:
+            prompts = [enumerated_prompt(p, r, data.discount, s) for s in queries]
+        values = np.array([transformer(weights, depth, prompt, scaled) for prompt in prompts])
+        found.append((mu * (values - v) ** 2).sum())
+    return np.array(found)
+
+
+def tasks_of(data):
+    """Transitions, rewards, trajectories, stationary distributions and values of unseen tasks."""
+    return data.tasks.transition, data.tasks.reward, data.paths, data.tasks.stationary, data.value
+
+
 def columns_of_steps(states, rewards, n, discount):
     """The context of a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, column by column."""
     context = np.zeros((2 * n + 1, len(rewards)))
@@ -201,3 +220,8 @@ def larger_weights(states, seed=5):
     theta = ictd.theta_td(states)
     noise = 0.2 * rng.normal(size=theta.A.shape)
     return ictd.Weights(0.2 * rng.normal(size=theta.u.shape), theta.A + noise)
+
+
+def stacked(parts):
+    """Weights as one object with a leading axis."""
+    return ictd.Weights(np.stack([part.u for part in parts]), np.stack([part.A for part in parts]))

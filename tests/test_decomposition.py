@@ -88,27 +88,13 @@ def test_decomposition_of_known_weights():
     assert decomposition_measures(ictd.Weights(zero, -theta.A), 0.9)["cosine"] == -1
     K = rng.normal(size=(8, 4))
     K[4:] -= K[4:].mean(axis=0)
-    found = decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)
-    assert found["outside"] == pytest.approx(0, abs=ROUNDING) and 0.3 < found["preconditioner"] < 1
-    assert found["H"] == pytest.approx((K[4:] ** 2).sum() / (K**2).sum())
     np.testing.assert_allclose(preconditioner(structured(K)), K)
-    same = np.concatenate([K, K], axis=1)
+    assert decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)["outside"] == pytest.approx(0, abs=ROUNDING)
     with np.errstate(invalid="ignore"):
-        assert decomposition_measures(ictd.Weights(zero, same), 0.9)["outside"] == pytest.approx(1)
-    unseen = a[:, None] * rng.normal(size=8)
-    found = decomposition_measures(ictd.Weights(np.array([0, 0, 0, 0, 3.0, -3, 0, 0]), unseen + 1e-9 * theta.A), 0.9)
-    assert found["unseen"] == pytest.approx(1) and found["theta"] == pytest.approx(1) and found["u"] > 0.9
-    weights = some_weights(4)
-    left = remainder(seen(weights, 0.9).A)
+        opposite = decomposition_measures(ictd.Weights(zero, np.concatenate([K, K], axis=1)), 0.9)
+    assert opposite["outside"] == pytest.approx(1)
+    left = remainder(seen(some_weights(4), 0.9).A)
     assert np.abs((left * theta.A).sum(axis=(1, 2))).max() < 1e-10
-
-
-def test_errors_are_those_of_the_estimates():
-    data, weights = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan"), some_weights(3)
-    found = weights_msve(weights, data, [ENUMERATED, 10], 4)
-    estimate = estimates(weights, gram_of(data.context(10), 0.9), 4)
-    np.testing.assert_allclose(found.mean(axis=-1)[:, 1], data.error(estimate).mean(axis=1))
-    np.testing.assert_allclose(np.median(found, axis=-1)[:, 1], np.median(data.error(estimate), axis=1))
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -162,8 +148,7 @@ def test_measures_are_their_definitions():
         assert found[name] == pytest.approx(value), name
 
 
-def test_weights_may_be_of_one_state_but_not_of_none():
-    assert ictd.Weights(np.zeros(2), np.zeros((2, 2))).states == 1
-    for shape in ((0,), (3,), ()):
-        with pytest.raises(ValueError, match=r"u has shape .*; give"):
-            ictd.Weights(np.zeros(shape), np.zeros(shape + shape[-1:]))
+@pytest.mark.parametrize("shape", [(0,), (3,), ()])
+def test_weights_of_no_state_are_refused(shape):
+    with pytest.raises(ValueError, match=r"u has shape .*; give"):
+        ictd.Weights(np.zeros(shape), np.zeros(shape + shape[-1:]))

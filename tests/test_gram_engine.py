@@ -39,7 +39,7 @@ def naive_training(tasks, unrolls, paths, lengths, algo, depth, start, clip):
 
 @pytest.mark.parametrize(
     ("algo", "env", "states", "depth", "clip"),
-    [("td", "boyan", 5, 6, 0), ("mc", "boyan", 4, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 2, 1, 0)],
+    [("td", "boyan", 3, 6, 0), ("mc", "boyan", 3, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 3, 1, 0)],
 )
 def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, depth, clip):
     lengths = generator(0, env, states, "lengths").integers(1, 30, 40)
@@ -55,8 +55,8 @@ def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, dep
 
 @pytest.mark.parametrize("algo", ["td", "mc"])
 def test_the_enumerated_prompt_is_a_case_of_it(algo):
-    tasks, unrolls, _, _ = sampled_material("boyan", 5, 300, np.full(300, 3), GAMMA)
-    start = ictd.initial_weights(5, 0.1, generator(0, "boyan", 5, "weights"))
+    tasks, unrolls, _, _ = sampled_material("boyan", 3, 300, np.full(300, 3), GAMMA)
+    start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
     engine = GramEngine(start, algo, 30, GAMMA, 1e-3, 0)
     for part in (slice(0, 7), slice(7, 300)):
         engine.train(tasks.reward[part], unrolls[part], enumerated_gram(tasks[part], GAMMA))

@@ -45,8 +45,6 @@ def test_value_function_satisfies_bellman():
     v = ictd.value_function(tasks.transition, tasks.reward, 0.97)
     bellman = tasks.reward + 0.97 * np.einsum("isj,ij->is", tasks.transition, v)
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
-    with pytest.raises(ValueError, match="discount is 1"):
-        ictd.value_function(tasks.transition, tasks.reward, 1)
 
 
 def test_msve_is_a_weighted_square():
@@ -132,18 +130,15 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.sample_tasks("boyan", 5, 0, rng()), "size is 0"),
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "does not take the options"),
         (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
-        (lambda: ictd.Tasks(np.full(2, 0.5), np.zeros((1, 2))), "transition has shape"),
-        (
-            lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))),
-            r"reward has shape \(1, 3\); give .* n = 2",
-        ),
-        (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
+        (lambda: ictd.value_function(HALVES, REWARD, 1), "discount is 1"),
+        (lambda: ictd.Tasks(np.full(2, 0.5), REWARD), "transition has shape"),
+        (lambda: ictd.Tasks(np.full((1, 2, 3), 1 / 3), REWARD), "transition has shape"),
+        (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "of states is 1; give a whole number from 2"),
+        (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))), r"reward has shape \(1, 3\); give .* n = 2"),
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
-        (lambda: ictd.Tasks(0.8 * HALVES, REWARD), r"transition\[0, 0\] does not sum to one"),
-        (lambda: ictd.Tasks([[[1.5, -0.5], [0.5, 0.5]]], REWARD), r"transition\[0, 0, 1\] is not a probability"),
-        (lambda: ictd.Tasks(np.nan * HALVES, REWARD), r"transition\[0, 0, 0\] is not a probability"),
-        (lambda: ictd.Tasks(HALVES, np.full((1, 2), np.inf)), r"reward\[0, 0\] is not finite"),
+        (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\] is not a probability"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
+        (lambda: ictd.stationary_distribution(np.full((2, 3), 1 / 3)), r"give .*n, n"),
     ],
 )
 def test_bad_tasks_are_refused(call, message):
@@ -151,96 +146,29 @@ def test_bad_tasks_are_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 3), (1, 3, 2), (1, 1, 1), (2, 3), (2,), (1, 2, 2, 2)])
-def test_transitions_are_square_and_of_two_states_or_more(shape):
-    with pytest.raises(
-        ValueError,
-        match=r"transition has shape .*; give \(\.\.\., n, n\)|of states is 1; give a whole number from 2|leading axes",
-    ):
-        ictd.Tasks(np.full(shape, 1 / shape[-1]), np.zeros((*shape[:-2], *shape[-1:])))
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2)])
-def test_stationary_distribution_needs_square_matrices(shape):
-    with pytest.raises(ValueError, match=r"give .*n, n"):
-        ictd.stationary_distribution(np.full(shape, 1 / shape[-1]))
-
-
-@pytest.mark.parametrize("name", ["transition", "reward", "stationary"])
-@pytest.mark.parametrize("value", [np.nan, -0.25, 0.75])
-def test_the_task_that_is_wrong_is_named(name, value):
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("transition", np.nan, r"transition\[2, 0, 0\] is not"),
+        ("transition", -0.25, r"transition\[2, 0, 0\] is not"),
+        ("transition", 0.75, r"transition\[2, 0\] does not sum to one"),
+        ("reward", np.inf, r"reward\[2, 0\] is not finite"),
+        ("stationary", -0.25, r"stationary\[2, 0\] is not"),
+        ("stationary", 0.75, r"stationary\[2\] does not sum to one"),
+    ],
+)
+def test_the_task_that_is_wrong_is_named(name, value, message):
     arrays = {"transition": np.full((4, 2, 2), 0.5), "reward": np.zeros((4, 2)), "stationary": np.full((4, 2), 0.5)}
     ictd.Tasks(**arrays)
-    arrays[name][2, 0] = value
-    if name == "reward" and np.isfinite(value):
+    arrays[name][2].flat[0] = value
+    with pytest.raises(ValueError, match=f"^{message}"):
         ictd.Tasks(**arrays)
-    else:
-        with pytest.raises(ValueError, match=rf"^{name}\[2[\d, ]*\] (is not|does not)"):
-            ictd.Tasks(**arrays)
-
-
-def test_the_task_whose_distribution_is_not_stationary_is_named():
-    stationary = np.full((4, 2), 0.5)
-    stationary[2] = [0.25, 0.75]
-    with pytest.raises(ValueError, match=r"^stationary\[2\] "):
-        ictd.Tasks(np.full((4, 2, 2), 0.5), np.zeros((4, 2)), stationary)
 
 
 def test_rows_may_be_off_by_a_billionth():
-    rows = np.full((1, 2, 2), 0.5)
+    rows = HALVES.copy()
     rows[0, 0, 0] += 0.9e-9
-    ictd.Tasks(rows, np.zeros((1, 2)))
+    ictd.Tasks(rows, REWARD)
     rows[0, 0, 0] += 0.2e-9
     with pytest.raises(ValueError, match=r"transition\[0, 0\] does not sum to one"):
-        ictd.Tasks(rows, np.zeros((1, 2)))
-
-
-def test_tasks_in_float32_are_those_in_float64():
-    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
-    narrow = ictd.Tasks(*(array.astype(np.float32) for array in vars(tasks).values()))
-    assert np.abs(narrow.transition.sum(axis=-1) - 1).max() < ROUNDING
-    np.testing.assert_allclose(narrow.transition, tasks.transition, atol=1e-7)
-    with pytest.raises(ValueError, match="does not sum to one"):
-        ictd.Tasks(tasks.transition.astype(np.float32).astype(float), tasks.reward)
-
-
-def test_tasks_are_copies_of_what_was_validated():
-    transition, reward = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
-    tasks = ictd.Tasks(transition, reward)
-    transition[:], reward[:] = -1, np.nan
-    assert (tasks.transition == 0.5).all() and (tasks.reward == 0).all()
-
-
-def test_tasks_are_taken_by_slices():
-    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
-    np.testing.assert_array_equal(tasks[np.int64(1) : 3].reward, tasks.reward[1:3])
-    assert len(tasks[::2]) == 2
-    for index in (0, None, [0, 1]):
-        with pytest.raises(ValueError, match="is no slice of tasks; write"):
-            tasks[index]
-
-
-def test_leading_axes_are_one_axis_of_tasks_or_none():
-    arrays = np.full((2, 2, 2, 2), 0.5), np.zeros((2, 2, 2))
-    for cut in (slice(None), slice(0)):
-        with pytest.raises(
-            ValueError, match=r"leading axes \(\d, 2\); give one axis of tasks, or none|leading axes \(0"
-        ):
-            ictd.Tasks(*(array[cut] for array in arrays))
-
-
-def test_discounts_too_near_to_one():
-    tasks = ictd.sample_tasks("boyan", 4, 4, rng())
-    nearest = ictd.value_function(tasks.transition, tasks.reward, LARGEST_DISCOUNT)
-    # In the limit all values are the mean reward over 1 - gamma; they differ between states by less than n rewards.
-    mean = (tasks.stationary * tasks.reward).sum(axis=-1) / (1 - LARGEST_DISCOUNT)
-    assert np.abs(nearest - mean[:, None]).max() < 10
-    for discount in (np.nextafter(LARGEST_DISCOUNT, 1), 0.9999999999999999):
-        with pytest.raises(ValueError, match="rounding errors exceed rewards"):
-            ictd.value_function(tasks.transition, tasks.reward, discount)
-
-
-def test_whole_numbers_do_not_overflow():
-    assert ictd.msve([0.5, 0.5], np.array([2**31, 0]), np.array([-(2**31), 0])) == 2.0**63
-    small = np.array([200, 0], np.uint8)
-    assert ictd.msve([0.5, 0.5], small, small + np.uint8(50)) == (50**2 + 50**2) / 2
+        ictd.Tasks(rows, REWARD)

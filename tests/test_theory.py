@@ -2,27 +2,19 @@
 
 import naive_theory as naive
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from naive import larger_weights
-from projects import ROOT
 from test_engines import SETTINGS
 from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.fused_engine import value_gradients
-from ictd.pipeline.table_files import load_table
-from ictd.report import html
-from ictd.report.claim import Statements
 from ictd.theory import statements
 from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
-from ictd.theory.claims import check_theory
 from ictd.theory.embeddings import embeddings, gradients
 from ictd.theory.neu import GROUPS, expected_updates, neu
 from ictd.theory.precision import exact_tails, exact_update
-
-STATEMENTS = Statements(ROOT / "report/theory_claims.toml")
 
 
 def tasks_of(env, states, size=2):
@@ -196,87 +188,6 @@ def test_what_is_no_number_counts_as_a_violation():
     np.testing.assert_array_equal(statements.summarise([sides, sides])["violations"], [0, 2, 2])
 
 
-@pytest.fixture(scope="module")
-def checks(smoke) -> dict[str, pd.DataFrame]:
-    folder = smoke / "results-smoke/theory"
-    return {path.stem: load_table(path) for path in folder.glob("*.csv")}
-
-
-def failing(tables, discount=0.9):
-    return {claim.id for claim in check_theory(STATEMENTS, tables, discount) if claim.verdict == "fails"}
-
-
-def test_claims_follow_the_tables(checks):
-    claims = check_theory(STATEMENTS, checks, 0.9)
-    assert len({claim.id for claim in claims}) == len(claims)
-    before = failing(checks)
-    kinds = {claim.id.split("/")[0] for claim in claims}
-    # Forty layers are too few for a limit.
-    assert not {"theorem_1", "theorem_2", "corollary_1_rate"} & kinds and {"theorem_2_bound", "lemma_1"} <= kinds
-    assert {name.split("/")[0] for name in before} >= {"lemma_2_step", "lemma_2_context_sum"}
-    assert not {"lemma_1", "lemma_2_query", "lemma_3", "lemma_4"} & {name.split("/")[0] for name in before}
-
-    def after(table, column, value, **where):
-        changed = checks[table].copy()
-        at = np.logical_and.reduce([changed[name] == key for name, key in where.items()])
-        assert at.any()
-        changed.loc[at, column] = value
-        return failing({**checks, table: changed}) - before
-
-    for name, setting in (("lemma_1", ("boyan", 6)), ("lemma_3", ("loop", 4))):
-        where = {"statement": name, "env": setting[0], "states": setting[1], "layer": 3}
-        assert after("statements", "violations", 1, **where) == {f"{name}/{setting[0]}-{setting[1]}"}
-    at = {"algo": "td", "env": "loop", "states": 4, "space": "looped", "layer": 9}
-    assert after("neu", "bound", 0.0, **at) == {"theorem_2_bound/loop-4"}
-    for space in ("looped", "separate"):
-        for value in (1e9, np.nan):
-            assert "corollary_1_sharper/boyan-3" in after(
-                "neu", "norm", value, algo="mc", env="boyan", states=3, space=space, layer=30
-            )
-    assert after("agreement", "fused", 1e-9, weights="random") == {"gradients_fused/all"}
-    assert after("agreement", "appendix", np.nan, weights="random") == {"gradients_appendix/all"}
-    assert after("precision", "ratio", 1.001, quantity="lemma_1", layer=20) == {"lemma_1_digits/all"}
-    assert after("precision", "difference", 1e-8, quantity="theorem_2") == {"theorem_2_digits/all"}
-
-
-def test_claims_on_limits(checks):
-    """J's that fall as gamma^L, or as half that rate, or not; and one that is zero throughout."""
-    depth = 600
-    base = pd.DataFrame({"algo": "td", "env": "boyan", "states": 4, "layer": np.arange(depth + 1)})
-    cases = {
-        1.0: set(), 0.5: {"theorem_2_rate"}, 0.0: {"theorem_2", "theorem_2_rate", "theorem_2_separate"},
-    }  # fmt: skip
-    for power, expected in cases.items():
-        rows = base.assign(norm=0.9 ** (power * base["layer"]), standard_error=0.0, noise=0.0, bound=2.0, sharper=2.0)
-        table = pd.concat([rows.assign(space="looped"), rows.assign(space="separate")])
-        kinds = {name.split("/")[0] for name in failing({**checks, "neu": table})}
-        assert {kind for kind in kinds if kind.startswith("theorem_2")} == expected
-    zero = table.assign(norm=0.0)
-    assert not {name for name in failing({**checks, "neu": zero}, discount=0.0) if name.startswith("theorem_2")}
-    errors = pd.DataFrame({"statement": "theorem_1", "env": "loop", "states": 9, "layer": np.arange(301)})
-    errors = errors.assign(left_max=0.9 ** errors["layer"], right_mean=0.9 ** errors["layer"], violations=0)
-    assert not [name for name in failing({**checks, "statements": errors}) if name.startswith("theorem_1/")]
-    stalled = errors.assign(left_max=np.maximum(errors["left_max"], 1e-3))
-    assert "theorem_1/loop-9" in failing({**checks, "statements": stalled})
-
-
-def test_claims_on_pretrained_weights(checks):
-    line, repeated = checks["pretrained"].copy(), checks["repeated"].copy()
-    line["looped_norm"] = line["position"].map({0.0: 1.0, 0.25: 5.0, 0.5: 9.0, 1.0: 3.0})
-    own = repeated["layer"] == repeated["depth"]
-    repeated["looped_norm"] = np.where(own, 1.0, 10.0)
-
-    def found(line, repeated):
-        names = {name.split("/")[0] for name in failing({**checks, "pretrained": line, "repeated": repeated})}
-        return names & {"pretrained_lower", "barrier", "pretrained_repeated"}
-
-    assert found(line, repeated) == set()
-    overflowed = repeated.assign(looped_norm=repeated["looped_norm"].mask(repeated["layer"] == 30, np.nan))
-    assert found(line, overflowed) == set()
-    assert found(line, repeated.assign(looped_norm=np.where(own, 1.0, 0.1))) == {"pretrained_repeated"}
-    assert found(line.assign(looped_norm=2.0 - line["position"]), repeated) == {"pretrained_lower", "barrier"}
-
-
 def test_bad_input_is_named():
     tasks = tasks_of("boyan", 4)
     with pytest.raises(ValueError, match=r"for 5 states, and the tasks have 4\."):
@@ -288,14 +199,6 @@ def test_bad_input_is_named():
         expected_updates(rows, rows.value, 3)
     with pytest.raises(ValueError, match="a standard error needs at least two"):
         neu(np.ones((1, 3)))
-
-
-def test_formulas_become_html():
-    frame = pd.DataFrame({"claim": ["So $||Y_l||_inf <= gamma^L (x^{(i)})$ & theta^TD_L -> no."]})
-    assert (
-        "So <i>||Y<sub>l</sub>||<sub>∞</sub> ≤ γ<sup>L</sup> (x<sup>(i)</sup>)</i> &amp; θ<sup>TD</sup>_L -&gt; no."
-        in html.table(frame)
-    )
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), [("boyan", 4, 9, 0.9), ("loop", 3, 5, 0.6)])

@@ -149,6 +149,14 @@ def test_streams_differ_in_each_of_their_keys():
 ONES = np.ones((1, 2), int)
 
 
+def unrolls_with(name, value):
+    """Unrolls of four tasks, with another first value of the third one's."""
+    fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "returns": np.zeros((4, 2))}
+    ictd.Unrolls(**fields)
+    fields[name][2].flat[0] = value
+    return ictd.Unrolls(**fields)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -162,29 +170,11 @@ ONES = np.ones((1, 2), int)
         (lambda t: ictd.Unrolls(ONES, np.eye(2, dtype=int)[None], ONES * np.nan), r"returns\[0, 0\] is not finite"),
         (lambda t: ictd.Unrolls(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "visits is .* whole numbers"),
         (lambda t: ictd.Unrolls(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), r"visits\[0\] has no visits"),
+        (lambda t: unrolls_with("returns", np.nan), r"returns\[2, 0\] is not finite"),
+        (lambda t: unrolls_with("transitions", 3), r"transitions\[2\] has counts that do not add up to visits"),
+        (lambda t: unrolls_with("visits", 5), r"transitions\[2\] has counts that do not add up to visits"),
     ],
 )
 def test_bad_unrolls_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(ictd.sample_tasks("boyan", 3, 2, generator()))
-
-
-@pytest.mark.parametrize(
-    ("name", "place", "value", "said"),
-    [
-        ("returns", (2, 0), np.nan, r"returns\[2, 0\] is not finite"),
-        ("transitions", (2, 0, 1), 3, r"transitions\[2\] has counts that do not add up to visits"),
-        ("visits", (2, 1), 5, r"transitions\[2\] has counts that do not add up to visits"),
-        ("transitions", (2, 0), [3, -1], r"transitions\[2, 0, 1\] is not from 0"),
-    ],
-)
-def test_the_task_whose_batch_makes_no_sense_is_named(name, place, value, said):
-    fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "returns": np.zeros((4, 2))}
-    ictd.Unrolls(**fields)
-    fields[name][place] = value
-    with pytest.raises(ValueError, match=f"^{said}"):
-        ictd.Unrolls(**fields)
-    none = {"visits": np.array([[1, 0], [0, 0]]), "transitions": np.zeros((2, 2, 2), int), "returns": np.zeros((2, 2))}
-    none["transitions"][0, 0, 1] = 1
-    with pytest.raises(ValueError, match=r"^visits\[1\] has no visits"):
-        ictd.Unrolls(**none)

@@ -1,10 +1,24 @@
 """The kernels as plain Python: the compiled code does what its source says, and stays within its arrays."""
 
-from projects import ROOT, without_compilation
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ictd.pipeline.provenance import PROJECT
+
+# Tests of the kernels by numerical comparison, without those that take many tasks.
+FILES = ["tests/test_trajectories.py", "tests/test_engines.py", "tests/test_gram_engine.py"]
+FILES += [f"{path.relative_to(PROJECT)}" for path in sorted(PROJECT.glob("studies/*/tests/test_*attention*.py"))]
+MANY = "engines_agree right_means independent learns blocks snapshots a_case_of_it gram_matrices contexts-mc"
 
 
-def test_kernels_pass_their_tests_without_compilation():
-    slow = "engines_agree or right_means or independent or learns or blocks or snapshots"
-    files = [ROOT / "tests" / name for name in ("test_trajectories.py", "test_engines.py", "test_gram_engine.py")]
-    done = without_compilation(files, f"not ({slow})")
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_kernels_pass_their_tests_without_compilation(file):
+    command = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", file]
+    command += ["-k", f"not ({' or '.join(MANY.split())})"]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -10,5 +10,3 @@ DIFFERENCES = 1e-6
 ALIAS = 2.0**-31
 # Standard errors that a Monte Carlo mean may be off; with fixed seeds, so a pass stays a pass.
 STANDARD_ERRORS = 5.0
-# Memory that a step takes over what is estimated from the sizes of its arrays.
-NEEDED = (0.4, 1.05)

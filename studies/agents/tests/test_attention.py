@@ -14,7 +14,7 @@ from ictd.streams import generator
 from ictd.trajectories import sample_contexts
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, estimates
 
-GAMMA = 0.9
+GAMMA, SIZE = 0.9, 15
 SOFTMAX = ("softmax", "softmax_with_query")
 KINDS = [
     Attention(),
@@ -78,13 +78,13 @@ def columns(tasks, lengths, prompts, attention, env):
 @pytest.mark.parametrize(
     ("prompts", "algo", "env", "states", "depth", "clip"),
     [
-        ("contexts", "td", "boyan", 4, 5, 0.3), ("contexts", "mc", "loop", 3, 4, 0),
-        ("enumerated", "mc", "boyan", 3, 7, 0), ("contexts", "td", "boyan", 2, 1, 0.05),
+        ("contexts", "td", "boyan", 3, 5, 0.3), ("contexts", "mc", "loop", 3, 4, 0),
+        ("enumerated", "mc", "boyan", 3, 7, 0), ("contexts", "td", "boyan", 3, 1, 0.05),
     ],
 )  # fmt: skip
 def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states, depth, clip):
-    lengths = generator(0, env, states, "lengths").integers(1, 30, 30)
-    tasks, unrolls, _, paths = sampled_material(env, states, 30, lengths, GAMMA)
+    lengths = generator(0, env, states, "lengths").integers(1, 30, SIZE)
+    tasks, unrolls, _, paths = sampled_material(env, states, SIZE, lengths, GAMMA)
     start = larger_weights(states)
     engine = AttentionEngine(start, algo, depth, GAMMA, 1e-3, clip, attention)
     found, done = engine.train(tasks.reward, unrolls, columns(tasks, lengths, prompts, attention, env))
@@ -103,7 +103,7 @@ def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states
             for parameter in model.parameters():
                 parameter.grad *= min(1, clip / norm)
         optimizer.step()
-    assert done == 30 and np.abs(model.A.detach().numpy() - start.A).max() > 1e-3
+    assert done == SIZE and np.abs(model.A.detach().numpy() - start.A).max() > 1e-3
     np.testing.assert_allclose(engine.weights()[0], model.u.detach(), atol=ENGINES)
     np.testing.assert_allclose(engine.weights()[1], model.A.detach(), atol=ENGINES)
 
@@ -122,8 +122,8 @@ def test_estimates_are_those_of_whole_prompts(attention, prompts):
 
 def test_linear_attention_is_that_of_gram_matrices():
     lengths = np.full(200, 12)
-    tasks, unrolls, gram, _ = sampled_material("boyan", 5, 200, lengths, GAMMA)
-    start = larger_weights(5)
+    tasks, unrolls, gram, _ = sampled_material("boyan", 3, 200, lengths, GAMMA)
+    start = larger_weights(3)
     by_gram = GramEngine(start, "mc", 20, GAMMA, 1e-3, 1)
     by_columns = AttentionEngine(start, "mc", 20, GAMMA, 1e-3, 1, Attention())
     by_gram.train(tasks.reward, unrolls, gram)
@@ -131,7 +131,7 @@ def test_linear_attention_is_that_of_gram_matrices():
     np.testing.assert_allclose(by_columns.parameter, by_gram.parameter, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("depth", [1, 4, 9])
+@pytest.mark.parametrize("depth", [1, 4])
 def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
     """Proposition in ``Attention.of_constant``; v is 10, and without scaled rewards an even depth stays below one."""
     lengths = np.array([3, 30])
@@ -175,7 +175,7 @@ def test_what_is_no_attention_is_refused():
 
 
 def test_training_stops_where_estimates_are_not_finite():
-    lengths = np.full(9, 4)
+    lengths = np.full(9, 12)
     tasks, unrolls, _, _ = sampled_material("boyan", 3, 9, lengths, GAMMA)
     given = columns(tasks, lengths, "contexts", Attention("relu", -1), "boyan")
     given.y[5] = np.inf

@@ -32,16 +32,16 @@ def literal_posterior(path, reward, states, draws):
 @pytest.mark.parametrize(("states", "path"), [(2, [1, 0, 1, 1]), (3, [0, 1, 2, 2, 0, 2, 1, 2]), (4, [3, 1]), (3, [2])])
 def test_bayes_is_the_prior_weighted_by_the_likelihood(states, path):
     reward, path = np.random.default_rng(1).uniform(-1, 1, states), np.array(path)
-    mean, by_state, error = literal_posterior(path, reward, states, 400_000)
+    mean, by_state, error = literal_posterior(path, reward, states, 200_000)
     known = np.where(np.isin(np.arange(states), path[:-1]), reward, 0)
-    posterior = boyan_posterior(path, states, 100_000, np.random.default_rng(2))
+    posterior = boyan_posterior(path, states, 50_000, np.random.default_rng(2))
     found = posterior_values(posterior, known, GAMMA)
-    assert posterior.effective_size > 3_000
+    assert posterior.effective_size > 1_500
     np.testing.assert_array_less(np.abs(found[0] - mean), 5 * error + 0.005)
     np.testing.assert_array_less(np.abs(found[1] - by_state), 5 * error + 0.005)
 
 
-@pytest.mark.parametrize(("states", "steps"), [(5, 5), (5, 1000), (20, 5), (20, 100)])
+@pytest.mark.parametrize(("states", "steps"), [(5, 5), (5, 1000), (20, 100)])
 def test_samples_of_the_posterior_are_worth_many(states, steps):
     data = draw_unseen_tasks(0, states, 5, steps, GAMMA, "boyan")
     rng = np.random.default_rng(3)
@@ -165,16 +165,3 @@ def test_baselines_are_tuned_on_other_tasks_and_reach_the_floor():
     certain = [data.error(baselines.certainty_equivalence(data.context(length), GAMMA)) for length in lengths]
     others = [lstd, td, online, np.stack(certain), mean]
     assert all((least.mean(axis=1) < other.mean(axis=1)).all() for other in others) and sizes.min() > 50
-
-
-def test_each_length_has_a_ridge_of_its_own():
-    data, tuning = (draw_unseen_tasks(0, 4, 40, 200, GAMMA, "boyan", purpose) for purpose in ("a", "b"))
-    ridges, lengths = np.geomspace(0.01, 100, 9), [2, 10, 200]
-    errors, chosen = baselines.tuned_lstd(data, tuning, lengths, ridges)
-    assert len(set(chosen)) == 3
-    for k, length in enumerate(lengths):
-        scores = [tuning.error(ictd.baselines.lstd(tuning.context(length), GAMMA, ridge)).mean() for ridge in ridges]
-        assert chosen[k] == ridges[np.argmin(scores)]
-        np.testing.assert_array_equal(
-            errors[k], data.error(ictd.baselines.lstd(data.context(length), GAMMA, chosen[k]))
-        )

@@ -12,7 +12,6 @@ from drawn import where
 import ictd
 import ictd.baselines
 from ictd.decomposition import preconditioner, seen
-from ictd.evaluation import log_spaced
 from ictd.gram_engine import GramEngine
 from ictd.statistics import bootstrap_means
 from ictd.unseen_tasks import draw_unseen_tasks
@@ -26,13 +25,8 @@ torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [2, 9], 7
 ENV_OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 TRAINING = {
-    "lengths": [2, 5],
-    "clip": 0.5,
-    "batch_size": 8,
-    "rollout_steps": 30,
-    "learning_rate": 0.01,
-    "initial_gain": 0.3,
-}
+    "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3,
+}  # fmt: skip
 RUNS = {"td-boyan-3-2-0.9": "boyan", "expected_mc-loop-3-2-0.9": "loop"}
 SEEDS, SNAPSHOTS = [4, 5], [1, 6, 10, 30]
 KINDS = {"linear": {}, "softmax": {"kind": "softmax", "corner": -0.5, "scaled_rewards": True}}
@@ -136,43 +130,25 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
         np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
 
 
-def errors_of(weights, data, length, scaled=True):
-    """MSVE of each task by whole prompts."""
-    errors = []
-    for i, path in enumerate(data.paths[:, : length + 1]):
-        prompts = [naive.sampled_prompt(path, data.tasks.reward[i], GAMMA, s) for s in range(STATES)]
-        values = np.array([naive.transformer(weights, DEPTH, prompt, scaled) for prompt in prompts])
-        errors.append((data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum())
-    return np.array(errors)
-
-
 def test_runs_are_evaluated_on_whole_prompts(folder):
     table = pd.read_csv(folder / "tables/values.csv")
     assert len(table) == 2 * 2 * 2 * 4 * 2 + 4 * 2
-    cases = [(run, on, "contexts") for run in RUNS for on in ENV_OPTIONS] + [
-        ("td-boyan-3-2-0.9", "boyan", "enumerated")
-    ]
+    cases = [*itertools.product(RUNS, ENV_OPTIONS, ["contexts"]), ("td-boyan-3-2-0.9", "boyan", "enumerated")]
     for run, on, prompts in cases:
-        algo, env, data, of_tasks = run.split("-")[0], RUNS[run], unseen(on), {}
-        rows = where(
-            table, algo=algo, env=env, states=3, depth=2, discount=0.9, on_env=on, on_discount=0.9, prompts=prompts
-        )
-        assert len(rows) == (16 if prompts == "contexts" else 8)
-        for seed in SEEDS if prompts == "contexts" else SEEDS[:1]:
+        data, scaled, of_last = unseen(on), prompts == "contexts", []
+        rows = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, prompts=prompts)
+        for seed in SEEDS if scaled else SEEDS[:1]:
             stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
-            for (k, size), length in itertools.product(enumerate(stored["tasks_seen"]), LENGTHS):
+            for k, size in enumerate(stored["tasks_seen"]):
                 weights = ictd.Weights(stored["history_u"][0, k], stored["history_A"][0, k])
-                errors = errors_of(weights, data, length, prompts == "contexts")
-                row = where(rows, seed=seed, tasks_seen=size, context_length=length)
-                assert row[["mean", "median"]].to_numpy()[0] == pytest.approx(
-                    [errors.mean(), np.median(errors)], rel=1e-9
-                )
-                of_tasks.setdefault(length, {})[seed, size] = errors
-        kind = "values" if prompts == "contexts" else "paper"
-        found = np.load(folder / kind / (run if kind == "values" else "td-boyan-3-2") / f"{on}-0.9.npz")["of_tasks"]
-        for k, length in enumerate(LENGTHS):
-            last = [errors for (_, size), errors in of_tasks[length].items() if size == 30]
-            np.testing.assert_allclose(found[k], np.mean(last, axis=0), rtol=1e-9)
+                errors = np.array([naive.errors(weights, data, length, DEPTH, scaled) for length in LENGTHS])
+                found = where(rows, seed=seed, tasks_seen=size)[["mean", "median"]].to_numpy()
+                wanted = np.transpose([errors.mean(axis=1), np.median(errors, axis=1)])
+                np.testing.assert_allclose(found, wanted, rtol=1e-9)
+            of_last.append(errors)
+        kind = "values" if scaled else "paper"
+        found = np.load(folder / kind / (run if scaled else "td-boyan-3-2") / f"{on}-0.9.npz")["of_tasks"]
+        np.testing.assert_allclose(found, np.mean(of_last, axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("env", ENV_OPTIONS)
@@ -207,24 +183,9 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
     else:
         assert "bayes" not in error and np.isnan(found["effective_sizes"]).all()
         assert found["effective_sizes"].shape == (2, TEST)
-    rows = where(pd.read_csv(folder / "tables/baselines.csv"), env=env, states=3, discount=0.9)
-    chosen = where(pd.read_csv(folder / "tables/chosen.csv"), env=env, states=3, discount=0.9)
+    table = where(pd.read_csv(folder / "tables/baselines.csv"), env=env).set_index(["method", "context_length"])
     for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
-        row = where(rows, method=name, context_length=length)
-        assert row[["mean", "median"]].to_numpy()[0] == pytest.approx([errors[k].mean(), np.median(errors[k])])
-    for k, length in enumerate(LENGTHS):
-        row = where(chosen, context_length=length).iloc[0]
-        assert row["ridge"] == found["ridge"][k] and row["td_lambda_decay"] == found["td_lambda"][k, 0]
-        for name in ("theta_td", "batch_td"):
-            assert row[[f"{name}_updates", f"{name}_step"]].tolist() == found[name][k].tolist()
-        assert [row[f"{name}_steps"] for name in shares] == [found[name][k] for name in shares]
-        worth = found["effective_sizes"][k]
-        expected = [np.median(worth), worth.min()]
-        np.testing.assert_allclose(row[["median_effective_size", "least_effective_size"]].tolist(), expected)
-
-
-def test_step_sizes_are_log_spaced():
-    np.testing.assert_allclose(log_spaced(0.1, 1.6, 5), [0.1, 0.2, 0.4, 0.8, 1.6])
+        assert table.loc[name, length][["mean", "median"]].tolist() == [errors[k].mean(), np.median(errors[k])]
 
 
 def test_intervals_over_tasks(folder):
@@ -250,24 +211,19 @@ def test_intervals_over_tasks(folder):
 
 def test_shapes_are_measured_with_the_mean_transition(folder):
     table, entries = (pd.read_csv(folder / f"tables/{name}.csv") for name in ("shapes", "preconditioners"))
-    assert len(table) == 2 * 2 * 4 and len(entries) == 2 * 2 * STATES * STATES
     for run, env in RUNS.items():
+        at, K = {"algo": run.split("-")[0], "env": env}, []
         rng = ictd.generator(0, env, STATES, "beyond transitions")
         mean = ictd.sample_tasks(env, STATES, 10_000, rng, **ENV_OPTIONS[env]).transition.mean(axis=0)
-        K = []
         for seed in SEEDS:
             stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
-            weights = ictd.Weights(stored["history_u"][0], stored["history_A"][0])
-            rows = where(table, algo=run.split("-")[0], env=env, seed=seed)
-            assert rows["tasks_seen"].tolist() == stored["tasks_seen"].tolist()
-            for name, values in trace_measures(weights, GAMMA, mean).items():
+            weights, rows = ictd.Weights(stored["history_u"][0], stored["history_A"][0]), where(table, **at, seed=seed)
+            outside = ictd.decomposition.decomposition_measures(weights, GAMMA)["outside"]
+            for name, values in (trace_measures(weights, GAMMA, mean) | {"outside": outside}).items():
                 np.testing.assert_allclose(rows[name], values)
-            measures = ictd.decomposition.decomposition_measures(weights, GAMMA)
-            np.testing.assert_allclose(rows["outside"], measures["outside"])
             K.append(preconditioner(seen(weights, GAMMA).A[-1]))
-        rows = where(entries, algo=run.split("-")[0], env=env)
-        for i, j in itertools.product(range(2 * STATES), range(STATES)):
-            assert where(rows, row=i + 1, column=j + 1)["mean"].item() == pytest.approx(np.mean([k[i, j] for k in K]))
+        rows = where(entries, **at).pivot(index="row", columns="column", values="mean")
+        np.testing.assert_allclose(rows, np.mean(K, axis=0))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,14 +1,16 @@
-"""Teachers with batches of finite and infinite size."""
+"""Teachers with batches of finite and infinite size, and the traces in known preconditioners."""
 
 import numpy as np
 import pytest
 import torch
 from naive import larger_weights, sampled_material
-from tolerances import ENGINES
+from tolerances import ENGINES, ROUNDING
 
 import ictd
+from ictd.decomposition import structured
 from ictd.gram_engine import GramEngine
 from studies.agents.teachers import agent_material, expected_batches
+from studies.agents.traces import trace_measures
 
 GAMMA = 0.9
 
@@ -16,8 +18,8 @@ GAMMA = 0.9
 @pytest.mark.parametrize("algo", ["td", "mc"])
 def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
     lengths = np.arange(1, 41)
-    tasks, _, gram, paths = sampled_material("boyan", 4, 40, lengths, GAMMA)
-    start = larger_weights(4)
+    tasks, _, gram, paths = sampled_material("boyan", 3, 40, lengths, GAMMA)
+    start = larger_weights(3)
     model = ictd.LinearTransformer(start, 3)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for i, length in enumerate(lengths):
@@ -61,3 +63,15 @@ def test_only_mc_needs_whole_returns(teacher, steps):
         batches = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
         np.testing.assert_array_equal(unrolls.returns, batches.returns)
         np.testing.assert_array_equal(unrolls.transitions, batches.transitions)
+
+
+def test_traces_send_errors_to_predecessors():
+    """Known preconditioners: that of a trace, whose errors go back along p, its opposite, and theta^TD's."""
+    states, transition = 4, ictd.sample_tasks("boyan", 4, 1, np.random.default_rng(0)).transition[0]
+    identity = np.eye(states)
+    G = np.stack([identity + 0.3 * transition.T, identity + 0.3 * transition, identity])
+    A = structured(np.concatenate([G, np.zeros_like(G)], axis=-2))
+    found = trace_measures(ictd.Weights(np.zeros((3, 2 * states)), A), 0.9, transition)
+    both = np.corrcoef(transition[~np.eye(states, dtype=bool)], transition.T[~np.eye(states, dtype=bool)])[0, 1]
+    np.testing.assert_allclose(found["predecessors"], [1, both, 0], atol=ROUNDING)
+    np.testing.assert_allclose(found["successors"], [both, 1, 0], atol=ROUNDING)

@@ -37,7 +37,7 @@ def pretrain(algos, depth, tasks, unrolls, discount=0.9, **changes):
 
 @pytest.mark.parametrize(
     ("env", "states", "depth", "scale"),
-    [("boyan", 5, 6, "context_length"), ("loop", 3, 4, "none"), ("boyan", 2, 1, "none")],
+    [("boyan", 3, 6, "context_length"), ("loop", 3, 4, "none"), ("boyan", 2, 1, "none")],
 )
 def test_runs_side_by_side_are_single_runs(env, states, depth, scale):
     tasks, unrolls = material(env, states, 30, 3)
@@ -164,7 +164,7 @@ def test_weights_are_scaled_and_signed_as_in_theta():
 
 
 def test_single_precision_is_near():
-    tasks, unrolls = material("boyan", 4, 20, 2)
+    tasks, unrolls = material("boyan", 3, 20, 2)
     single, double = (pretrain(["mc"], 5, tasks, unrolls, precision=one, clip=1e9)[0] for one in ("float32", "float64"))
     difference = np.abs(single.weights().A - double.weights().A).max()
     assert single.P.dtype == torch.float32 and 0 < difference < 1e-4

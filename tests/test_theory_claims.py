@@ -1,0 +1,205 @@
+"""Claims on the theory: decided on made-up tables, of which each can hold and fail."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import numbered, where
+
+from ictd.pipeline.provenance import PROJECT
+from ictd.pipeline.table_files import save_table
+from ictd.report.claim import Statements, as_records
+from ictd.statistics import bootstrap_interval
+from ictd.theory import claims
+from ictd.theory.claims import check_theory
+
+STATEMENTS = Statements(PROJECT / "report/theory_claims.toml")
+GAMMA, DEPTH, LONG = 0.9, 150, 300
+SETTINGS = {"env": ["loop", "boyan"], "states": [5, 3]}
+OF_STATEMENTS = ["theorem_1", "lemma_1", "lemma_3", "lemma_4"]
+TRIALS = range(4)
+
+
+@pytest.fixture
+def tables():
+    """Tables on which all claims hold."""
+    cells = {"algo": ["td", "mc"], **SETTINGS, "depth": [6], "seed": TRIALS}
+    sides = numbered({"statement": OF_STATEMENTS, **SETTINGS, "layer": range(DEPTH + 1)}, ["tightest"])
+    sides = sides.assign(left_max=GAMMA ** sides["layer"], right_mean=1.0, violations=0)
+    sides["tightest"] += 1
+    neu = numbered({"algo": ["td", "mc"], **SETTINGS, "space": ["looped", "separate"], "layer": range(DEPTH + 1)}, [])
+    neu = neu.assign(norm=GAMMA ** neu["layer"], bound=2.0, sharper=1.5)
+    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, [])
+    line["looped_norm"] = line["position"].map({0.0: 1.0, 0.25: 5.0, 0.5: 9.0, 1.0: 3.0})
+    repeated = numbered({**cells, "layer": [1, 6, 30]}, [])
+    repeated["looped_norm"] = np.where(repeated["layer"] == 6, 1.0, 10.0)
+    digits = numbered({"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10], "task": [0, 1]}, [])
+    digits = digits.assign(ratio=np.where(digits["layer"] > 0, 0.9, 5.0), difference=1e-20 + (digits["layer"] == 0))
+    members = numbered({"member": ["beyond", "inside"], **SETTINGS, "draw": [1, 0], "layer": [0, LONG]}, [])
+    members["error"] = np.where((members["member"] == "inside") & (members["layer"] > 0), 1e-12, 1.0)
+    steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
+    return {
+        "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
+        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}), "precision": digits,
+        "family": members.assign(violations=0), "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
+    }  # fmt: skip
+
+
+def decided(tables, discount=GAMMA):
+    """Claims by their names, with their verdicts and values."""
+    made = check_theory(STATEMENTS, tables, discount)
+    assert len({claim.id for claim in made}) == len(made)
+    return {claim.id: claim for claim in made}
+
+
+def failing(tables, discount=GAMMA):
+    return {name for name, claim in decided(tables, discount).items() if claim.verdict == "fails"}
+
+
+def kinds(names):
+    return {name.split("/")[0] for name in names}
+
+
+def changed(table, column, value, **at):
+    """A table with another value in the rows that ``at`` names."""
+    rows = where(table, **at).index
+    assert len(rows)
+    changed = table.assign(**{column: table[column].astype(float)})
+    changed.loc[rows, column] = value
+    return changed
+
+
+def test_claims_that_hold(tables):
+    made = decided(tables)
+    assert not failing(tables)
+    # A claim a statement and setting; nine a setting on J and J', five on the family; four on the numbers.
+    of_settings = len(OF_STATEMENTS) + 2 * 5 + 5
+    assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1)) + 2 + 3
+
+
+PLACE = {"env": "loop", "states": 5}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "at", "expected"),
+    [
+        ("statements", "violations", 1, {"statement": "lemma_1", "layer": 3}, "lemma_1/loop-5"),
+        ("statements", "violations", 1, {"statement": "lemma_3", "layer": 9}, "lemma_3/loop-5"),
+        ("statements", "left_max", 1e-3, {"statement": "theorem_1", "layer": DEPTH}, "theorem_1/loop-5"),
+        ("statements", "right_mean", 1e-2, {"statement": "theorem_1", "layer": 0}, "theorem_1/loop-5"),
+        ("neu", "bound", 0.0, {"algo": "td", "space": "looped", "layer": 9}, "theorem_2_bound/loop-5"),
+        ("neu", "bound", np.nan, {"algo": "mc", "space": "looped", "layer": 9}, "corollary_1_bound/loop-5"),
+        ("neu", "bound", 0.0, {"algo": "mc", "space": "separate", "layer": 9}, None),
+        ("neu", "sharper", 0.0, {"algo": "mc", "space": "looped", "layer": 30}, "corollary_1_sharper/loop-5"),
+        ("neu", "sharper", 0.0, {"algo": "mc", "space": "separate", "layer": 30}, "corollary_1_sharper/loop-5"),
+        ("neu", "norm", 1e-3, {"algo": "td", "space": "separate", "layer": DEPTH}, "theorem_2_separate/loop-5"),
+        ("family", "violations", 2, {"member": "inside", "draw": 1}, "family/loop-5"),
+        ("family", "violations", 2, {"member": "beyond", "draw": 1}, None),
+        ("family", "error", 1e-3, {"member": "inside", "draw": 0, "layer": LONG}, "family_limit/loop-5"),
+        ("family", "error", 1e-9, {"member": "beyond", "draw": 0, "layer": LONG}, "beyond_family/loop-5"),
+        ("family", "error", np.nan, {"member": "beyond", "layer": LONG}, None),
+        ("family_updates", "norm", 1e-3, {"algo": "td", "draw": 0, "layer": LONG}, "family_update_td/loop-5"),
+        ("pretrained", "looped_norm", 0.5, {"algo": "td", "position": 1.0}, "pretrained_lower/td-loop-5-6"),
+        ("pretrained", "looped_norm", np.nan, {"algo": "mc", "seed": 0}, None),
+        ("pretrained", "looped_norm", np.nan, {"algo": "td", "position": 0.25},
+         "barrier/td-loop-5-6 pretrained_lower/td-loop-5-6"),
+        ("repeated", "looped_norm", 0.1, {"algo": "td", "layer": 30}, "pretrained_repeated/td-loop-5-6"),
+        ("repeated", "looped_norm", np.nan, {"algo": "td", "layer": 30}, None),
+    ],
+)  # fmt: skip
+def test_claims_that_fail(tables, table, column, value, at, expected):
+    """Changed is one setting, and only claims on it fail; what overflowed has grown."""
+    tables[table] = changed(tables[table], column, value, **PLACE, **at)
+    assert failing(tables) == {*(expected or "").split()}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "at", "expected"),
+    [
+        ("agreement", "fused", 1e-9, {"weights": "random"}, "gradients_fused/all"),
+        ("agreement", "appendix", np.nan, {"weights": "random"}, "gradients_appendix/all"),
+        ("precision", "ratio", 1.001, {"quantity": "lemma_1", "layer": 10, "task": 1}, "lemma_1_digits/all"),
+        ("precision", "difference", 1e-8, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),
+        ("precision", "difference", np.nan, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),
+    ],
+)
+def test_checks_that_fail(tables, table, column, value, at, expected):
+    tables[table] = changed(tables[table], column, value, **at)
+    assert failing(tables) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"),
+    [(1.0, set()), (0.95, {"theorem_2_rate", "corollary_1_rate"}),
+     (0.0, {f"{name}{kind}" for name in ("theorem_2", "corollary_1") for kind in ("", "_rate", "_separate")})],
+)  # fmt: skip
+def test_norms_fall_as_powers_of_gamma(tables, power, expected):
+    tables["neu"]["norm"] = GAMMA ** (power * tables["neu"]["layer"])
+    assert kinds(failing(tables)) == expected
+
+
+def test_no_claim_is_made_of_too_little(tables):
+    """Limits need depths at which gamma^L, or the family's rate, is below a millionth; intervals need two trials."""
+    limits = {"theorem_1"} | {f"{one}{kind}" for one in ("theorem_2", "corollary_1") for kind in ("", "_separate")}
+    rates = {"theorem_2_rate", "corollary_1_rate"}
+    of_family = {"family_limit", "beyond_family", "family_update_td", "family_update_mc"}
+    every = kinds(decided(tables))
+
+    def left_out(discount=GAMMA, **parts):
+        return every - kinds(decided(tables | parts, discount))
+
+    # 0.9^131 is just above a millionth, 0.9^132 below it.
+    short = {name: tables[name].query("layer <= 131") for name in ("statements", "neu")}
+    assert left_out(**short) == limits | rates
+    assert not left_out(**{name: tables[name].query("layer <= 132") for name in short})
+    assert left_out(family=tables["family"].replace({"layer": {LONG: 260}})) == of_family
+    assert left_out(0.0) == rates | {"beyond_family"}
+    single = {name: tables[name].query("seed == 0") for name in ("pretrained", "repeated")}
+    assert left_out(**single) == {"pretrained_lower", "barrier", "pretrained_repeated"}
+    assert left_out(repeated=tables["repeated"].query("layer <= 6")) == {"pretrained_repeated"}
+
+
+def test_claims_have_the_values_of_their_tables(tables):
+    rng = np.random.default_rng(0)
+    for name, column in (("neu", "norm"), ("pretrained", "looped_norm"), ("repeated", "looped_norm")):
+        tables[name][column] *= rng.uniform(0.5, 2, len(tables[name]))
+    tables["pretrained"].loc[0, "looped_norm"] = np.nan
+    made, at, cell = decided(tables), {"algo": "td", **PLACE}, "td-loop-5-6"
+    norms = where(tables["neu"], **at, space="looped")["norm"].to_numpy()
+    slope = np.polyfit(np.arange(100, DEPTH + 1), np.log(norms[100:]), 1)[0]
+    assert made["theorem_2_rate/loop-5"].value == pytest.approx(abs(slope / np.log(GAMMA) - 1))
+    assert made["theorem_2/loop-5"].value == pytest.approx(norms[-1] / norms.max())
+    line = np.log10(where(tables["pretrained"], **at).pivot(index="seed", columns="position", values="looped_norm"))
+    kept = line.dropna()
+    assert len(kept) == len(TRIALS) - 1
+    lower, barrier = made[f"pretrained_lower/{cell}"], made[f"barrier/{cell}"]
+    assert lower.value == pytest.approx(bootstrap_interval((kept[0.0] - kept[1.0]).to_numpy())[1])
+    between, ends = (kept[columns].max(axis=1) for columns in ([0.25, 0.5], [0.0, 1.0]))
+    assert barrier.value == pytest.approx(bootstrap_interval((between - ends).to_numpy())[0])
+    assert lower.trials == barrier.trials == len(kept)
+    deep = where(tables["repeated"], **at).pivot(index="seed", columns="layer", values="looped_norm")
+    ratios = np.log10(deep[30] / deep[6])
+    assert made[f"pretrained_repeated/{cell}"].value == pytest.approx(bootstrap_interval(ratios.to_numpy())[0])
+    # What overflowed counts as float64's largest number, and a run that diverged in training not at all.
+    gone = where(tables["repeated"], **at, seed=0)
+    tables["repeated"].loc[gone.index[gone["layer"] == 30], "looped_norm"] = np.nan
+    lost = where(tables["repeated"], **at, seed=1)
+    tables["repeated"].loc[lost.index, "looped_norm"] = np.nan
+    low = bootstrap_interval(np.array([308, ratios[2], ratios[3]]))[0]
+    assert decided(tables)[f"pretrained_repeated/{cell}"].value == pytest.approx(low)
+
+
+def test_claims_are_written_with_an_overview(tables, tmp_path):
+    for name, table in tables.items():
+        save_table(tmp_path / f"{name}.csv", table)
+    files = [tmp_path / f"{name}.csv" for name in tables]
+    claims.main(PROJECT / "report/theory_claims.toml", files, GAMMA, tmp_path / "claims.json", tmp_path / "theory.html")
+    records = json.loads((tmp_path / "claims.json").read_text())
+    assert [one["id"] for one in records] == list(decided(tables))
+    assert "claim" in (tmp_path / "theory.html").read_text()
+    overview = claims.theory_overview(as_records(check_theory(STATEMENTS, tables, GAMMA)), tables["statements"])
+    ratios = tables["statements"].query("layer > 0").groupby("statement")["tightest"].min()
+    shown = overview["least bound / measured"]
+    assert {f"{ratio:.3g}" for ratio in ratios} == {*shown} - {""}
+    assert len(overview) == len(kinds(decided(tables)))

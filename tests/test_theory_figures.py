@@ -1,0 +1,172 @@
+"""What the figures of the theory's checks draw."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import check_bands, check_border, check_lines, numbered, where
+
+from ictd.theory import figures, pretrained_figure
+
+SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
+NAMES = [panel[0] for panel in figures.PANELS]
+SIDES = numbered(
+    {"statement": [*NAMES, "theorem_1", "bounded_gradient"], **SETTINGS, "layer": range(70)},
+    ["left_mean", "right_mean", "tightest"],
+)
+SIDES = SIDES.drop(SIDES.index[(SIDES["statement"] == "lemma_3") & (SIDES["layer"] > 64)])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_theorem_1():
+    digits = numbered({"quantity": ["lemma_4", "lemma_1"], **SETTINGS, "layer": [0, 10, 50], "task": [0, 1]}, ["ratio"])
+    figure = figures.theorem_1(SIDES, digits, 0.9)
+    layers, fifty = np.arange(70), np.array([0, 50])
+    bound = r"bound, $\gamma^L \Vert v\Vert_\infty$"
+    for column, env in enumerate(("boyan", "loop")):
+        for row, falling in enumerate((0.9, 1.0)):
+            lines = []
+            for states in (3, 5):
+                rows = where(SIDES, statement="theorem_1", env=env, states=states)
+                exact = where(digits, quantity="lemma_4", env=env, states=states).groupby("layer")["ratio"].mean()
+                lines.append((f"$n = {states}$", layers, rows["left_mean"] / rows["right_mean"] * falling**layers))
+                lines.append((None, fifty, exact[fifty] * falling**fifty))
+            lines.append((bound, layers, falling**layers))
+            lines += [("decimal arithmetic, 2 tasks", [], [])] * (row == 0)
+            check_lines(figure.axes[2 * row + column], lines)
+
+
+def test_lemmas():
+    figure = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5)
+    here = where(SIDES, env="loop", states=5).query("1 <= layer <= 64")
+    ratios = []
+    for axes, (name, title, *_) in zip(figure.axes, figures.PANELS, strict=False):
+        rows, ours = where(here, statement=name), where(here, statement="bounded_gradient")
+        lines = [("measured", rows["layer"], rows["left_mean"])]
+        lines += [("the paper's bound", rows["layer"], rows["right_mean"])]
+        lines += [("our bound", ours["layer"], ours["right_mean"])] * (name == "lemma_3")
+        check_lines(axes, lines)
+        clear = rows.query("layer <= 60")
+        ratios.append((title, clear["layer"], clear["tightest"]))
+    check_lines(figure.axes[5], ratios)
+
+
+@pytest.mark.parametrize(("algo", "J", "error"), [("td", "$J$", "lemma_1"), ("mc", "$J'$", "lemma_4")])
+def test_expected_updates(algo, J, error):
+    at = {"env": "boyan", "states": 3}
+    axes = {"algo": ["td", "mc"], **SETTINGS, "space": ["looped", "separate"], "layer": range(70)}
+    neu = numbered(axes, ["norm", "standard_error", "bound", "sharper"])
+    left, right = figures.expected_update(neu, SIDES, algo, "boyan", 3).axes
+    rows, layers = where(neu, algo=algo, **at).query("layer > 0"), np.arange(1, 70)
+    looped, separate = (where(rows, space=space) for space in ("looped", "separate"))
+    lines = [(f"{J} of $\\theta_L^{{\\mathrm{{TD}}}}$", layers, looped["norm"])]
+    lines.append(("the same, separate layers", layers, separate["norm"]))
+    lines += [("the paper's bound", layers, looped["bound"]), ("our bound", layers, looped["sharper"])]
+    check_lines(left, lines)
+    early, first = looped.query("layer <= 60"), layers[:60]
+    greatest, spread = early["norm"].max(), early["standard_error"]
+    lines = [(None, first, early["norm"] / greatest)]
+    for statement, label in ((error, f"expected {algo.upper()} error"), ("lemma_3", "norm of the gradient")):
+        side = where(SIDES, statement=statement, **at)["left_mean"][1:61]
+        lines.append((label, first, side / side.max()))
+    check_lines(right, lines)
+    check_bands(right, [(first, (early["norm"] - spread) / greatest, (early["norm"] + spread) / greatest)])
+
+
+def test_the_family():
+    members = numbered({"member": ["inside", "beyond"], **SETTINGS, "draw": [0, 1], "layer": range(9)}, ["error"])
+    members = members.assign(bound=np.arange(len(members)))
+    members.loc[members["layer"] == 8, "error"] = 1e101
+    updates = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [0, 1], "layer": [1, 4, 8]}, ["norm"], 1)
+    neu = numbered({"algo": ["td", "mc"], **SETTINGS, "space": ["looped", "separate"], "layer": range(9)}, ["norm"], 2)
+    at = {"env": "loop", "states": 3}
+    left, right = figures.family(members, updates, neu, "loop", 3).axes
+    lines = []
+    for member, label in (("inside", "$A = [G; H][-I, I]$"), ("beyond", "the same $+ N [I, I]$")):
+        for draw in (0, 1):
+            lines.append((label, range(8), where(members, member=member, draw=draw, **at)["error"][:8]))
+    bound = where(members, member="inside", draw=0, **at)["bound"]
+    check_lines(left, [*lines, (r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$", range(9), bound)])
+    lines = []
+    for algo, J in figures.NORMS.items():
+        for draw in (0, 1):
+            label = f"{J}, $A = [G; H][-I, I]$"
+            lines.append((label, [1, 4, 8], where(updates, algo=algo, draw=draw, **at)["norm"]))
+        td = where(neu, algo=algo, space="looped", **at)["norm"][1:]
+        lines.append((r"$J$ and $J'$, $\theta_L^{\mathrm{TD}}$", range(1, 9), td))
+    check_lines(right, lines)
+
+
+def test_pretrained_weights():
+    cells = {"algo": ["mc", "td"], "env": ["boyan"], "states": [3], "depth": [4, 6], "seed": range(3)}
+    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm", "theta_td"])
+    repeated = numbered({**cells, "layer": [1, 4, 6, 20, 40]}, ["looped_norm"])
+    line.loc[(line["depth"] == 6) & (line["position"] == 0.5), "looped_norm"] = 1e101
+    repeated.loc[repeated["layer"] == 40, "looped_norm"] = 1e101
+    figure = pretrained_figure.pretrained(line, repeated)
+    for column, algo in enumerate(("td", "mc")):
+        above, below = [], []
+        for depth, places in ((4, [0, 0.25, 0.5, 1]), (6, [0, 0.25, 1])):
+            of, label = {"algo": algo, "depth": depth}, f"Boyan's chain, $n = 3$, $L = {depth}$"
+            medians = where(line, **of).groupby("position")["looped_norm"].median()
+            above.append((label, places, medians[places]))
+            above.append((None, [1.3], [where(line, **of)["theta_td"].iloc[0]]))
+            medians = where(repeated, **of).groupby("layer")["looped_norm"].median()
+            below.append((label, [1, 4, 6, 20], medians[[1, 4, 6, 20]]))
+            below.append((None, [depth], [medians[depth]]))
+        check_lines(figure.axes[column], [*above, ("step size 1", [], [])])
+        check_lines(figure.axes[2 + column], [*below, ("as many layers as in training", [], [])])
+    own = repeated[repeated["layer"] == repeated["depth"]]["looped_norm"]
+    assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
+    gone = pretrained_figure.pretrained(line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan))
+    assert len(gone.axes) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("env", "several"), [("loop", False), ("random_walks_on_a_ring_that_step_either_way", True)])
+def test_no_figure_has_ink_on_its_border(env, several, tmp_path):
+    at = {"env": [env, "boyan", "loops"] if several else [env], "states": [3, 5, 10, 20, 50] if several else [20]}
+    # Over one decade or two axes have other labels, which are wide.
+    layers = {"layer": range(301 if several else 31)}
+    sides = numbered({"statement": SIDES["statement"].unique(), **at, **layers}, ["left_mean", "right_mean"])
+    sides[["left_mean", "right_mean"]] = np.outer(0.9 ** sides["layer"], [0.6, 0.7])
+    digits = numbered({"quantity": ["lemma_4"], **at, "task": [0], **layers}, ["ratio"])
+    both = {"algo": ["td", "mc"] if several else ["mc"], **at}
+    neu = numbered({**both, "space": ["looped", "separate"], **layers}, ["norm", "standard_error", "bound", "sharper"])
+    members = numbered({"member": ["inside", "beyond"], **at, "draw": [0, 1], **layers}, ["error", "bound"])
+    updates = numbered({**both, "draw": [0, 1], **layers}, ["norm"])
+    cells = {**both, "depth": [5, 300] if several else [30], "seed": [0, 1]}
+    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm", "theta_td"])
+    repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])
+    here = (env, at["states"][0])
+    for figure in (
+        figures.theorem_1(sides, digits, 0.9), figures.lemmas(sides.assign(tightest=1.0), *here),
+        figures.expected_update(neu, sides, both["algo"][0], *here), figures.family(members, updates, neu, *here),
+        pretrained_figure.pretrained(line, repeated),
+    ):  # fmt: skip
+        check_border(figure, tmp_path)
+
+
+def test_each_figure_is_of_its_tables(tmp_path, monkeypatch):
+    names = ("statements", "precision", "neu", "pretrained", "repeated", "family", "family_updates")
+    files = [tmp_path / f"{name}.csv" for name in names]
+    for path in files:
+        pd.DataFrame({"of": [path.stem]}).to_csv(path, index=False)
+    drawn = {}
+    for module, drawing in ((figures, ("theorem_1", "lemmas", "expected_update", "family")),
+                            (pretrained_figure, ("pretrained",))):  # fmt: skip
+        monkeypatch.setattr(module, "save", lambda figure, path: drawn.setdefault(path.stem, figure))
+        for name in drawing:
+            monkeypatch.setattr(module, name, lambda *given: [getattr(one, "of", [one])[0] for one in given])
+    figures.main(files, "loop", 4, 0.8, tmp_path)
+    pretrained_figure.main(files, tmp_path / "pretrained.png")
+    assert drawn == {
+        "theorem_1": ["statements", "precision", 0.8], "lemmas": ["statements", "loop", 4],
+        "theorem_2": ["neu", "statements", "td", "loop", 4], "corollary_1": ["neu", "statements", "mc", "loop", 4],
+        "family": ["family", "family_updates", "neu", "loop", 4], "pretrained": ["pretrained", "repeated"],
+    }  # fmt: skip
