@@ -150,13 +150,11 @@ def probabilities(shape: str) -> Callable:
 
     def check(name, value, sizes):
         given = _as_array(name, value, shape, sizes, "iuf")
-        narrow = given.dtype.kind == "f" and given.dtype.itemsize < 8
-        tolerance = given.shape[-1] * float(np.finfo(given.dtype).eps) if narrow else ROW_SUM_TOLERANCE
-        found = given.astype(np.float64, copy=False)
+        found, tolerance = given.astype(np.float64, copy=False), row_sum_tolerance(given)
         refuse(name, ~(found >= 0), "is not a probability")
         sums = row_sums(found)
         refuse(name, np.abs(sums - 1) > tolerance, "does not sum to one")
-        return found / sums[..., None] if narrow else found
+        return found / sums[..., None] if tolerance > ROW_SUM_TOLERANCE else found
 
     return check
 
@@ -171,6 +169,12 @@ def refuse(name: str, bad: np.ndarray, what: str) -> None:
     """Raise a ValueError that names the first entry of an array that ``bad`` marks."""
     if bad.any():
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {what}.")
+
+
+def row_sum_tolerance(given: np.ndarray) -> float:
+    """Largest deviation of a row sum from one that is put down to rounding in the type of an array."""
+    narrow = given.dtype.kind == "f" and given.dtype.itemsize < 8
+    return given.shape[-1] * float(np.finfo(given.dtype).eps) if narrow else ROW_SUM_TOLERANCE
 
 
 def row_sums(array: np.ndarray) -> np.ndarray:

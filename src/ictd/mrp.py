@@ -9,10 +9,18 @@ from typing import Self
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, array, integer, optional, probabilities, refuse, shown, validate, validate_fields
-
-# Largest entry of mu p - mu of a stationary distribution that is put down to rounding, in float32 too.
-STATIONARY_TOLERANCE = 1e-6
+from ictd.checks import (
+    DISCOUNT,
+    array,
+    integer,
+    optional,
+    probabilities,
+    refuse,
+    row_sum_tolerance,
+    shown,
+    validate,
+    validate_fields,
+)
 
 
 class TaskArrays:
@@ -63,6 +71,7 @@ class Tasks(TaskArrays):
     stationary: np.ndarray | None = None
 
     def __post_init__(self):
+        given = [self.transition] if self.stationary is None else [self.transition, self.stationary]
         self._validate(
             transition=probabilities("..., n, n"),
             reward=array("..., n"),
@@ -72,7 +81,8 @@ class Tasks(TaskArrays):
         if self.stationary is None:
             vars(self)["stationary"] = stationary_distribution(self.transition)
         moved = np.einsum("is,isj->ij", self.stationary, self.transition)
-        off = (np.abs(moved - self.stationary) > STATIONARY_TOLERANCE).any(axis=1)
+        rounding = max(row_sum_tolerance(np.asarray(rows)) for rows in given)
+        off = (np.abs(moved - self.stationary) > rounding).any(axis=1)
         refuse("stationary", off, "is not stationary: its transitions change it")
 
     @property
