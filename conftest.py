@@ -7,46 +7,33 @@ from pathlib import Path
 import pytest
 from projects import finished_run, finished_run_under_conda
 
-from ictd.pipeline import storage
-from ictd.pipeline.labels import Work
-
 RUNS = ("under_conda", "smoke")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that need the same finished run go to one process, where there are several, and are the last where not."""
+    """Tests that need the same finished run go to one process where there are several, and come last in any."""
     for item in items:
         for name in [name for name in RUNS if name in item.fixturenames][:1]:
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is not None)
 
 
-@pytest.fixture(autouse=True)
-def no_step_before(monkeypatch):
-    """Files that a test writes are of no step, whatever step another test carried out in this process."""
-    monkeypatch.setattr(storage, "work", Work())
-
-
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory) -> Path:
-    """Folder of a finished smoke run, which the first process that asks for it makes."""
+    """Folder of a finished smoke run, which the first process that asks for it makes; tests only read it."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = base / "smoke"
     with open(base / "smoke.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (base / "smoke.made").exists():
-            folder.mkdir()
             finished_run(folder)
             (base / "smoke.made").touch()
     return folder
 
 
 @pytest.fixture(scope="session")
-def under_conda(smoke, tmp_path_factory) -> Path:
-    """Folder of a smoke run with the studies, in environments made from exactly their pins.
-
-    Cells and seeds are fewer than in ``smoke``: results do not depend on that either.
-    """
-    return finished_run_under_conda(tmp_path_factory.mktemp("conda"), smoke)
+def under_conda(tmp_path_factory) -> Path:
+    """Folder of a smoke run of few cells with the studies, in environments made from exactly their pins."""
+    return finished_run_under_conda(tmp_path_factory.mktemp("conda"))

@@ -1,4 +1,4 @@
-"""Many dry runs of the workflow: two at a time, in processes forked from this one, where Snakemake is imported already.
+"""Many dry runs of the workflow: two at a time, in processes forked from this one, which has imported Snakemake.
 
 Reads pairs of a folder and Snakemake's arguments from standard input as JSON, and writes pairs of what each returned
 and said.  Modules of the project are imported by each run for itself.
@@ -14,8 +14,9 @@ import sys
 # What Snakemake and the rules files import later.
 import jsonschema  # noqa: F401
 import pandas  # noqa: F401
+import smart_open  # noqa: F401
 import snakemake.cli
-import snakemake.report
+import snakemake.report.html_reporter
 
 
 def plan(folder: str, arguments: list[str]) -> tuple[int, str]:

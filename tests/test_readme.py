@@ -1,4 +1,4 @@
-"""README and the pages in docs/: their numbers are the reference's, their links lead somewhere, their code runs."""
+"""README and the pages in docs/: links lead somewhere, names and numbers are right, examples run."""
 
 import json
 import re
@@ -6,132 +6,34 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-from projects import ROOT, STUDIES
+from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of_paper
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "config/README.md", *sorted((ROOT / "studies").rglob("*.md"))]
-README = PAGES[0].read_text(encoding="utf-8")
-RESULTS, THEORY = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("results.md", "theory.md"))
-CLAIMS = pd.read_csv(ROOT / "reference/claims.csv").set_index("id")
-CLAIMS["kind"] = CLAIMS.index.str.split("/").str[0]
-TABLES = pd.read_csv(ROOT / "reference/tables.csv").set_index(["table", "column", "group"])["mean"].sort_index()
-CELLS = TABLES["metrics/weights", "cosine"].index
+from ictd import environments
+from ictd.pipeline.provenance import module_path
 
-
-def rows(text: str, first: str) -> list[list[str]]:
-    """Cells of the rows of the tables in a text whose first cell is, or begins with, some words."""
-    tables = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in tables if row[0].startswith(first)]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
+LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "config/README.md", *sorted((ROOT / "studies").glob("*/*.md"))]
+CODE = [ROOT, ROOT / "src/ictd", ROOT / "tests"]
+CLAIMS = pd.read_csv(ROOT / "reference/claims.csv")
+CLAIMS["kind"] = CLAIMS["id"].str.split("/").str[0]
 
 
-def holding(kind: str) -> str:
-    verdicts = CLAIMS[CLAIMS["kind"] == kind]["verdict"]
-    return f"{(verdicts == 'holds').sum()} of {len(verdicts)}"
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
-def test_the_table_of_claims_is_that_of_the_reference():
-    table = [row for row in rows(RESULTS, "`") if re.fullmatch(r"\d+ of \d+", row[-1])]
-    assert len(table) == 15
-    for names, _, holds in table:
-        for kind in re.findall(r"`(\w+)`", names):
-            assert holding(kind) == holds, kind
-    of_paper = {kind for names, *_ in table for kind in re.findall(r"`(\w+)`", names)}
-    everywhere = sum((CLAIMS[CLAIMS["kind"] == kind]["verdict"] == "holds").all() for kind in of_paper)
-    for text, words in ((RESULTS, r"makes (\d+) claims .* and (\d+) of"), (README, r"Of (\d+) claims .* (\d+) hold")):
-        assert re.search(words, text).groups() == (str(len(of_paper)), str(everywhere))
+def rows(text: str) -> list[list[str]]:
+    """Cells of the rows of all tables in a text."""
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
 
 
-def test_the_readme_has_some_of_these_claims():
-    table = [row for row in rows(README, "") if re.fullmatch(r"\d+ of \d+ (cells|settings)", row[-1])]
-    kinds = ["msve_falls", "same_pattern", "pattern", "consistent", "converged"]
-    assert [row[-1].rsplit(" ", 1)[0] for row in table] == [holding(kind) for kind in kinds]
-
-
-def test_numbers_of_cells_settings_and_trials():
-    settings = {cell.split("-", 1)[1] for cell in CELLS}
-    seeds = json.loads((ROOT / "reference/run.json").read_text())["settings"]["seeds"]
-    for text, words in ((README, r"there are (\d+)\)"), (RESULTS, r"There are (\d+)")):
-        assert [int(number) for number in re.findall(words, text)] == [len(settings), len(CELLS)] + [seeds] * (
-            text is RESULTS
-        )
-    assert f"there are {seeds} each" in README and f"{seeds * len(CELLS)} in all" in RESULTS
-
-
-def test_what_fails_is_said_with_its_value():
-    """Each cell that fails, but of claims that other tables give by number of trials or over cells."""
-    cells = {"TD, 3": "td-boyan-3-30", "MC, 3": "mc-boyan-3-30", "MC, 10": "mc-boyan-10-30", "3": "boyan-3-30"}
-    said = {}
-    for claim, where, value, _ in (row for row in rows(RESULTS, "`") if len(row) == 4):
-        if number := re.search(r"(?:ends|begins) at ([\d.]+)$", value):
-            said[f"{claim.strip('`')}/{cells[where.removesuffix(' states')]}"] = number[1]
-    kinds = CLAIMS["kind"].isin(["msve_falls", "msve_lower", "beats_zero", "pattern", "signs", "same_noise"])
-    fails = CLAIMS[kinds & (CLAIMS["verdict"] != "holds")]["value"]
-    assert {name: f"{value:.3f}" for name, value in fails.items()} == said
-    assert f"{CLAIMS['value']['msve_lower/mc-boyan-3-30']:.4f}".replace("-", "−") in RESULTS
-
-
-def test_trials_that_lost_the_pattern():
-    every = CLAIMS[CLAIMS["kind"].isin(["consistent", "consistent_at_depth"])]["value"]
-    lost = {name.split("/")[1]: int(value) for name, value in every.items() if value}
-    said = {}
-    for where, *numbers in rows(RESULTS, ""):
-        if found := re.match(r"(\d+) states, (\d+) layers", where):
-            said |= {
-                f"{algo}-boyan-{found[1]}-{found[2]}": int(n) for algo, n in zip(("td", "mc"), numbers, strict=True)
-            }
-    assert {cell: n for cell, n in said.items() if n} == lost
-
-
-def test_numbers_on_the_weights():
-    """Ranges over cells of what the reference has means of."""
-    apart = TABLES["metrics/agreement", "apart"]
-    assert f"is {apart.min():.2f} to {apart.max():.2f} over the {len(apart)} settings" in RESULTS
-    change = CLAIMS[CLAIMS["kind"] == "converged"]["value"]
-    assert rows(RESULTS, "A, norm of its change")[0][1] == f"{change.min():.0%} to {change.max():.0%}".replace(
-        "%", "", 1
-    )
-    raw = TABLES["metrics/mean_weights", "raw_cosine"]
-    assert f"is there in {(raw**2 > 0.5).sum()} of the {len(raw)} cells" in RESULTS
-
-
-def test_numbers_on_in_context_evaluation():
-    of_main = TABLES["metrics/weights", "enumerated_msve"]
-    td, mc = (f"{of_main[f'{algo}-boyan-5-30']:.3f}" for algo in ("td", "mc"))
-    assert re.search(r"their MSVE is ([\d.]+) \(TD\) and\s([\d.]+) \(MC\)", RESULTS).groups() == (td, mc)
-    assert rows(README, "enumerated prompts, ")[0][2:4] == [mc, td]
-    zero = f"{TABLES['metrics/baselines', 'msve', 'zero-5-30']:.1f}"
-    assert rows(RESULTS, "predicting zero")[0][1:] == [zero] * 3
-    # The reference has no MSVE by length of prompt: the two pages have to agree.
-    methods = ("predicting zero", "pretrained by MC", "pretrained by TD", "θ<sup>TD</sup>, best", "LSTD")
-    assert rows(README, "sampled prompts of 100")[0][1:] == [rows(RESULTS, method)[-1][-1] for method in methods]
-
-
-def test_the_readme_has_its_numbers_on_studies_from_their_pages():
-    found = re.findall(r"\]\((studies/\w+/README\.md)\)\)\.\n\n((?:\|.*\n)+)", README)
-    assert sorted(page for page, _ in found) == [f"studies/{name}/README.md" for name in STUDIES]
-    for page, table in found:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        for number in re.findall(r"(?<=\| )\d+\.\d+(?= )|\d+ to \d+%", table):
-            assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d.]*\d)", text), (page, number)
-    (theta,), (whole,) = rows(README, "their part along"), rows(README, "all of A")
-    ratios = [float(part) / float(all_) for part, all_ in zip(theta[1:], whole[1:], strict=True)]
-    assert f"{ratios[0]:.0f} (TD) and {round(ratios[1], -1):.0f} (MC) times" in re.sub(r"\s+", " ", README)
-
-
-def test_numbers_on_the_theory():
-    value = CLAIMS["value"]
-    for kind in ("theorem_2_rate", "family_limit", "family_update_td"):
-        assert value[CLAIMS["kind"] == kind].max() < {"theorem_2_rate": 1e-9}.get(kind, 1e-6), kind
-    assert "10⁻⁹ of it" in THEORY and value[CLAIMS["kind"] == "family_limit"].max() < 1e-13
-    assert value[CLAIMS["kind"] == "beyond_family"].min() > 0.03 and "stays at 3% and more" in THEORY
-    assert {holding(f"lemma_{name}") for name in ("1", "2_query", "2_context", "2_step_corrected", "4")} == {"10 of 10"}
-    assert {holding(kind) for kind in ("lemma_3", "theorem_2", "corollary_1", "bounded_gradient", "family")} == {
-        "4 of 4"
-    }
-    assert holding("lemma_2_step") == "0 of 10"
-    assert {holding(kind) for kind in ("pretrained_lower", "pretrained_repeated")} == {"14 of 14"}
+def blocks(page: str, language: str = "") -> list[str]:
+    """Code blocks of a page."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    return [block for name, block in found if name == language]
 
 
 def anchors(page: Path) -> set[str]:
@@ -152,14 +54,91 @@ def test_links_lead_somewhere(page):
             assert not anchor or anchor in anchors(file), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_begins_with_its_purpose(page):
-    lines = page.read_text(encoding="utf-8").splitlines()
-    assert re.match(r"# \w", lines[0]) and not lines[1] and re.match(r"[A-Z]", lines[2])
-
-
 def test_the_readme_links_to_every_page():
-    assert {f"docs/{page.name}" for page in PAGES[1:]} <= set(re.findall(r"\]\((docs/[\w-]+\.md)[)#]", README))
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= set(
+        re.findall(r"\]\((docs/[\w-]+\.md)[)#]", text_of("README.md"))
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_named_is_there(page):
+    """Targets of make, modules and files of Python."""
+    text = page.read_text(encoding="utf-8")
+    targets = {*re.findall(r"^([\w-]+)(?: [\w-]+)*:", text_of("Makefile"), re.MULTILINE), *STUDIES, "NAME"}
+    targets |= {"test-container", "test-apptainer"}
+    assert {*re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)} <= targets
+    modules = re.findall(r"`(ictd\.\w+(?:\.\w+)*)`", text)
+    assert not [name for name in modules if not (module_path(name) or module_path(name.rpartition(".")[0]))]
+    files = re.findall(r"`((?:\w+/)*\w+\.py)`", text) * (page.name == "code.md")
+    assert not [name for name in files if not any((folder / name).exists() for folder in CODE)]
+
+
+def test_every_rule_of_the_paper_is_named_with_its_step():
+    text = text_of("docs/code.md")
+    named = {name for row in rows(text) for cell in row for name in re.findall(r"`(\w+)`", cell)}
+    assert rules_of_paper().keys() - named == set()
+    for row in rows(text):
+        rules, steps = ([re.findall(r"`([\w.]+)`", cell) for cell in row[2:4]] + [[], []])[:2]
+        assert [step for rule, step in zip(rules, steps, strict=False) if rules_of_paper()[rule][0] != step] == []
+
+
+def holding(kind: str) -> str:
+    verdicts = CLAIMS[CLAIMS["kind"] == kind]["verdict"]
+    return f"{(verdicts == 'holds').sum()} of {len(verdicts)}"
+
+
+def test_tables_of_claims_are_those_of_the_reference():
+    """Rows with names of claims and how many settings they hold in; the examples in the README have no names."""
+    found = {}
+    for names, *_, holds in rows(text_of("docs/results.md")):
+        if re.fullmatch(r"\d+ of \d+", holds):
+            found |= {kind: holds for kind in re.findall(r"`(\w+)`", names) if kind in set(CLAIMS["kind"])}
+    assert len(found) > 10 and found == {kind: holding(kind) for kind in found}
+    shown = [row[-1].rsplit(" ", 1)[0] for row in rows(text_of("README.md")) if re.match(r"\d+ of \d+ \w+$", row[-1])]
+    assert shown == [holding(kind) for kind in ("msve_falls", "same_pattern", "pattern", "consistent", "converged")]
+
+
+def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
+    pages = ["docs/results.md", "docs/theory.md", *(f"studies/{name}/README.md" for name in STUDIES)]
+    known = {number for page in pages for number in re.findall(r"\d+\.\d+", text_of(page))}
+    for row in rows(text_of("README.md")):
+        if not any("`" in cell for cell in row):
+            assert {number for cell in row[1:] for number in re.findall(r"\d+\.\d+", cell)} <= known, row
+
+
+def test_examples_of_a_step_a_rule_and_a_study_work(smoke, tmp_path):
+    """As docs/development.md and studies/README.md have them."""
+    (step,) = blocks("docs/development.md", "python")
+    names = {}
+    exec(step, names)
+    names["main"](smoke / "results-smoke/weights/td-boyan-4-6.npz", 2.0, tmp_path / "norms.csv")
+    norms = pd.read_csv(tmp_path / "norms.csv")["norm"]
+    A = np.load(smoke / "results-smoke/weights/td-boyan-4-6.npz")["A"]
+    np.testing.assert_allclose(norms, np.linalg.norm(A, axis=(1, 2)))
+    (rule,) = (block for block in blocks("docs/development.md") if block.startswith("use rule"))
+    (study,) = (block for block in blocks("studies/README.md") if "use rule" in block)
+    folder = copy_project(tmp_path / "project", without=("studies",))
+    with open(folder / "Snakefile", "a") as file:
+        file.write(f"\n\n{rule}")
+    (folder / "src/ictd/steps/norms.py").write_text(step)
+    (folder / "studies/mine").mkdir(parents=True)
+    files = {"norms.py": step, "rules.smk": study.replace("NAME", "mine"), "config.yaml": "order: 2.0\n"}
+    files["schema.yaml"] = "{type: object, properties: {order: {type: number}}, required: [order]}"
+    for name, text in files.items():
+        (folder / "studies/mine" / name).write_text(text)
+    targets = ["results-smoke/norms/td-boyan-4-6.csv", "mine"]
+    ((code, said),) = plans([(folder, targets)])
+    assert code == 0 and {"norms", "mine_norms"} <= planned_rules(said), said
+
+
+def test_the_example_of_an_environment_works():
+    (example,) = blocks("docs/environments.md", "python")
+    names = {**vars(environments)}
+    exec(example, names)
+    assert names["ENVIRONMENTS"].keys() - environments.ENVIRONMENTS.keys() == {"ring"}
+    transition, reward = names["ring"](5, 3, np.random.default_rng(0))
+    assert transition.shape == (3, 5, 5) and reward.shape == (3, 5)
+    np.testing.assert_allclose(transition.sum(axis=-1), 1)
 
 
 def test_the_example_prints_what_it_says():
@@ -168,6 +147,6 @@ def test_the_example_prints_what_it_says():
     settings = json.loads((ROOT / "reference/run.json").read_text())["settings"]
     if not manifest.exists() or json.loads(manifest.read_text())["settings"] != settings:
         pytest.skip("results/ holds no full run")
-    ((code, printed),) = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
+    ((code, printed),) = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", text_of("README.md"), re.DOTALL)
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == printed, done.stderr

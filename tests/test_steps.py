@@ -1,136 +1,187 @@
-"""Steps: found by name, explained by help, and given to rules by the names of their parameters."""
+"""Steps: what rules make of their signatures, and what they make of a command line."""
 
+import errno
 import subprocess
 import sys
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
-import yaml
 from projects import ROOT
 from snakemake.iocontainers import Namedlist
 
-from ictd.pipeline.help import listing, sentences
-from ictd.pipeline.rules import named_files, step_params
-from ictd.pipeline.steps import all_steps, find_step
+from ictd.pipeline import provenance, runner
+from ictd.pipeline.config import load_yaml
+from ictd.pipeline.rules import Steps, env_options, main_parameters
+from ictd.steps import tasks
 
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+CONFIG = load_yaml(ROOT / "config.yaml")
+OWN = {"sizes": {"b": 2, "a": 1}, "name": "a b", "tasks": 7, "lengths": [5, 10]}
+# A step in a package of its own, and what is read of it.
+STEP = '''"""A step."""
+from pathlib import Path
+
+
+def main(env: str, states: int, tasks: int, initial_gain: float, lengths: list[int], sizes: dict,
+         runs: list[Path], output: Path) -> None:
+    """Write something."""
+'''
 
 
 def named(**items):
-    """What Snakemake gives params functions as wildcards, input or output."""
+    """What Snakemake gives functions of params as wildcards, input or output."""
     return Namedlist(fromdict=items)
 
 
-def command(*words):
-    return subprocess.run([sys.executable, "-m", "ictd.steps", *words], cwd=ROOT, capture_output=True, text=True)
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes the module ours.m."""
+    monkeypatch.setattr(provenance, "PACKAGES", provenance.PACKAGES | {"ours": tmp_path})
+
+    def write(text: str) -> None:
+        (tmp_path / "ours").mkdir(exist_ok=True)
+        (tmp_path / "ours/m.py").write_text(text)
+
+    yield write
+    provenance._digest_and_imports.cache_clear()
 
 
-@pytest.mark.parametrize("step", all_steps().values(), ids=lambda step: step.name)
-def test_help_explains_every_option_and_what_is_written(step):
-    says = sentences(step)
-    assert set(says) == {"", *step.parameters()}
-    for name, sentence in says.items():
-        assert sentence.strip().endswith((".", ")")), name
-    assert find_step(step.name).path == step.path
+def test_parameters_are_given_or_wildcards_or_of_the_configuration(written):
+    written(STEP)
+    wildcards = named(env="loop", states="5")
+    settings = Steps(CONFIG)("ours.m", OWN)["settings"](wildcards)
+    words = '--env loop --states 5 --tasks 7 --initial-gain 0.1 --lengths 5 10 --sizes \'{"a": 1, "b": 2}\''
+    assert settings == words
+    given = Steps(CONFIG)("ours.m", OWN, tasks=3, states=lambda wildcards: wildcards.env)["settings"](wildcards)
+    assert given == words.replace("--tasks 7", "--tasks 3").replace("--states 5", "--states loop")
+    of_paper = Steps(CONFIG)("ours.m", {"lengths": [1], "sizes": {}})["settings"](wildcards)
+    assert "--tasks 20000" in of_paper
 
 
-def test_steps_are_listed_with_their_first_lines():
-    lines = listing().splitlines()
-    assert any(line.startswith("tasks ") and "Algorithms 3 and 4" in line for line in lines)
-    assert any(line.startswith("theory.values ") and "Theorem 1" in line for line in lines)
-    assert command().stdout.splitlines() == lines
-    said = command("evaluate", "--help").stdout
-    assert "Unseen tasks a trial is evaluated on." in said and "--context-lengths" in said and "Write" in said
+def test_files_are_the_rules_input_and_output(written):
+    written(STEP)
+    files = Steps(CONFIG)("ours.m", OWN)["files"]
+    runs = named(runs=["a b.npz", "c.npz"])
+    assert files(None, runs, Namedlist(["r/f/a.png", "r/f/b.png"])) == "--runs 'a b.npz' c.npz --output r/f"
+    assert files(None, runs, Namedlist(["r/a.png", "r/a.svg"])) == "--runs 'a b.npz' c.npz --output r/a.png"
+    with pytest.raises(ValueError, match=r"Step ours\.m needs an input or output 'runs' of its rule\."):
+        files(None, named(), Namedlist(["a.png"]))
 
 
-@pytest.mark.parametrize("name", ["nothing", "../tasks", "", "mrp", "tasks.main", "report"])
-def test_what_is_no_step_is_answered_in_one_sentence(name):
-    done = command(name)
-    assert done.returncode == 1
-    assert done.stderr == f"error: there is no step {name!r}; `python -m ictd.steps` lists all.\n"
+def test_modules_and_texts_are_there_by_their_digests(tmp_path):
+    (tmp_path / "claims.toml").write_text("a = 1")
+    step = Steps(CONFIG | {"results": str(tmp_path / "results")})
+    given = {"statements": tmp_path / "claims.toml", "theory": tmp_path / "results/theory.json"}
+    params = step("ictd.report.paper_claims", **given)
+    assert params["statements"].startswith("claims.toml ") and "theory" not in params
+    assert params["ictd.statistics"] == f"ictd.statistics {step.code['ictd.statistics']}"
+    assert {"ictd.report.paper_claims", "ictd.pipeline.runner"} <= params.keys() & step.code.keys()
+    (tmp_path / "claims.toml").write_text("a = 2")
+    assert step("ictd.report.paper_claims", **given)["statements"] != params["statements"]
 
 
-def test_parameters_are_wildcards_or_of_the_configuration():
-    params = step_params(CONFIG, [], "evaluate", env_options={})
-    wildcards = named(algo="td", env="boyan", states="7", depth="9")
-    assert params["values"](wildcards).split()[:4] == ["--states", "7", "--depth", "9"]
-    assert "--tasks 10 --context-lengths 5 10 15" in params["values"](wildcards)
-    files = params["files"](wildcards, named(runs=["a b.npz", "c.npz"]), named(weights="w", evaluations="e"))
-    assert files == "--runs 'a b.npz' c.npz --weights w --evaluations e"
-    assert params["step"] == "evaluate" and params["ictd.steps.evaluate"].startswith("ictd.steps.evaluate ")
-    assert {"ictd.steps.__main__", "ictd.pipeline.runner", "ictd.unseen_tasks"} <= set(params)
+@pytest.mark.parametrize(
+    ("text", "given", "message"),
+    [
+        (STEP, {"task": 3}, "Step ours.m has no parameter 'task'; it has env, states, tasks"),
+        (STEP, {"tasks": [3]}, "Step ours.m: 'tasks' has no value of type int; give it in the rule."),
+        (STEP, {"lengths": 3}, "Step ours.m: 'lengths' has no value of type list[int]; give it in the rule."),
+        (STEP.replace("sizes:", "other:"), {}, "Step ours.m: 'other' has no value of type dict; give it in the rule."),
+        (STEP.replace("states: int", "states"), {}, "m.py, line 5: give states a type."),
+        (STEP.replace("def main", "def other"), {}, "m.py has no function main, so it is no step."),
+    ],
+)
+def test_mistakes_in_a_rule_or_a_step_are_named(written, text, given, message):
+    written(text)
+    with pytest.raises(ValueError) as raised:
+        Steps(CONFIG)("ours.m", OWN, **given)["settings"](named(env="loop", states="5"))
+    assert message in str(raised.value)
 
 
-def test_output_is_the_file_or_the_folder_of_several():
-    files = step_params(CONFIG, [], "theory.figures", env="boyan", states=5)["files"]
-    tables = named(tables=["t.csv"])
-    assert files(None, tables, Namedlist(["r/f/a.png", "r/f/b.png"])) == "--tables t.csv --output r/f"
-    assert files(None, tables, Namedlist(["r/a.png", "r/a.svg"])) == "--tables t.csv --output r/a.png"
-    assert files(None, tables, Namedlist(["r/a.png"])) == "--tables t.csv --output r/a.png"
-    with pytest.raises(ValueError, match=r"step theory\.figures needs an input or output 'tables'"):
-        files(None, named(), Namedlist(["r/a.png"]))
+def test_a_step_that_does_not_exist_is_named():
+    with pytest.raises(ValueError, match=r"^There is no step ictd\.steps\.gone\.$"):
+        main_parameters("ictd.steps.gone")
 
 
-def test_a_name_that_stands_in_several_sections_is_refused():
-    assert "tasks" in CONFIG and "tasks" in CONFIG["theory"]
-    with pytest.raises(ValueError, match="step tasks: 'tasks' is no setting, one of several sections, or no int"):
-        step_params(CONFIG, [], "tasks", env_options={})["values"](named(env="boyan", states="5", seeds="0-1"))
-    with pytest.raises(ValueError, match=r"step report\.figures\.weight_maps: 'figures' is no setting"):
-        step_params(CONFIG, [], "report.figures.weight_maps")["values"](named())
-    with pytest.raises(ValueError, match="step tasks has no parameter 'task'; it has env, states"):
-        step_params(CONFIG, [], "tasks", task=3)
+def test_help_says_what_a_step_writes_and_takes():
+    said = " ".join(runner.parser("ictd.steps.tasks", tasks.main).format_help().split())
+    assert "Write transition, reward and stationary" in said
+    assert all(f"--{name.replace('_', '-')}" in said for name in main_parameters("ictd.steps.tasks"))
 
 
-def test_given_values_may_be_functions_of_wildcards():
-    params = step_params(CONFIG, [], "tasks", tasks=3, env_options=lambda wildcards: {"a": wildcards.env})
-    said = params["values"](named(env="loop", states="5", seeds="0-1"))
-    assert "--tasks 3" in said and """--env-options '{"a": "loop"}'""" in said
+def test_options_of_environments_are_the_readings():
+    assert env_options(CONFIG, "loop") == CONFIG["readings"]["env_options"]["loop"]
+    assert env_options(CONFIG, "boyan") == {}
 
 
-def test_sections_come_from_the_module_its_folder_or_its_study():
-    assert find_step("audit").sections() == ["audit"] and find_step("theory.values").sections() == ["theory"]
-    assert find_step("pretrain").sections() == []
-    assert SimpleNamespace(**find_step("tasks").parameters()).output == "Path"
+def carried_out(main, words: str, monkeypatch) -> None:
+    """Carry out a function as the runner carries out a step."""
+    monkeypatch.setattr(runner, "import_module", lambda name: type("Module", (), {"main": main}))
+    monkeypatch.setattr(sys, "argv", ["runner", "some.step", *words.split()])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    runner.main()
 
 
-def test_bad_ranges_and_json_are_answered_in_a_sentence(tmp_path):
-    given = [
-        "--env",
-        "boyan",
-        "--states",
-        "3",
-        "--tasks",
-        "2",
-        "--output",
-        str(tmp_path / "a.npz"),
-    ]
-    done = command("tasks", *given, "--seeds", "3", "--env-options", "{}")
-    assert done.stderr.splitlines()[-1] == "error: seeds is '3'; give first-last, such as 0-19."
-    done = command("tasks", *given, "--seeds", "0-1", "--env-options", "x")
-    assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: 'x'")
-    done = command("tasks", *given, "--seeds", "0-1", "--env-options", "[1]")
-    assert done.stderr.splitlines()[-1].endswith("argument --env-options: invalid mapping value: '[1]'")
-    done = command("tasks", *given, "--seeds", "3-1", "--env-options", "{}")
-    assert done.stderr.splitlines()[-1] == "error: seeds is '3-1'; give first-last, such as 0-19."
+def test_words_of_the_command_line_have_the_types_of_parameters(monkeypatch):
+    got = []
+
+    def main(count: int, ratio: float, name: str, a_list: list[int], paths: list[Path], options: dict, out: Path):
+        got.append((count, ratio, name, a_list, paths, options, out))
+
+    words = '--count 3 --ratio 1e-3 --name x --a-list 4 5 --paths a b/c --options {"k":1} --out o'
+    carried_out(main, words, monkeypatch)
+    assert got == [(3, 1e-3, "x", [4, 5], [Path("a"), Path("b/c")], {"k": 1}, Path("o"))]
 
 
-def test_every_option_must_be_given():
-    done = command("verify", "--results", "results")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("the following arguments are required: --reference")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "the following arguments are required: --count, --options"),
+        ("--count x --options {}", "argument --count: invalid int value: 'x'"),
+        ("--count 1 --options {", "argument --options: invalid"),
+        ("--coun 1 --options {}", "the following arguments are required: --count"),
+    ],
+)
+def test_words_that_do_not_fit_are_named(words, message, monkeypatch, capsys):
+    def main(count: int, options: dict):
+        raise AssertionError
+
+    with pytest.raises(SystemExit):
+        carried_out(main, words, monkeypatch)
+    assert message in capsys.readouterr().err
 
 
-def test_compiled_kernels_are_kept_where_caches_are(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    settings = '--settings boyan-3-2 --discount 0.9 --env-options {"boyan":{}} --output'.split()
-    assert command("theory.agreement", *settings, str(tmp_path / "made.json")).returncode == 0
-    assert any((tmp_path / "caches/ictd").iterdir())
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("It is wrong."), "error: It is wrong."),
+        (ImportError("there is no x"), "error: there is no x."),
+        (MemoryError(), "error: this needs more memory than there is; give fewer tasks"),
+        (OSError(errno.EMFILE, "Too many open files"), "error: Too many open files."),
+        (OSError(errno.EACCES, "No", "a.csv"), "error: a.csv: No; make room or give write access, then run snakemake"),
+    ],
+)
+def test_what_a_person_can_mend_ends_in_a_sentence(error, message, monkeypatch):
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit, match=message):
+        carried_out(main, "", monkeypatch)
 
 
-def test_names_of_files_count_and_their_order_does_not():
-    rules = [
-        SimpleNamespace(input=named(**inputs), output=named(output="c"))
-        for inputs in ({"runs": ["a", "b"]}, {"runs": ["b", "a"]}, {"tables": ["a", "b"]}, {"runs": ["a"]})
-    ]
-    same, ordered, named_otherwise, fewer = map(named_files, rules)
-    assert same == ordered and len({same, named_otherwise, fewer}) == 3
+UNROLLS = "--env boyan --states 3 --batch-size 4 --discount 0.9 --rollout-steps 5 --tasks GONE.npz --output out.npz"
+TASKS = "--env boyan --states 3 --seeds 3-1 --tasks 2 --env-options {} --output out.npz"
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "message"),
+    [
+        ("ictd.steps.unrolls", UNROLLS, "error: GONE.npz is missing; run snakemake to make it."),
+        ("ictd.steps.tasks", TASKS, "error: seeds is '3-1'; give first-last, such as 0-19."),
+        ("ictd.steps.gone", "", "error: No module named 'ictd.steps.gone'."),
+    ],
+)
+def test_a_step_answers_bad_input_in_one_sentence(tmp_path, module, options, message):
+    command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", module, *options.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == message and "Traceback" not in done.stderr
+    assert not (tmp_path / "out.npz").exists()

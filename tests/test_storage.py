@@ -1,7 +1,7 @@
-"""Result files and the command line of the steps."""
+"""Result files: whole or not there, and a sentence for one that is missing or damaged."""
 
 import os
-import re
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -10,21 +10,42 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.pipeline.storage import join_arrays, load_arrays, load_named, naming, paired, replacing, save_arrays, stacked
-from ictd.report.html import table
+import ictd
+from ictd.pipeline.storage import (
+    file_digest,
+    join_arrays,
+    load_arrays,
+    load_json,
+    load_named,
+    reading,
+    replacing,
+    save_arrays,
+    save_json,
+    save_text,
+    stacked,
+)
+from ictd.pipeline.table_files import load_table, long_table, save_table
+from ictd.pipeline.training_data import save_material, stored_runs
 
 
 def test_arrays_come_back_and_have_the_same_bytes(tmp_path):
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([1, 2], np.uint8)}
-    save_arrays(tmp_path / "x/one.npz", **arrays)
-    os.utime(tmp_path / "x/one.npz", (0, 0))
-    save_arrays(tmp_path / "y/x/one.npz", **arrays)
-    assert (tmp_path / "x/one.npz").read_bytes() == (tmp_path / "y/x/one.npz").read_bytes()
-    save_arrays(tmp_path / "x/two.npz", **arrays)
+    for name in ("x/one.npz", "x/two.npz"):
+        save_arrays(tmp_path / name, **arrays)
+    assert file_digest(tmp_path / "x/one.npz") == file_digest(tmp_path / "x/two.npz")
     loaded = load_named(tmp_path / "x/one.npz", "b", "a")
     np.testing.assert_array_equal(loaded["a"], arrays["a"])
     joined, _ = join_arrays([tmp_path / "x/one.npz", tmp_path / "x/two.npz"], "a", "b")
-    assert joined.shape == (4, 3)
+    np.testing.assert_array_equal(joined, np.concatenate([arrays["a"]] * 2))
+
+
+def test_tables_and_json_come_back(tmp_path):
+    table = long_table({"seed": [0, 1], "layer": [1, 2]}, {"norm": np.array([[0.1, np.nan], [1 / 3, 2]])}, algo="td")
+    assert table.values.tolist()[2] == ["td", 1, 1, 1 / 3]
+    save_table(tmp_path / "t.csv", table)
+    pd.testing.assert_frame_equal(load_table(tmp_path / "t.csv"), table)
+    save_json(tmp_path / "t.json", [1, None, {"a": 0.1}])
+    assert load_json(tmp_path / "t.json") == [1, None, {"a": 0.1}]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
@@ -33,71 +54,115 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     with pytest.raises(RuntimeError), replacing(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["table.csv"]
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_missing_damaged_and_foreign_files_are_named(tmp_path):
-    with pytest.raises(ValueError, match=r"gone\.npz is missing; run snakemake"):
-        load_arrays(tmp_path / "gone.npz", "a")
-    save_arrays(tmp_path / "whole.npz", a=np.arange(1000))
-    with pytest.raises(ValueError, match="has no array 'b'"):
-        load_arrays(tmp_path / "whole.npz", "b")
-    (tmp_path / "cut.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"cut\.npz cannot be used"):
-        load_arrays(tmp_path / "cut.npz", "a")
+def test_a_killed_writer_leaves_nothing_that_the_next_one_keeps(tmp_path):
+    code = "import sys, time\nfrom pathlib import Path\nfrom ictd.pipeline.storage import replacing\n"
+    code += "with replacing(Path(sys.argv[1])) as temporary:\n    temporary.write_text('half')\n"
+    code += "    print('now', flush=True)\n    time.sleep(60)\n"
+    target = tmp_path / "table.csv"
+    process = subprocess.Popen([sys.executable, "-c", code, target], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    process.kill()
+    process.wait()
+    assert not target.exists() and len(os.listdir(tmp_path)) == 1
+    save_text(target, "whole")
+    assert os.listdir(tmp_path) == ["table.csv"] and target.read_text() == "whole"
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path):
+    """/dev/full takes nothing, as a full disk does."""
+    with pytest.raises(OSError, match="No space left on device") as raised, replacing(tmp_path / "t.csv"):
+        Path("/dev/full").write_text("x")
+    assert raised.value.filename == str(tmp_path / "t.csv")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A file of each kind, with what reads it."""
+    save_arrays(tmp_path / "a.npz", a=np.arange(1000))
+    save_json(tmp_path / "a.json", [1, 2])
+    save_table(tmp_path / "a.csv", pd.DataFrame({"a": [1], "b": [2]}))
+    return {"a.npz": lambda path: load_arrays(path, "a"), "a.json": load_json, "a.csv": load_table}
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("a.npz", lambda whole: whole[:500], "File is not a zip file"),
+        ("a.npz", lambda whole: b"", ""),
+        ("a.npz", lambda whole: b"text", ""),
+        ("a.npz", lambda whole: whole[:3000] + b"x" + whole[3001:], "Bad CRC-32"),
+        ("a.npz", lambda whole: whole.replace(b"a.npy", b"b.npy"), "it has no array 'a'"),
+        ("a.json", lambda whole: whole[:-5], "Expecting value: line 3"),
+        ("a.json", lambda whole: b"\xff", "'utf-8' codec can't decode"),
+        ("a.csv", lambda whole: b"", "No columns to parse from file"),
+        ("a.csv", lambda whole: whole + b"1,2,3,4\n", "Error tokenizing data"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_remedy(files, tmp_path, name, damage, message):
+    path = tmp_path / name
+    files[name](path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError) as raised:
+        files[name](path)
+    sentence = str(raised.value)
+    assert sentence.startswith(f"{path} cannot be used: {message}") and "\n" not in sentence
+    assert sentence.endswith(f"make it anew: rm {path}, then run snakemake as before.")
+
+
+def test_a_missing_file_is_named(files, tmp_path):
+    for name, load in files.items():
+        with pytest.raises(ValueError, match=rf"^.*/gone-{name} is missing; run snakemake to make it\.$"):
+            load(tmp_path / f"gone-{name}")
+
+
+def test_a_damaged_archive_is_refused_or_whole(tmp_path):
+    arrays, path = {"a": np.arange(2_500.0).reshape(5, -1), "b": np.arange(7)}, tmp_path / "stored.npz"
+    save_arrays(path, **arrays)
+    whole, rng, refused = path.read_bytes(), random.Random(0), 0
+    for place in rng.sample(range(len(whole)), 300):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        try:
+            loaded = load_arrays(path, *arrays)
+        except ValueError:
+            refused += 1
+        else:
+            np.testing.assert_array_equal(loaded[0], arrays["a"])
+            np.testing.assert_array_equal(loaded[1], arrays["b"])
+    assert refused > 250
+
+
+def test_pickles_are_not_opened(tmp_path):
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"pickled\.npz cannot be used"):
         load_arrays(tmp_path / "pickled.npz", "a")
 
 
-def test_a_damaged_head_is_no_lack_of_memory_and_the_reverse(tmp_path):
-    save_arrays(tmp_path / "head.npz", a=np.arange(1000))
-    content = (tmp_path / "head.npz").read_bytes()
-    assert content.count(b"(1000,), }" + b" " * 12) == 1
-    (tmp_path / "head.npz").write_bytes(content.replace(b"(1000,), }" + b" " * 12, b"(1000000000000000,), }"))
-    with pytest.raises(ValueError, match=r"head\.npz cannot be used: array 'a' is not as long as it says"):
-        load_arrays(tmp_path / "head.npz", "a")
-    with pytest.raises(MemoryError), naming(tmp_path / "head.npz"):
+def test_a_lack_of_memory_is_no_damaged_file(tmp_path):
+    with pytest.raises(MemoryError), reading(tmp_path / "a.npz"):
         np.empty(10**17)
 
 
-def test_what_is_stacked_or_paired_is_all_there_and_once():
+def test_parts_are_stacked_if_they_are_as_many_as_is_said():
     parts = [{"a": np.arange(3)}, {"a": np.arange(3, 6)}]
     np.testing.assert_array_equal(stacked(iter(parts), 2)["a"], [[0, 1, 2], [3, 4, 5]])
     for size in (1, 3):
         with pytest.raises(ValueError, match="zip"):
             stacked(iter(parts), size)
-    names = [Path("a/5-30.json"), Path("a/3-30.json")]
-    others = [name.with_suffix(".npz") for name in names]
-    assert paired(names, others) == [*zip(names, others, strict=True)]
-    for wrong in (others[:1], others[::-1], [Path("a/5-5.npz"), others[1]]):
-        with pytest.raises(ValueError, match="give both the same names, each once"):
-            paired(names, wrong)
-    with pytest.raises(ValueError, match="files are named 5-30 5-30 and 5-30 5-30; give both"):
-        paired(names[:1] * 2, [others[0], Path("b/5-30.npz")])
 
 
-def test_a_step_answers_bad_input_in_one_sentence(tmp_path):
-    command = [sys.executable, "-m", "ictd.steps", "unrolls", "--env", "boyan", "--states", "3", "--batch-size", "4"]
-    command += ["--discount", "0.9", "--rollout-steps", "5", "--tasks", str(tmp_path / "gone.npz")]
-    done = subprocess.run([*command, "--output", str(tmp_path / "out.npz")], capture_output=True, text=True)
-    assert done.returncode == 1
-    *log, last = done.stderr.splitlines()
-    assert last == f"error: {tmp_path}/gone.npz is missing; run snakemake to make it."
-    assert "python -m ictd.steps unrolls --env boyan" in log[0] and "numpy" in log[1]
-    assert not (tmp_path / "out.npz").exists()
-
-
-def test_html_numbers_have_four_digits_or_a_power_of_ten():
-    numbers = [1.23456, 12345.6, 3e53, float("nan"), 7]
-    text = table(pd.DataFrame({f"c{i}": [number] for i, number in enumerate(numbers)}))
-    assert re.findall(r'<td class="number".*?>(.*?)</td>', text) == ["1.235", "12,346", "3e+53", "", "7"]
-
-
-def test_html_tables_escape_text():
-    import pandas as pd
-
-    made = table(pd.DataFrame({"<a>": ["x & y", "fails: <b>"], "number": [1.23456789, 2.0]}))
-    assert "&lt;a&gt;" in made and "x &amp; y" in made and ">fails: &lt;b&gt;</td>" in made
-    assert ">1.235</td>" in made
+def test_material_comes_back_and_unrolls_of_other_seeds_are_refused(tmp_path):
+    tasks = ictd.sample_tasks("boyan", 3, 2, np.random.default_rng(0))
+    batches = ictd.unroll(tasks, 4, 0.9, 3, np.random.default_rng(0))
+    for seed in (0, 5):
+        for name, part in (("tasks", tasks), ("unrolls", batches)):
+            save_material(tmp_path / f"{name}/{seed}.npz", [seed], [part])
+    ((seed, task_set, unrolls, _),) = stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz")
+    assert seed == 5 and vars(unrolls).keys() == vars(batches).keys()
+    for found, expected in ((task_set, tasks), (unrolls, batches)):
+        for name, array in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), array)
+    with pytest.raises(ValueError, match=r"unrolls/5\.npz has other seeds than .*tasks/0\.npz"):
+        next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/0.npz", tmp_path / "unrolls/5.npz"))

@@ -18,6 +18,7 @@ else:
         ROOT.parent.mkdir(parents=True, exist_ok=True)
         repository.git.archive(HERE.ref, output=os.path.abspath(f"{ROOT}.tar"))
         shutil.unpack_archive(f"{ROOT}.tar", f"{ROOT}.part")
+        os.remove(f"{ROOT}.tar")
         os.rename(f"{ROOT}.part", ROOT)
 SOURCE = str((ROOT / "src").resolve())
 sys.path.insert(0, SOURCE)

@@ -1,5 +1,6 @@
 """The configuration: values that are given in place of those of the project's files, checked in one sentence."""
 
+import math
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ LARGEST_INTEGER = 2**53
 TYPES = {
     "array": "a list, such as [a, b]",
     "integer": "an integer",
-    "number": "a number",
+    "number": "a finite number",
     "object": "keys with values",
     "string": "a text",
 }
@@ -86,6 +87,8 @@ def load_yaml(path: Path) -> dict:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
+    except (UnicodeDecodeError, yaml.YAMLError):
+        raise ValueError(f"{path} is not a text in UTF-8.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} has no keys with values.")
     return found
@@ -175,8 +178,15 @@ def _variants(validator, wanted, values, schema):
             yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
 
 
+def _is_finite_number(checker, value) -> bool:
+    return STANDARD.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
+
+
+STANDARD = jsonschema.Draft202012Validator
 VALIDATOR = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"ascending": _ascending, "atMost": _at_most, "variants": _variants}
+    STANDARD,
+    {"ascending": _ascending, "atMost": _at_most, "variants": _variants},
+    type_checker=STANDARD.TYPE_CHECKER.redefine("number", _is_finite_number),
 )
 
 

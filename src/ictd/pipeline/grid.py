@@ -69,7 +69,8 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
     size = max(1, seeds // math.ceil(cores / cells)) if wanted == "auto" else wanted
     named = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
     finished = Counter((int(found[1]), int(found[2])) for found in named if found)
-    last_of = {first: last for first, last in sorted(finished, key=lambda one: (finished[one], one[1])) if last < seeds}
+    by_number = sorted(finished, key=lambda one: (finished[one], one[1]))
+    last_of = {first: last for first, last in by_number if first <= last < seeds}
     ranges, first = [], 0
     while first < seeds:
         following = min((start for start in last_of if start > first), default=seeds)
