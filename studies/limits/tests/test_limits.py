@@ -21,6 +21,8 @@ from studies.limits.forms import draw_tasks, yardsticks
 from studies.limits.minimise import FINE, Objective, flat, minimise, seen_basis, unflat
 from studies.limits.shrinkage import SHIFT, fitted
 
+# One process compiles the kernels.
+pytestmark = pytest.mark.xdist_group("limits")
 GAMMA, N, DEPTH = 0.9, 3, 4
 
 
@@ -148,7 +150,7 @@ def test_heads_are_trained_as_parts_of_their_sum(algo):
 
 def test_training_that_diverges_is_no_number():
     tasks = some_tasks()
-    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0
+    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0.0
     found = train(1e60 * parameters()[None], np.ones((6, 1)), tasks, *how)
     assert np.isnan(found).all()
 
