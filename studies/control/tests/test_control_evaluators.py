@@ -226,6 +226,24 @@ def test_regret_is_what_actions_fall_short():
     assert bold[:, -1].mean() > regret[:, -1].mean()
 
 
+def test_all_methods_act_on_the_same_processes(tmp_path):
+    """Each by a rule or two, as often as there are Transformers, with numbers that are chosen on other processes."""
+    place, grid = {"family": "dirichlet", "states": 3, "actions": 2, "discount": GAMMA}, [0.5, 1.0]
+    names = ("pseudo_steps", "theta_steps", "step_sizes", "decays", "concentrations", "epsilons", "bonuses")
+    given = dict.fromkeys(names, grid) | {"powers": [0.0], "starts": [0.0], "intervals": [2], "steps": 6}
+    given |= {"checkpoints": 3, "test_processes": 5, "tuning_processes": 4}
+    save_arrays(tmp_path / "td.npz", u=np.zeros((2, 1, 12)), A=np.zeros((2, 1, 12, 12)))
+    ridges = {"smallest": 0.1, "largest": 1, "number": 2}
+    online.main(place, {"td": {"depth": 2}}, 2, 2, [1.0], ridges, given, [tmp_path / "td.npz"], tmp_path / "o.npz")
+    found = np.load(tmp_path / "o.npz")
+    rows = list(zip(found["method"].tolist(), found["rule"].tolist(), found["seed"].tolist(), strict=True))
+    assert len(rows) == len(set(rows)) == 2 * (2 * 7 + 2) and found["steps"].tolist() == [1, 4, 6]
+    test, _ = offline.unseen_processes(place, 5, [1.0], "online test")
+    for seed in range(2):
+        own = online.simulate(partial(online.tabular, 0.0, 0.0, 0.0, None), test, GAMMA, 6, "epsilon", 1e9, seed)
+        np.testing.assert_allclose(found["regret"][rows.index(("uniform", "epsilon", seed))], own[:, [0, 3, 5]])
+
+
 class Watched:
     """A method that keeps what agents saw, and checks its own tabular twin beside."""
 

@@ -5,15 +5,19 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from drawn import where
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.decomposition import decomposition_measures
+from ictd.evaluation import weights_msve
 from ictd.gram import estimates, gram_of
 from ictd.mrp import msve
+from ictd.pipeline.table_files import load_table
 from ictd.trajectories import sample_contexts
 from ictd.unseen_tasks import draw_unseen_tasks
+from studies.limits import forms, shrinkage
 from studies.limits.course import train
 from studies.limits.descend import enumerated, expected_updates
 from studies.limits.engine import Prompts, columns
@@ -270,3 +274,25 @@ def test_yardsticks_are_chosen_on_other_tasks():
     steps = k * choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
     errors = choice.error(certainty_equivalence(choice.context(6), GAMMA, steps))
     assert weights[6] == pytest.approx(1 / errors.mean())
+
+
+def test_forms_and_fits_are_of_unseen_tasks(tmp_path):
+    """Yardsticks as they are tuned, a form before its first step, and Transformers that are trained on contexts."""
+    lengths, given = [4, 9], (N, DEPTH, GAMMA, 60, 40)
+    for form in ("yardsticks", "one"):
+        forms.main(form, *given, lengths, 0, [20], tmp_path / f"{form}.csv")
+    files = tmp_path / "yardsticks.csv", tmp_path / "fits.csv"
+    shrinkage.main("heads", N, DEPTH, GAMMA, 1e-2, 0.3, 30, 40, lengths, [20], 1, *files)
+    tuned, one, fits = (load_table(tmp_path / f"{name}.csv") for name in ("yardsticks", "one", "fits"))
+    theta = ictd.Weights(np.zeros(2 * N), forms.START * N * ictd.theta_td(N).A)
+    for m in lengths:
+        of = draw_unseen_tasks(m, N, 40, m, GAMMA, "boyan", "limits test")
+        assert where(one, length=m)["msve"].mean() == pytest.approx(weights_msve(theta, of, [m], DEPTH).mean())
+        ridge = where(tuned, method="lstd", length=m)["chosen"].iloc[0]
+        assert where(tuned, method="lstd", length=m)["msve"].mean() == pytest.approx(
+            of.error(lstd(of.context(m), GAMMA, ridge)).mean()
+        )
+        of = draw_unseen_tasks(0, N, 40, max(lengths), GAMMA, "boyan", "limits fits")
+        rows = where(fits, length=m)
+        assert rows["algo"].tolist() == ["td", "mc"] and rows["msve"].nunique() == 2
+        np.testing.assert_allclose(rows["lstd"], of.error(lstd(of.context(m), GAMMA, ridge)).mean())
