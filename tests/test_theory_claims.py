@@ -42,8 +42,9 @@ def tables():
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}), "precision": digits,
-        "family": members.assign(violations=0), "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
+        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}),
+        "precision": digits, "family": members.assign(violations=0),
+        "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip
 
 
