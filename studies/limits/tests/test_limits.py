@@ -23,7 +23,7 @@ from studies.limits.descend import enumerated, expected_updates
 from studies.limits.engine import Prompts, columns
 from studies.limits.forms import draw_tasks, yardsticks
 from studies.limits.minimise import FINE, Objective, flat, minimise, seen_basis, unflat
-from studies.limits.shrinkage import SHIFT, fitted
+from studies.limits.shrinkage import fitted
 
 # One process compiles the kernels.
 pytestmark = pytest.mark.xdist_group("limits")
@@ -238,15 +238,16 @@ def test_fits_find_what_made_the_outputs():
     plain = found(Q, 0.0)
     assert plain["msve"] == pytest.approx(plain["pseudo_steps"]) and plain["pseudo_steps"] < plain["lstd"]
     assert plain["lstd"] == pytest.approx(of.error(lstd(of.context(8), GAMMA, 0.1)).mean())
+    # Over 0.5, by which tasks with shifted rewards differ.
     plain = found(Q, 0.2)
-    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / SHIFT, rel=1e-4)
+    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / 0.5, rel=1e-4)
     assert plain["number"] == pytest.approx(1) == plain["chain"] and plain["ridge"] < plain["unseen"] < 0.99
     assert plain["ridge"] < plain["even"] < 0.99
     assert abs(plain["steps"]) < 1e-3 and abs(plain["last_row"]) < 1e-3
     # Both places at once, of which one alone explains less.
     both = found(Q + 0.7 * (chains["steps"][0] - Q) + 1.2 * (chains["last_row"][0] - Q), -0.1)
     assert both["steps"] == pytest.approx(0.7, abs=1e-3) and both["last_row"] == pytest.approx(1.2, abs=1e-3)
-    assert both["rewards"] == pytest.approx(-0.1 / SHIFT, abs=1e-3) and both["number"] < both["chain"]
+    assert both["rewards"] == pytest.approx(-0.1 / 0.5, abs=1e-3) and both["number"] < both["chain"]
     # Judged on other tasks than those of the fit.
     noise = rng.normal(size=(300, N))
     noise[:150] = 0
