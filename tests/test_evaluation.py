@@ -78,18 +78,6 @@ def test_theta_td_is_batch_td(data, depth):
         np.testing.assert_allclose(fast[i], expected, atol=ROUNDING)
 
 
-def test_theta_td_on_enumerated_states_sums_the_series():
-    tasks = ictd.sample_tasks("loop", 6, 2, np.random.default_rng(0))
-    theta = ictd.theta_td(6)
-    context = ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)
-    # Undivided, as in the paper: w_L is the sum of the first L terms of (I - gamma P)^{-1} r (proof of Theorem 1).
-    model = ictd.LinearTransformer(theta, 12, scaled=False)
-    estimates = model(torch.from_numpy(ictd.joint_prompt(context)), queries=6).detach().numpy()
-    for i in range(2):
-        expected = naive.truncated_value(tasks.transition[i], tasks.reward[i], 0.9, 12)
-        np.testing.assert_allclose(estimates[i], expected, atol=ROUNDING)
-
-
 def contexts_of(data):
     return [data.context(length) for length in LENGTHS]
 

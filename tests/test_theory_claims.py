@@ -34,15 +34,17 @@ def tables():
     line["looped_norm"] = line["position"].map({0.0: 1.0, 0.25: 5.0, 0.5: 9.0, 1.0: 3.0})
     repeated = numbered({**cells, "layer": [1, 6, 30]}, [])
     repeated["looped_norm"] = np.where(repeated["layer"] == 6, 1.0, 10.0)
-    digits = numbered({"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10], "task": [0, 1]}, [])
-    digits = digits.assign(ratio=np.where(digits["layer"] > 0, 0.9, 5.0), difference=1e-20 + (digits["layer"] == 0))
+    axes = {"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10], "task": [0, 1]}
+    digits = numbered(axes, []).assign(ratio=0.9, difference=1e-20)
+    digits.loc[digits["layer"] == 0, ["ratio", "difference"]] = 5.0
     members = numbered({"member": ["beyond", "inside"], **SETTINGS, "draw": [1, 0], "layer": [0, LONG]}, [])
     members["error"] = np.where((members["member"] == "inside") & (members["layer"] > 0), 1e-12, 1.0)
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}), "precision": digits,
-        "family": members.assign(violations=0), "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
+        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}),
+        "precision": digits, "family": members.assign(violations=0),
+        "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip
 
 
@@ -76,6 +78,10 @@ def test_claims_that_hold(tables):
     # A claim a statement and setting; nine a setting on J and J', five on the family; four on the numbers.
     of_settings = len(OF_STATEMENTS) + 2 * 5 + 5
     assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1)) + 2 + 3
+    # Settings are in the order of the tables.
+    for kind in kinds(made):
+        first = next(name for name in made if name.startswith(f"{kind}/"))
+        assert first.endswith("/all") or "loop-5" in first
 
 
 PLACE = {"env": "loop", "states": 5}

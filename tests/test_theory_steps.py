@@ -166,6 +166,12 @@ def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
     assert (stored["violations"] == 0).all()
 
 
+def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
+    monkeypatch.setattr(family, "largest_error", lambda rows: np.where(np.arange(13) > 4, 1e3, 0.0))
+    family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "found.npz")
+    assert np.load(tmp_path / "found.npz")["violations"].tolist() == [8] * family.DRAWS
+
+
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):
     tasks, theta = theory_tasks("boyan", 2, 80), ictd.theta_td(2)
     for cell, depth in CELLS.items():

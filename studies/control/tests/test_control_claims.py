@@ -211,22 +211,6 @@ def test_figures_and_pages(tmp_path):
     assert one["once"] == pytest.approx(0.52, abs=0.01) and one["changes"] == 0
 
 
-def test_variants_are_drawn_by_what_they_change(tmp_path):
-    """Whatever their names, and after as many tasks."""
-    names = {"td": "main", "layers_3": "few", "soft": "mild", "greedy": "sharp"}
-    path = measured(tmp_path / "home.npz")
-    arrays = dict(np.load(path))
-    parts = [method.partition(" ") for method in arrays["method"].tolist()]
-    arrays["method"] = np.array(["".join([names.get(name, name), *rest]) for name, *rest in parts])
-    save_arrays(path, **arrays)
-    renamed = {names.get(name, name): one for name, one in VARIANTS.items()}
-    layers, tasks, policies, iterations = figures.of_variants(Offline(path), renamed, "main")
-    for (drawn, _), x in ((layers, [3, 6]), (tasks, [100, 300]), (policies, [0, 1, 2]), (iterations, [1, 2, 3])):
-        assert [look[0] for *_, look in drawn] == ["m = 5", "m = 20"] and list(drawn[0][0]) == x
-    np.testing.assert_allclose(layers[0][0][1].mean(axis=(0, 2)), [0.5, 0.6], atol=0.01)
-    assert policies[1]["xticklabels"] == ["soft", "both", "greedy"]
-
-
 @pytest.mark.slow
 def test_the_study_is_made_as_a_page(under_conda):
     page = Page(under_conda / "results-smoke/control/control.html")

@@ -37,7 +37,7 @@ torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [4, 9], 6
 SIZES = {"smallest": 0.1, "largest": 40, "number": 7}
 SCALES = ["context_length", "none"]
-FEW = 8  # Tasks that factors are tuned on.
+FEW = 2  # Tasks that factors are tuned on.
 
 
 def best_size(tuning, length, scaled, depth=DEPTH):

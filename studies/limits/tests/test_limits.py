@@ -5,22 +5,28 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from drawn import where
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.decomposition import decomposition_measures
+from ictd.evaluation import weights_msve
 from ictd.gram import estimates, gram_of
 from ictd.mrp import msve
+from ictd.pipeline.table_files import load_table
 from ictd.trajectories import sample_contexts
 from ictd.unseen_tasks import draw_unseen_tasks
+from studies.limits import forms, shrinkage
 from studies.limits.course import train
 from studies.limits.descend import enumerated, expected_updates
 from studies.limits.engine import Prompts, columns
 from studies.limits.forms import draw_tasks, yardsticks
 from studies.limits.minimise import FINE, Objective, flat, minimise, seen_basis, unflat
-from studies.limits.shrinkage import SHIFT, fitted
+from studies.limits.shrinkage import fitted
 
+# One process compiles the kernels.
+pytestmark = pytest.mark.xdist_group("limits")
 GAMMA, N, DEPTH = 0.9, 3, 4
 
 
@@ -148,7 +154,7 @@ def test_heads_are_trained_as_parts_of_their_sum(algo):
 
 def test_training_that_diverges_is_no_number():
     tasks = some_tasks()
-    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0
+    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0.0
     found = train(1e60 * parameters()[None], np.ones((6, 1)), tasks, *how)
     assert np.isnan(found).all()
 
@@ -232,15 +238,16 @@ def test_fits_find_what_made_the_outputs():
     plain = found(Q, 0.0)
     assert plain["msve"] == pytest.approx(plain["pseudo_steps"]) and plain["pseudo_steps"] < plain["lstd"]
     assert plain["lstd"] == pytest.approx(of.error(lstd(of.context(8), GAMMA, 0.1)).mean())
+    # Over 0.5, by which tasks with shifted rewards differ.
     plain = found(Q, 0.2)
-    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / SHIFT, rel=1e-4)
+    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / 0.5, rel=1e-4)
     assert plain["number"] == pytest.approx(1) == plain["chain"] and plain["ridge"] < plain["unseen"] < 0.99
     assert plain["ridge"] < plain["even"] < 0.99
     assert abs(plain["steps"]) < 1e-3 and abs(plain["last_row"]) < 1e-3
     # Both places at once, of which one alone explains less.
     both = found(Q + 0.7 * (chains["steps"][0] - Q) + 1.2 * (chains["last_row"][0] - Q), -0.1)
     assert both["steps"] == pytest.approx(0.7, abs=1e-3) and both["last_row"] == pytest.approx(1.2, abs=1e-3)
-    assert both["rewards"] == pytest.approx(-0.1 / SHIFT, abs=1e-3) and both["number"] < both["chain"]
+    assert both["rewards"] == pytest.approx(-0.1 / 0.5, abs=1e-3) and both["number"] < both["chain"]
     # Judged on other tasks than those of the fit.
     noise = rng.normal(size=(300, N))
     noise[:150] = 0
@@ -268,3 +275,25 @@ def test_yardsticks_are_chosen_on_other_tasks():
     steps = k * choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
     errors = choice.error(certainty_equivalence(choice.context(6), GAMMA, steps))
     assert weights[6] == pytest.approx(1 / errors.mean())
+
+
+def test_forms_and_fits_are_of_unseen_tasks(tmp_path):
+    """Yardsticks as they are tuned, a form before its first step, and Transformers that are trained on contexts."""
+    lengths, given = [4, 9], (N, DEPTH, GAMMA, 60, 40)
+    for form in ("yardsticks", "one"):
+        forms.main(form, *given, lengths, 0, [20], tmp_path / f"{form}.csv")
+    files = tmp_path / "yardsticks.csv", tmp_path / "fits.csv"
+    shrinkage.main("heads", N, DEPTH, GAMMA, 1e-2, 0.3, 30, 40, lengths, [20], 1, *files)
+    tuned, one, fits = (load_table(tmp_path / f"{name}.csv") for name in ("yardsticks", "one", "fits"))
+    theta = ictd.Weights(np.zeros(2 * N), forms.START * N * ictd.theta_td(N).A)
+    for m in lengths:
+        of = draw_unseen_tasks(m, N, 40, m, GAMMA, "boyan", "limits test")
+        assert where(one, length=m)["msve"].mean() == pytest.approx(weights_msve(theta, of, [m], DEPTH).mean())
+        ridge = where(tuned, method="lstd", length=m)["chosen"].iloc[0]
+        assert where(tuned, method="lstd", length=m)["msve"].mean() == pytest.approx(
+            of.error(lstd(of.context(m), GAMMA, ridge)).mean()
+        )
+        of = draw_unseen_tasks(0, N, 40, max(lengths), GAMMA, "boyan", "limits fits")
+        rows = where(fits, length=m)
+        assert rows["algo"].tolist() == ["td", "mc"] and rows["msve"].nunique() == 2
+        np.testing.assert_allclose(rows["lstd"], of.error(lstd(of.context(m), GAMMA, ridge)).mean())
