@@ -3,7 +3,6 @@
 import io
 import itertools
 import json
-from pathlib import Path
 
 import naive
 import numpy as np
@@ -18,7 +17,6 @@ from tolerances import ROUNDING
 import ictd
 from ictd.gram import Model, enumerated_gram, gram_of
 from ictd.pipeline import storage
-from ictd.pipeline.labels import Work
 from ictd.steps import evaluate, pretrain, tasks, unrolls
 
 PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
@@ -32,17 +30,13 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A folder whose results are those of a small run, labelled as steps label them."""
+    """A folder whose results are those of a small run."""
     folder = tmp_path_factory.mktemp("project")
     results = folder / "results"
 
     def carry_out(step, **given):
         taken = step.main.__code__.co_varnames[: step.main.__code__.co_argcount]
-        values = {name: (SETTINGS | given)[name] for name in taken}
-        kept = {name: value for name, value in values.items() if name in SETTINGS and not isinstance(value, Path)}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(storage, "work", Work(step.__name__.removeprefix("ictd.steps."), kept))
-            step.main(**values)
+        step.main(**{name: (SETTINGS | given)[name] for name in taken})
 
     files = {"tasks": results / "tasks/boyan-5/0-1.npz", "unrolls": results / "unrolls/boyan-5/0-1.npz"}
     carry_out(tasks, output=files["tasks"])
@@ -50,7 +44,7 @@ def project(tmp_path_factory):
     for algo, rate in (("td", 0.001), ("mc", 1e200)):
         run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
         given = {"learning_rate": rate, "diverged": results / "diverged"}
-        carry_out(pretrain, **files, **given, outputs=[run])
+        carry_out(pretrain, algo=algo, **files, **given, output=run)
         made = {name: [results / name / f"{algo}-boyan-5-30.npz"] for name in ("weights", "evaluations")}
         carry_out(evaluate, runs=[run], tasks=2, **made)
     return folder
@@ -171,7 +165,7 @@ def test_folders_and_files_that_cannot_be_loaded(project, tmp_path):
             ictd.load_model(folder, "td-boyan-5-30", 0)
     whole, path = project / "results/weights/td-boyan-5-30.npz", tmp_path / "weights/td-boyan-5-30.npz"
     storage.save_arrays(path, **storage.load_named(whole, "seeds", "u", "A", "diverged_at"))
-    with pytest.raises(ValueError, match="it does not say with which depth it was made"):
+    with pytest.raises(ValueError, match="it has no array 'depth'"):
         ictd.load_model(tmp_path, "td-boyan-5-30", 0)
     path.write_bytes(whole.read_bytes()[:5000])
     with pytest.raises(ValueError, match=r"td-boyan-5-30\.npz cannot be used: .*; make it anew: rm "):

@@ -6,7 +6,6 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT
 from ictd.mrp import truncation_bias
 
 
