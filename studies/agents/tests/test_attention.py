@@ -14,8 +14,6 @@ from ictd.streams import generator
 from ictd.trajectories import sample_contexts
 from studies.agents.attention_engine import Attention, AttentionEngine, columns_of, estimates
 
-# One process compiles the kernels.
-pytestmark = pytest.mark.xdist_group("attention")
 GAMMA, SIZE = 0.9, 15
 SOFTMAX = ("softmax", "softmax_with_query")
 KINDS = [

@@ -25,8 +25,6 @@ from studies.limits.forms import draw_tasks, yardsticks
 from studies.limits.minimise import FINE, Objective, flat, minimise, seen_basis, unflat
 from studies.limits.shrinkage import fitted
 
-# One process compiles the kernels.
-pytestmark = pytest.mark.xdist_group("limits")
 GAMMA, N, DEPTH = 0.9, 3, 4
 
 
