@@ -74,10 +74,10 @@ images: $(READY)
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
 test: lint
-	python -P -m pytest -m "not slow" --numprocesses auto --dist loadgroup
+	python -P -m pytest -m "not slow" --numprocesses auto --dist loadfile
 
 test-all: lint
-	python -P -m pytest --numprocesses auto --dist loadgroup
+	python -P -m pytest --numprocesses auto --dist loadfile
 
 lint: $(READY)
 	ruff check .
