@@ -87,7 +87,7 @@ def _digest_and_imports(module: str) -> tuple[str, list[str]]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for line, name in _looked_up(tree):
         raise ValueError(f"{os.path.relpath(path)}, line {line}: import {name} from the module that defines it.")
-    names = [*_imports(tree, package), package]
+    names = [*_imports(tree, package), module.rpartition(".")[0]]
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             node.body = node.body[1:]
