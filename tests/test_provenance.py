@@ -51,6 +51,8 @@ def test_digests_follow_all_kinds_of_imports(package, tmp_path):
         **{"q.c": "from ..d import x\n"},
     )
     assert [*code_digests("ours.a")] == ["ours", "ours.a", "ours.b", "ours.d", "ours.q", "ours.q.c"]
+    package(**{"q.alone": "x = 1"})
+    assert [*code_digests("ours.q.alone")] == ["ours", "ours.q", "ours.q.alone"]
     cells = [{"cell_type": "markdown", "source": ["# ours"]}]
     cells += [
         {"cell_type": "code", "source": [text]} for text in ("import os\n", "if True:\n    from ours.q import c\n")

@@ -8,15 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import yaml
-from projects import (
-    ROOT,
-    SMOKE,
-    copy_project,
-    planned_rules,
-    plans,
-    rules_of_paper,
-    with_results,
-)
+from projects import ROOT, SMOKE, copy_project, planned_rules, plans, rules_of_paper, with_results
 
 from ictd.pipeline.provenance import code_digests, notebook_digests
 from ictd.pipeline.rules import RUNNER
@@ -80,14 +72,9 @@ KEYS = {
 UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
 FIXED = {"readings.trained_parameters", "readings.loss", "results"}
-
-
 # Modules that are edited in a finished run; no result depends on the last two.
-ORDERED = "results-smoke/manifest.json"
 EDITED = ["fused_engine", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 EDITED += ["pipeline/record", "pipeline/config"]
-
-
 # What is added to the grid.
 ADDED = [["seeds=5"], ["depths=[6, 3, 2]"], ["states=[4, 3, 5]"], ["seeds=4", "envs=[loop, boyan]"]]
 # Results that are removed, one of which no rule needs but the list of results.
@@ -111,16 +98,12 @@ def put_old_results_in_place(folder: Path) -> None:
     save_json(path, record)
 
 
-# Results that Snakemake has no record of: what is done, further arguments, and what is said.
+OTHER_CODE = "other settings or code (ictd.mrp), and .snakemake has no record of it."
+# Results that Snakemake has no record of: what is done to them, and what is said.
 UNKNOWN = {
-    "forgotten": (forget, [], "Nothing to be done"),
-    "forgotten, another value": (forget, ["--config", "discount=0.8"], "other settings or code (discount), and"),
-    "forgotten, an edit": (
-        forget_and_edit,
-        [],
-        "other settings or code (ictd.mrp), and .snakemake has no record of it.",
-    ),
-    "older results": (put_old_results_in_place, [], "other settings or code (ictd.mrp), and .snakemake has no record"),
+    "forgotten": (forget, "Nothing to be done"),
+    "forgotten, an edit": (forget_and_edit, OTHER_CODE),
+    "older results": (put_old_results_in_place, OTHER_CODE),
 }
 
 
@@ -175,8 +158,8 @@ def said(finished, tmp_path_factory) -> dict[str, str]:
     runs |= {"comments": (copy_with("comments", edit_comments), [])}
     runs |= {name: (copy_with(name, remove, name), []) for name in REMOVED}
     runs |= {" ".join(values): (finished, ["--config", *values]) for values in ADDED}
-    runs |= {name: (copy_with(name, edit), arguments) for name, (edit, arguments, _) in UNKNOWN.items()}
-    runs |= {"order": (finished, [ORDERED, "--config", "algos=[mc, td]", "seeds_per_job=2"])}
+    runs |= {name: (copy_with(name, edit), []) for name, (edit, _) in UNKNOWN.items()}
+    runs |= {"order": (finished, ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"])}
     found = dict(zip(runs, plans([*runs.values()]), strict=True))
     assert {name: text for name, (code, text) in found.items() if code and name not in UNKNOWN} == {}
     return {name: f"{text}{code}" for name, (code, text) in found.items()}
