@@ -30,7 +30,7 @@ rule all:
         "<results>/manifest.json",
         "<results>/about.rst",
         "<results>/metrics/compute.csv",
-        # Files that were removed, too.
+        # Snakemake does not remake a removed file that no job needs, so name those.
         [path for path in (RESULTS / file for file in LISTED) if not path.exists()],
     localrule: True
 
@@ -40,9 +40,11 @@ for study in STUDIES:
     include: f"studies/{study}/rules.smk"
 
 
+# `step` has collected the digests of the code of all rules above.
 with ending_in_a_sentence():
     check_results(RESULTS, SETTINGS, step.code)
 
 
 onstart:
-    write_record(RESULTS, SETTINGS, step.code)
+    with ending_in_a_sentence():
+        write_record(RESULTS, SETTINGS, step.code)

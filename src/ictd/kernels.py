@@ -9,8 +9,8 @@ of these, with all kernels that they call, is kept by numba's cache.  Two proper
 - It sees an edit of a kernel's own file, but not of another file whose kernels it calls.  So its folder is named after
   the digest of all files with kernels, of this package and of the studies: an edit of any of them compiles all kernels
   again.  The old folder, a few MB, stays; remove it at any time.  What kernels name must be defined in these files.
-- Two processes that keep one kernel for different types at the same time may exchange their files.  So each entry
-  kernel has a folder of its own for each number of states.
+- Two processes that keep one kernel for different types at the same time may exchange their files.  So there is a
+  folder for each number of states.
 """
 
 import hashlib
@@ -54,10 +54,11 @@ def entry_kernel(function: FunctionType | None = None, *, noalias: bool = False)
             return _compiled(function, noalias, cache=False)
         other_folder = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(folder.joinpath(*map(str, sizes)))
-        made = _compiled(function, noalias, cache=True)
-        # Functions of other packages are kept where they were.
-        numba.config.CACHE_DIR = other_folder
-        return made
+        try:
+            return _compiled(function, noalias, cache=True)
+        finally:
+            # Functions of other packages are kept where they were.
+            numba.config.CACHE_DIR = other_folder
 
     @wraps(function)
     def call(*arguments):

@@ -50,9 +50,9 @@ try:
     CORES = workflow.cores
 except WorkflowError:  # Where jobs are sent elsewhere, there is no number of cores.
     CORES = 1
-GROUPS = seed_ranges(
-    config["seeds_per_job"], config["seeds"], len(CELLS), CORES, RESULTS.glob("runs/*/*.npz")
-)
+# Ranges that are there stay, and so does each job's share of the seeds where the rules are read anew, on another machine.
+FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
+GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(CELLS), CORES, FINISHED)
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = Steps(config)
 

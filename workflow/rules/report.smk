@@ -48,42 +48,6 @@ use rule step as claims with:
         **step("ictd.report.paper_claims", main_setting(config), statements=ROOT / "report/claims.toml"),
 
 
-use rule step as manifest with:
-    input:
-        # All else that it lists is before these.
-        expand("<results>/report.{ending}", ending=["html", "ipynb"]),
-        expand("<results>/baselines/{setting}.json", setting=BASELINES),
-    output:
-        "<results>/manifest.json",
-    pathvars:
-        job="manifest",
-    localrule: True
-    conda:
-        f"{ENVS}/pretrain.yaml"
-    params:
-        **step(
-            "ictd.steps.manifest",
-            folder=RESULTS,
-            files=MANIFESTED,
-            pages=[file for file in LISTED if file not in MANIFESTED],
-            settings=OF_PAPER,
-        ),
-
-
-# What Snakemake's report says first.
-use rule step as about with:
-    input:
-        manifest="<results>/manifest.json",
-        claims="<results>/claims.json",
-    output:
-        "<results>/about.rst",
-    pathvars:
-        job="about",
-    localrule: True
-    params:
-        **step("ictd.report.about", schema=SCHEMA_FILE),
-
-
 use rule step as summaries with:
     input:
         claims="<results>/claims.json",
@@ -149,3 +113,41 @@ use rule step as notebook with:
         f"{ENVS}/report.yaml"
     params:
         **step("ictd.report.notebook", **NOTEBOOK),
+
+
+use rule step as manifest with:
+    input:
+        # The report needs every other file of the manifest.
+        expand("<results>/report.{ending}", ending=["html", "ipynb"]),
+        expand("<results>/baselines/{setting}.json", setting=BASELINES),
+    output:
+        "<results>/manifest.json",
+    pathvars:
+        job="manifest",
+    localrule: True
+    conda:
+        f"{ENVS}/pretrain.yaml"
+    params:
+        **step(
+            "ictd.steps.manifest",
+            folder=RESULTS,
+            files=MANIFESTED,
+            pages=[file for file in LISTED if file not in MANIFESTED],
+            settings=OF_PAPER,
+            # Of all rules above, which it follows.
+            code=dict(step.code),
+        ),
+
+
+# What Snakemake's report says first.
+use rule step as about with:
+    input:
+        manifest="<results>/manifest.json",
+        claims="<results>/claims.json",
+    output:
+        "<results>/about.rst",
+    pathvars:
+        job="about",
+    localrule: True
+    params:
+        **step("ictd.report.about", schema=SCHEMA_FILE),

@@ -1,18 +1,16 @@
 """The record of a run: ``run.json`` in the folder of results has the settings and digests of the code.
 
-Snakemake knows from the folder ``.snakemake`` with which settings and code each file was made.  Two things it cannot
-see: that this folder is not the one of these results, as after a copy of results, and that a module is edited while
-jobs run.  The record, which every run begins with, tells both.
+Snakemake knows from the folder ``.snakemake`` with which settings and code each file was made.  It misses two cases:
+results that ``.snakemake`` does not belong to, as after a copy of results, and a module that is edited while jobs run.
+The record shows both.  Every run that has jobs begins by writing it.
 """
 
 import py_compile
-import sys
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
-from urllib.parse import quote
 
-from ictd.pipeline.provenance import code_digests, module_path
+from ictd.pipeline.provenance import code_digests, digest, module_path
 from ictd.pipeline.storage import file_digest, load_json, save_json
 
 # Variable in which the workflow tells a job where the record is.
@@ -27,20 +25,23 @@ def record_path(results: Path) -> Path:
 
 
 def write_record(results: Path, settings: dict, code: dict[str, str]) -> None:
-    """Write the record of a run that begins, and a copy into ``.snakemake``.
+    """Write the record of a run that begins, and a copy into ``.snakemake``; ValueError if there is no room or right.
 
     ``code`` has the digest of each module by name.
     """
     sources = {name: file_digest(module_path(name)) for name in code}
     record = {"settings": settings, "code": code, "sources": sources}
-    save_json(_copy(results), record)
-    save_json(record_path(results), record)
+    try:
+        save_json(record_path(results), record)
+        save_json(_copy(results), record)
+    except OSError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
     for name in code:
         compare_by_content(module_path(name))
 
 
 def _copy(results: Path) -> Path:
-    return Path(".snakemake/ictd", f"{quote(str(results), safe='')}.json")
+    return Path(".snakemake/ictd", f"{digest(str(results))}.json")
 
 
 def compare_by_content(path: Path) -> None:
@@ -55,18 +56,21 @@ def compare_by_content(path: Path) -> None:
 
 
 def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
-    """Refuse results of other settings or code that Snakemake knows nothing of; ValueError.
+    """Refuse results made with other settings or code if ``.snakemake`` has no record of them; ValueError.
 
-    It would take their files for up to date, and mix them with new ones.
+    Snakemake would take their files for up to date, and mix them with new ones.
     """
     path, copy = record_path(results), _copy(results)
     if not path.exists() or (copy.exists() and copy.read_bytes() == path.read_bytes()):
         return
-    other = differences(load_json(path), settings, code)
+    # The manifest is older than the record if the last run did not make all results.
+    made = [load_json(one) for one in (path, results / "manifest.json") if one.exists()]
+    other = list(dict.fromkeys(name for record in made for name in differences(record, settings, code)))
     if other:
         raise ValueError(
             f"{results} was made with other settings or code ({', '.join(other)}), and .snakemake has no record of it. "
-            f"Remove {results}, or give another folder as results; to keep its files as they are, remove {path}."
+            f"Remove {results}, or give another folder as results; or remove {path} to accept files of mixed settings "
+            "or code."
         )
 
 
@@ -77,17 +81,21 @@ def differences(record: dict, settings: dict, code: dict[str, str]) -> list[str]
     return found if len(found) <= 10 else [*found[:10], f"and {len(found) - 10} more"]
 
 
-def check_loaded_code(path: Path) -> None:
-    """Refuse code that was edited after the run was planned whose record is ``path``; ValueError.
+def check_code(path: Path, module: str) -> None:
+    """Refuse to carry out a step whose code was edited since the run with this record was planned; ValueError.
 
-    The modules are those that this process has imported.  Edits of comments and docstrings are no change.
+    The code is what the module of the step imports.  Edits of comments and docstrings are no change.
     """
     if not path.exists():
         return
     record = load_json(path)
-    for name in sorted(record["code"].keys() & sys.modules.keys()):
-        source = module_path(name)
-        if file_digest(source) != record["sources"][name] and code_digests(name)[name] != record["code"][name]:
+    paths = {name: module_path(name) for name in record["sources"]}
+    edited = [name for name in paths if paths[name] and file_digest(paths[name]) != record["sources"][name]]
+    if not edited:
+        return
+    code = code_digests(module)
+    for name in edited:
+        if name in code and code[name] != record["code"][name]:
             raise ValueError(
-                f"{source} was edited after this run was planned; run snakemake again: finished jobs are kept."
+                f"{paths[name]} was edited after this run was planned; run snakemake again: finished jobs are kept."
             )

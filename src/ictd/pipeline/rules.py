@@ -16,6 +16,8 @@ from ictd.pipeline.provenance import code_digests, module_path, notebook_digests
 from ictd.pipeline.record import RECORD_VARIABLE, record_path
 
 RUNNER = "ictd.pipeline.runner"
+# Types of the parameters of steps; a dict is given as JSON.
+TYPES = ("int", "float", "str", "dict", "Path")
 
 
 class Steps:
@@ -36,7 +38,7 @@ class Steps:
 
         A parameter of the step's ``main`` that is a ``Path``, or a list of them, is the rule's input or output of that
         name.  ``output`` without a name is the rule's output (of several, their folder, or the first if they are one
-        file in two formats), and ``outputs`` is all of them.  Any other parameter is looked up in ``given``, in the
+        file in two formats).  Any other parameter is looked up in ``given``, in the
         wildcards of the rule, in ``sections`` (mappings of values by name, the first that has it), in the readings, and
         in the top level of the configuration.  A function in ``given`` is called with the wildcards.
 
@@ -69,7 +71,6 @@ class Steps:
 
         def files(wildcards, input, output) -> str:
             named = dict(output.items()) | dict(input.items())
-            named.setdefault("outputs", list(output))
             if len(output):
                 same = len({Path(path).with_suffix("") for path in output}) == 1
                 named.setdefault("output", output[0] if same else commonpath(output))
@@ -94,7 +95,7 @@ class Steps:
 
 
 def main_parameters(module: str) -> dict[str, str]:
-    """Names and types of the parameters of a step's ``main``; ValueError if it has none or one without a type."""
+    """Names and types of the parameters of a step's ``main``; ValueError if there is no ``main``, or no such type."""
     path = module_path(module)
     if path is None:
         raise ValueError(f"There is no step {module}.")
@@ -102,10 +103,15 @@ def main_parameters(module: str) -> dict[str, str]:
     main = next((function for function in functions if function.name == "main"), None)
     if main is None:
         raise ValueError(f"{path} has no function main, so it is no step.")
-    for argument in main.args.args:
-        if argument.annotation is None:
-            raise ValueError(f"{path}, line {argument.lineno}: give {argument.arg} a type.")
-    return {argument.arg: ast.unparse(argument.annotation) for argument in main.args.args}
+    found = {}
+    for argument in (*main.args.args, *main.args.kwonlyargs):
+        kind = ast.unparse(argument.annotation) if argument.annotation else ""
+        if kind.removeprefix("list[").removesuffix("]") not in TYPES:
+            raise ValueError(
+                f"{path}, line {argument.lineno}: give {argument.arg} a type, {', '.join(TYPES)} or a list of one."
+            )
+        found[argument.arg] = kind
+    return found
 
 
 def value_of(module: str, name: str, kind: str, values: dict, wildcards):

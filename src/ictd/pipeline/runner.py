@@ -18,9 +18,10 @@ from collections.abc import Callable
 from importlib import import_module, metadata
 from inspect import signature
 from pathlib import Path
+from typing import get_args, get_origin
 
 from ictd.pipeline.provenance import PACKAGES, PROJECT
-from ictd.pipeline.record import RECORD_VARIABLE, check_loaded_code
+from ictd.pipeline.record import RECORD_VARIABLE, check_code
 
 LOGGED_VERSIONS = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
@@ -44,10 +45,12 @@ def main() -> None:
     for package in PACKAGES:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
-        step = import_module(module).main
+        step = getattr(import_module(module), "main", None)
+        if step is None:
+            raise ValueError(f"{module} has no function main, so it is no step.")
         options = vars(parser(module, step).parse_args(words))
         if RECORD_VARIABLE in os.environ:
-            check_loaded_code(Path(os.environ[RECORD_VARIABLE]))
+            check_code(Path(os.environ[RECORD_VARIABLE]), module)
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("Python %s, %s", platform.python_version(), ", ".join(installed(LOGGED_VERSIONS)))
         started = time.perf_counter()
@@ -61,7 +64,7 @@ def main() -> None:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
-        sys.exit(f"error: {place}{error.strerror}{advice}.")
+        sys.exit(f"error: {place}{error.strerror or error}{advice}.")
     logger.info("done in %.1f s", time.perf_counter() - started)
 
 
@@ -75,8 +78,8 @@ def parser(module: str, step: Callable) -> argparse.ArgumentParser:
     )
     for parameter in signature(step).parameters.values():
         kind = parameter.annotation
-        listed = getattr(kind, "__origin__", None) is list
-        item = kind.__args__[0] if listed else kind
+        listed = get_origin(kind) is list
+        item = get_args(kind)[0] if listed else kind
         made.add_argument(
             f"--{parameter.name.replace('_', '-')}",
             required=True,

@@ -16,8 +16,10 @@ from ictd.pipeline.storage import file_digest, save_json
 PACKAGES = ("numba", "numpy", "torch")
 
 
-def main(folder: Path, files: list[str], pages: list[str], settings: dict, output: Path) -> None:
+def main(folder: Path, files: list[str], pages: list[str], settings: dict, code: dict, output: Path) -> None:
     """Write the SHA-256 of each file by its place in ``folder``, results and the pages and figures that show them.
+
+    ``code`` has the digest of each module that the rules import.
 
     Computing times are no results; pages that show them have other digests at every run.
     """
@@ -27,7 +29,7 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
     }
     versions = {"python": platform.python_version(), "ictd": __version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
-    save_json(output, {"commit": commit(), "versions": versions, "settings": settings, **digests})
+    save_json(output, {"commit": commit(), "versions": versions, "settings": settings, "code": code, **digests})
 
 
 def commit() -> str | None:
