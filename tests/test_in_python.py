@@ -10,7 +10,6 @@ import pages
 import pandas as pd
 import papermill
 import pytest
-from ictd.pipeline.labels import Work
 from naive import larger_weights
 from projects import ROOT
 from tolerances import ROUNDING

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from drawn import check_bands, check_border, check_lines, numbered, where
 
+from ictd.report.figures import style
 from ictd.theory import figures, pretrained_figure
 
 SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
@@ -118,6 +119,7 @@ def test_pretrained_weights():
             medians = where(repeated, **of).groupby("layer")["looped_norm"].median()
             below.append((label, [1, 4, 6, 20], medians[[1, 4, 6, 20]]))
             below.append((None, [depth], [medians[depth]]))
+        assert figure.axes[column].get_title().startswith(style.NAMES[algo])
         check_lines(figure.axes[column], [*above, ("step size 1", [], [])])
         check_lines(figure.axes[2 + column], [*below, ("as many layers as in training", [], [])])
     own = repeated[repeated["layer"] == repeated["depth"]]["looped_norm"]

@@ -173,7 +173,7 @@ def test_bases_have_what_prompts_see_and_the_family():
     assert abs(decomposition_measures(inside, GAMMA)["outside"]) < 1e-12
 
 
-def test_descents_end_where_the_gradient_is_zero_and_keep_to_their_basis():
+def test_descents_end_where_the_gradient_is_zero_and_keep_to_their_basis(monkeypatch):
     tasks = draw_tasks("uniform", N, 300, np.random.default_rng(0))
     theta = flat(ictd.Weights(np.zeros(2 * N), N * ictd.theta_td(N).A))
     ends = {}
@@ -186,6 +186,13 @@ def test_descents_end_where_the_gradient_is_zero_and_keep_to_their_basis():
         assert value == objective.value_and_gradient(z)[0]
         ends[only] = value
     assert ends[False] < ends[True]
+    # As many of Newton's steps as are allowed, and no more.
+    taken, whole = [], Objective.hessian
+    monkeypatch.setattr(Objective, "hessian", lambda self, z: taken.append(z) or whole(self, z))
+    for newton in (0, 2):
+        taken.clear()
+        minimise(objective, basis.T @ theta, 1e-14, 40, newton)
+        assert len(taken) == newton
     # Stopped where another function is least, and not started where there is no value.
     objective = Objective([(enumerated(tasks, GAMMA), basis)], DEPTH)
     kept = minimise(objective, basis.T @ theta, 1e-10, 100, 0, lambda z: float(np.linalg.norm(z - basis.T @ theta)))
