@@ -86,7 +86,7 @@ def test_modules_and_texts_are_there_by_their_digests(tmp_path):
         (STEP, {"tasks": [3]}, "Step ours.m: 'tasks' has no value of type int; give it in the rule."),
         (STEP, {"lengths": 3}, "Step ours.m: 'lengths' has no value of type list[int]; give it in the rule."),
         (STEP.replace("sizes:", "other:"), {}, "Step ours.m: 'other' has no value of type dict; give it in the rule."),
-        (STEP.replace("states: int", "states"), {}, "m.py, line 5: give states a type."),
+        (STEP.replace("states: int", "states"), {}, "m.py, line 5: give states a type, int, float"),
         (STEP.replace("def main", "def other"), {}, "m.py has no function main, so it is no step."),
     ],
 )
