@@ -24,7 +24,7 @@ it goes along a row: so the compiler keeps several sums in registers.  The order
 
 import numpy as np
 
-from ictd.kernels import entry_kernel, kernel, size
+from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
@@ -162,7 +162,7 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
         parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) + epsilon)
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def train_block(
     n, transition, reward, visits, transitions, returns, bootstrap, depth, discount, scale, learning_rate,
     parameter, mean, square, steps, estimates,
@@ -209,25 +209,6 @@ def train_block(
     return tasks
 
 
-@entry_kernel(noalias=True)
-def fill_gradients(n, u, A, Y, Yt, reward, depth, rows):
-    """Fill rows (n, 2n + 4n^2) with the gradients of TF_L for each query state; attention is not divided by n."""
-    states, wide = len(n), 2 * len(n)
-    shape = (states, states)
-    T, Bq, dT, across = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
-    AX, D, h = np.empty((wide, states)), np.empty((states, wide)), np.empty((depth, states))
-    g, e, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    collapse(n, u, A, Y, reward, 1.0, AX, T, Bq, h[0])
-    sweep_forward(n, T, h, g)
-    for s in range(states):
-        e[:] = 0.0
-        e[s] = 1.0
-        for j in range(states):
-            q[j] = Bq[j, s]
-        sweep_adjoint(n, T, h, q, lam, following, across, dT)
-        expand(n, lam, dT, g, e, Y, Yt, 1.0, D, rows[s, :wide], rows[s, wide:].reshape(wide, wide))
-
-
 class FusedEngine:
     """Training state: parameters and Adam's moments, in flat arrays that the kernel changes in place."""
 
@@ -270,8 +251,16 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     discount : float, gamma
     depth : int, L
     """
-    states = tasks.states
+    states, n = tasks.states, size(tasks.states)
     Yt = discount * tasks.transition[task]
+    Y, (T, Bq, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
+    AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
+    g, lam, following = np.empty((3, states))
+    collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, Bq, h[0])
+    sweep_forward(n, T, h, g)
     rows = np.empty((states, 2 * states + 4 * states**2))
-    fill_gradients(size(states), weights.u, weights.A, np.ascontiguousarray(Yt.T), Yt, tasks.reward[task], depth, rows)
+    for row, e in zip(rows, np.eye(states), strict=True):
+        sweep_adjoint(n, T, h, Bq @ e, lam, following, across, dT)
+        du, dA = row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states)
+        expand(n, lam, dT, g, e, Y, Yt, 1.0, D, du, dA)
     return rows

@@ -16,7 +16,7 @@ import numpy as np
 
 from ictd.fused_engine import FusedEngine, adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
-from ictd.kernels import entry_kernel, kernel, size
+from ictd.kernels import kernel, size
 from ictd.trajectories import Unrolls
 from ictd.weights import Weights
 
@@ -70,7 +70,7 @@ def clip_gradient(gradient, largest):
             gradient[i] *= factor
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def train_gram_block(
     n, M, c, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate, clip,
     parameter, mean, square, steps, estimates,

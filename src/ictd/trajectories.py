@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.checks import DISCOUNT, GENERATOR, array, instance, integer, integers, refuse, row_sums, validate
-from ictd.kernels import entry_kernel, kernel
+from ictd.kernels import kernel
 from ictd.mrp import TaskArrays, Tasks
 from ictd.prompts import Context
 
@@ -140,12 +140,6 @@ def fill(words, stream):
     stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
 
 
-@entry_kernel
-def warm_up(stream):
-    """Throw away the first numbers of a stream, in place."""
-    fill(np.empty(WARM_UP, np.uint64), stream)
-
-
 @kernel
 def steps_of_jump(transition, most):
     """Number of steps of a jump, from 1 to ``most``, and the largest number of paths that any state has then."""
@@ -219,7 +213,7 @@ def jump(walker, total, weight, bits, columns, accept, last, gain):
         total[t] += weight * gain[place]
 
 
-@entry_kernel
+@kernel
 def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream, visits, transitions, returns):
     """Statistics of tasks, with random numbers of a stream."""
     tasks, states = reward.shape
@@ -255,7 +249,7 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
             returns[i, start[t]] += total[t]
 
 
-@entry_kernel
+@kernel
 def paths_block(transition, stationary, bits, paths):
     """Trajectories (N, T) from random bits, at least T in a row."""
     tasks, states = stationary.shape
@@ -282,7 +276,7 @@ def stream_of(rng: np.random.Generator) -> np.ndarray:
     """State (4,) of a stream for kernels, that a generator's next three 64-bit numbers start."""
     stream = np.ones(4, np.uint64)
     stream[:3] = rng.integers(0, 2**64 - 1, 3, dtype=np.uint64, endpoint=True)
-    warm_up(stream)
+    fill(np.empty(WARM_UP, np.uint64), stream)
     return stream
 
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from ictd.fused_engine import adam, batch_errors, sweep_adjoint, sweep_forward
 from ictd.gram_engine import GramEngine, clip_gradient
-from ictd.kernels import entry_kernel, kernel, size
+from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.prompts import Context, enumerated_context
 from ictd.weights import Weights
@@ -225,7 +225,7 @@ def score_adjoint(n, K, dS, X, dSX, dA):
                     dA[i, s] += X[i, j] * dSX[j, s]
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def train_columns_block(
     n, K, kind, corner, X, y, shares, reward, visits, transitions, returns, bootstrap, depth, discount, learning_rate,
     clip, parameter, mean, square, steps, estimates,
@@ -295,7 +295,7 @@ def query_shares(n, K, AX, Z, length, rho):
             rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - Z[0, k] - np.log(length * Z[1, k])))
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def train_with_query_block(
     n, K, kind, corner, X, y, shares, length, reward, visits, transitions, returns, bootstrap, depth, discount,
     learning_rate, clip, parameter, mean, square, steps, estimates,

@@ -14,7 +14,7 @@ import numpy as np
 
 from ictd.fused_engine import adam, sweep_adjoint, sweep_forward
 from ictd.gram import Gram
-from ictd.kernels import entry_kernel, kernel
+from ictd.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def backward(n, k, gain, X, work, e, gradient):
         gradient[j] = -gradient[j]
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
     """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L."""
     work, one = space(n, k, depth), np.empty_like(parameter)
@@ -122,7 +122,7 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
     return loss / len(y)
 
 
-@entry_kernel(noalias=True)
+@kernel(noalias=True)
 def train_block(
     n, k, X, y, transition, reward, target, weight, shares, bootstrap, depth, discount, rate, clip, inside, gain,
     parameter, mean, square, steps,
