@@ -56,7 +56,7 @@ def check_files(results: Path) -> None:
 def test_a_run_that_is_killed_goes_on_to_the_same_bytes(smoke, tmp_path):
     """Snakemake and its jobs get SIGKILL while the first run of a cell is pretrained."""
     folder, files = small_project(tmp_path), [f"results-smoke/{kind}/{CELL}.npz" for kind in ("weights", "evaluation")]
-    arguments = [*files, "--cores", "1", "--config", *FEW, "algos=[td]", "seeds_per_job=2"]
+    arguments = [*files, "--cores", "1", "--config", *FEW, "algos=[td]"]
     process = started(folder, *arguments, "--nolock")
     logs = folder / "results-smoke/logs/pretrain"
     while not any(logs.rglob("*.log")):
