@@ -74,10 +74,10 @@ images: $(READY)
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
 test: lint
-	python -P -m pytest -m "not slow" --numprocesses auto --dist loadfile
+	python -P -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-all: lint
-	python -P -m pytest --numprocesses auto --dist loadfile
+	python -P -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	ruff check .

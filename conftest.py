@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 from projects import finished_run, finished_run_under_conda
 
-RUNS = ("under_conda", "smoke")
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that need the same finished run go to one process where there are several, and come last in any."""
-    for item in items:
-        for name in [name for name in RUNS if name in item.fixturenames][:1]:
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is not None)
+    """Files with tests of a finished run come first: they take longest."""
+    first = {item.path for item in items if "smoke" in item.fixturenames}
+    items.sort(key=lambda item: item.path not in first)
 
 
 @pytest.fixture(scope="session")

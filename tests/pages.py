@@ -15,6 +15,12 @@ def examples(page: Path) -> list[tuple[str, str | None]]:
     return [(code, printed or None) for code, printed in found if "ictd." in code]
 
 
+def code_blocks(page: Path, language: str = "") -> list[str]:
+    """Code blocks of a page in one language, or in none."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [block for name, block in found if name == language]
+
+
 def printed_by(codes: list[str]) -> list[str]:
     """What the blocks of a page print, carried out one after the other."""
     names, found = {"__name__": "__main__"}, []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projects import ROOT, STUDIES, copy_project, plans, undescribed
+from projects import ROOT, STUDIES, undescribed
 
 from ictd.pipeline import config as configuration
 from ictd.pipeline.config import check_folder, checked_values, load_config, load_yaml, numbers_from_text
@@ -172,21 +172,6 @@ def test_results_go_to_a_folder_of_their_own(tmp_path):
             check_folder(tmp_path / name, root)
     with pytest.raises(ValueError, match=r"nothing can be written to .*/file; give write access"):
         check_folder(tmp_path / "file/results", root)
-
-
-def test_what_snakemake_is_given_is_answered_in_one_sentence(tmp_path):
-    """The same by the command, in a project whose config.yaml has a key twice in the last case."""
-    project = copy_project(tmp_path / "project", without=("studies",))
-    edited = copy_project(tmp_path / "edited", without=("studies",))
-    (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
-    cases = [
-        (project, ["--config", "sedes=3"], "Config: there is an unknown key 'sedes'"),
-        (project, ["--config", "depths=[30, x]"], "Config: value 2 of depths is 'x'; give an integer."),
-        (project, ["--config", "results=/proc/version"], "Config: nothing can be written to /proc/version;"),
-        (edited, [], "config.yaml, line 54: key 'seeds' is there twice."),
-    ]
-    for (*_, message), (ended, said) in zip(cases, plans([(folder, words) for folder, words, _ in cases]), strict=True):
-        assert message in str(ended) and "Traceback" not in said
 
 
 def test_the_papers_grid():

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of_paper
+from pages import code_blocks
+from projects import ROOT, STUDIES, rules_of_paper
 
 from ictd import environments
 from ictd.pipeline.provenance import module_path
@@ -28,12 +29,6 @@ def text_of(page: str) -> str:
 def rows(text: str) -> list[list[str]]:
     """Cells of the rows of all tables in a text."""
     return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
-
-
-def blocks(page: str, language: str = "") -> list[str]:
-    """Code blocks of a page."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
-    return [block for name, block in found if name == language]
 
 
 def anchors(page: Path) -> set[str]:
@@ -106,33 +101,17 @@ def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
             assert {number for cell in row[1:] for number in re.findall(r"\d+\.\d+", cell)} <= known, row
 
 
-def test_examples_of_a_step_a_rule_and_a_study_work(smoke, tmp_path):
-    """As docs/development.md and studies/README.md have them."""
-    (step,) = blocks("docs/development.md", "python")
-    names = {}
+def test_the_example_of_a_step_works(smoke, tmp_path):
+    (step,) = code_blocks(ROOT / "docs/development.md", "python")
+    names, weights = {}, smoke / "results-smoke/weights/td-boyan-4-6.npz"
     exec(step, names)
-    names["main"](smoke / "results-smoke/weights/td-boyan-4-6.npz", 2.0, tmp_path / "norms.csv")
-    norms = pd.read_csv(tmp_path / "norms.csv")["norm"]
-    A = np.load(smoke / "results-smoke/weights/td-boyan-4-6.npz")["A"]
-    np.testing.assert_allclose(norms, np.linalg.norm(A, axis=(1, 2)))
-    (rule,) = (block for block in blocks("docs/development.md") if block.startswith("use rule"))
-    (study,) = (block for block in blocks("studies/README.md") if "use rule" in block)
-    folder = copy_project(tmp_path / "project", without=("studies",))
-    with open(folder / "Snakefile", "a") as file:
-        file.write(f"\n\n{rule}")
-    (folder / "src/ictd/steps/norms.py").write_text(step)
-    (folder / "studies/mine").mkdir(parents=True)
-    files = {"norms.py": step, "rules.smk": study.replace("NAME", "mine"), "config.yaml": "order: 2.0\n"}
-    files["schema.yaml"] = "{type: object, properties: {order: {type: number}}, required: [order]}"
-    for name, text in files.items():
-        (folder / "studies/mine" / name).write_text(text)
-    targets = ["results-smoke/norms/td-boyan-4-6.csv", "mine"]
-    ((code, said),) = plans([(folder, targets)])
-    assert code == 0 and {"norms", "mine_norms"} <= planned_rules(said), said
+    names["main"](weights, 2.0, tmp_path / "norms.csv")
+    norms = np.linalg.norm(np.load(weights)["A"], axis=(1, 2))
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "norms.csv")["norm"], norms)
 
 
 def test_the_example_of_an_environment_works():
-    (example,) = blocks("docs/environments.md", "python")
+    (example,) = code_blocks(ROOT / "docs/environments.md", "python")
     names = {**vars(environments)}
     exec(example, names)
     assert names["ENVIRONMENTS"].keys() - environments.ENVIRONMENTS.keys() == {"ring"}

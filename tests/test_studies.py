@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import ROOT, STUDIES, copy_project, planned_rules, plans, snakemake, with_results
+from pages import code_blocks
+from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of_paper, snakemake, with_results
 
 from ictd.pipeline.provenance import code_digests
 
@@ -46,15 +47,24 @@ rule mine:
         rules.mine_total.output,
 """,
 }
-# The same after a rule that edits the study's module: it adds a line.
+# A rule that edits the study's modules while the workflow runs, and jobs after it.
 EDITING = """
 rule mine_edit:
     output:
         "<results>/mine/edited.txt",
     shell:
-        "echo 'LINE' >> studies/mine/total.py; touch {output}"
+        "echo '# Why.' >> studies/mine/total.py; echo 'ADDED = 1' >> studies/mine/other.py; touch {output}"
 """
 EDITING += MINE["rules.smk"].replace("    output:", "    input:\n        edited=rules.mine_edit.output,\n    output:")
+EDITING += """
+use rule mine_total as mine_other with:
+    output:
+        "<results>/mine/other.txt",
+    pathvars:
+        job="mine_other",
+    params:
+        **step("studies.mine.other", config["mine"]),
+"""
 RULES = MINE["rules.smk"]
 STEP = MINE["total.py"]
 # Changes of the study's files, and what is said.
@@ -99,10 +109,30 @@ def with_study(folder: Path, **changes: str | None) -> Path:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A project whose study was carried out, with a comment added to its module meanwhile."""
-    folder = with_study(tmp_path_factory.mktemp("made"), **{"rules.smk": EDITING.replace("LINE", "# Why.")})
-    done = snakemake(folder, "mine", "--cores", "1", *SETTINGS)
-    assert done.returncode == 0, done.stdout
+    """A project whose study was run, while its modules were edited."""
+    folder = with_study(tmp_path_factory.mktemp("made"), **{"rules.smk": EDITING, "other.py": STEP})
+    targets = ["mine", "results-smoke/mine/other.txt"]
+    done = snakemake(folder, *targets, "--keep-going", "--cores", "1", *SETTINGS)
+    (folder / "said.txt").write_text(done.stdout)
+    return folder
+
+
+def documented(folder: Path) -> Path:
+    """A project with the rules and the study that the documentation has as examples."""
+    (step,) = code_blocks(ROOT / "docs/development.md", "python")
+    (rule,) = (block for block in code_blocks(ROOT / "docs/development.md") if block.startswith("use rule"))
+    (rules,) = (block for block in code_blocks(ROOT / "studies/README.md") if "use rule" in block)
+    schema = "{type: object, properties: {order: {type: number}}, required: [order]}"
+    files = {
+        "norms.py": step,
+        "rules.smk": rules.replace("NAME", "mine"),
+        "config.yaml": "order: 2",
+        "schema.yaml": schema,
+    }
+    with_study(folder, **files)
+    (folder / "src/ictd/steps/norms.py").write_text(step)
+    with open(folder / "Snakefile", "a") as file:
+        file.write(f"\n\n{rule}")
     return folder
 
 
@@ -113,11 +143,13 @@ def said(made, smoke, tmp_path_factory) -> dict[str, tuple[int | str, str]]:
     whole = with_results(smoke, copy_project(base / "whole"))
     runs = {"same settings": (made, ["mine", *SETTINGS]), "other settings": (made, ["mine"])}
     runs |= {name: (with_study(base / name, **changes), []) for name, (changes, _) in BROKEN.items()}
-    runs |= {"finished": (whole, []), "all studies": (whole, ["all", *STUDIES])}
+    runs |= {"documented": (documented(base / "documented"), ["results-smoke/norms/td-boyan-4-6.csv", "mine"])}
+    runs |= {"all": (whole, ["all", *STUDIES])}
     for name in STUDIES:
-        folder = shutil.copytree(whole, base / f"without {name}", symlinks=True)
-        shutil.rmtree(folder / "studies" / name)
-        runs[f"without {name}"] = folder, ["all", *(other for other in STUDIES if other != name)]
+        folder = shutil.copytree(whole, base / name, symlinks=True)
+        for other in {*STUDIES} - {name}:
+            shutil.rmtree(folder / "studies" / other)
+        runs[name] = folder, [name]
     return dict(zip(runs, plans([*runs.values()]), strict=True))
 
 
@@ -129,13 +161,13 @@ def test_a_new_study_needs_no_edit_outside_its_folder(made, said):
     assert planned_rules(said["other settings"][1]) == {"mine_total", "mine"}
 
 
-def test_a_module_that_is_edited_while_a_run_goes_on_ends_the_job(tmp_path):
-    folder = with_study(tmp_path, **{"rules.smk": EDITING.replace("LINE", "ADDED = 1")})
-    done = snakemake(folder, "mine", "--cores", "1")
-    assert done.returncode != 0 and not (folder / "results-smoke/mine/total.txt").exists()
-    last = (folder / "results-smoke/logs/mine_total.log").read_text().splitlines()[-1]
-    assert last.startswith("error: ") and "studies/mine/total.py was edited after this run was planned" in last
-    assert last in done.stdout
+def test_a_job_ends_if_a_module_of_it_was_edited_while_the_run_went_on(made):
+    """Comments are no edits."""
+    results = made / "results-smoke"
+    assert (results / "mine/total.txt").exists() and not (results / "mine/other.txt").exists()
+    last = (results / "logs/mine_other.log").read_text().splitlines()[-1]
+    assert last.startswith("error: ") and "studies/mine/other.py was edited after this run was planned" in last
+    assert last in (made / "said.txt").read_text()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -145,15 +177,23 @@ def test_a_broken_study_is_an_error_with_its_place(said, name):
 
 
 def test_studies_leave_the_paper_as_it_is(said):
-    assert said["finished"][0] == 0 and "Nothing to be done" in said["finished"][1]
+    ended, text = said["all"]
+    assert ended == 0 and not planned_rules(text) & rules_of_paper().keys()
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_that_is_removed_leaves_the_rest_as_it_is(said, name):
-    ended, text = said[f"without {name}"]
-    rules = planned_rules(said["all studies"][1])
-    assert ended == 0 and planned_rules(text) == {rule for rule in rules if not re.match(rf"{name}(_|$)", rule)}
-    assert any(rule.startswith(f"{name}_") for rule in rules)
+def test_without_the_others_a_study_is_as_it_is(said, name):
+    def own(text):
+        return {rule for rule in planned_rules(text) if re.match(rf"{name}(_|$)", rule)}
+
+    ended, text = said[name]
+    assert ended == 0 and own(text) == own(said["all"][1]) and len(own(text)) > 1
+
+
+def test_examples_of_a_rule_and_a_study_work(said):
+    """As docs/development.md and studies/README.md have them."""
+    ended, text = said["documented"]
+    assert ended == 0 and {"norms", "mine_norms"} <= planned_rules(text), text
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -198,26 +198,42 @@ def test_the_reference_is_that_of_the_configuration():
     assert settings == {key: config[key] for key in config if key not in ("seeds_per_job", "results")}
 
 
+# Arguments that are answered in a sentence; the last is of a project whose config.yaml has a key twice.
+REFUSED = {
+    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes'"),
+    "a text": (["--config", "depths=[30, x]"], "Config: value 2 of depths is 'x'; give an integer."),
+    "no folder": (["--config", "results=/proc/version"], "Config: nothing can be written to /proc/version;"),
+    "a key twice": ([], "config.yaml, line 54: key 'seeds' is there twice."),
+}
+
+
 @pytest.fixture(scope="module")
 def said(tmp_path_factory) -> dict[str, str]:
     """What dry runs of a fresh clone say, by their name."""
-    folder = small_project(tmp_path_factory.mktemp("fresh"))
-    paper = ["--configfile", "config.yaml"]
+    folder, edited = (small_project(tmp_path_factory.mktemp(name)) for name in ("fresh", "edited"))
+    (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
     job = "pretrain:algo=td,env=boyan,states=4,depth=6,seeds=0-2"
     runs = {
-        "two cores": [*paper, "--cores", "2"],
-        "150 cores": [*paper, "--cores", "150"],
+        "9 cores": ["--cores", "9"],
         "sent elsewhere": ["--mode", "remote", "--target-jobs", job],
         "a seed a job": ["--printshellcmds", "--config", "seeds_per_job=1"],
     }
-    found = dict(zip(runs, plans([(folder, words) for words in runs.values()]), strict=True))
-    assert {name: text for name, (code, text) in found.items() if code} == {}
-    return {name: text for name, (_, text) in found.items()}
+    runs |= {name: words for name, (words, _) in REFUSED.items()}
+    places = {name: folder for name in runs} | {"a key twice": edited}
+    found = dict(zip(runs, plans([(places[name], runs[name]) for name in runs]), strict=True))
+    assert {name: text for name, (code, text) in found.items() if code and name not in REFUSED} == {}
+    return {name: f"{text}{code}" for name, (code, text) in found.items()}
 
 
-@pytest.mark.parametrize(("cores", "jobs"), [("two cores", 14), ("150 cores", 280)])
-def test_there_are_as_many_jobs_as_keep_all_cores_busy(said, cores, jobs):
-    assert re.search(rf"^pretrain +{jobs}$", said[cores], re.MULTILINE)
+def test_there_are_as_many_jobs_as_keep_all_cores_busy(said, results):
+    """On two cores a job takes all seeds of a cell."""
+    assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
+    assert re.search(r"^pretrain +24$", said["9 cores"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_mistakes_in_what_snakemake_is_given_get_one_sentence(said, name):
+    assert REFUSED[name][1] in said[name] and "Traceback" not in said[name] and "Building DAG" not in said[name]
 
 
 def test_a_job_that_is_sent_elsewhere_makes_what_it_is_sent_for(said):
