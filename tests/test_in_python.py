@@ -44,7 +44,7 @@ def project(tmp_path_factory):
     for algo, rate in (("td", 0.001), ("mc", 1e200)):
         run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
         given = {"learning_rate": rate, "diverged": results / "diverged"}
-        carry_out(pretrain, algo=algo, **files, **given, output=run)
+        carry_out(pretrain, **files, **given, outputs=[run])
         made = {name: [results / name / f"{algo}-boyan-5-30.npz"] for name in ("weights", "evaluations")}
         carry_out(evaluate, runs=[run], tasks=2, **made)
     return folder

@@ -246,7 +246,8 @@ def test_the_order_of_values_is_that_of_figures_alone(said):
 
 @pytest.mark.parametrize("values", ADDED, ids=" ".join)
 def test_adding_to_the_grid_keeps_finished_runs(said, finished, values):
-    outputs = re.findall(r"^    output: (results-smoke/runs/\S+)$", said[" ".join(values)], re.MULTILINE)
+    listed = re.findall(r"^    output: (results-smoke/runs/.*)$", said[" ".join(values)], re.MULTILINE)
+    outputs = [path for files in listed for path in files.split(", ")]
     assert outputs and not [path for path in outputs if (finished / path).exists()]
 
 

@@ -61,7 +61,7 @@ def run(tmp_path_factory):
             carry_out(unrolls, **at, tasks=files["tasks"], output=files["unrolls"])
         rate = 1e200 if (cell, group) == (DIVERGED, "2-2") else 0.01
         given = {**at, **files, "learning_rate": rate, "diverged": folder / "diverged"}
-        carry_out(pretrain, **given, output=folder / f"runs/{cell}/{group}.npz")
+        carry_out(pretrain, **given, outputs=[folder / f"runs/{cell}/{group}.npz"])
     for some in zip(CELLS[::2], CELLS[1::2], strict=True):
         carry_out(
             evaluate, **some[0]._asdict() | {"env_options": OPTIONS["loop"]}, tasks=TEST,
@@ -136,10 +136,10 @@ def test_runs_and_their_courses(run):
 
 def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
-    given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
-    out, left = tmp_path / "out.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
+    given = {"env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
+    out, left = tmp_path / "td-boyan-2-2/0-1.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
-        carry_out(pretrain, **given, diverged=tmp_path, output=out)
+        carry_out(pretrain, **given, diverged=tmp_path, outputs=[out])
     kept = np.load(left)
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
@@ -147,7 +147,7 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
-    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, output=out)
+    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, outputs=[out])
     assert out.exists() and not left.exists()
 
 

@@ -91,7 +91,7 @@ BROKEN = {
     ),
     "a parameter without a type": (
         {"total.py": STEP.replace("discount: float", "discount")},
-        "studies/mine/total.py, line 5: give discount a type.",
+        "studies/mine/total.py, line 5: give discount a type, int, float",
     ),
 }
 SETTINGS = ["--config", "mine={numbers: [4, 5]}"]

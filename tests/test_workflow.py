@@ -171,7 +171,7 @@ def edit_and_accept(results: Path) -> None:
             r"made with other settings than the reference \(discount\)",
         ),
         (
-            lambda results: edit_json(results / "run.json", "code", "ictd.mrp", value="x"),
+            lambda results: edit_json(results / "manifest.json", "code", "ictd.mrp", value="x"),
             r"made with other code than the project's \(ictd\.mrp\); run snakemake",
         ),
         (
@@ -212,7 +212,7 @@ def said(tmp_path_factory) -> dict[str, str]:
     """What dry runs of a fresh clone say, by their name."""
     folder, edited = (small_project(tmp_path_factory.mktemp(name)) for name in ("fresh", "edited"))
     (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
-    job = "pretrain:algo=td,env=boyan,states=4,depth=6,seeds=0-2"
+    job = "pretrain:env=boyan,states=4,depth=6,seeds=0-2"
     runs = {
         "9 cores": ["--cores", "9"],
         "sent elsewhere": ["--mode", "remote", "--target-jobs", job],
@@ -226,9 +226,9 @@ def said(tmp_path_factory) -> dict[str, str]:
 
 
 def test_there_are_as_many_jobs_as_keep_all_cores_busy(said, results):
-    """On two cores a job takes all seeds of a cell."""
+    """On two cores a job takes all seeds of a setting."""
     assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
-    assert re.search(r"^pretrain +24$", said["9 cores"], re.MULTILINE)
+    assert re.search(r"^pretrain +12$", said["9 cores"], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -237,7 +237,8 @@ def test_mistakes_in_what_snakemake_is_given_get_one_sentence(said, name):
 
 
 def test_a_job_that_is_sent_elsewhere_makes_what_it_is_sent_for(said):
-    assert "output: results-smoke/runs/td-boyan-4-6/0-2.npz\n" in said["sent elsewhere"]
+    made = [f"results-smoke/runs/{algo}-boyan-4-6/0-2.npz" for algo in ("mc", "td")]
+    assert f"output: {', '.join(made)}\n" in said["sent elsewhere"]
 
 
 def test_the_picture_of_the_workflow_counts_its_jobs(said):

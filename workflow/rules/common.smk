@@ -52,7 +52,7 @@ except WorkflowError:  # Where jobs are sent elsewhere, there is no number of co
     CORES = 1
 # Ranges that are there stay, and so does each job's share of the seeds where the rules are read anew, on another machine.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
-GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(CELLS), CORES, FINISHED)
+GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = Steps(config)
 

@@ -1,12 +1,15 @@
-# Multi-task TD and multi-task MC, for a range of seeds of one cell.
+# Multi-task TD and multi-task MC, for a range of seeds of one setting.  In one job, as both train on the same tasks, and
+# an algorithm takes less time than the start of Python.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
     output:
-        f"<results>/runs/{CELL}/{{seeds}}.npz",
+        outputs=expand(
+            f"<results>/runs/{CELL}/{{seeds}}.npz", algo=sorted(config["algos"]), allow_missing=True
+        ),
     pathvars:
-        job=f"pretrain/{CELL}/{{seeds}}",
+        job=f"pretrain/{SETTING}/{{seeds}}",
     priority: more_states_first
     conda:
         f"{ENVS}/pretrain.yaml"

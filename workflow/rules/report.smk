@@ -28,7 +28,7 @@ JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls"
 JOBS |= {rule: len(SIMULATIONS) for rule in ("theory_descent", "theory_family")}
 JOBS |= {rule: len(config["envs"]) for rule in ("theory_values", "theory_precision")}
 JOBS |= {
-    "pretrain": len(GRID) * config["seeds"],
+    "pretrain": len(GRID_SETTINGS) * config["seeds"],
     "theory_pretrained": len(GRID),
     "evaluate": len(GRID_SETTINGS),
 }

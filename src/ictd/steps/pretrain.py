@@ -1,4 +1,4 @@
-"""Pretrain runs of one cell by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
+"""Pretrain the runs of one setting by multi-task TD or multi-task MC (Algorithms 1 and 2)."""
 
 import logging
 from pathlib import Path
@@ -16,7 +16,6 @@ logger = logging.getLogger(__name__)
 
 
 def main(
-    algo: str,
     env: str,
     states: int,
     depth: int,
@@ -30,49 +29,52 @@ def main(
     tasks: Path,
     unrolls: Path,
     diverged: Path,
-    output: Path,
+    outputs: list[Path],
 ) -> None:
-    """Write the weights of each seed at log-spaced task counts, and its learning curve.
+    """Write the weights of each seed at log-spaced task counts, and its learning curve, a file for each cell.
 
-    The learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.  A
-    run that diverges is NaN from there on, with the number of the task.  Unless ``on_divergence`` is "record", its
-    finite snapshots go to the folder ``diverged``, and a ValueError names its cell, seed and task.
+    Cells are those that the folders of ``outputs`` are named after: all algorithms train on the same tasks.  The
+    learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.  A run
+    that diverges is NaN from there on, with the number of the task.  Unless ``on_divergence`` is "record", its finite
+    snapshots go to the folder ``diverged``, and a ValueError names its cell, seed and task.
     """
-    cell = Cell(algo, env, states, depth)
-    runs = []
+    runs = {output: [] for output in outputs}
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
         tasks_seen = snapshot_counts(len(task_set), snapshots)
-        kept = diverged / f"{cell}-seed-{seed}.npz"
-        kept.unlink(missing_ok=True)
-        diverged_at = 0
-        try:
-            history = pretrain_history(
-                task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
-                scaled=attention_scale == "context_length",
-            )  # fmt: skip
-            logger.info("%s, seed %d pretrained", cell, seed)
-        except Divergence as divergence:
-            history, diverged_at = divergence.history, divergence.task
-            if on_divergence == "fail":
-                finite = np.isfinite(history.weights.A).all(axis=(1, 2))
-                snapshots_kept = history.weights[finite]
-                save_arrays(kept, tasks_seen=tasks_seen[finite], u=snapshots_kept.u, A=snapshots_kept.A)
-                raise ValueError(
-                    f"{cell}, seed {seed}: {divergence}; its finite snapshots are in {kept}. Choose another learning"
-                    " rate, or set on_divergence to record."
-                ) from None
-            logger.warning("%s, seed %d: %s", cell, seed, divergence)
         value = value_function(task_set.transition, task_set.reward, discount)
-        error = msve(task_set.stationary, value, history.estimates)
-        curve = np.array([part.mean() for part in np.split(error, tasks_seen[:-1])])
-        runs.append(
-            {
-                "seeds": np.int64(seed),
-                "tasks_seen": tasks_seen,
-                "u": history.weights.u,
-                "A": history.weights.A,
-                "online_msve": curve,
-                "diverged_at": np.int64(diverged_at),
-            }
-        )
-    save_arrays(output, **stacked(runs, len(runs)))
+        for output in outputs:
+            cell = Cell.parse(output.parent.name)
+            kept = diverged / f"{cell}-seed-{seed}.npz"
+            kept.unlink(missing_ok=True)
+            diverged_at = 0
+            try:
+                history = pretrain_history(
+                    task_set, batches, cell.algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
+                    scaled=attention_scale == "context_length",
+                )  # fmt: skip
+                logger.info("%s, seed %d pretrained", cell, seed)
+            except Divergence as divergence:
+                history, diverged_at = divergence.history, divergence.task
+                if on_divergence == "fail":
+                    finite = np.isfinite(history.weights.A).all(axis=(1, 2))
+                    snapshots_kept = history.weights[finite]
+                    save_arrays(kept, tasks_seen=tasks_seen[finite], u=snapshots_kept.u, A=snapshots_kept.A)
+                    raise ValueError(
+                        f"{cell}, seed {seed}: {divergence}; its finite snapshots are in {kept}. Choose another"
+                        " learning rate, or set on_divergence to record."
+                    ) from None
+                logger.warning("%s, seed %d: %s", cell, seed, divergence)
+            error = msve(task_set.stationary, value, history.estimates)
+            curve = np.array([part.mean() for part in np.split(error, tasks_seen[:-1])])
+            runs[output].append(
+                {
+                    "seeds": np.int64(seed),
+                    "tasks_seen": tasks_seen,
+                    "u": history.weights.u,
+                    "A": history.weights.A,
+                    "online_msve": curve,
+                    "diverged_at": np.int64(diverged_at),
+                }
+            )
+    for output, parts in runs.items():
+        save_arrays(output, **stacked(parts, len(parts)))
