@@ -30,6 +30,7 @@ READY := $(VENV)/ready
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 IMAGE ?= ictd
 COMMIT = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null)
+KILLS ?= 60
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 # Modules in .venv are compiled when they are first imported; who may not keep that does it anew each time.
