@@ -3,14 +3,17 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ictd.pipeline import provenance
 from ictd.pipeline.provenance import code_digests, notebook_digests, text_digest
-from ictd.pipeline.record import check_results, write_record
+from ictd.pipeline.record import check_code, check_results, write_record
+from ictd.pipeline.storage import save_json
 
 MODULE = '''"""Module."""
 a = 1
@@ -122,23 +125,47 @@ CODE = {"ours.m": "digest"}
         ({"seeds": 4}, {"ours.m": "other"}, r"\(seeds, ours\.m\).*Remove results, or give another folder as results"),
     ],
 )
-@pytest.mark.parametrize("known", [True, False])
-def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(
-    package, tmp_path, known, settings, code, message
-):
+def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(package, settings, code, message):
     """As after ``rm -r .snakemake``; what Snakemake knows of reruns by itself."""
     package(m=MODULE)
-    results = tmp_path.joinpath("results").relative_to(tmp_path)
+    results = Path("results")
     check_results(results, SETTINGS, CODE)
     write_record(results, SETTINGS, CODE)
-    if not known:
-        for path in (tmp_path / ".snakemake/ictd").iterdir():
-            path.unlink()
-    if known or message is None:
+    check_results(results, SETTINGS | settings, CODE | code)
+    shutil.rmtree(".snakemake")
+    if message is None:
         check_results(results, SETTINGS | settings, CODE | code)
         return
     with pytest.raises(ValueError, match=message):
         check_results(results, SETTINGS | settings, CODE | code)
+    # Or after a run that began, but made nothing of its settings and code.
+    save_json(results / "manifest.json", {"settings": SETTINGS, "code": CODE})
+    write_record(results, SETTINGS | settings, CODE | code)
+    shutil.rmtree(".snakemake")
+    with pytest.raises(ValueError, match=message):
+        check_results(results, SETTINGS | settings, CODE | code)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "refused"),
+    [
+        ("imported", MODULE.replace("a = 1", "a = 2"), True),
+        ("imported", MODULE + "# Why.\n", False),
+        ("imported", MODULE.replace("Module", "Text"), False),
+        ("other", MODULE.replace("a = 1", "a = 2"), False),
+        ("m", "def main():\n    from ours import imported, json\n", True),
+    ],
+)
+def test_a_job_refuses_code_that_was_edited_since_the_run_was_planned(package, name, text, refused):
+    package(m="def main():\n    from ours import imported\n", imported=MODULE, other=MODULE)
+    write_record(Path("results"), SETTINGS, code_digests("ours.m") | code_digests("ours.other"))
+    check_code(Path("results/run.json"), "ours.m")
+    package(**{name: text})
+    if not refused:
+        check_code(Path("results/run.json"), "ours.m")
+        return
+    with pytest.raises(ValueError, match=f"{name}.py was edited after this run was planned; run snakemake again: "):
+        check_code(Path("results/run.json"), "ours.m")
 
 
 def test_an_edit_of_the_same_size_and_time_is_seen(package, tmp_path):

@@ -55,6 +55,7 @@ def test_parameters_are_given_or_wildcards_or_of_the_configuration(written):
     assert given == words.replace("--tasks 7", "--tasks 3").replace("--states 5", "--states loop")
     of_paper = Steps(CONFIG)("ours.m", {"lengths": [1], "sizes": {}})["settings"](wildcards)
     assert "--tasks 20000" in of_paper
+    assert "--tasks 1 " in Steps(CONFIG)("ours.m", {"tasks": 1}, OWN)["settings"](wildcards)
 
 
 def test_files_are_the_rules_input_and_output(written):
