@@ -18,15 +18,14 @@ from ictd.report import html, notebook, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
 
+LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
+
 
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
         ("1 / x", r"n\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
-        (
-            "HTML(f'<img src=\"https://x.org/{x}.png\">')",
-            r"n\.ipynb loads 'https://x\.org/0\.png'; the report must",
-        ),
+        (LOADING, r"n\.ipynb loads 'https://x\.org/0\.png'; the report must"),
     ],
 )
 def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, words):
@@ -58,9 +57,7 @@ def test_links_that_lead_nowhere_are_text_and_sections_are_the_contents():
     body = """<p id="here"></p><a href="#here">1</a><a href="#gone">2</a><a class="x" href="docs/x.md">3</a>
     <a href="https://x.org">4</a>"""
     text = html.without_dead_links(body)
-    assert re.findall(r"<a .*?>(\d)</a>", text) == ["1", "4"] and re.findall(r"\d", re.sub("<.*?>", "", text)) == [
-        *"1234"
-    ]
+    assert re.findall(r"<a .*?>(\d)</a>", text) == ["1", "4"] and "2" in text and "3" in text
     text = html.page("T", "<h2>One & two's</h2><p>x</p><h2>Three</h2>")
     assert re.findall(r'href="#(.*?)"', text) == re.findall(r'<h2 id="(.*?)"', text) != []
     assert "<nav" in text and "<nav" not in html.page("T", "<p>x</p>")
@@ -83,30 +80,20 @@ def shown(tmp_path):
 
 
 def test_parts_of_a_page(shown, tmp_path):
-    assert shown.part("x")._repr_html_() == '<div id="table-x">\n<p>table</p>\n</div>\n'
-    assert shown.table("x") == f'<p class="caption">Figure 1. What "it" shows.</p>\n{shown.part("x")}'
-    figure = shown.figure("x")
-    assert figure.startswith('<figure id="x"><img width="150" alt="What \'it\' shows." src="data:image/png;base64,')
-    assert shown.fold("theta^TD & I", "a", "b") == (
-        "<details><summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>\n"
-    )
+    assert "<p>table</p>" in shown.part("x")._repr_html_() and 'What "it" shows.' in shown.table("x")
+    assert 'alt="What \'it\' shows." src="data:image/png;base64,' in shown.figure("x")
+    assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
     said = shown.say("It is so {more} & so {less, mean}.")
     assert re.sub("<.*?>", "", said) == "It is so 1 of 2 &amp; so 1 of 1.\n"
-    assert re.findall(r'class="(\w+)" title="(.*?)"><a href="#(.*?)"', said) == [
-        ("fails", "fails in 1 of 2 settings: b (1)", "rows-more"), ("holds", "holds", "rows-less-mean"),
-    ]  # fmt: skip
+    assert 'title="fails in 1 of 2 settings: b (1)"><a href="#rows-more"' in said
     assert re.sub("<.*?>", "", shown.say("{none}")) == "(not compared here)\n"
     code = "```\n# a comment\n```"
-    (tmp_path / "page.md").write_text(
-        f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n"
-        "### Other\n\n![a picture](images/x.png) [b](../c.md)\n"
-    )
-    document = shown.document(str(tmp_path / "page.md"))
-    assert document._repr_markdown_() == (
-        "<details><summary>On A &amp; B</summary>\n\n\ntext\n\n"
-        f'#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>\n\n{code}\n\n#### <a id="other"></a>Other\n\n'
-        "[a picture](#x) [b](../c.md)\n\n\n</details>\n\n"
-    )
+    text = f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"
+    (tmp_path / "page.md").write_text(text)
+    document = shown.document(str(tmp_path / "page.md"))._repr_markdown_()
+    assert "<summary>On A &amp; B</summary>" in document and code in document
+    assert '#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>' in document
+    assert "[a picture](#x) [b](../c.md)" in document
 
 
 @pytest.mark.parametrize("study", STUDIES)
