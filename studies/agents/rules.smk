@@ -27,9 +27,6 @@ use rule step as agents_step with:
         prompts="|".join(AGENTS_GRID.PROMPTS),
     conda:
         f"{ENVS}/studies.yaml"
-    resources:
-        mem_mb=memory,
-        runtime=60,
 
 
 use rule agents_step as agents_pretrain with:

@@ -53,7 +53,7 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
 
 
 def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: Iterable[Path]) -> list[str]:
-    """Ranges "first-last" that the seeds of all cells are cut into, one a job.
+    """Ranges "first-last" that the seeds are cut into, one a job.
 
     Ranges of finished runs are kept, so that more seeds, or jobs of another size, do not repeat what is there.  Of
     ranges that start alike, the one that most cells have is kept, and of those the longest.
@@ -62,7 +62,7 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
     ----------
     wanted : number of seeds a job, or "auto" for as many as keep all cores busy
     seeds : number of seeds
-    cells : number of cells
+    cells : number of cells, or of settings, that have these seeds
     cores : number of cores
     files : files of finished runs, whose names are their ranges
     """
