@@ -10,8 +10,10 @@ report: "report/workflow.rst"
 include: "workflow/rules/common.smk"
 
 
-# Used with `--sdm apptainer` only; `make apptainer` builds it.
-container: str(ROOT / "ictd.sif")
+# Used with `--sdm apptainer` only; `make apptainer` builds it.  Snakemake refuses images whose path has a space.
+if " " not in str(ROOT):
+
+    container: str(ROOT / "ictd.sif")
 
 
 include: "workflow/rules/shown.smk"

@@ -76,6 +76,7 @@ def refusal(given: dict) -> str:
         ("readings.env_options.loop", {"threshold": "x"}, "environment 'loop' with its readings.env_options: "),
         ("readings.env_options.loop", {"threshold": 3}, "threshold is 3; give a number between 0 and 1"),
         ("results", "my results", "results is 'my results'; give a folder whose path"),
+        ("results", "results\n", "results is 'results\\n'; give a folder whose path"),
         ("results", "src/new", "results is 'src/new', which holds files of the project; give another folder"),
         *((name, {"unknown": 1}, f"{name} has an unknown key 'unknown'") for name in STUDIES),
         *((name, 3, f"{name} is 3; give keys with values") for name in STUDIES),

@@ -169,11 +169,14 @@ def said(tmp_path_factory) -> dict[str, str]:
     """What dry runs of a fresh clone say, by their name."""
     folder, edited = (small_project(tmp_path_factory.mktemp(name)) for name in ("fresh", "edited"))
     (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
+    spaced = folder.parent / "a folder"
+    spaced.symlink_to(folder)
     job = "pretrain:env=boyan,states=4,depth=6,seeds=0-2"
     runs = {
         "9 cores": ["--cores", "9"],
         "sent elsewhere": ["--mode", "remote", "--target-jobs", job],
         "a seed a job": ["--printshellcmds", "--config", "seeds_per_job=1"],
+        "a path with a space": ["--snakefile", "../a folder/Snakefile"],
     }
     runs |= {name: words for name, (words, _) in REFUSED.items()}
     places = {name: folder for name in runs} | {"a key twice": edited}
@@ -196,6 +199,10 @@ def test_mistakes_in_what_snakemake_is_given_get_one_sentence(said, name):
 def test_a_job_that_is_sent_elsewhere_makes_what_it_is_sent_for(said):
     made = [f"results-smoke/runs/{algo}-boyan-4-6/0-2.npz" for algo in ("mc", "td")]
     assert f"output: {', '.join(made)}\n" in said["sent elsewhere"]
+
+
+def test_a_project_whose_path_has_a_space_can_be_planned_from_elsewhere(said):
+    assert re.search(r"^pretrain +4$", said["a path with a space"], re.MULTILINE)
 
 
 def test_the_picture_of_the_workflow_counts_its_jobs(said):
