@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 import ictd
-from ictd import trajectories
-from ictd.gram import gram_of
+from ictd import evaluation
+from ictd import sampling as trajectories
 
 
 def stationary(transition):
@@ -209,9 +209,9 @@ def sampled_material(env, states, size, lengths, discount):
     """Tasks, unrolls, the Gram matrices of a context of each, and the paths that the contexts come from."""
     tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
     unrolls = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
-    contexts = trajectories.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
+    contexts = evaluation.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
-    return tasks, unrolls, gram_of(contexts, discount), paths
+    return tasks, unrolls, contexts.gram(discount), paths
 
 
 def larger_weights(states, seed=5):

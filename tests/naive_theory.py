@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from ictd.prompts import enumerated_context, prompts_of
-from ictd.weights import theta_td
+from ictd.prompt import enumerated_columns, prompts_of
+from ictd.transformer import theta_td
 
 
 def embeddings(weights, transition, reward, discount, depth, query):
     """Z_0, ..., Z_L of one prompt by eq. (embedding evolution)."""
-    Z = prompts_of(enumerated_context(transition, reward, discount))[query]
+    Z = prompts_of(enumerated_columns(transition, reward, discount))[query]
     P, Q, M = weights.P(), weights.Q(), np.diag([1.0] * len(reward) + [0.0])
     layers = [Z]
     for _ in range(depth):
@@ -55,7 +55,7 @@ def context_gradients(weights, transition, reward, discount, depth):
     """grad_A Y_L and grad_u Y_L, a leading axis for the entries of Y_L, by torch on a whole prompt."""
     n = len(reward)
     u, A = torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)
-    Z = torch.from_numpy(prompts_of(enumerated_context(transition, reward, discount))[0])
+    Z = torch.from_numpy(prompts_of(enumerated_columns(transition, reward, discount))[0])
     M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
     for _ in range(depth):
         Z = Z + prompt_layer(Z, M, u, A)
@@ -78,7 +78,7 @@ def separate_update(weights, tasks, task, algo, depth, discount):
     layers = [
         (torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)) for _ in range(depth)
     ]
-    Z = torch.from_numpy(prompts_of(enumerated_context(tasks.transition[task], tasks.reward[task], discount)))
+    Z = torch.from_numpy(prompts_of(enumerated_columns(tasks.transition[task], tasks.reward[task], discount)))
     M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
     for u, A in layers:
         Z = Z + prompt_layer(Z, M, u, A)

@@ -45,7 +45,7 @@ def calls():
     unrolls, weights, paths = ictd.unroll(tasks, 8, 0.5, 5, rng), larger_weights(3), np.array([[0, 1, 2], [2, 2, 0]])
     p, r, gamma = tasks.transition, tasks.reward, {"discount": 0.5}
     context = ictd.Context.enumerated(p, r)
-    prompt = ictd.joint_prompt(ictd.enumerated_context(p, r, 0.5))
+    prompt = ictd.joint_prompt(ictd.enumerated_columns(p, r, 0.5))
     drawn = {"states": 3, "size": 2, "rng": rng}
     training = {"tasks": tasks, "unrolls": unrolls, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
                 "u": weights.u, "A": weights.A, "engine": "fused"}  # fmt: skip
@@ -56,7 +56,7 @@ def calls():
         "value_function": (ictd.value_function, {"transition": p, "reward": r, **gamma}),
         "msve": (ictd.msve, {"stationary": tasks.stationary, "value": r, "estimate": 2 * r}),
         "sample_tasks": (ictd.sample_tasks, {"env": "loop", **drawn, "threshold": 0.25}),
-        "Unrolls": (ictd.Unrolls, vars(unrolls)),
+        "Unrolls": (ictd.BatchStatistics, vars(unrolls)),
         "unroll": (ictd.unroll, {"tasks": tasks, "batch_size": 4, **gamma, "rollout_steps": 2, "rng": rng}),
         "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
         "Weights": (ictd.Weights, vars(weights)),
@@ -66,8 +66,8 @@ def calls():
         "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),
         "of_paths": (ictd.Context.of_paths, {"paths": paths, "reward": r}),
         "enumerated": (ictd.Context.enumerated, {"transition": p, "reward": r}),
-        "enumerated_context": (ictd.enumerated_context, {"transition": p, "reward": r, **gamma}),
-        "sampled_context": (ictd.sampled_context, {"paths": paths, "reward": r, **gamma}),
+        "enumerated_context": (ictd.enumerated_columns, {"transition": p, "reward": r, **gamma}),
+        "sampled_context": (ictd.sampled_columns, {"paths": paths, "reward": r, **gamma}),
         "prompts_of": (ictd.prompts_of, {"context": prompt[..., :3]}),
         "joint_prompt": (ictd.joint_prompt, {"context": prompt[..., :3]}),
         "Model": (ictd.Model, {**of_model, **gamma}),

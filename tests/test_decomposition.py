@@ -7,12 +7,17 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.decomposition import decomposition_measures, preconditioner, seen, structured, unseen_direction
-from ictd.evaluation import batch_td_msve, tune_step_size, weights_msve
-from ictd.gram import enumerated_gram, estimates, gram_of
-from ictd.pattern import remainder
-from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.anatomy import (
+    decomposition_measures,
+    preconditioned_td,
+    preconditioner,
+    project_identifiable,
+    residual,
+    unidentifiable_direction,
+)
+from ictd.evaluation import batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
+from ictd.prompt import ENUMERATED, Gram, enumerated_columns
+from ictd.transformer import estimates
 
 
 def some_weights(states, runs=3):
@@ -28,8 +33,11 @@ def test_gram_estimates_are_those_of_whole_prompts(env, states, length, depth, s
     data = draw_unseen_tasks(0, states, 4, length, 0.9, env)
     weights, reward = some_weights(states), data.tasks.reward
     cases = (
-        (enumerated_gram(data.tasks, 0.9), ictd.enumerated_context(data.tasks.transition, reward, 0.9)),
-        (gram_of(data.context(length), 0.9), ictd.sampled_context(data.paths, reward, 0.9)),
+        (
+            Gram.of_columns(enumerated_columns(data.tasks.transition, data.tasks.reward, 0.9)),
+            ictd.enumerated_columns(data.tasks.transition, reward, 0.9),
+        ),
+        (data.context(length).gram(0.9), ictd.sampled_columns(data.paths, reward, 0.9)),
     )
     for gram, context in cases:
         found = estimates(weights, gram, depth, scaled)
@@ -44,17 +52,19 @@ def test_gram_estimates_are_those_of_whole_prompts(env, states, length, depth, s
 def test_what_no_prompt_sees_changes_no_output(env, states, discount):
     data = draw_unseen_tasks(1, states, 5, 12, discount, env)
     weights = some_weights(states)
-    rng, a = np.random.default_rng(0), unseen_direction(states, discount)
+    rng, a = np.random.default_rng(0), unidentifiable_direction(states, discount)
     added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
     other = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
     for gram in (
-        enumerated_gram(data.tasks, discount), gram_of(data.context(12), discount)
+        Gram.of_columns(enumerated_columns(data.tasks.transition, data.tasks.reward, discount)), data.context(12).gram(discount)
     ):  # fmt: skip
         found = estimates(weights, gram, 5)
-        for same in (added, seen(weights, discount), seen(added, discount)):
+        for same in (added, project_identifiable(weights, discount), project_identifiable(added, discount)):
             np.testing.assert_allclose(estimates(same, gram, 5), found, atol=1e-10 * np.abs(found).max())
         assert np.abs(estimates(other, gram, 5) - found).max() > 0.01 * np.abs(found).max()
-    np.testing.assert_allclose(seen(added, discount).A, seen(weights, discount).A, atol=ROUNDING * 10)
+    np.testing.assert_allclose(
+        project_identifiable(added, discount).A, project_identifiable(weights, discount).A, atol=ROUNDING * 10
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +73,7 @@ def test_what_no_prompt_sees_changes_no_output(env, states, discount):
 def test_there_are_no_other_directions_that_no_prompt_sees(env, states, free):
     tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
     basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
-    rows, contexts = [], ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)[:, :-1]
+    rows, contexts = [], ictd.enumerated_columns(tasks.transition, tasks.reward, 0.9)[:, :-1]
     for X in contexts:
         XA = X.T @ basis
         rows.append(
@@ -77,7 +87,7 @@ def test_there_are_no_other_directions_that_no_prompt_sees(env, states, free):
 
 def test_decomposition_of_known_weights():
     theta, zero = ictd.theta_td(4), np.zeros(8)
-    a = unseen_direction(4, 0.9)
+    a = unidentifiable_direction(4, 0.9)
     rng = np.random.default_rng(0)
     expected = {"alpha": 0.2, "cosine": 1, "theta": 1, "preconditioner": 0, "outside": 0, "H": 0, "diagonal": 1, "u": 0}
     for hidden in (0, rng.normal(size=8)):
@@ -88,12 +98,14 @@ def test_decomposition_of_known_weights():
     assert decomposition_measures(ictd.Weights(zero, -theta.A), 0.9)["cosine"] == -1
     K = rng.normal(size=(8, 4))
     K[4:] -= K[4:].mean(axis=0)
-    np.testing.assert_allclose(preconditioner(structured(K)), K)
-    assert decomposition_measures(ictd.Weights(zero, structured(K)), 0.9)["outside"] == pytest.approx(0, abs=ROUNDING)
+    np.testing.assert_allclose(preconditioner(preconditioned_td(K)), K)
+    assert decomposition_measures(ictd.Weights(zero, preconditioned_td(K)), 0.9)["outside"] == pytest.approx(
+        0, abs=ROUNDING
+    )
     with np.errstate(invalid="ignore"):
         opposite = decomposition_measures(ictd.Weights(zero, np.concatenate([K, K], axis=1)), 0.9)
     assert opposite["outside"] == pytest.approx(1)
-    left = remainder(seen(some_weights(4), 0.9).A)
+    left = residual(project_identifiable(some_weights(4), 0.9).A)
     assert np.abs((left * theta.A).sum(axis=(1, 2))).max() < 1e-10
 
 
@@ -114,8 +126,8 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
 
 
 def test_seen_leaves_nothing_in_the_lower_halves():
-    weights, a = some_weights(4), unseen_direction(4, 0.9)
-    found = seen(weights, 0.9)
+    weights, a = some_weights(4), unidentifiable_direction(4, 0.9)
+    found = project_identifiable(weights, 0.9)
     assert np.abs(found.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
     assert np.abs(found.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
     # What was taken out lies along a.

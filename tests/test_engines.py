@@ -8,10 +8,9 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
 from ictd import pretraining
-from ictd.autograd_engine import batch_of
-from ictd.fused_engine import FusedEngine
-from ictd.pretraining import pretrain_history, pretrain_in_blocks
-from ictd.snapshots import snapshot_counts
+from ictd.engine import Engine
+from ictd.literal import batch_of
+from ictd.pretraining import pretrain_history, pretrain_in_blocks, snapshot_counts
 
 # The paper's main setting, and others outside its grid; few numbers of states, as kernels are compiled for each.
 SETTINGS = [
@@ -50,7 +49,7 @@ def test_engines_agree(env, states, depth, discount, algo, scaled):
 def test_collapsed_forward_pass_equals_naive_transformer(env, states, depth, discount):
     tasks, unrolls, _ = material(env, states, discount, tasks=3)
     weights = naive.larger_weights(states)
-    engine = FusedEngine(weights, "td", depth, discount, 0.0, True)
+    engine = Engine(weights, "td", depth, discount, 0.0, True)
     estimates, _ = engine.train(tasks, unrolls)
     for i in range(len(tasks)):
         for s in range(states):
@@ -95,7 +94,7 @@ def test_first_update_follows_the_finite_difference_gradient(algo, depth):
             shifted = ictd.Weights(moved[: 2 * states], moved[2 * states :].reshape(2 * states, 2 * states))
             sides.append(naive_loss(shifted, tasks, unrolls, algo, depth, discount, targets)[0])
         gradient[k] = (sides[0] - sides[1]) / 2e-6
-    engine = FusedEngine(weights, algo, depth, discount, learning_rate, True)
+    engine = Engine(weights, algo, depth, discount, learning_rate, True)
     engine.train(tasks, unrolls)
     # After one step Adam's first moment is a tenth of the gradient.
     np.testing.assert_allclose(engine.mean * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())
@@ -154,7 +153,7 @@ def test_autograd_batch_is_the_unrolled_one():
         ({"tasks_seen": []}, "tasks_seen is"),
         ({"depth": 2.5}, "depth is 2.5"),
         ({"learning_rate": np.inf}, "learning_rate is inf"),
-        ({"unrolls": ictd.Unrolls([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, r"unrolls\.visits has shape"),
+        ({"unrolls": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, r"unrolls\.visits has shape"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):
@@ -172,7 +171,7 @@ def test_blocks_are_one_run_and_stop_at_a_divergence(monkeypatch):
 
     def run(tasks):
         at = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
-        engine = FusedEngine(start, "mc", 4, 0.9, 1e-3, scaled=True)
+        engine = Engine(start, "mc", 4, 0.9, 1e-3, scaled=True)
 
         def draw(size):
             part = next(at)

@@ -70,7 +70,7 @@ def loaded_modules(log: str) -> set[str]:
 @pytest.mark.slow
 def test_every_rule_runs_in_its_environment_and_imports_what_its_digests_follow(under_conda):
     """Either engine counts as imported by what may choose one.  The cells of a notebook run in another process."""
-    either = code_digests("ictd.fused_engine").keys() | code_digests("ictd.autograd_engine").keys()
+    either = code_digests("ictd.engine").keys() | code_digests("ictd.literal").keys()
     notebooks = [ROOT / "report/report.ipynb", *(ROOT / "studies").glob("*/notebook.ipynb")]
     in_cells = set().union(*map(notebook_digests, notebooks))
     rules = set()

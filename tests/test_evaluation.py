@@ -12,11 +12,9 @@ from tolerances import ROUNDING
 import ictd
 from ictd import gram
 from ictd.baselines import batch_td, lstd
-from ictd.evaluation import baseline_msve, batch_td_msve, tune_step_size, weights_msve
-from ictd.gram import Gram
-from ictd.prompts import ENUMERATED, Context
-from ictd.transformer import estimates
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
+from ictd.literal import literal_estimates
+from ictd.prompt import ENUMERATED, Context, Gram
 
 STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
 
@@ -28,8 +26,8 @@ def data():
 
 def test_prompts_equal_those_written_column_by_column(data):
     reward, transition = data.tasks.reward, data.tasks.transition
-    sampled = ictd.prompts_of(ictd.sampled_context(data.paths, reward, DISCOUNT))
-    enumerated = ictd.prompts_of(ictd.enumerated_context(transition, reward, DISCOUNT))
+    sampled = ictd.prompts_of(ictd.sampled_columns(data.paths, reward, DISCOUNT))
+    enumerated = ictd.prompts_of(ictd.enumerated_columns(transition, reward, DISCOUNT))
     for i in range(5):
         for s in range(STATES):
             expected = naive.sampled_prompt(data.paths[i], reward[i], DISCOUNT, s)
@@ -43,7 +41,7 @@ def test_prompts_equal_those_written_column_by_column(data):
 def test_transformer_equals_naive_layers(data, depth, scaled):
     weights = larger_weights(STATES)
     model = ictd.LinearTransformer(weights, depth, scaled)
-    context = ictd.sampled_context(data.paths[:, :7], data.tasks.reward, DISCOUNT)
+    context = ictd.sampled_columns(data.paths[:, :7], data.tasks.reward, DISCOUNT)
     one_by_one = model(torch.from_numpy(ictd.prompts_of(context))).detach().numpy()
     jointly = model(torch.from_numpy(ictd.joint_prompt(context)), queries=STATES).detach().numpy()
     for i in range(5):
@@ -57,7 +55,7 @@ def test_transformer_equals_naive_layers(data, depth, scaled):
 def test_transformer_takes_weights_with_leading_axes(data):
     several = [larger_weights(STATES, seed) for seed in range(3)]
     stacked = ictd.Weights(np.stack([w.u for w in several]), np.stack([w.A for w in several]))
-    prompts = torch.from_numpy(ictd.prompts_of(ictd.sampled_context(data.paths[0], data.tasks.reward[0], DISCOUNT)))
+    prompts = torch.from_numpy(ictd.prompts_of(ictd.sampled_columns(data.paths[0], data.tasks.reward[0], DISCOUNT)))
     together = ictd.LinearTransformer(stacked[:, None], 5)(prompts).detach().numpy()
     for k, weights in enumerate(several):
         alone = ictd.LinearTransformer(weights, 5)(prompts).detach().numpy()
@@ -69,7 +67,7 @@ def test_theta_td_is_batch_td(data, depth):
     theta = ictd.theta_td(STATES)
     step_size = 1.3
     model = ictd.LinearTransformer(ictd.Weights(theta.u, step_size * theta.A), depth)
-    context = ictd.sampled_context(data.paths, data.tasks.reward, DISCOUNT)
+    context = ictd.sampled_columns(data.paths, data.tasks.reward, DISCOUNT)
     estimates = model(torch.from_numpy(ictd.joint_prompt(context)), queries=STATES).detach().numpy()
     for i in range(5):
         expected = naive.batch_td(data.paths[i], data.tasks.reward[i], DISCOUNT, step_size, depth)
@@ -95,7 +93,7 @@ def test_msve_of_methods_by_direct_formulas(data):
     weights, depth = larger_weights(STATES), 6
     model = ictd.LinearTransformer(weights, depth)
     (found,) = weights_msve(ictd.Weights(weights.u[None], weights.A[None]), data, [ENUMERATED, *LENGTHS], depth)
-    whole = [data.error(estimates(model, data.columns(length))) for length in (ENUMERATED, *LENGTHS)]
+    whole = [data.error(literal_estimates(model, data.columns(length))) for length in (ENUMERATED, *LENGTHS)]
     np.testing.assert_allclose(found, whole, rtol=1e-9)
     enumerated, *sampled = found
     beside = baseline_msve(data, depth, contexts_of(data), 0.7, 0.1)
@@ -123,7 +121,7 @@ def test_msve_of_methods_by_direct_formulas(data):
     np.testing.assert_allclose(enumerated[0], expected, rtol=1e-9)
 
 
-def test_theta_td_is_batch_td_without_the_attention_scale_too(data):
+def test_theta_td_is_batch_td_without_the_scaled_attention_too(data):
     beside = baseline_msve(data, 4, contexts_of(data), 0.03, 0.1, scaled=False)
     np.testing.assert_allclose(beside["theta_td"], beside["batch_td"], rtol=1e-9)
     values = naive.batch_td(data.paths[2, :7], data.tasks.reward[2], DISCOUNT, 0.03 * 6, 4)
@@ -199,7 +197,7 @@ def test_contexts_of_several_lengths_are_those_of_each():
 @pytest.mark.parametrize("discount", [0.9, 0.0])
 def test_queries_are_counted(discount):
     tasks, model = draw_unseen_tasks(0, 4, 4, 6, 0.9, "boyan").tasks, ictd.LinearTransformer(larger_weights(4), 3)
-    context = ictd.enumerated_context(tasks.transition, tasks.reward, discount)
+    context = ictd.enumerated_columns(tasks.transition, tasks.reward, discount)
     joint, alone = ictd.joint_prompt(context), ictd.prompts_of(context)
     found = model(joint, queries=4).detach().numpy()
     np.testing.assert_allclose(model(alone, queries=1).detach().numpy()[..., 0], found, atol=ROUNDING)

@@ -8,13 +8,13 @@ import pytest
 from drawn import check_bands, check_border, check_lines
 
 import ictd
-from ictd.decomposition import seen
+from ictd.anatomy import project_identifiable
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import save_arrays
 from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.style import NAMES
 from ictd.report.figures.workflow import BOXES, workflow
+from ictd.storage import save_arrays
 
 RNG = np.random.default_rng(4)
 LENGTHS = np.array([5, 10, 15])
@@ -101,7 +101,7 @@ def test_learning_curves_are_drawn_by_algorithm(results, shown):
         for n in (2, 3, 4, 5):
             found, theta = np.load(results / f"weights/{algo}-boyan-{n}-6.npz"), ictd.theta_td(n).A
             kept = found["diverged_at"] == 0
-            A = seen(ictd.Weights(found["history_u"], found["history_A"]), 0.9).A[kept]
+            A = project_identifiable(ictd.Weights(found["history_u"], found["history_A"]), 0.9).A[kept]
             cosine = (A * theta).sum(axis=(2, 3)) / np.sqrt((A**2).sum(axis=(2, 3)) * (theta**2).sum())
             label = f"Boyan's chain, $n = {n}$, $L = 6$"
             above.append((label, [1, 50], np.median(found["online_msve"][kept], axis=0)))

@@ -15,15 +15,16 @@ from projects import ROOT
 from tolerances import ROUNDING
 
 import ictd
-from ictd.gram import Model, enumerated_gram, gram_of
 from ictd.pipeline import storage
+from ictd.prompt import Gram, enumerated_columns
 from ictd.steps import evaluate, pretrain, tasks, unrolls
+from ictd.transformer import Model
 
 PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
 # One cell's settings, a run of which is small; the other algorithm's diverges.
 SETTINGS = {
     "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
-    "initial_gain": 0.1, "attention_scale": "context_length", "engine": "fused", "on_divergence": "record",
+    "initial_gain": 0.1, "scaled_attention": True, "engine": "fused", "on_divergence": "record",
     "env_options": {}, "evaluation_env": "boyan", "context_lengths": [3], "seeds": "0-1", "tasks": 20,
 }  # fmt: skip
 
@@ -94,10 +95,10 @@ def test_values_of_a_known_chain_are_those_of_its_enumerated_prompt(scaled):
     drawn, weights = ictd.sample_tasks("loop", 4, 3, np.random.default_rng(0)), larger_weights(4)
     context = ictd.Context.enumerated(drawn.transition, drawn.reward)
     found = Model(weights, 6, 0.9, scaled).values(context)
-    prompt = ictd.joint_prompt(ictd.enumerated_context(drawn.transition, drawn.reward, 0.9))
+    prompt = ictd.joint_prompt(ictd.enumerated_columns(drawn.transition, drawn.reward, 0.9))
     expected = ictd.LinearTransformer(weights, 6, scaled)(prompt, queries=4).detach().numpy()
     np.testing.assert_allclose(found, expected, atol=ROUNDING * np.abs(expected).max())
-    one, sums = gram_of(context, 0.9), enumerated_gram(drawn, 0.9)
+    one, sums = context.gram(0.9), Gram.of_columns(enumerated_columns(drawn.transition, drawn.reward, 0.9))
     np.testing.assert_allclose(one.M, sums.M, atol=ROUNDING)
     np.testing.assert_allclose(one.c, sums.c, atol=ROUNDING)
 
@@ -175,7 +176,7 @@ def test_folders_and_files_that_cannot_be_loaded(project, tmp_path):
 def test_other_numbers_of_states_are_said_in_words():
     model = Model(ictd.theta_td(5), 3, 0.9)
     context = ictd.Context.from_trajectory([0, 1, 2], [1.0, 2.0], n=3)
-    prompt = ictd.joint_prompt(ictd.sampled_context([0, 1, 2], np.zeros(3), 0.9))
+    prompt = ictd.joint_prompt(ictd.sampled_columns([0, 1, 2], np.zeros(3), 0.9))
     for call, said in (
         (
             lambda: model.values(context),
@@ -201,7 +202,7 @@ def test_one_chain_is_a_set_of_one():
     assert len(one) == 1 and all((a == b).all() for a, b in zip(vars(one).values(), vars(many).values(), strict=True))
     rng = (np.random.default_rng(1) for _ in range(2))
     unrolled = ictd.unroll(one, 8, 0.9, 5, next(rng))
-    same = ictd.Unrolls(*(part[0] for part in vars(unrolled).values()))
+    same = ictd.BatchStatistics(*(part[0] for part in vars(unrolled).values()))
     np.testing.assert_array_equal(same.transitions, ictd.unroll(many, 8, 0.9, 5, next(rng)).transitions)
     with pytest.raises(ValueError, match=r"reward has shape \(3,\); give \(\.\.\., n\) with .*n = 4\."):
         ictd.Tasks(many.transition[0], np.zeros(3))

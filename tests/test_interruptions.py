@@ -13,7 +13,7 @@ import psutil
 import pytest
 from projects import FEW, SMOKE, small_project, snakemake
 
-from ictd.pipeline.storage import load_json
+from ictd.storage import load_json
 
 # make test-interruptions sets many.
 KILLS = int(os.environ.get("KILLS", "3"))

@@ -11,12 +11,11 @@ from PIL import Image
 from projects import ROOT, STUDIES
 
 import ictd
-from ictd.decomposition import seen
-from ictd.pattern import cosine
-from ictd.pipeline.storage import save_arrays, save_json
+from ictd.anatomy import cosine, project_identifiable
 from ictd.report import html, notebook, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
+from ictd.storage import save_arrays, save_json
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 
@@ -123,7 +122,7 @@ def test_the_slider_shows_means_over_runs_and_medians(tmp_path, monkeypatch):
         mean = history["history_A"][kept, k].mean(axis=0)
         np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
         weights = ictd.Weights(history["history_u"][kept, k], history["history_A"][kept, k])
-        cosines = cosine(seen(weights, 0.9).A, ictd.theta_td(2).A)
+        cosines = cosine(project_identifiable(weights, 0.9).A, ictd.theta_td(2).A)
         medians = [f"{np.median(values):.3g}" for values in (cosines, arrays["online_msve"][kept, k])]
         assert [curve["values"][k] for curve in run["curves"]] == medians
     monkeypatch.undo()

@@ -99,10 +99,10 @@ def test_claims_fail_where_they_should(changes, fails):
     ("table", "change", "fails"),
     [
         ("agreement", lambda t: t.assign(correlation_low=-0.9), {"same_pattern/boyan-3-4"}),
-        ("agreement", lambda t: t.assign(remainder_correlation_low=0.5), {"same_noise/boyan-3-4"}),
+        ("agreement", lambda t: t.assign(residual_correlation_low=0.5), {"same_noise/boyan-3-4"}),
         ("agreement", lambda t: t.assign(distance_high=1.2), {"same_place/boyan-3-4"}),
         ("agreement", lambda t: t.assign(apart=-0.9), {"same_pattern_apart/boyan-3-4"}),
-        ("agreement", lambda t: t.assign(remainder_apart=0.5), {"same_noise_apart/boyan-3-4"}),
+        ("agreement", lambda t: t.assign(residual_apart=0.5), {"same_noise_apart/boyan-3-4"}),
         ("baselines", lambda t: t.assign(msve=t["msve"] * (1 + 1e-6 * (t["method"] == "batch_td"))), {"theta_td/3-4"}),
         ("learning", lambda t: t.assign(to_go=2.6 * t["to_go"]), {f"converged/{TD}", "converged/mc-boyan-3-4"}),
         *(("weights", lambda t, bad=bad: t.assign(cosine=t["cosine"].where(t.index != 1, bad)), {f"consistent/{TD}"})
@@ -172,7 +172,7 @@ def test_thresholds_and_trials_of_the_pattern_are_shown():
     assert by_cell["trials with the pattern"].tolist() == ["2 of 3", "1 of 3"]
     assert by_cell["judged by A as it is"].tolist() == ["1 of 3", "3 of 3"]
     mean = made["mean_weights"].assign(pattern_low=[0.47, 0.58], raw_cosine=[0.69, 0.72])
-    agreement = made["agreement"].assign(correlation_low=0.73, remainder_correlation_low=-0.9)
+    agreement = made["agreement"].assign(correlation_low=0.73, residual_correlation_low=-0.9)
     table = by_threshold(mean, weights.assign(cosine=weights["cosine"].fillna(0.72).abs()), agreement)
     assert table["threshold"].tolist() == [0.4, 0.45, 0.5, 0.55, 0.6]
     assert table["pattern"].str[0].tolist() == ["2", "2", "1", "1", "0"]

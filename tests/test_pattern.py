@@ -5,14 +5,14 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.pattern import agreement_measures, pattern_measures, pattern_shares, remainder
+from ictd.anatomy import agreement_measures, pattern_measures, pattern_shares, residual
 
 
 def test_measures_of_theta_td_itself():
     theta = ictd.theta_td(4)
     measures = pattern_measures(ictd.Weights(theta.u, 2.0 * theta.A))
     expected = {"cosine": 1, "cosine_top": 1, "cosine_A11": 1, "cosine_A12": 1, "alpha": 0.5, "diagonal_signs": 1}
-    expected |= {"energy_A11": 0.5, "energy_A12": 0.5, "energy_A21": 0, "energy_A22": 0, "largest_u": 0}
+    expected |= {"share_A11": 0.5, "share_A12": 0.5, "share_A21": 0, "share_A22": 0, "largest_u": 0}
     assert {name: value.item() for name, value in measures.items()} == pytest.approx(expected)
     shares = {"pattern": 1, "pattern_A11": 1, "pattern_A12": 1, "pattern_A21": 0, "pattern_A22": 0}
     assert {name: value.item() for name, value in pattern_shares(theta.A).items()} == pytest.approx(shares)
@@ -40,8 +40,8 @@ def test_measures_are_their_definitions():
 
 def test_remainder_is_orthogonal_to_theta_td():
     A, theta = np.random.default_rng(0).normal(size=(5, 6, 6)), ictd.theta_td(3).A
-    assert np.abs((remainder(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
-    assert np.abs(remainder(4.2 * theta)).max() < ROUNDING
+    assert np.abs((residual(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
+    assert np.abs(residual(4.2 * theta)).max() < ROUNDING
 
 
 def test_agreement_measures():
@@ -51,4 +51,4 @@ def test_agreement_measures():
     assert opposite["correlation"] == pytest.approx(-1) and opposite["distance"] == pytest.approx(2)
     assert twice["correlation"] == pytest.approx(1) and twice["distance"] == pytest.approx(2 / 3)
     shifted = agreement_measures(A, A + 50 * ictd.theta_td(3).A)
-    assert shifted["remainder_correlation"] == pytest.approx(1) and shifted["correlation"] < 0.9
+    assert shifted["residual_correlation"] == pytest.approx(1) and shifted["correlation"] < 0.9

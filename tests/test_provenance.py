@@ -13,7 +13,7 @@ import pytest
 from ictd.pipeline import provenance
 from ictd.pipeline.provenance import code_digests, notebook_digests, text_digest
 from ictd.pipeline.record import check_code, check_results, write_record
-from ictd.pipeline.storage import save_json
+from ictd.storage import save_json
 
 MODULE = '''"""Module."""
 a = 1

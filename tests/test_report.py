@@ -6,9 +6,9 @@ import pytest
 from html_page import Page
 
 from ictd.pipeline.provenance import PROJECT
-from ictd.pipeline.storage import save_json
 from ictd.report import about, compute
 from ictd.report.reference import differences
+from ictd.storage import save_json
 
 
 def test_computing_times(tmp_path):

@@ -12,8 +12,8 @@ from projects import ROOT, SMOKE, copy_project, planned_rules, plans, rules_of_p
 
 from ictd.pipeline.provenance import code_digests, notebook_digests
 from ictd.pipeline.rules import RUNNER
-from ictd.pipeline.storage import load_json, save_json
 from ictd.report.figures.workflow import ARROWS, BOXES
+from ictd.storage import load_json, save_json
 
 FIGURES = {"msve_curves", "weight_maps", "learning_curves"}
 UNSEEN = {"evaluate", "baselines"}
@@ -59,7 +59,7 @@ KEYS = {
     "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
     "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
     "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
-    "readings.attention_scale": ("none", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
+    "readings.scaled_attention": ("false", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},

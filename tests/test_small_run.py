@@ -15,23 +15,22 @@ from html_page import Page
 from tolerances import ENGINES
 
 import ictd
-from ictd.decomposition import seen
-from ictd.pattern import agreement_measures, pattern_measures
+from ictd.anatomy import agreement_measures, pattern_measures, project_identifiable
+from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
-from ictd.pipeline.storage import load_named, save_arrays, save_json
-from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import pretrain_history
 from ictd.report import paper_claims, result_tables, summaries
 from ictd.statistics import bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.steps.training_data import stored_runs
+from ictd.storage import load_named, save_arrays, save_json
 
 torch.set_num_threads(1)
 LENGTHS, SIZES = [4, 9], np.geomspace(0.2, 3, 4)
 SETTINGS = {
     "discount": 0.9, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3, "depth": 2,
-    "attention_scale": "context_length", "engine": "fused", "snapshots": 3, "on_divergence": "record",
+    "scaled_attention": True, "engine": "fused", "snapshots": 3, "on_divergence": "record",
     "evaluation_env": "loop", "context_lengths": LENGTHS, "tuning_tasks": 7, "lstd_ridge": 0.1, "tolerance": 1e-8,
     "step_sizes": {"smallest": 0.2, "largest": 3, "number": 4},
 }  # fmt: skip
@@ -165,7 +164,7 @@ def test_evaluations_are_those_of_whole_prompts(run, metrics):
         rows = where(metrics["msve"], **cell._asdict(), seed=seed)
         np.testing.assert_allclose(rows["msve"], errors[1:].mean(axis=1))
         row = where(metrics["weights"], **cell._asdict(), seed=seed).iloc[0]
-        expected = pattern_measures(seen(weights, 0.9)) | {"enumerated_msve": errors[0].mean()}
+        expected = pattern_measures(project_identifiable(weights, 0.9)) | {"enumerated_msve": errors[0].mean()}
         expected |= {"raw_cosine": pattern_measures(weights)["cosine"], "diverged_at": stored["diverged_at"][seed]}
         np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
 
@@ -191,9 +190,9 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
             np.testing.assert_allclose(row["msve"], [errors.mean()])
 
 
-def test_an_evaluation_without_the_attention_scale(run, tmp_path):
+def test_an_evaluation_without_the_scaled_attention(run, tmp_path):
     carry_out(
-        evaluate, states=3, env_options=OPTIONS["loop"], tasks=TEST, attention_scale="none",
+        evaluate, states=3, env_options=OPTIONS["loop"], tasks=TEST, scaled_attention=False,
         runs=[run / "runs/td-loop-3-2/2-2.npz"],
         **{name: [tmp_path / name / "td-loop-3-2.npz"] for name in EVALUATED},
     )  # fmt: skip
@@ -209,16 +208,16 @@ def test_tables_over_seeds(run, metrics):
     for cell, one in zip(CELLS[-2:], stored, strict=True):
         row = where(metrics["mean_weights"], **cell._asdict()).iloc[0]
         mean = ictd.Weights(one["u"].mean(axis=0), one["A"].mean(axis=0))
-        expected = pattern_measures(seen(mean, 0.9)) | {"raw_cosine": pattern_measures(mean)["cosine"]}
+        expected = pattern_measures(project_identifiable(mean, 0.9)) | {"raw_cosine": pattern_measures(mean)["cosine"]}
         np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
-        A = seen(ictd.Weights(one["history_u"], one["history_A"]), 0.9).A
+        A = project_identifiable(ictd.Weights(one["history_u"], one["history_A"]), 0.9).A
         left = np.linalg.norm(A - A[:, -1:], axis=(2, 3)) / np.linalg.norm(A[:, -1:], axis=(2, 3))
         np.testing.assert_allclose(where(metrics["learning"], **cell._asdict())["to_go"], left.ravel())
-    td, mc = (seen(ictd.Weights(one["u"], one["A"]), 0.9).A for one in stored)
+    td, mc = (project_identifiable(ictd.Weights(one["u"], one["A"]), 0.9).A for one in stored)
     row, resampled = where(metrics["agreement"], env="loop").iloc[0], (bootstrap_means(A, 2000) for A in (td, mc))
     apart = agreement_measures(td[::2].mean(axis=0), mc[1])
     expected = agreement_measures(td.mean(axis=0), mc.mean(axis=0))
-    expected |= {"apart": apart["correlation"], "remainder_apart": apart["remainder_correlation"]}
+    expected |= {"apart": apart["correlation"], "residual_apart": apart["residual_correlation"]}
     expected["distance_low"], expected["distance_high"] = np.quantile(
         agreement_measures(*resampled)["distance"], [0.025, 0.975]
     )

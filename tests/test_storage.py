@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import ictd
-from ictd.pipeline.storage import (
+from ictd.steps.training_data import save_material, stored_runs
+from ictd.storage import (
     file_digest,
     join_arrays,
     load_arrays,
@@ -24,8 +25,7 @@ from ictd.pipeline.storage import (
     save_json,
     save_text,
 )
-from ictd.pipeline.table_files import load_table, long_table, save_table
-from ictd.pipeline.training_data import save_material, stored_runs
+from ictd.tables import load_table, long_table, save_table
 
 
 def test_arrays_come_back_and_have_the_same_bytes(tmp_path):
@@ -58,7 +58,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 
 
 def test_a_killed_writer_leaves_nothing_that_the_next_one_keeps(tmp_path):
-    code = "import sys, time\nfrom pathlib import Path\nfrom ictd.pipeline.storage import replacing\n"
+    code = "import sys, time\nfrom pathlib import Path\nfrom ictd.storage import replacing\n"
     code += "with replacing(Path(sys.argv[1])) as temporary:\n    temporary.write_text('half')\n"
     code += "    print('now', flush=True)\n    time.sleep(60)\n"
     target = tmp_path / "table.csv"

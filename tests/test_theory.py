@@ -9,7 +9,7 @@ from test_engines import SETTINGS
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd.fused_engine import value_gradients
+from ictd.engine import value_gradients
 from ictd.theory import statements
 from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
 from ictd.theory.embeddings import embeddings, gradients
@@ -90,7 +90,7 @@ def test_dividing_attention_divides_A():
     other = ictd.Weights(weights.u, weights.A / 4)
     rows = embeddings(other, tasks, 0.9, 5)
     errors = rows.expected_errors("td")[:, -1]
-    prompts = torch.from_numpy(ictd.joint_prompt(ictd.enumerated_context(tasks.transition, tasks.reward, 0.9)))
+    prompts = torch.from_numpy(ictd.joint_prompt(ictd.enumerated_columns(tasks.transition, tasks.reward, 0.9)))
     estimates = ictd.LinearTransformer(weights, 5)(prompts, queries=4).detach().numpy()
     np.testing.assert_allclose(rows.TF[:, -1], estimates, rtol=ENGINES)
     scaled, divided = expected_updates(rows, errors, 5, 1 / 4), expected_updates(rows, errors, 5)

@@ -8,9 +8,9 @@ import pytest
 from drawn import numbered, where
 
 from ictd.pipeline.provenance import PROJECT
-from ictd.pipeline.table_files import save_table
 from ictd.report.claim import Statements, as_records
 from ictd.statistics import bootstrap_interval
+from ictd.tables import save_table
 from ictd.theory import claims
 from ictd.theory.claims import check_theory
 

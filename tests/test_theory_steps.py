@@ -15,19 +15,9 @@ from naive import larger_weights
 from tolerances import ENGINES
 
 import ictd
-from ictd.pipeline.storage import save_arrays
-from ictd.pipeline.table_files import load_table
-from ictd.theory import (
-    agreement,
-    descent,
-    family,
-    precision,
-    pretrained,
-    pretrained_tables,
-    statements,
-    tables,
-    values,
-)
+from ictd.storage import save_arrays
+from ictd.tables import load_table
+from ictd.theory import agreement, descent, family, precision, pretrained, pretrained_tables, statements, tables, values
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
@@ -56,7 +46,7 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         family.main(env, 3, 20, 12, **given, output=folder / f"family/{env}-3.npz")
     for cell, depth in CELLS.items():
         algo = cell[:2]
-        scale, weights = "context_length" if algo == "td" else "none", trained(algo)
+        scale, weights = algo == "td", trained(algo)
         save_arrays(folder / f"weights/{cell}.npz", seeds=np.array([4, 7]), u=weights.u, A=weights.A)
         files = (folder / f"{name}/{cell}.npz" for name in ("weights", "pretrained"))
         pretrained.main(algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {}, *files)

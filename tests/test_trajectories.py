@@ -7,8 +7,8 @@ from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd import trajectories
-from ictd.prompts import Context
-from ictd.trajectories import sample_contexts
+from ictd.evaluation import sample_contexts
+from ictd.prompt import Context
 
 
 def generator(purpose="tests"):
@@ -152,9 +152,9 @@ ONES = np.ones((1, 2), int)
 def unrolls_with(name, value):
     """Unrolls of four tasks, with another first value of the third one's."""
     fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "returns": np.zeros((4, 2))}
-    ictd.Unrolls(**fields)
+    ictd.BatchStatistics(**fields)
     fields[name][2].flat[0] = value
-    return ictd.Unrolls(**fields)
+    return ictd.BatchStatistics(**fields)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,18 @@ def unrolls_with(name, value):
         (lambda t: ictd.unroll(t, 5, 0.9, 0, generator()), "rollout_steps is 0"),
         (lambda t: ictd.unroll(t, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda t: ictd.sample_paths(t, -1, generator()), "steps is -1"),
-        (lambda t: ictd.Unrolls(ONES, ONES, ONES * 1.0), "transitions has shape"),
-        (lambda t: ictd.Unrolls(ONES, np.ones((1, 2, 2), int), ONES * 1.0), r"transitions\[0\] has counts"),
-        (lambda t: ictd.Unrolls(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0), r"transitions\[0, 0, 1\] is not"),
-        (lambda t: ictd.Unrolls(ONES, np.eye(2, dtype=int)[None], ONES * np.nan), r"returns\[0, 0\] is not finite"),
-        (lambda t: ictd.Unrolls(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "visits is .* whole numbers"),
-        (lambda t: ictd.Unrolls(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), r"visits\[0\] has no visits"),
+        (lambda t: ictd.BatchStatistics(ONES, ONES, ONES * 1.0), "transitions has shape"),
+        (lambda t: ictd.BatchStatistics(ONES, np.ones((1, 2, 2), int), ONES * 1.0), r"transitions\[0\] has counts"),
+        (
+            lambda t: ictd.BatchStatistics(ONES, np.array([[[2, -1], [0, 1]]]), ONES * 1.0),
+            r"transitions\[0, 0, 1\] is not",
+        ),
+        (
+            lambda t: ictd.BatchStatistics(ONES, np.eye(2, dtype=int)[None], ONES * np.nan),
+            r"returns\[0, 0\] is not finite",
+        ),
+        (lambda t: ictd.BatchStatistics(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "visits is .* whole numbers"),
+        (lambda t: ictd.BatchStatistics(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), r"visits\[0\] has no visits"),
         (lambda t: unrolls_with("returns", np.nan), r"returns\[2, 0\] is not finite"),
         (lambda t: unrolls_with("transitions", 3), r"transitions\[2\] has counts that do not add up to visits"),
         (lambda t: unrolls_with("visits", 5), r"transitions\[2\] has counts that do not add up to visits"),

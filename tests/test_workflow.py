@@ -18,12 +18,12 @@ from projects import FEW, ROOT, SMOKE, plans, small_project, snakemake
 
 import ictd
 from ictd.pipeline.config import load_config, load_yaml
-from ictd.pipeline.storage import file_digest, load_json, save_json
-from ictd.pipeline.table_files import load_table, save_table
 from ictd.report import reference
 from ictd.report.figures.workflow import BOXES
 from ictd.report.slider import COLOURS
 from ictd.steps import verify
+from ictd.storage import file_digest, load_json, save_json
+from ictd.tables import load_table, save_table
 
 CONFIG = load_config(load_yaml(ROOT / SMOKE), ROOT)
 FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]

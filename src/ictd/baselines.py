@@ -1,73 +1,100 @@
-"""In-context policy evaluation without a Transformer: batch TD and least-squares TD."""
+"""Policy evaluation from a context without a Transformer: batch TD, LSTD and certainty equivalence.
+
+With the averages C, D and b of a context (``ictd.prompt.Context``), batch TD iterates
+
+    w_{l+1} = w_l + alpha (b + gamma D w_l - C w_l),
+
+and LSTD solves (C - gamma D) w = b.
+"""
 
 import numpy as np
 
 from ictd.checks import DISCOUNT, POSITIVE, array, either, instance, integer, number, validate
-from ictd.prompts import Context
+from ictd.prompt import Context
 
 
 @validate(context=instance(Context), discount=DISCOUNT, step_size=either(number(), array("K")), depth=integer(1))
 def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
-    """Value estimates of batch TD from w_0 = 0, (..., n), or (..., n, K) for K step sizes.
+    """Estimate values by batch TD from w_0 = 0.
 
-    An update, w_{l+1} = w_l + step_size (b + gamma D w_l - C w_l), is the one that a layer of theta^TD makes, eq. (tf
-    sampled TD update) with the sum read as a mean.  ValueError for a discount or a depth out of range, or a step size
-    that is not finite.
+    An update is the one that a layer of theta^TD makes, eq. (tf sampled TD update) with the sum read as a mean.
 
     Parameters
     ----------
     context : Context of (..., n)
     discount : float, gamma
-    step_size : float, or a (K,) array of them
+    step_size : float, alpha, or a (K,) array of them
     depth : int, number of updates L
+
+    Returns
+    -------
+    estimates : (..., n) array, or (..., n, K) for K step sizes
+
+    Raises
+    ------
+    ValueError
+        If the discount or the depth is out of range, or a step size is not finite.
     """
     step_sizes = np.atleast_1d(step_size)
-    visits, rewards = context.visits[..., None], context.rewards[..., None]
-    w = np.zeros((*context.rewards.shape, len(step_sizes)))
+    b = context.b[..., None]
+    w = np.zeros((*context.b.shape, len(step_sizes)))
     for _ in range(depth):
-        w = w + step_sizes * (rewards + discount * (context.successors @ w) - visits * w)
+        w = w + step_sizes * (b + discount * (context.D @ w) - context.visits[..., None] * w)
     return w if np.ndim(step_size) else w[..., 0]
 
 
 @validate(context=instance(Context), discount=DISCOUNT, ridge=POSITIVE)
 def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
-    """Least-squares TD (Bradtke and Barto, Machine Learning 22, 1996): (m C - gamma m D + ridge I)^{-1} m b.
+    """Estimate values by least-squares TD, (m C - gamma m D + ridge I)^{-1} m b.
 
-    These are (..., n) value estimates; ValueError if the ridge is not positive,
-    as states that a context lacks need it.
+    Source: Bradtke and Barto, Machine Learning 22, 1996.
 
     Parameters
     ----------
-    context : Context of (..., n)
+    context : Context of (..., n), of m steps
     discount : float, gamma
-    ridge : float, positive, added to the diagonal of the matrix summed over the context
+    ridge : float, positive, because a context may lack states
+
+    Returns
+    -------
+    estimates : (..., n) array
+
+    Raises
+    ------
+    ValueError
+        If the discount is out of range, or the ridge is not positive.
     """
-    identity = np.eye(context.visits.shape[-1])
-    diagonal = context.visits + ridge / np.asarray(context.length)[..., None]
-    matrix = identity * diagonal[..., None] - discount * context.successors
-    return np.linalg.solve(matrix, context.rewards[..., None])[..., 0]
+    identity = np.eye(context.states)
+    ridge_share = ridge / np.asarray(context.length)[..., None, None]
+    matrix = context.C + ridge_share * identity - discount * context.D
+    return np.linalg.solve(matrix, context.b[..., None])[..., 0]
 
 
 def certainty_equivalence(
-    context: Context, discount: float, pseudo_steps: np.ndarray | None = None, reward: float = 0.0
+    context: Context, discount: float, pseudo_counts: np.ndarray | None = None, reward: float = 0.0
 ) -> np.ndarray:
-    """Values (..., n) of the maximum likelihood model of a context (..., n) and of pseudo-steps.
+    """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
 
-    With as many pseudo-steps from each state as there are under some chain's stationary distribution it is LSTD with
-    steps of that chain added to the context's.
+    With pseudo-counts in proportion to the transitions of a stationary chain, this is LSTD with steps of that chain
+    added to the context.
 
     Parameters
     ----------
     context : Context of (..., n)
     discount : float, gamma
-    pseudo_steps : (n, n) array, from state to state, optional
+    pseudo_counts : (n, n) array, from state to state, optional
     reward : float
-        Of states that were not left; without a step, or pseudo-step, of theirs it is their value.
+        Reward of states that no step starts from.  Without pseudo-counts from them it is also their value.
+
+    Returns
+    -------
+    estimates : (..., n) array
     """
-    steps = np.asarray(context.length)[..., None, None] * context.successors
-    if pseudo_steps is not None:
-        steps = steps + pseudo_steps
-    count, left = steps.sum(axis=-1, keepdims=True), context.visits > 0
-    p = steps / np.where(count > 0, count, 1.0)
-    r = np.where(left, context.rewards / np.where(left, context.visits, 1.0), reward)
-    return np.linalg.solve(np.eye(r.shape[-1]) - discount * p, r[..., None])[..., 0]
+    counts = np.asarray(context.length)[..., None, None] * context.D
+    if pseudo_counts is not None:
+        counts = counts + pseudo_counts
+    totals = counts.sum(axis=-1, keepdims=True)
+    p = counts / np.where(totals > 0, totals, 1.0)
+    visited = context.visits > 0
+    r = np.where(visited, context.b / np.where(visited, context.visits, 1.0), reward)
+    return np.linalg.solve(np.eye(context.states) - discount * p, r[..., None])[..., 0]

@@ -1,63 +1,179 @@
-"""In-context policy evaluation on unseen tasks (section "In-Context Policy Evaluation Verification")."""
+"""In-context policy evaluation on unseen tasks (section "In-Context Policy Evaluation Verification").
+
+Transformers, theta^TD and the baselines estimate values from the same contexts: the first m steps of one trajectory of
+each unseen task.  The error of an estimate is its MSVE.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ictd.baselines import batch_td, lstd
-from ictd.gram import Gram, estimates, gram_of
-from ictd.prompts import Context
-from ictd.unseen_tasks import UnseenTasks
-from ictd.weights import Weights, theta_td
+from ictd.mrp import Tasks, msve, sample_tasks, value_function
+from ictd.prompt import ENUMERATED, Context, Gram, enumerated_columns, sampled_columns
+from ictd.rng import generator
+from ictd.sampling import sample_paths, transition_counts
+from ictd.transformer import Weights, estimates, theta_td
+
+
+@dataclass(frozen=True)
+class UnseenTasks:
+    """Tasks that no model was pretrained on, with their true values and one trajectory each.
+
+    The context of length m is the first m steps of the trajectory.
+
+    Parameters
+    ----------
+    tasks : Tasks, k of them with n states
+    value : (k, n) array, v
+    paths : (k, M+1) int array, M the greatest context length
+    discount : float, gamma
+    """
+
+    tasks: Tasks
+    value: np.ndarray
+    paths: np.ndarray
+    discount: float
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        """MSVE (..., k) of value estimates (..., k, n)."""
+        return msve(self.tasks.stationary, self.value, estimate)
+
+    def context(self, length: int) -> Context:
+        """Averages over the contexts of one length m; the length ENUMERATED stands for enumerated contexts."""
+        if length == ENUMERATED:
+            return Context.enumerated(self.tasks.transition, self.tasks.reward)
+        return Context.of_paths(self._paths(length), self.tasks.reward)
+
+    def gram(self, length: int) -> Gram:
+        """The averages that TF_L depends on, for contexts of one length m or for enumerated contexts."""
+        if length == ENUMERATED:
+            return Gram.of_columns(self.columns(ENUMERATED))
+        return self.context(length).gram(self.discount)
+
+    def columns(self, length: int) -> np.ndarray:
+        """Columns (k, 2n+1, m) of the contexts of one length m, or (k, 2n+1, n) of enumerated contexts."""
+        if length == ENUMERATED:
+            return enumerated_columns(self.tasks.transition, self.tasks.reward, self.discount)
+        return sampled_columns(self._paths(length), self.tasks.reward, self.discount)
+
+    def _paths(self, length: int) -> np.ndarray:
+        """States (k, m+1) of the first m steps."""
+        if length >= self.paths.shape[1]:
+            raise ValueError(f"length is {length}; give at most {self.paths.shape[1] - 1}, the steps of the paths.")
+        return self.paths[:, : length + 1]
+
+
+def draw_unseen_tasks(
+    seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **env_options
+) -> UnseenTasks:
+    """Draw unseen tasks and their trajectories, the same for every model of a seed.
+
+    Parameters
+    ----------
+    seed : int
+    states : int, n
+    size : int, number of tasks k
+    steps : int, greatest context length M
+    discount : float, gamma
+    env : str, environment of the tasks
+    stream : str, purpose of the random number streams
+    **env_options : options of the environment
+    """
+    tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **env_options)
+    paths = sample_paths(tasks, steps, generator(seed, env, states, f"{stream} contexts"))
+    return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
+
+
+def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
+    """Draw one context of each task, each of its own length, from the stationary distribution.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    lengths : (N,) int array, numbers of steps
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Context of (N, n)
+    """
+    paths = sample_paths(tasks, int(lengths.max()), rng)
+    counts = transition_counts(paths, lengths, tasks.states)
+    return Context.of_shares(lengths, counts / lengths[:, None, None], tasks.reward)
 
 
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
-    """MSVE (R, K, k) of R weights, u (R, 2n) and A (R, 2n, 2n), at K context lengths on k unseen tasks.
+    """Compute the MSVE of R Transformers at K context lengths on k unseen tasks.
 
-    The axis R may be left out, or be several.  Some tasks have errors many times those of others.  ENUMERATED as a
-    length stands for the enumerated prompt.  The depth is L, and ``scaled`` says whether attention is divided by the
-    context length.
+    Parameters
+    ----------
+    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes, or none, in place of R
+    data : UnseenTasks
+    lengths : list of K ints, of which ENUMERATED stands for the enumerated context
+    depth : int, number of layers L
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    msve : (R, K, k) array
     """
     return _msve(weights, data, map(data.gram, lengths), depth, scaled)
 
 
 def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[Gram], depth: int, scaled: bool) -> np.ndarray:
-    """MSVE (R, K, k) of R weights on the contexts that K Gram matrices are of."""
-    found = []
+    """MSVE (R, K, k) of R Transformers on contexts given by K Grams."""
+    errors = []
     for gram in grams:
-        found.append(np.empty((*weights.u.shape[:-1], len(data.tasks))))
-        for i in np.ndindex(found[-1].shape[:-1]):
-            found[-1][i] = data.error(estimates(weights[i], gram, depth, scaled))
-    return np.stack(found, axis=-2)
+        errors.append(np.empty((*weights.u.shape[:-1], len(data.tasks))))
+        for i in np.ndindex(errors[-1].shape[:-1]):
+            errors[-1][i] = data.error(estimates(weights[i], gram, depth, scaled))
+    return np.stack(errors, axis=-2)
 
 
 def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
-    """Step sizes to choose from, (number,)."""
+    """Candidates for a step size or another parameter, (number,)."""
     return np.geomspace(smallest, largest, number)
 
 
 def batch_td_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
-    """MSVE (contexts, K, k) of the batch TD that theta^TD, its A multiplied by each of K step sizes, carries out.
+    """Compute the MSVE of batch TD with K step sizes.
 
-    Where attention is not divided by the context length, a layer sums over the context, and its step grows with it.
+    This is the algorithm that theta^TD carries out with its A multiplied by the step size.  Without the division of
+    attention, a layer sums over the context, so the step size is multiplied by the context length.
+
+    Parameters
+    ----------
+    data : UnseenTasks, k of them
+    depth : int, number of updates L
+    contexts : list of Contexts of (k, n)
+    step_sizes : (K,) array
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    msve : (contexts, K, k) array
     """
-    found = []
+    errors = []
     for context in contexts:
         steps = step_sizes * (1 if scaled else context.length)
-        found.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
-    return np.stack(found)
+        errors.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
+    return np.stack(errors)
 
 
 def tune_step_size(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
-    """Mean MSVE (step sizes,) of batch TD over tasks and contexts; the best step size has the least.
+    """Compute the mean MSVE (K,) of batch TD with K step sizes, over tasks and contexts.
 
-    Values too large for floating point count as infinite.
+    The best step size has the least.  Values that overflow count as infinite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
@@ -67,14 +183,25 @@ def tune_step_size(
 def baseline_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_size: float, ridge: float, scaled: bool = True
 ) -> dict[str, np.ndarray]:
-    """MSVE (contexts, k) of theta^TD with a step size, of batch TD that it must equal, of LSTD, and of predicting zero.
+    """Compute the MSVE of theta^TD, of batch TD, which must agree with it, of LSTD, and of predicting zero.
 
-    The step size is a factor of theta^TD's A.  ``depth`` is the number of the Transformer's layers and of batch TD's
-    updates.  For ``ridge`` see ``baselines.lstd``; ``scaled`` says whether attention is divided by the context length.
+    Parameters
+    ----------
+    data : UnseenTasks, k of them
+    depth : int, number of the Transformer's layers and of batch TD's updates
+    contexts : list of Contexts of (k, n)
+    step_size : float, factor of theta^TD's A
+    ridge : float, of ``ictd.baselines.lstd``
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    dict of (contexts, k) arrays by "theta_td", "batch_td", "lstd" and "zero"
     """
     theta = theta_td(data.tasks.states)
     weights = Weights(theta.u, step_size * theta.A)
-    grams = (gram_of(context, data.discount) for context in contexts)
+    grams = (context.gram(data.discount) for context in contexts)
     return {
         "theta_td": _msve(weights, data, grams, depth, scaled),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],

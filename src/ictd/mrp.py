@@ -1,9 +1,17 @@
-"""Markov reward processes: their stationary distribution, value function and value error.
+"""Markov reward processes (MRPs), and the environments that random MRPs are drawn from.
 
-A task is an MRP ``(p, r)``.  Row ``s`` of ``transition`` is ``p(. | s)``; ``reward[s]`` is ``r(s)``.  Every function
-takes any number of leading axes, so a whole task set is handled at once (section "Policy Evaluation").
+A task is an MRP (p, r) with n states and a discount gamma (section "Policy Evaluation").  Row s of ``transition`` is
+p(. | s), and ``reward[s]`` is r(s).  With the stationary distribution mu = mu p,
+
+    v = (I - gamma p)^{-1} r,    MSVE(w) = sum_s mu(s) (v(s) - w(s))^2.
+
+Every function takes any number of leading axes, so that one call handles a whole task set.
+
+To add an environment, write a function ``f(states, size, rng, **options) -> (transition, reward)`` that returns arrays
+of shape (size, states, states) and (size, states), and add a line to ``ENVIRONMENTS``.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,8 +19,11 @@ import numpy as np
 
 from ictd.checks import (
     DISCOUNT,
+    GENERATOR,
     array,
+    choice,
     integer,
+    number,
     optional,
     probabilities,
     refuse,
@@ -28,7 +39,7 @@ class TaskArrays:
 
     @classmethod
     def unchecked(cls, **fields: np.ndarray) -> Self:
-        """An object made of these fields without validation."""
+        """Make an object of these fields without validation."""
         made = object.__new__(cls)
         vars(made).update(fields)
         return made
@@ -54,16 +65,29 @@ class TaskArrays:
 class Tasks(TaskArrays):
     """A set of N Markov reward processes with n states.
 
-    The arrays of a single task may be given without the axis N.  The arrays are copied; ``tasks[a:b]`` is a view of
-    some tasks.  ValueError for arrays whose shapes do not fit, entries that are not finite or no probabilities, rows
-    that do not sum to one, a chain that is not irreducible, or a distribution that is not stationary.
+    The arrays of a single task may be given without the axis N.  The arrays are copied.  ``tasks[a:b]`` selects tasks.
 
     Parameters
     ----------
     transition : (N, n, n) array, row-stochastic
     reward : (N, n) array
     stationary : (N, n) array, optional
-        Stationary distributions; computed from ``transition`` when not given, which needs irreducible chains.
+        Stationary distributions mu.  By default they are computed from ``transition``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, an entry is not finite or not a probability, a row does not sum to one, a chain is
+        reducible, or ``stationary`` is not stationary.
+
+    Examples
+    --------
+    >>> import ictd
+    >>> tasks = ictd.Tasks(transition=[[0.9, 0.1], [0.2, 0.8]], reward=[1.0, 0.0])
+    >>> tasks.stationary.round(3)
+    array([[0.667, 0.333]])
+    >>> ictd.value_function(tasks.transition, tasks.reward, discount=0.9).round(2)
+    array([[7.57, 4.86]])
     """
 
     transition: np.ndarray
@@ -93,14 +117,27 @@ class Tasks(TaskArrays):
 
 @validate(transition=probabilities("..., n, n"))
 def stationary_distribution(transition: np.ndarray) -> np.ndarray:
-    """Stationary distribution mu (..., n), with mu p = mu, of irreducible chains with transitions (..., n, n).
+    """Compute the stationary distributions of irreducible chains, with mu p = mu.
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
-    full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).  Transitions are
-    row-stochastic; ValueError with the index of a row that is not, or of a chain that is reducible.
+    full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).
+
+    Parameters
+    ----------
+    transition : (..., n, n) array, row-stochastic
+
+    Returns
+    -------
+    stationary : (..., n) array
+
+    Raises
+    ------
+    ValueError
+        If a row is not a distribution, or a chain is reducible.  The message has its index.
     """
     states = transition.shape[-1]
-    # Chains on the last axis, which is long.  Python's sum adds row by row, however many there are.
+    # (n, n, chains): NumPy is fast along the last axis if it is long.  Python's sum adds the rows in order, so that the
+    # rounding of one chain does not depend on the number of chains.
     work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(states - 1, 0, -1):
@@ -117,16 +154,23 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
 
 @validate(transition=probabilities("*, n, n"), reward=array("*, n"), discount=DISCOUNT)
 def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
-    """True values v = (I - gamma p)^{-1} r, (..., n) (appendix, proof of Theorem 1).
-
-    Leading axes broadcast.  ValueError for rows that are no distributions, a reward that is not finite, or a discount
-    out of range; above 1 - 2^-26, rounding would move values by more than a reward.
+    """Compute the true values v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
 
     Parameters
     ----------
     transition : (..., n, n) array, row-stochastic
-    reward : (..., n) array
-    discount : float, gamma
+    reward : (..., n) array; leading axes broadcast
+    discount : float, gamma, from 0 to 1 - 2^-26
+        Above that, rounding errors of values exceed a reward.
+
+    Returns
+    -------
+    value : (..., n) array
+
+    Raises
+    ------
+    ValueError
+        If a row is not a distribution, a reward is not finite, or the discount is out of range.
     """
     identity = np.eye(transition.shape[-1])
     return np.linalg.solve(identity - discount * transition, reward[..., None])[..., 0]
@@ -134,22 +178,125 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
 
 @validate(stationary=probabilities("*, n"), value=array("*, n", finite=False), estimate=array("*, n", finite=False))
 def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """Mean square value error (...), sum_s mu(s) (v(s) - v'(s))^2 (section "Policy Evaluation").
+    """Compute the mean square value error sum_s mu(s) (v(s) - w(s))^2 (section "Policy Evaluation").
 
-    The three (..., n) arrays broadcast against each other; values that are not finite give errors that are not.
+    Parameters
+    ----------
+    stationary : (..., n) array, mu
+    value : (..., n) array, v
+    estimate : (..., n) array, w
+        Leading axes of the three arrays broadcast.  Values that are not finite give errors that are not finite.
+
+    Returns
+    -------
+    msve : (...) array
     """
     return (stationary * (value - estimate) ** 2).sum(axis=-1)
 
 
 def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, steps: int) -> np.ndarray:
-    """Expected error (..., n) of a return cut after ``steps`` rewards, E[G~(s)] - v(s) = -gamma^steps (p^steps v)(s).
+    """Compute the bias of returns that are truncated after tau rewards, E[G~(s)] - v(s) = -gamma^tau (p^tau v)(s).
 
     Parameters
     ----------
     transition : (..., n, n) array, row-stochastic
     value : (..., n) array, v
     discount : float, gamma
-    steps : int, tau in Algorithm 2
+    steps : int, tau of Algorithm 2
+
+    Returns
+    -------
+    bias : (..., n) array
     """
-    left = np.linalg.matrix_power(transition, steps) @ value[..., None]
-    return -(discount**steps) * left[..., 0]
+    value_after = np.linalg.matrix_power(transition, steps) @ value[..., None]  # (..., n, 1)
+    return -(discount**steps) * value_after[..., 0]
+
+
+def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw random Boyan's chains (Algorithm 3).
+
+    Each state leads to the next two states, and the last state leads to all states.
+
+    Parameters
+    ----------
+    states : int, n
+    size : int, number of tasks N
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    transition : (N, n, n) array
+    reward : (N, n) array, uniform in [-1, 1]
+    """
+    reward = rng.uniform(-1, 1, (size, states))
+    transition = np.zeros((size, states, states))
+    epsilon = rng.uniform(0, 1, (size, states - 2))
+    inner = np.arange(states - 2)
+    transition[:, inner, inner + 1] = epsilon
+    transition[:, inner, inner + 2] = 1 - epsilon
+    transition[:, states - 2, states - 1] = 1
+    transition[:, states - 1] = _normalise(rng.uniform(0, 1, (size, states)))
+    return transition, reward
+
+
+@validate(threshold=number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded"))
+def loop(states: int, size: int, rng: np.random.Generator, threshold: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Draw random Loops (Algorithm 4): a cycle through all states with random chords.
+
+    A chord is a transition from i to j other than a self-loop and the step of the cycle.  Each chord exists with
+    probability 1 - ``threshold``.  Parameters and returned arrays are those of ``boyan``.
+    """
+    reward = rng.uniform(-1, 1, (size, states))
+    connected = rng.uniform(0, 1, (size, states, states)) > threshold
+    state = np.arange(states)
+    connected[:, state, state] = False
+    connected[:, state, (state + 1) % states] = True
+    return _normalise(rng.uniform(0, 1, (size, states, states)) * connected), reward
+
+
+def _normalise(rows: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums."""
+    return rows / rows.sum(axis=-1, keepdims=True)
+
+
+ENVIRONMENTS = {
+    "boyan": boyan,
+    "loop": loop,
+}
+
+
+@validate(env=choice(ENVIRONMENTS), states=integer(2), size=integer(1), rng=GENERATOR)
+def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
+    """Draw a task set from an environment.
+
+    Parameters
+    ----------
+    env : str, a key of ``ENVIRONMENTS``
+    states : int, n, at least 2
+    size : int, number of tasks N, at least 1
+    rng : numpy.random.Generator
+    **env_options : options of the environment, such as Loop's ``threshold``
+
+    Returns
+    -------
+    Tasks
+
+    Raises
+    ------
+    ValueError
+        If the environment or an option is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> from ictd import generator, sample_tasks
+    >>> tasks = sample_tasks("boyan", 5, 1000, generator(0, "boyan", 5, "tasks"))
+    >>> tasks.transition.shape, tasks.reward.shape
+    ((1000, 5, 5), (1000, 5))
+    """
+    try:
+        transition, reward = ENVIRONMENTS[env](states, size, rng, **env_options)
+    except TypeError as error:
+        if env_options and "argument" in str(error):
+            raise ValueError(f"environment {env!r} does not take the options {sorted(env_options)}: {error}.") from None
+        raise
+    return Tasks(transition, reward)

@@ -1,4 +1,15 @@
-"""Multi-task TD and multi-task MC pretraining (Algorithms 1 and 2), by either engine."""
+"""Pretraining by multi-task TD (Algorithm 1) and multi-task MC (Algorithm 2).
+
+One update is made for each task.  With the batch S_0, R_1, ..., S_b of a task, and with estimates TF_L on its
+enumerated prompt, the parameters theta = (u, A) move along
+
+    (1/b) sum_t delta_t grad TF_L(S_t),
+
+by Adam, where delta_t is R_{t+1} + gamma TF_L(S_{t+1}) - TF_L(S_t) for TD and G_t - TF_L(S_t) for MC.
+
+``ictd.engine`` carries out the updates with compiled kernels, ``ictd.literal`` with automatic differentiation on whole
+prompts.
+"""
 
 import logging
 import time
@@ -8,30 +19,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.checks import DISCOUNT, FLAG, POSITIVE, array, choice, instance, integer, integers, optional, refuse, validate
-from ictd.fused_engine import FusedEngine
+from ictd.engine import Engine
 from ictd.mrp import Tasks
-from ictd.trajectories import Unrolls
-from ictd.weights import Weights
+from ictd.sampling import BatchStatistics
+from ictd.transformer import Weights
 
 ENGINES = ("fused", "autograd")
-# Tasks that are in memory together where they are drawn on the way; a run's are drawn in blocks of this size.
+# Number of tasks that ``pretrain_in_blocks`` draws at once.
 BLOCK = 10_000
-# A long run says how far it is, no more often than this.
+# Seconds between progress messages.
 PROGRESS_SECONDS = 10
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class History:
-    """One pretraining run.
+    """Snapshots and estimates of one pretraining run.
 
     Parameters
     ----------
     tasks_seen : (K,) int array
-        Task counts at which the weights were kept, ascending; the last is the whole set.
-    weights : Weights with a leading axis of K
+        Numbers of tasks after which snapshots were taken, ascending; the last is the number of all tasks.
+    weights : Weights with a leading axis of K snapshots
     estimates : (N, n) array
-        The value estimates of each task made just before its update, on a task never seen before.
+        Value estimates for each task just before its update.
     """
 
     tasks_seen: np.ndarray
@@ -40,10 +51,14 @@ class History:
 
 
 class Divergence(ArithmeticError):
-    """Parameters or value estimates stopped being finite.
+    """A parameter or a value estimate is not finite.
 
-    ``task`` is the number of the first task, from 1, on which an estimate or the update was not finite; ``history`` has
-    NaN from there on.
+    Attributes
+    ----------
+    task : int
+        Number, from 1, of the first task whose estimates or update are not finite.
+    history : History
+        The run up to that task, and NaN after it.
     """
 
     def __init__(self, task: int, history: History):
@@ -53,7 +68,7 @@ class Divergence(ArithmeticError):
 
 @validate(
     tasks=instance(Tasks, reward="N, n"),
-    unrolls=instance(Unrolls, visits="N, n"),
+    batches=instance(BatchStatistics, visits="N, n"),
     algo=choice(("td", "mc")),
     depth=integer(1),
     discount=DISCOUNT,
@@ -66,7 +81,7 @@ class Divergence(ArithmeticError):
 )
 def pretrain_history(
     tasks: Tasks,
-    unrolls: Unrolls,
+    batches: BatchStatistics,
     algo: str,
     depth: int,
     discount: float,
@@ -77,31 +92,39 @@ def pretrain_history(
     tasks_seen: np.ndarray | None = None,
     scaled: bool = True,
 ) -> History:
-    """Pretrain, and keep snapshots of the weights and the estimates made on the way.
-
-    Unknown names, shapes that do not fit, or numbers out of range raise a ValueError.  Parameters or values that stop
-    being finite raise a Divergence, which has the history up to there.
+    """Pretrain with one update for each task, and keep snapshots of the weights and all estimates.
 
     Parameters
     ----------
-    tasks : Tasks, N of them with n states, taken in order, one update each
-    unrolls : Unrolls of these tasks
+    tasks : Tasks, N of them with n states, in the order of the updates
+    batches : BatchStatistics of these tasks
     algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
     depth : int, number of layers L
-    discount : float, gamma in [0, 1); use that of the unrolls
+    discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
     u, A : (2n,) and (2n, 2n) arrays, the initial parameters
-    engine : "fused" or "autograd"
-    tasks_seen : ascending int array ending with N, optional
-        Task counts at which weights are kept; N alone by default.
+    engine : "fused" (compiled) or "autograd" (on whole prompts)
+    tasks_seen : ascending int array that ends with N, optional
+        Numbers of tasks after which to take snapshots.  By default there is one snapshot, after N tasks.
     scaled : bool
         Whether attention is divided by the context length n.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, shapes do not match, or a number is out of range.
+    Divergence
+        If a parameter or an estimate is not finite.  It has the history up to that task.
     """
-    refuse("unrolls.transitions", (unrolls.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
+    refuse("batches.transitions", (batches.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
-    make = FusedEngine
+    make = Engine
     if engine == "autograd":
-        from ictd.autograd_engine import AutogradEngine as make  # With torch, which takes seconds to import.
+        from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
     run = make(Weights(u, A), algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
@@ -110,7 +133,8 @@ def pretrain_history(
     )
     said = time.monotonic()
     for k, (first, stop) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
-        history.estimates[first:stop], done = run.train(tasks[first:stop], unrolls[first:stop])
+        part = tasks[first:stop]
+        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], part.transition)
         weights = run.weights()
         finite = all(np.isfinite(part).all() for part in weights)
         if done < stop - first or not finite:
@@ -123,22 +147,44 @@ def pretrain_history(
     return history
 
 
-def pretrain(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:
-    """Weights after one pass over a task set; parameters as in ``pretrain_history``."""
-    return pretrain_history(tasks, unrolls, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
+def pretrain(tasks, batches, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:
+    """Pretrain, and return the weights at the end; parameters and errors are those of ``pretrain_history``.
+
+    Examples
+    --------
+    >>> import ictd
+    >>> tasks = ictd.sample_tasks("boyan", 3, 2000, ictd.generator(0, "boyan", 3, "tasks"))
+    >>> batches = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(0, "boyan", 3, "unrolls"))
+    >>> start = ictd.initial_weights(3, 0.1, ictd.generator(0, "boyan", 3, "weights"))
+    >>> weights = ictd.pretrain(tasks, batches, "td", 10, 0.9, 0.001, start.u, start.A)
+    >>> weights.A.shape
+    (6, 6)
+    """
+    return pretrain_history(tasks, batches, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
+
+
+def snapshot_counts(tasks: int, number: int) -> np.ndarray:
+    """Numbers of tasks after which to take snapshots: at most ``number``, log-spaced from 1 to ``tasks``.
+
+    With ``number`` 1 there is only ``tasks``.  Returns an ascending int array.
+    """
+    return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))
 
 
 def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
-    """Pretrain on more tasks than fit in memory at once, drawn on the way.
-
-    The weights have a leading axis of K, and are NaN from a divergence on.
+    """Pretrain on tasks that are drawn in blocks, so that memory does not grow with their number.
 
     Parameters
     ----------
-    engine : FusedEngine, or one with its methods
+    engine : Engine, or an object with its methods
     draw : function
-        From a number of tasks to what ``engine.train`` takes, task by task: tasks, unrolls, and what else it needs.
-    seen : (K,) int array, ascending task counts at which weights are kept, the last one the number of tasks N
+        Takes a number of tasks, and returns the arguments of ``engine.train`` for the next tasks.
+    seen : (K,) int array
+        Ascending numbers of tasks after which to take snapshots; the last one is the number of all tasks.
+
+    Returns
+    -------
+    Weights with a leading axis of K snapshots, NaN after a divergence
     """
     seen, tasks, width = _ascending("seen", seen, seen[-1]), int(seen[-1]), 2 * engine.states
     weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))
@@ -146,7 +192,7 @@ def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -
         size = min(BLOCK, tasks - first)
         block, at = draw(size), 0
         if len(block[0]) != size:
-            raise ValueError(f"draw gives {len(block[0])} tasks where {size} are asked for.")
+            raise ValueError(f"draw returned {len(block[0])} tasks in place of {size}.")
         for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
             _, done = engine.train(*(part[at:stop] for part in block))
             if done < stop - at:

@@ -1,96 +1,239 @@
-"""The looped linear Transformer, as the paper defines it, on whole prompts (section "Linear Attention")."""
+"""The looped linear Transformer: its parameters, and its output as a function of the averages over a context.
+
+In the sparse space Theta^looped all layers share (section "Global Minimizer")
+
+    P = [0, 0; u, 1],    Q = [A, 0; 0, 0],
+
+so the parameters are a row u and a block A.  theta^TD has u = 0 and A = [-I, I; 0, 0].
+
+A context of m columns [x_t; r_t] enters TF_L only through M = sum_t x_t x_t' / m and c = sum_t r_t x_t / m (``Gram`` in
+``ictd.prompt``).  With attention divided by m, eq. (Yl dissection) summed over the context is
+
+    k_0 = u M + c,    k_{l+1} = k_l (I + A M),    TF_L(s) = -(k_0 + ... + k_{L-1}) A[:, s],
+
+where k_l (2n,) = sum_t (u x_t + y_t) x_t' / m and y_t is the last entry of column t in layer l.  Without the division,
+A is m times as large.  ``ictd.literal`` has TF_L layer by layer on whole prompts.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-import torch
 
-from ictd.checks import FLAG, array, instance, integer, optional, validate
-from ictd.prompts import joint_prompt
-from ictd.weights import Weights
+from ictd.checks import (
+    DISCOUNT,
+    FLAG,
+    GENERATOR,
+    array,
+    choice,
+    instance,
+    integer,
+    number,
+    validate,
+    validate_fields,
+)
+from ictd.prompt import Context, Gram
+from ictd.storage import load_arrays
 
 
-def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
-    """A layer, Z + P Z M (Z' Q Z), whose M keeps all columns but the first ``length`` out of the context.
+@dataclass(frozen=True)
+class Weights:
+    """Parameters in Theta^looped: row u of P and block A of Q (section "Global Minimizer").
 
-    P Z M (Z' Q Z) = (P (Z M Z') Q) Z: linear attention associates, and so costs O(m n^2), not O(m^2 n).
-    """
-    context = Z[..., :length]
-    return Z + (P @ (context @ context.mT) @ Q) @ Z
-
-
-class LinearTransformer(torch.nn.Module):
-    """TF_L with parameters in Theta^looped.
-
-    A layer is Z <- Z + P Z M (Z' Q Z) / m, with m the length of the context and M = diag(1, ..., 1, 0) keeping the
-    query out (eq. (embedding evolution)); the division by m is a reading (docs/readings.md).  The output is minus the
-    bottom right entry of Z_L.  ValueError for arguments of a wrong type, or a depth below 1.
+    Leading axes stand for several Transformers, such as seeds or snapshots; ``weights[index]`` selects some of them.
+    The arrays are copied, and may have NaN.
 
     Parameters
     ----------
-    weights : Weights
-        Arrays u (..., 2n) and A (..., 2n, 2n); leading axes broadcast against those of the prompts.
-    depth : int, number of layers L, at least 1
-    scaled : bool
-        Whether attention is divided by the context length.
+    u : (..., 2n) array
+    A : (..., 2n, 2n) array
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match.
     """
 
-    @validate(weights=instance(Weights), depth=integer(1), scaled=FLAG)
-    def __init__(self, weights: Weights, depth: int, scaled: bool = True):
-        super().__init__()
-        self.depth = depth
-        self.scaled = scaled
-        self.u = torch.nn.Parameter(torch.tensor(weights.u))
-        self.A = torch.nn.Parameter(torch.tensor(weights.A))
+    u: np.ndarray
+    A: np.ndarray
 
-    def P(self) -> torch.Tensor:
-        """P = [0, 0; u, 1]."""
-        bottom = torch.cat([self.u, torch.ones_like(self.u[..., :1])], dim=-1)
-        above = bottom.new_zeros(*bottom.shape[:-1], bottom.shape[-1] - 1, bottom.shape[-1])
-        return torch.cat([above, bottom[..., None, :]], dim=-2)
+    def __post_init__(self):
+        validate_fields(self, u=array("..., 2n", finite=False), A=array("..., 2n, 2n", finite=False))
 
-    def Q(self) -> torch.Tensor:
-        """Q = [A, 0; 0, 0]."""
-        return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
+    @property
+    def states(self) -> int:
+        """Number of states n."""
+        return self.u.shape[-1] // 2
 
-    @validate(queries=optional(integer(1)))
-    def forward(self, prompt: torch.Tensor | np.ndarray, queries: int | None = None) -> torch.Tensor:
-        """Value estimates (...) of the queries of prompts (..., 2n+1, m+1), or (..., k) of prompts (..., 2n+1, m+k).
+    def __getitem__(self, index) -> "Weights":
+        index = index if isinstance(index, tuple) else (index,)
+        return Weights(self.u[*index, :], self.A[*index, :, :])
 
-        ``queries``, when given, is the number k of columns at the end that M keeps out of the context.  No column
-        changes on account of a query, so k queries in one prompt have the outputs that they have in k prompts.
+    def P(self) -> np.ndarray:
+        """P = [0, 0; u, 1], (..., 2n+1, 2n+1)."""
+        width = self.u.shape[-1] + 1
+        P = np.zeros((*self.u.shape[:-1], width, width))
+        P[..., -1, :-1] = self.u
+        P[..., -1, -1] = 1
+        return P
 
-        ValueError for prompts that do not have 2n+1 rows, or no context, or values that are not finite; and for a
-        number of queries that is not the prompt's.  A query has zeros below phi(s), and where gamma is above 0 no other
-        column has them in place of the next features; where gamma is 0 ``queries`` must be given.
+    def Q(self) -> np.ndarray:
+        """Q = [A, 0; 0, 0], (..., 2n+1, 2n+1)."""
+        return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
+
+
+@validate(states=integer(1))
+def theta_td(states: int) -> Weights:
+    """Make theta^TD, u = 0 and A = [-I, I; 0, 0], with which a layer is one step of batch TD (section "In-Context TD").
+
+    Parameters
+    ----------
+    states : int, n
+
+    Raises
+    ------
+    ValueError
+        If n is below 1.
+    """
+    return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
+
+
+@validate(states=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)
+def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
+    """Draw Xavier normal P and Q, (2n+1) x (2n+1), masked to Theta^looped.
+
+    Parameters
+    ----------
+    states : int, n
+    gain : float, factor of the standard deviation sqrt(2 / (fan_in + fan_out))
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        If n is below 1, or the gain is negative.
+    """
+    deviation = gain / np.sqrt(2 * states + 1)
+    return Weights(rng.normal(0, deviation, 2 * states), rng.normal(0, deviation, (2 * states, 2 * states)))
+
+
+def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
+    """Compute TF_L of every query state, for each of R weights on each of T contexts.
+
+    Parameters
+    ----------
+    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes, or none, in place of R
+    gram : Gram of T contexts; any leading axes, or none, in place of T
+    depth : int, number of layers L
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    estimates : (R, T, n) array
+    """
+    weights = weights[..., *[None] * (gram.c.ndim - 1)]
+    A = weights.A * (1 if scaled else np.asarray(gram.length)[..., None, None])
+    AM = A @ gram.M  # (R, T, 2n, 2n)
+    k = np.vecmat(weights.u, gram.M) + gram.c  # (R, T, 2n)
+    total = np.zeros_like(k)
+    for _ in range(depth):
+        total += k
+        k = k + np.vecmat(k, AM)
+    return -np.vecmat(total, A[..., : weights.states])
+
+
+@dataclass(frozen=True)
+class Model:
+    """The looped Transformer TF_L as a function from contexts to values.
+
+    Parameters
+    ----------
+    weights : Weights of n states; leading axes stand for several models
+    depth : int, number of layers L
+    discount : float, gamma of pretraining, by which prompts multiply next features
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong type, the depth is below 1, or the discount is outside [0, 1 - 2^-26].
+
+    Examples
+    --------
+    >>> import ictd
+    >>> model = ictd.Model(ictd.theta_td(2), depth=100, discount=0.5)
+    >>> context = ictd.Context.enumerated([[0.9, 0.1], [0.2, 0.8]], [1.0, 0.0])
+    >>> model.values(context).round(3)
+    array([1.846, 0.308])
+    """
+
+    weights: Weights
+    depth: int
+    discount: float
+    scaled: bool = True
+
+    def __post_init__(self):
+        validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
+
+    @validate(context=instance(Context))
+    def values(self, context: Context) -> np.ndarray:
+        """Estimate the values of all n states.
+
+        The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
+
+        Parameters
+        ----------
+        context : Context of (..., n)
+
+        Returns
+        -------
+        estimates : (..., n) array, with the leading axes of the weights before those of the context
+
+        Raises
+        ------
+        ValueError
+            If the context has another number of states.
         """
-        Z = self._tensor(prompt)
-        rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1) if Z.ndim else 0
-        if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
-            given, own = (Z.shape[-2] if Z.ndim > 1 else 0), rows // 2
-            states = f", {given // 2} states, and the model has {own} states" if given % 2 and given != rows else ""
+        if context.states != self.weights.states:
+            n = self.weights.states
             raise ValueError(
-                f"prompt has shape {tuple(Z.shape)}{states}; give (..., {rows}, m + {queries or 1}) with m above 0."
+                f"the context has {context.states} states, and the model was made for {n} states; load or pretrain"
+                f" one for {context.states} states, or give from_trajectory an n of {n}."
             )
-        first, last = (Z[..., rows // 2 : -1, column].any(dim=-1) for column in (0, length - 1))
-        if Z[..., rows // 2 :, length:].any() or not (last if queries is None else last == first).all():
-            raise ValueError(
-                f"prompt does not end in just {queries or 1} columns [phi(s); 0; 0]; give their number as queries."
-            )
-        P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
-        for _ in range(self.depth):
-            Z = linear_attention(Z, P, Q, length)
-        return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]
-
-    def _tensor(self, prompt) -> torch.Tensor:
-        """A prompt as a tensor of the parameters' type, on their device."""
-        if not isinstance(prompt, torch.Tensor):
-            prompt = torch.tensor(np.ascontiguousarray(array("...")("prompt", prompt, {})))
-        if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
-            raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
-        return prompt.to(self.u)
+        return estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
 
 
-@torch.no_grad()
-def estimates(model: torch.nn.Module, context: np.ndarray) -> np.ndarray:
-    """A Transformer's value estimates (..., n) of all states for contexts (..., 2n+1, m), from whole prompts."""
-    states = (context.shape[-2] - 1) // 2
-    return model(torch.from_numpy(joint_prompt(context)), queries=states).numpy()
+@validate(results=instance(str, Path), seed=integer(0))
+def load_model(results: str | Path, run: str, seed: int) -> Model:
+    """Load a pretrained Transformer from the results of the workflow.
+
+    Parameters
+    ----------
+    results : str or Path, the folder that snakemake wrote
+    run : str, "algo-env-states-depth", such as "td-boyan-5-30"
+    seed : int
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no runs, the run or the seed does not exist, the run diverged, or the file is damaged.
+    """
+    folder = Path(results) / "weights"
+    runs = sorted(path.stem for path in folder.glob("[!.]*.npz"))
+    if not runs:
+        raise ValueError(f"{results} holds no weights of runs; give the folder that snakemake wrote its results to.")
+    path = folder / f"{choice(runs)('run', run, {})}.npz"
+    seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
+    depth, discount, scaled = (array.item() for array in load_arrays(path, "depth", "discount", "scaled"))
+    if seed not in seeds:
+        raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
+    index = np.flatnonzero(seeds == seed)[0]
+    if diverged_at[index]:
+        raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[index]}; choose another seed.")
+    return Model(Weights(u[index], A[index]), depth, discount, scaled)

@@ -9,15 +9,14 @@ import numpy as np
 
 from ictd.baselines import lstd
 from ictd.evaluation import log_spaced
-from ictd.gram import estimates, gram_of
-from ictd.weights import Weights, theta_td
+from ictd.transformer import Weights, estimates, theta_td
 from studies.control.contexts import context_of
 from studies.control.processes import Processes, greedy, uniform
 
 
 def transformer(weights: Weights, depth: int, number: float, counts, reward, policy, discount) -> np.ndarray:
     """TF_L in context; its prompt also shows ``number`` pseudo-steps from each pair, spread over all states."""
-    gram = gram_of(context_of(counts + number / counts.shape[-1], reward, policy), discount)
+    gram = context_of(counts + number / counts.shape[-1], reward, policy).gram(discount)
     with np.errstate(over="ignore", invalid="ignore"):
         return estimates(weights, gram, depth).reshape(policy.shape)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.pipeline.storage import load_named
+from ictd.storage import load_named
 
 OFFLINE = "method seed tasks parameter at_end worth changes error advantage_error cosine".split()
 OFFLINE += "context_lengths optimal run_transition run_q run_exact run_optimal run_kind run_share".split()

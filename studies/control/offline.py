@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from ictd.evaluation import log_spaced
-from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.streams import generator
-from ictd.weights import Weights
+from ictd.rng import generator
+from ictd.storage import load_arrays, save_arrays
+from ictd.transformer import Weights
 from studies.control.evaluators import iterate, transformer, yardsticks
 from studies.control.grid import LIMITS
 from studies.control.processes import Processes, pair_paths, transition_counts, uniform, unseen_processes

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from ictd.evaluation import log_spaced
-from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.streams import generator
-from ictd.weights import Weights
+from ictd.rng import generator
+from ictd.storage import load_arrays, save_arrays
+from ictd.transformer import Weights
 from studies.control.evaluators import improve, in_context_td, least_squares, smoothed, transformer
 from studies.control.processes import TIE, Processes, uniform, unseen_processes
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import save_tables
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.statistics import bootstrap_interval
+from ictd.storage import load_json
+from ictd.tables import save_tables
 from studies.control.measured import Offline, Online
 
 

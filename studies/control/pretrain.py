@@ -4,19 +4,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.gram import gram_of
-from ictd.gram_engine import GramEngine
-from ictd.pipeline.storage import save_arrays
+from ictd.engine import Engine
 from ictd.pretraining import pretrain_in_blocks
-from ictd.prompts import Context
-from ictd.streams import generator
-from ictd.trajectories import Unrolls
-from ictd.weights import initial_weights
+from ictd.prompt import Context
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics
+from ictd.storage import save_arrays
+from ictd.transformer import initial_weights
 from studies.control.contexts import context_of
 from studies.control.processes import draw_policies, draw_processes, pair_paths, pair_transitions, transition_counts
 
 
-def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> Unrolls:
+def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> BatchStatistics:
     """What multi-task TD and MC take from the paths (N, W, T + 1) of a batch of pairs: their first pairs, of d, their
     first transitions, and their returns of T rewards, of which r is (N, d)."""
     (size, pairs), task = reward.shape, np.arange(len(paths))[:, None]
@@ -25,7 +24,7 @@ def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> Unrolls:
     visits = np.bincount(start.ravel(), minlength=size * pairs).reshape(size, pairs)
     moves = np.bincount((start * pairs + paths[..., 1]).ravel(), minlength=size * pairs**2)
     sums = np.bincount(start.ravel(), returns.ravel(), size * pairs).reshape(size, pairs)
-    return Unrolls(visits, moves.reshape(size, pairs, pairs), sums)
+    return BatchStatistics(visits, moves.reshape(size, pairs, pairs), sums)
 
 
 def material(of: dict, lengths: list[int], concentrations: list[float], batch: int, rollout: int, rng):
@@ -43,7 +42,7 @@ def material(of: dict, lengths: list[int], concentrations: list[float], batch: i
             paths = pair_paths(processes, behaviour, 1, lengths[1], rng)
             cut = rng.integers(*lengths, size, endpoint=True)
             context = context_of(transition_counts(paths, cut, *shape[1:]), processes.reward, policy)
-        gram = gram_of(context, of["discount"])
+        gram = context.gram(of["discount"])
         paths = pair_paths(processes, policy, batch, rollout if of["algo"] == "mc" else 1, rng)
         return reward, batches(paths, reward, of["discount"]), gram
 
@@ -59,7 +58,7 @@ def main(variant: dict, seeds: int, snapshots: list[int], prompt_lengths: list[i
     for seed in range(seeds):
         start = initial_weights(pairs, initial_gain, generator(seed, name, variant["states"], "control weights"))
         rng = generator(seed, name, variant["states"], "control tasks")
-        engine = GramEngine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip)
+        engine = Engine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip=clip)
         draw = material(variant, prompt_lengths, concentrations, batch, rollout, rng)
         found.append(pretrain_in_blocks(engine, draw, seen))
     save_arrays(output, tasks_seen=seen, **{key: np.stack([getattr(one, key) for one in found]) for key in "uA"})

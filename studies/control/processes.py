@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ictd.environments import ENVIRONMENTS
 from ictd.kernels import kernel
-from ictd.mrp import value_function
-from ictd.streams import generator
+from ictd.mrp import ENVIRONMENTS, value_function
+from ictd.rng import generator
 
 ENOUGH = 20  # More steps than policy iteration takes on as few pairs as there are here.
 TIE = 1e-10  # Values that differ by less are alike.

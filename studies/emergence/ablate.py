@@ -4,13 +4,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.decomposition import decomposition_measures, preconditioner, seen, structured
-from ictd.evaluation import batch_td_msve, log_spaced, tune_step_size, weights_msve
-from ictd.pattern import BLOCKS, theta_coefficient
-from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
-from ictd.weights import Weights, theta_td
+from ictd.anatomy import (
+    BLOCKS,
+    decomposition_measures,
+    preconditioned_td,
+    preconditioner,
+    project_identifiable,
+    theta_coefficient,
+)
+from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.prompt import ENUMERATED
+from ictd.storage import load_arrays, save_arrays
+from ictd.transformer import Weights, theta_td
 
 # All models are evaluated on the same tasks.
 SEED = 0
@@ -26,7 +31,7 @@ def main(
     states: int,
     depth: int,
     discount: float,
-    attention_scale: str,
+    scaled_attention: bool,
     evaluation_env: str,
     env_options: dict,
     tasks: int,
@@ -47,7 +52,7 @@ def main(
         raise ValueError(
             f"All runs of {weights.stem} diverged, which leaves nothing to take apart; choose settings that last."
         )
-    lengths, scaled = [ENUMERATED, *context_lengths], attention_scale == "context_length"
+    lengths, scaled = [ENUMERATED, *context_lengths], scaled_attention
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     data = draw_unseen_tasks(SEED, states, tasks, stream="ablation", **place)
     tuning = draw_unseen_tasks(SEED, states, tuning_tasks, stream="ablation tuning", **place)
@@ -105,14 +110,14 @@ def without_parts(weights: Weights, discount: float) -> dict[str, Weights]:
     K [-I, I], and what is ``outside``; ``no_u`` is all three.  ``weights`` have any leading axes, and ``discount`` is
     gamma.
     """
-    A, n, none = seen(weights, discount).A, weights.states, 0 * weights.u
+    A, n, none = project_identifiable(weights, discount).A, weights.states, 0 * weights.u
     K = preconditioner(A)
     G = K.copy()
     G[..., n:, :] = 0
-    theta, structure = theta_coefficient(A)[..., None, None] * theta_td(n).A, structured(K)
+    theta, structure = theta_coefficient(A)[..., None, None] * theta_td(n).A, preconditioned_td(K)
     left = {
         "no_u": A, "structure": structure, "theta_outside": theta + A - structure, "theta": theta,
-        "rest_outside": A - theta, "rest": structure - theta, "outside": A - structure, "G": structured(G),
+        "rest_outside": A - theta, "rest": structure - theta, "outside": A - structure, "G": preconditioned_td(G),
     }  # fmt: skip
     variants = {"whole": weights} | {name: Weights(none, part) for name, part in left.items()}
     for block in BLOCKS:

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import seen
-from ictd.pattern import cosine, remainder
+from ictd.anatomy import cosine, project_identifiable, residual
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.storage import load_named
-from ictd.pipeline.table_files import long_table, save_tables
+from ictd.storage import load_named
+from ictd.tables import long_table, save_tables
 from studies.emergence.ablate import finite_runs
 
 MEASURES = (
@@ -45,7 +44,9 @@ def main(ablations: list[Path], weights: list[Path], discount: float, output: Pa
         tables["baselines"].append(long_table({"context_length": part["lengths"]}, of_theta, **names))
     for path in weights:
         seeds, runs = finite_runs(path)
-        residuals[Cell.parse(path.stem)] = dict(zip(seeds, remainder(seen(runs, discount).A), strict=True))
+        residuals[Cell.parse(path.stem)] = dict(
+            zip(seeds, residual(project_identifiable(runs, discount).A), strict=True)
+        )
     correlated = pd.DataFrame(correlations(residuals), columns=CORRELATIONS)
     save_tables(output, {**tables, "correlations": correlated})
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from ictd.literal import linear_attention
 from ictd.mrp import Tasks
 from ictd.pretraining import PROGRESS_SECONDS
-from ictd.prompts import enumerated_context, joint_prompt
-from ictd.trajectories import Unrolls
-from ictd.transformer import linear_attention
-from ictd.weights import Weights, initial_weights
+from ictd.prompt import enumerated_columns, joint_prompt
+from ictd.sampling import BatchStatistics
+from ictd.transformer import Weights, initial_weights
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def pretrain_runs(
     model: Transformers,
     algos: Sequence[str],
     tasks: Sequence[Tasks],
-    unrolls: Sequence[Unrolls],
+    unrolls: Sequence[BatchStatistics],
     discount: float,
     learning_rate: float,
     masks: np.ndarray | None = None,
@@ -128,19 +128,19 @@ def pretrain_runs(
     bad = torch.zeros(len(algos), dtype=torch.bool)
     for i in range(size):
         transition, reward = (np.stack([getattr(one, name)[i] for one in tasks]) for name in ("transition", "reward"))
-        prompt = torch.from_numpy(joint_prompt(enumerated_context(transition, reward, discount)))
+        prompt = torch.from_numpy(joint_prompt(enumerated_columns(transition, reward, discount)))
         estimate = model(prompt, states)
         value = estimate.detach()
         if not skip:
             diverged[(diverged == 0) & ~value.isfinite().all(dim=1)] = i + 1
         if diverged.all():
             break
-        visits, transitions, returns = (
+        visits, transitions, return_sums = (
             torch.from_numpy(np.stack([getattr(one, name)[i] for one in unrolls])).to(value.dtype)
-            for name in ("visits", "transitions", "returns")
+            for name in ("visits", "transitions", "return_sums")
         )
         bootstrapped = visits * torch.from_numpy(reward) + discount * (transitions @ value[..., None])[..., 0]
-        errors = torch.where(td, bootstrapped, returns) - visits * value
+        errors = torch.where(td, bootstrapped, return_sums) - visits * value
         optimizer.zero_grad()
         estimate.backward(-(errors / visits.sum(dim=1, keepdim=True)).to(value.dtype))
         _mask_and_clip([model.P.grad, model.Q.grad], keep, clip)

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.table_files import load_tables
-from ictd.prompts import ENUMERATED
+from ictd.prompt import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
+from ictd.tables import load_tables
 
 # Claims on the MSVE of two variants, on enumerated prompts, or on the shortest contexts where their name says so.
 COMPARED = {

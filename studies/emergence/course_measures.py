@@ -5,14 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures
-from ictd.evaluation import weights_msve
-from ictd.gram import enumerated_gram, estimates
-from ictd.pipeline.storage import load_arrays
-from ictd.pipeline.table_files import save_table
-from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import draw_unseen_tasks
-from ictd.weights import Weights
+from ictd.anatomy import decomposition_measures
+from ictd.evaluation import draw_unseen_tasks, weights_msve
+from ictd.prompt import ENUMERATED
+from ictd.storage import load_arrays
+from ictd.tables import save_table
+from ictd.transformer import Weights, estimates
 
 
 def main(
@@ -21,7 +19,7 @@ def main(
     states: int,
     depth: int,
     discount: float,
-    attention_scale: str,
+    scaled_attention: bool,
     evaluation_env: str,
     env_options: dict,
     tasks: int,
@@ -30,9 +28,9 @@ def main(
     output: Path,
 ) -> None:
     """Write a row a run and snapshot: its shares, its MSVE and its Bellman error on unseen tasks."""
-    longest, scaled = max(context_lengths), attention_scale == "context_length"
+    longest, scaled = max(context_lengths), scaled_attention
     data = draw_unseen_tasks(0, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
-    gram, frames = enumerated_gram(data.tasks, discount), []
+    gram, frames = data.gram(ENUMERATED), []
     for path in runs:
         seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
         weights = Weights(u, A)

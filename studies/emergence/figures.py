@@ -9,10 +9,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.table_files import load_tables, rows_with
-from ictd.prompts import ENUMERATED
+from ictd.prompt import ENUMERATED
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.statistics import bootstrap_interval
+from ictd.tables import load_tables, rows_with
 
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
 VARIANTS = {

@@ -27,7 +27,7 @@ def readings(config: dict) -> dict[str, dict]:
     ``config`` is the whole configuration, with the study's settings under its name.
     """
     ours = OURS | {"learning_rate": config["learning_rate"]}
-    ours |= {key: config["readings"][key] for key in ("attention_scale", "initial_gain")}
+    ours |= {key: config["readings"][key] for key in ("scaled_attention", "initial_gain")}
     return {
         one["name"]: ours | {key: value for key, value in one.items() if key != "name"}
         for one in config["emergence"]["readings"]

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_arrays, load_json
-from ictd.pipeline.table_files import load_tables, rows_with
-from ictd.prompts import ENUMERATED
+from ictd.prompt import ENUMERATED
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
+from ictd.storage import load_arrays, load_json
+from ictd.tables import load_tables, rows_with
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:

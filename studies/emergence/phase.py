@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures
-from ictd.environments import sample_tasks
-from ictd.evaluation import batch_td_msve, log_spaced, tune_step_size, weights_msve
-from ictd.pipeline.table_files import save_table
+from ictd.anatomy import decomposition_measures
+from ictd.evaluation import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.mrp import sample_tasks
 from ictd.pretraining import Divergence, pretrain_history
-from ictd.prompts import ENUMERATED
-from ictd.streams import generator
-from ictd.trajectories import unroll
-from ictd.unseen_tasks import draw_unseen_tasks
-from ictd.weights import initial_weights
+from ictd.prompt import ENUMERATED
+from ictd.rng import generator
+from ictd.sampling import unroll
+from ictd.tables import save_table
+from ictd.transformer import initial_weights
 
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
@@ -34,13 +33,13 @@ def main(
     rollout_steps: int,
     learning_rate: float,
     initial_gain: float,
-    attention_scale: str,
+    scaled_attention: bool,
     step_sizes: dict,
     env_options: dict,
     output: Path,
 ) -> None:
     """Write a row a run: cosine to theta^TD, shares, and MSVE on enumerated prompts beside theta^TD's best."""
-    scaled = attention_scale == "context_length"
+    scaled = scaled_attention
     task_set = sample_tasks(env, states, tasks, generator(seed, env, states, "phase tasks"), **env_options)
     rng = generator(seed, env, states, "phase unrolls")
     unrolls = unroll(task_set, batch_size, discount, rollout_steps, rng)

@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures
-from ictd.pattern import energy
+from ictd.anatomy import decomposition_measures, squared_norm
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_named
-from ictd.pipeline.table_files import load_table, long_table, save_tables
 from ictd.report.claim import Statements
 from ictd.report.paper_claims import check_cells
 from ictd.report.result_tables import agreement_table, mean_weights_table, msve_table, weights_table
-from ictd.weights import Weights
+from ictd.storage import load_named
+from ictd.tables import load_table, long_table, save_tables
+from ictd.transformer import Weights
 from studies.emergence.batched_engine import theta_masks
 
 OF_RUNS = ("u", "A", "P", "Q", "diverged_at", "msve", "enumerated_msve")
@@ -66,7 +65,7 @@ def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np
     inside[0, -1, -1] = 1
     columns = {"diverged_at": result["diverged_at"], **{name: shares[name] for name in SHARES}}
     for name, mask in zip("PQ", inside, strict=True):
-        columns[f"beyond_{name}"] = 1 - energy(result[name] * mask) / energy(result[name])
+        columns[f"beyond_{name}"] = 1 - squared_norm(result[name] * mask) / squared_norm(result[name])
     columns["msve_0"] = result["enumerated_msve"].mean(axis=-1)
     by_length = zip(result["context_lengths"], result["msve"].mean(axis=-1).T, strict=True)
     return columns | {f"msve_{length}": errors for length, errors in by_length}

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ictd.evaluation import draw_unseen_tasks
+from ictd.literal import literal_estimates
 from ictd.mrp import Tasks
-from ictd.pipeline.storage import save_arrays
-from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import Divergence, pretrain_history
-from ictd.prompts import ENUMERATED
-from ictd.streams import generator
-from ictd.trajectories import Unrolls
-from ictd.transformer import estimates
-from ictd.unseen_tasks import draw_unseen_tasks
-from ictd.weights import Weights
+from ictd.prompt import ENUMERATED
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics
+from ictd.steps.training_data import stored_runs
+from ictd.storage import save_arrays
+from ictd.transformer import Weights
 from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
 
 
@@ -46,7 +46,7 @@ def main(
     longest, lengths, msve = max(context_lengths), [ENUMERATED, *context_lengths], []
     for i, seed in enumerate(seeds * len(algos)):
         data = draw_unseen_tasks(seed, states, test_tasks, longest, discount, evaluation_env, **env_options)
-        msve.append([data.error(estimates(model[i], data.columns(length))) for length in lengths])
+        msve.append([data.error(literal_estimates(model[i], data.columns(length))) for length in lengths])
     weights, (P, Q), msve = model.weights(), model.matrices(), np.array(msve)
     arrays = {
         "u": weights.u, "A": weights.A, "P": P, "Q": Q, "diverged_at": diverged_at,
@@ -65,7 +65,8 @@ class Reading:
 
     Parameters
     ----------
-    attention_scale : "context_length" or "none"
+    scaled_attention : bool
+        Whether attention is divided by the context length.
     parameters : "theta" for u and A, or "all" for all of P and Q
     layers : "looped", or "separate" for parameters of their own
     initial_gain : float, of the Xavier normal initial values
@@ -76,7 +77,7 @@ class Reading:
     skip : bool, whether an update is left out where its gradient is not finite
     """
 
-    attention_scale: str
+    scaled_attention: bool
     parameters: str
     layers: str
     initial_gain: float
@@ -98,7 +99,7 @@ class Reading:
         depth: int,
         discount: float,
         tasks: Sequence[Tasks],
-        unrolls: Sequence[Unrolls],
+        unrolls: Sequence[BatchStatistics],
         generators: Sequence[np.random.Generator],
     ) -> tuple[Transformers, np.ndarray]:
         """Pretrain S runs by each of some algorithms: "td", "mc" or both.
@@ -109,7 +110,7 @@ class Reading:
         The Transformers are of len(algos) S runs, those of the first algorithm first; NaN where they diverged.  The
         (len(algos) S,) int array has the number of the task on which a run diverged, 0 if it did not.
         """
-        states, scaled = tasks[0].states, self.attention_scale == "context_length"
+        states, scaled = tasks[0].states, self.scaled_attention
         layers, whole = depth if self.layers == "separate" else 1, self.parameters == "all"
         start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in generators]
         P, Q = np.stack(start * len(algos), axis=1)

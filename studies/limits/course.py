@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures, seen
-from ictd.environments import sample_tasks
+from ictd.anatomy import decomposition_measures, project_identifiable, squared_norm
 from ictd.kernels import size
-from ictd.mrp import Tasks
-from ictd.pattern import energy
-from ictd.pipeline.table_files import save_table
-from ictd.streams import generator
-from ictd.weights import Weights, initial_weights, theta_td
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.tables import save_table
+from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.descend import enumerated
 from studies.limits.engine import Prompts, train_block
 from studies.limits.minimise import Objective, flat, unflat
@@ -46,7 +44,7 @@ def main(
                 of = decomposition_measures(unflat(kept, states), discount)
                 errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
                 found = {name: of[name] for name in ("alpha", "theta", "preconditioner", "outside")}
-                norm = np.sqrt(of["outside"] * energy(seen(unflat(kept, states), discount).A))
+                norm = np.sqrt(of["outside"] * squared_norm(project_identifiable(unflat(kept, states), discount).A))
                 found |= {"outside_norm": norm, "gain": kept[:, -1], "zero": errors.value_and_gradient(0 * begin)[0]}
                 found["msve"] = [errors.value_and_gradient(one)[0] for one in kept]
                 place = {"run": run, "discount": discount, "depth": depth, "seed": seed, "tasks": marks}

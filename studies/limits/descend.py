@@ -6,16 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import decomposition_measures
-from ictd.environments import sample_tasks
+from ictd.anatomy import decomposition_measures
 from ictd.evaluation import log_spaced
-from ictd.mrp import Tasks, value_function
+from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_arrays
-from ictd.pipeline.table_files import save_tables
-from ictd.prompts import enumerated_context
-from ictd.streams import generator
-from ictd.weights import Weights, initial_weights, theta_td
+from ictd.prompt import enumerated_columns
+from ictd.rng import generator
+from ictd.storage import load_arrays
+from ictd.tables import save_tables
+from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts
 from studies.limits.minimise import Objective, flat, minimise, seen_basis, unflat
 
@@ -76,7 +75,7 @@ def main(
 def enumerated(tasks: Tasks, discount: float) -> Prompts:
     """Enumerated prompts of tasks, eq. (Z0 redef), with attention divided by n."""
     root, n = np.sqrt(tasks.states), tasks.states
-    X = enumerated_context(tasks.transition, tasks.reward, discount)[:, : 2 * n]
+    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, : 2 * n]
     value = value_function(tasks.transition, tasks.reward, discount)
     return Prompts(np.ascontiguousarray(X / root), tasks.reward / root, value, tasks.stationary)
 

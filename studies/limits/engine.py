@@ -3,7 +3,7 @@
 A context enters TF_L only through its M and c (``ictd.gram``), and there are X (2n, k) and y (k,) with M = X X' and
 c = X y, k at most 2n: whatever its length, it is worth a prompt of k columns, an enumerated one of n.  With
     T = I + X' A X,    B_q = X' A[:, :n],    h_0 = u X + y,    h_{l+1} = h_l T,    TF_L(s) = -w g B_q[:, s],
-g = h_0 + ... + h_{L-1} and w a gain of the output, 1 in the paper, the sweeps are those of ``ictd.fused_engine``: for
+g = h_0 + ... + h_{L-1} and w a gain of the output, 1 in the paper, the sweeps are those of ``ictd.engine``: for
 state weights e, q = w B_q e, and lam' and dT of sum_l h_l q, the gradient of sum_s e_s TF_L(s) is du = -X lam,
 dA = -X (dT X' + w [g' e', 0]), dw = -g B_q e.
 """
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.fused_engine import adam, sweep_adjoint, sweep_forward
-from ictd.gram import Gram
+from ictd.engine import adam, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
+from ictd.prompt import Gram
 
 
 @dataclass(frozen=True)

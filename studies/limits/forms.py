@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.environments import boyan
-from ictd.evaluation import log_spaced
-from ictd.mrp import Tasks
-from ictd.pipeline.table_files import save_table
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
-from ictd.weights import Weights, theta_td
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks, log_spaced
+from ictd.mrp import Tasks, boyan
+from ictd.tables import save_table
+from ictd.transformer import Weights, theta_td
 from studies.limits.engine import Prompts, columns
 from studies.limits.minimise import Objective, flat, minimise, seen_basis
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ictd.decomposition import unseen_direction
+from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
-from ictd.weights import Weights
+from ictd.transformer import Weights
 from studies.limits.engine import Prompts, errors_and_gradient
 from studies.limits.grid import LEAST
 
@@ -145,7 +145,7 @@ def unflat(parameter: np.ndarray, states: int) -> Weights:
 
 def seen_basis(states: int, discount: float, family: bool = False) -> np.ndarray:
     """Orthonormal columns: the 4n^2 - 1 directions of u and A that prompts see, or the (2n - 1) n of K [-I, I]."""
-    others, one = np.linalg.svd(unseen_direction(states, discount)[None])[2][1:].T, np.eye(states)
+    others, one = np.linalg.svd(unidentifiable_direction(states, discount)[None])[2][1:].T, np.eye(states)
     of_A = np.kron(others, np.vstack([-one, one]) / np.sqrt(2) if family else np.eye(2 * states))
     of_u = np.pad(others * (not family), ((0, len(of_A) + 1), (0, 0)))
     whole = np.pad(of_A, ((2 * states, 1), (0, 0)))

@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.gram import gram_of
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks, sample_contexts
 from ictd.mrp import value_function
-from ictd.pipeline.table_files import load_table, save_table
-from ictd.streams import generator
-from ictd.trajectories import sample_contexts
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
-from ictd.weights import initial_weights
+from ictd.rng import generator
+from ictd.tables import load_table, save_table
+from ictd.transformer import initial_weights
 from studies.limits.course import train
 from studies.limits.engine import Prompts, columns
 from studies.limits.forms import NONE, RIDGES, draw_tasks
@@ -43,7 +41,7 @@ def main(
         drawn = draw_tasks(shifted, states, tasks, rng)
         context = sample_contexts(drawn, rng.integers(min(lengths), max(lengths) + 1, tasks), rng)
         value = value_function(drawn.transition, drawn.reward, discount)
-        prompts = Prompts(*columns(gram_of(context, discount)), value, drawn.stationary)
+        prompts = Prompts(*columns(context.gram(discount)), value, drawn.stationary)
         begin = flat(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
         begin = np.outer(np.eye(2)[0], begin)[: 1 + (kind == "heads")]
         of = draw_unseen_tasks(seed, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")

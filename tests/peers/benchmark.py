@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import ictd
-from ictd.fused_engine import FusedEngine
+from ictd.engine import Engine
 
 jax.config.update("jax_enable_x64", True)
 DEPTH, DISCOUNT, BATCH, RATE, SEEDS, TASKS, REPEATS = 30, 0.9, 64, 1e-3, 20, 2000, 5
@@ -42,7 +42,7 @@ def ours(runs):
     """A pass over all seeds, and the parameters that it ends with."""
     engines = []
     for tasks, unrolls, start in runs:
-        engines.append(FusedEngine(start, "td", DEPTH, DISCOUNT, RATE, True))
+        engines.append(Engine(start, "td", DEPTH, DISCOUNT, RATE, True))
         engines[-1].train(tasks, unrolls)
     return np.stack([engine.parameter for engine in engines])
 

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from ictd.checks import shown
-from ictd.environments import ENVIRONMENTS, sample_tasks
+from ictd.mrp import ENVIRONMENTS, sample_tasks
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Above it, not every float is a whole number.

@@ -78,3 +78,11 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
         ranges.append(f"{first}-{last}")
         first = last + 1
     return ranges
+
+
+def seeds_of(text: str) -> range:
+    """Seeds of a range "first-last"; ValueError if the text is not such a range."""
+    first, last = map(int, text.split("-")) if re.fullmatch(r"\d+-\d+", text) else (1, 0)
+    if first > last or last >= 2**63:
+        raise ValueError(f"seeds is {text!r}; give first-last, such as 0-19.")
+    return range(first, last + 1)

@@ -11,7 +11,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 from ictd.pipeline.provenance import code_digests, digest, module_path
-from ictd.pipeline.storage import file_digest, load_json, save_json
+from ictd.storage import file_digest, load_json, save_json
 
 # Variable in which the workflow tells a job where the record is.
 RECORD_VARIABLE = "ICTD_RUN_RECORD"

@@ -16,8 +16,8 @@ from ictd.pipeline.provenance import code_digests, module_path, notebook_digests
 from ictd.pipeline.record import RECORD_VARIABLE, record_path
 
 RUNNER = "ictd.pipeline.runner"
-# Types of the parameters of steps; a dict is given as JSON.
-TYPES = ("int", "float", "str", "dict", "Path")
+# Types of the parameters of steps; a dict and a bool are given as JSON.
+TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
 
 class Steps:
@@ -125,8 +125,8 @@ def value_of(module: str, name: str, kind: str, values: dict, wildcards):
 
 
 def option(name: str, value) -> list[str]:
-    """An option as words of a command line; a mapping is given as JSON."""
-    if isinstance(value, dict):
+    """An option as words of a command line; a mapping and a bool are given as JSON."""
+    if isinstance(value, dict | bool):
         value = json.dumps(value, sort_keys=True)
     values = value if isinstance(value, list | tuple) else [value]
     return [f"--{name.replace('_', '-')}", *map(str, values)]

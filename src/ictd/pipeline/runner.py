@@ -71,7 +71,7 @@ def main() -> None:
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:
     """Parser of a step's options, each of the type that the annotation of its parameter names.
 
-    A ``list[T]`` takes one or more values and a ``dict`` takes JSON.
+    A ``list[T]`` takes one or more values, a ``dict`` takes JSON, and a ``bool`` takes true or false.
     """
     made = argparse.ArgumentParser(
         prog=f"python -m ictd.pipeline.runner {module}", description=step.__doc__, allow_abbrev=False
@@ -84,8 +84,8 @@ def parser(module: str, step: Callable) -> argparse.ArgumentParser:
             f"--{parameter.name.replace('_', '-')}",
             required=True,
             nargs="+" if listed else None,
-            type=json.loads if item is dict else item,
-            metavar="json" if item is dict else item.__name__.lower(),
+            type=json.loads if item in (dict, bool) else item,
+            metavar={dict: "json", bool: "true|false"}.get(item, item.__name__.lower()),
         )
     return made
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from ictd.pipeline.storage import load_json, save_text
 from ictd.report.settings import difference_from_paper
 from ictd.report.verdicts import count
+from ictd.storage import load_json, save_text
 
 WHOSE = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
 # Those that draw figures and tables, beside those of the manifest.

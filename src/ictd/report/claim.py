@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import save_json
 from ictd.report.verdicts import KINDS
 from ictd.statistics import bootstrap_means, discoveries, interval
+from ictd.storage import save_json
 
 # Share of the sum of squares that a pattern has to hold.
 HALF = 0.5

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import reading
-from ictd.pipeline.table_files import save_table
 from ictd.report import html
+from ictd.storage import reading
+from ictd.tables import save_table
 
 # What Snakemake measures of a job: seconds, and MiB of memory.
 MEASURED = ["s", "cpu_time", "max_rss"]

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from ictd.pipeline.storage import save_text
+from ictd.storage import save_text
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #555; --line: #d0d0d0; --paper: #fff;
@@ -68,7 +68,7 @@ pre { white-space: pre-wrap; }
 HEADS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
     "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, A as it is",
-    "energy_A21": "share of A21", "energy_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
+    "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
     "largest_u": "largest |u|", "unseen": "share unseen", "msve_0": "MSVE, enumerated",
 }  # fmt: skip
 

@@ -5,9 +5,9 @@ from base64 import b64encode
 from functools import cached_property
 from pathlib import Path
 
-from ictd.pipeline.storage import load_json, load_text, save_text
 from ictd.report.html import Markup, anchor, save, text, without_dead_links
 from ictd.report.verdicts import by_name, holding, holds_everywhere, verdict
+from ictd.storage import load_json, load_text, save_text
 
 
 def main(title: str, notebook: Path, captions: Path, parameters: dict, executed: Path, page: Path) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pattern import PATTERN
+from ictd.anatomy import PATTERN
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.claim import Claim, Statements, has_pattern, save_claims
 from ictd.statistics import rank_correlation
+from ictd.storage import load_json
+from ictd.tables import load_tables, rows_with
 
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5
@@ -111,12 +111,12 @@ def _agreement_claims(of: Statements, agreement: pd.DataFrame, main, several: bo
         setting = (row.env, row.states, row.depth)
         values = {
             "same_pattern": np.maximum(0, row.correlation_low) ** 2,
-            "same_noise": np.maximum(0, row.remainder_correlation_low) ** 2,
+            "same_noise": np.maximum(0, row.residual_correlation_low) ** 2,
             "same_place": row.distance_high,
         }
         if several:
             values["same_pattern_apart"] = np.maximum(0, row.apart) ** 2
-            values["same_noise_apart"] = np.maximum(0, row.remainder_apart) ** 2
+            values["same_noise_apart"] = np.maximum(0, row.residual_apart) ** 2
         for name, value in values.items():
             yield of.claim(name, setting, value, section=_section(setting, main))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.storage import load_json, save_json
-from ictd.pipeline.table_files import load_table, save_tables
+from ictd.storage import load_json, save_json
+from ictd.tables import load_table, save_tables
 
 # Processors round differently, and training carries that on.
 TOLERANCE = 1e-6

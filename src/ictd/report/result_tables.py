@@ -5,22 +5,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.decomposition import seen
-from ictd.environments import sample_tasks
-from ictd.mrp import truncation_bias, value_function
-from ictd.pattern import agreement_measures, cosine, energy, pattern_measures, pattern_shares
+from ictd.anatomy import (
+    agreement_measures,
+    cosine,
+    pattern_measures,
+    pattern_shares,
+    project_identifiable,
+    squared_norm,
+)
+from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.storage import load_json, load_named
-from ictd.pipeline.table_files import long_table, save_tables
+from ictd.rng import generator
 from ictd.statistics import bootstrap_means, interval
-from ictd.streams import generator
-from ictd.weights import Weights, theta_td
+from ictd.storage import load_json, load_named
+from ictd.tables import long_table, save_tables
+from ictd.transformer import Weights, theta_td
 
 # Tasks on which the truncation bias of Monte Carlo returns is measured.
 BIAS_TASKS = 1000
 # What compares TD with MC, and two of these where they have no seed in common.
-AGREEMENT = ("correlation", "remainder_correlation", "distance")
-APART = {"apart": "correlation", "remainder_apart": "remainder_correlation"}
+AGREEMENT = ("correlation", "residual_correlation", "distance")
+APART = {"apart": "correlation", "residual_apart": "residual_correlation"}
 # Resamples of trials for intervals of what means over trials look like.
 RESAMPLES = 2000
 # Arrays of the files that tables are made of.
@@ -85,7 +90,7 @@ def _errors(result: dict, of: str, **names) -> pd.DataFrame:
 def seen_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
     """``pattern_measures`` and ``pattern_shares`` of what prompts see of weights, and ``raw_cosine``, that of A as it
     is to theta^TD's."""
-    shown, raw = seen(weights, discount), cosine(weights.A, theta_td(weights.states).A)
+    shown, raw = project_identifiable(weights, discount), cosine(weights.A, theta_td(weights.states).A)
     return {**pattern_measures(shown), **pattern_shares(shown.A), "raw_cosine": raw}
 
 
@@ -112,7 +117,7 @@ def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     rows = []
     for cell, result in runs.items():
         weights = Weights(result["u"], result["A"])
-        means = bootstrap_means(seen(weights, discount).A, RESAMPLES)
+        means = bootstrap_means(project_identifiable(weights, discount).A, RESAMPLES)
         shares, mean = pattern_shares(means), Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
         rows.append({**cell._asdict(), **seen_measures(mean, discount), **with_ends(shares)})
     return pd.DataFrame(rows)
@@ -129,14 +134,14 @@ def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     one was trained.
 
     ``correlation_low`` and the like are ends of 95% bootstrap intervals, over seeds, which both have in common, with
-    their tasks, batches and initial values.  ``apart`` and ``remainder_apart`` are the correlations where they have
+    their tasks, batches and initial values.  ``apart`` and ``residual_apart`` are the correlations where they have
     nothing in common: those of the mean over TD's even seeds with that over MC's odd ones.
     """
     rows, columns = [], [*AGREEMENT, *(f"{name}_{end}" for name in AGREEMENT for end in ("low", "high"))]
     for cell, result in runs.items():
         twin = cell._replace(algo="mc")
         if cell.algo == "td" and twin in runs:
-            pair = [seen(Weights(one["u"], one["A"]), discount).A for one in (result, runs[twin])]
+            pair = [project_identifiable(Weights(one["u"], one["A"]), discount).A for one in (result, runs[twin])]
             measures = agreement_measures(*(A.mean(axis=0) for A in pair))
             ends = with_ends(agreement_measures(*(bootstrap_means(A, RESAMPLES) for A in pair)))
             halves = [A[i::2] for i, A in enumerate(pair)]
@@ -152,11 +157,11 @@ def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     snapshot, each just before its update."""
     frames = []
     for cell, result in runs.items():
-        history = seen(Weights(result["history_u"], result["history_A"]), discount)
+        history = project_identifiable(Weights(result["history_u"], result["history_A"]), discount)
         measures, last = pattern_measures(history), history.A[:, -1:]
         axes = {"seed": result["seeds"], "tasks_seen": result["tasks_seen"]}
         columns = {name: measures[name] for name in ("cosine", "alpha")}
-        columns["to_go"] = np.sqrt(energy(last - history.A) / energy(last))
+        columns["to_go"] = np.sqrt(squared_norm(last - history.A) / squared_norm(last))
         columns["online_msve"] = result["online_msve"]
         frames.append(long_table(axes, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.pipeline.storage import load_named
 from ictd.report import html
 from ictd.report.result_tables import seen_measures
-from ictd.weights import Weights
+from ictd.storage import load_named
+from ictd.transformer import Weights
 
 # Colours of negative and positive entries, whose opacity is their share of the greatest.
 COLOURS = ("#2166ac", "#b2182b")

@@ -6,13 +6,13 @@ import pandas as pd
 import yaml
 
 from ictd.pipeline.grid import CELL, cells, main_setting
-from ictd.pipeline.storage import load_json
-from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report import html
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.verdicts import count
+from ictd.storage import load_json
+from ictd.tables import load_tables, rows_with
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Methods beside the Transformers.
@@ -104,7 +104,7 @@ def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFr
 
 def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
     """The measures of the mean weights that the claims rest on."""
-    measures = "cosine raw_cosine cosine_A11 cosine_A12 energy_A21 energy_A22 diagonal_signs largest_u alpha"
+    measures = "cosine raw_cosine cosine_A11 cosine_A12 share_A21 share_A22 diagonal_signs largest_u alpha"
     return mean_weights[CELL + measures.split()]
 
 
@@ -138,6 +138,6 @@ def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: p
         }
         if len(agreement):
             found["TD and MC have the same pattern"] = has_pattern(agreement["correlation_low"], threshold)
-            found["the same noise pattern"] = has_pattern(agreement["remainder_correlation_low"], threshold)
+            found["the same noise pattern"] = has_pattern(agreement["residual_correlation_low"], threshold)
         rows.append({"threshold": threshold} | {name: f"{one.sum()} of {len(one)}" for name, one in found.items()})
     return pd.DataFrame(rows)

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import weights_msve
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
+from ictd.literal import LinearTransformer, literal_estimates
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_arrays, save_json
-from ictd.pipeline.training_data import stored_runs
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
-from ictd.prompts import ENUMERATED
-from ictd.transformer import LinearTransformer, estimates
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
-from ictd.weights import Weights
+from ictd.prompt import ENUMERATED
+from ictd.steps.training_data import stored_runs
+from ictd.storage import load_arrays, save_json
+from ictd.transformer import Weights
 
 SMALLEST = np.finfo(np.float64).tiny
 
@@ -23,7 +22,7 @@ def main(
     discount: float,
     learning_rate: float,
     initial_gain: float,
-    attention_scale: str,
+    scaled_attention: bool,
     engine: str,
     tasks: int,
     tolerance: float,
@@ -43,7 +42,7 @@ def main(
     Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
     ValueError names the cells with a difference above the tolerance.
     """
-    other, scaled = next(name for name in ENGINES if name != engine), attention_scale == "context_length"
+    other, scaled = next(name for name in ENGINES if name != engine), scaled_attention
     lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
     cells = [Cell.parse(path.parent.name) for path in trained]
     for cell, of_tasks, of_unrolls, path in zip(cells, task_sets, unrolls, trained, strict=True):
@@ -92,7 +91,7 @@ def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int
     """Largest difference of the MSVE on unseen tasks from Gram matrices and from whole prompts, over the largest at the
     same context length, for weights u (2n,) and A (2n, 2n)."""
     model = LinearTransformer(weights, depth, scaled)
-    whole = [data.error(estimates(model, data.columns(length))) for length in lengths]
+    whole = [data.error(literal_estimates(model, data.columns(length))) for length in lengths]
     pairs = zip(weights_msve(weights, data, lengths, depth, scaled), whole, strict=True)
     return max(largest_difference(np.ones(1, int), fast[None], slow[None])[1] for fast, slow in pairs)
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import baseline_msve, log_spaced, tune_step_size
-from ictd.pipeline.storage import save_arrays, save_json
-from ictd.prompts import Context
-from ictd.unseen_tasks import UnseenTasks, draw_unseen_tasks
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, log_spaced, tune_step_size
+from ictd.prompt import Context
+from ictd.storage import save_arrays, save_json
 
 
 def main(
     discount: float,
-    attention_scale: str,
+    scaled_attention: bool,
     evaluation_env: str,
     env_options: dict,
     seeds: int,
@@ -33,7 +32,7 @@ def main(
 
     These are the ``settings``, each "states-depth", and the files of both are in the order of these.
     """
-    scaled, sizes = attention_scale == "context_length", log_spaced(**step_sizes)
+    scaled, sizes = scaled_attention, log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
 
     def drawn(seed: int, states: int, number: int, **stream: str) -> tuple[UnseenTasks, list[Context]]:

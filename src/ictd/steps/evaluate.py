@@ -4,18 +4,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import weights_msve
-from ictd.pipeline.storage import join_arrays, save_arrays
-from ictd.prompts import ENUMERATED
-from ictd.unseen_tasks import draw_unseen_tasks
-from ictd.weights import Weights
+from ictd.evaluation import draw_unseen_tasks, weights_msve
+from ictd.prompt import ENUMERATED
+from ictd.storage import join_arrays, save_arrays
+from ictd.transformer import Weights
 
 
 def main(
     states: int,
     depth: int,
     discount: float,
-    attention_scale: str,
+    scaled_attention: bool,
     evaluation_env: str,
     env_options: dict,
     tasks: int,
@@ -29,7 +28,7 @@ def main(
     The files of ``weights`` and ``evaluations``, in the same order, and the folders of ``runs`` are named after the
     cells.
     """
-    scaled = attention_scale == "context_length"
+    scaled = scaled_attention
     cells = [path.stem for path in weights]
     names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
     joined = [join_arrays([path for path in runs if path.parent.name == cell], *names) for cell in cells]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ictd import __version__
 from ictd.pipeline.provenance import PROJECT
-from ictd.pipeline.storage import file_digest, save_json
+from ictd.storage import file_digest, save_json
 
 PACKAGES = ("numba", "numpy", "torch")
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import save_arrays, stacked
-from ictd.pipeline.training_data import stored_runs
-from ictd.pretraining import Divergence, pretrain_history
-from ictd.snapshots import snapshot_counts
+from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
+from ictd.steps.training_data import stored_runs
+from ictd.storage import save_arrays, stacked
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +21,7 @@ def main(
     discount: float,
     learning_rate: float,
     initial_gain: float,
-    attention_scale: str,
+    scaled_attention: bool,
     engine: str,
     snapshots: int,
     on_divergence: str,
@@ -50,7 +49,7 @@ def main(
             try:
                 history = pretrain_history(
                     task_set, batches, cell.algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
-                    scaled=attention_scale == "context_length",
+                    scaled=scaled_attention,
                 )  # fmt: skip
                 logger.info("%s, seed %d pretrained", cell, seed)
             except Divergence as divergence:

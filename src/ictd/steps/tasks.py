@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from ictd.environments import sample_tasks
-from ictd.pipeline.training_data import save_material
-from ictd.streams import generator, seeds_of
+from ictd.mrp import sample_tasks
+from ictd.pipeline.grid import seeds_of
+from ictd.rng import generator
+from ictd.steps.training_data import save_material
 
 
 def main(env: str, states: int, seeds: str, tasks: int, env_options: dict, output: Path) -> None:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from ictd.pipeline.storage import load_arrays
-from ictd.pipeline.training_data import save_material, stored_tasks
-from ictd.streams import generator
-from ictd.trajectories import unroll
+from ictd.rng import generator
+from ictd.sampling import unroll
+from ictd.steps.training_data import save_material, stored_tasks
+from ictd.storage import load_arrays
 
 
 def main(

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ictd.pipeline.provenance import code_digests, module_path
-from ictd.pipeline.storage import file_digest, load_json
-from ictd.pipeline.table_files import load_table
 from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, summaries
+from ictd.storage import file_digest, load_json
+from ictd.tables import load_table
 
 SHOWN = 20
 

@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ictd.environments import sample_tasks
-from ictd.fused_engine import value_gradients
-from ictd.mrp import Tasks
-from ictd.pipeline.storage import save_json
-from ictd.prompts import enumerated_context, prompts_of
-from ictd.streams import generator
+from ictd.engine import value_gradients
+from ictd.literal import LinearTransformer
+from ictd.mrp import Tasks, sample_tasks
+from ictd.prompt import enumerated_columns, prompts_of
+from ictd.rng import generator
+from ictd.storage import save_json
 from ictd.theory.embeddings import embeddings, gradients
-from ictd.transformer import LinearTransformer
-from ictd.weights import Weights, theta_td
+from ictd.transformer import Weights, theta_td
 
 TASKS = 2
 # Standard deviation of random weights' entries times sqrt(2n), which keeps 60 layers from growing much.
@@ -44,7 +43,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
 def by_autograd(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
     """Gradients (n, 2n + 4n^2) of TF_L on the whole prompt of each query state, u before A, by torch."""
     model = LinearTransformer(weights, depth, scaled=False)
-    context = enumerated_context(tasks.transition[task], tasks.reward[task], discount)
+    context = enumerated_columns(tasks.transition[task], tasks.reward[task], discount)
     rows = []
     for prompt in torch.from_numpy(prompts_of(context)):
         parts = torch.autograd.grad(model(prompt, queries=1), [model.u, model.A])

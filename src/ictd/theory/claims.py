@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.pipeline.table_files import load_tables
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview
 from ictd.report.verdicts import by_name
 from ictd.statistics import bootstrap_interval
+from ictd.tables import load_tables
 from ictd.theory.family import MEMBERS, contraction
 
 # Orders of magnitude about which float64 overflows.

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.environments import sample_tasks
-from ictd.pipeline.storage import save_arrays
-from ictd.streams import generator
+from ictd.mrp import sample_tasks
+from ictd.rng import generator
+from ictd.storage import save_arrays
 from ictd.theory.embeddings import embeddings
 from ictd.theory.neu import GROUPS, expected_updates, neu
 from ictd.theory.statements import OF_GRADIENTS, corollary_1, descent, sharper_neu, summarise, theorem_2
-from ictd.weights import theta_td
+from ictd.transformer import theta_td
 
 # Depths, log-spaced, at which the gradient for each layer's own parameters is taken.
 SEPARATE = 24

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from ictd.mrp import Tasks, value_function
-from ictd.prompts import enumerated_context
-from ictd.weights import Weights
+from ictd.prompt import enumerated_columns
+from ictd.transformer import Weights
 
 # What J and J' are of: multi-task TD, and MC.
 ALGOS = ("td", "mc")
@@ -97,7 +97,7 @@ def embeddings(weights: Weights, tasks: Tasks, discount: float, depth: int) -> E
     states = tasks.states
     if weights.states != states:
         raise ValueError(f"the weights are for {weights.states} states, and the tasks have {states}.")
-    X = enumerated_context(tasks.transition, tasks.reward, discount)[:, :-1]
+    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
     XA = X.mT @ weights.A
     f, g = np.eye(states) + XA @ X, XA[:, :, :states]
     uX = (weights.u @ X)[:, None]

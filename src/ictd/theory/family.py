@@ -14,14 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.decomposition import structured
-from ictd.environments import sample_tasks
-from ictd.mrp import Tasks
-from ictd.pipeline.storage import save_arrays
-from ictd.streams import generator
+from ictd.anatomy import preconditioned_td
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.storage import save_arrays
 from ictd.theory.embeddings import ALGOS, Embeddings, embeddings
 from ictd.theory.neu import expected_updates, norm
-from ictd.weights import Weights
+from ictd.transformer import Weights
 
 # Random members of the family, and depths, log-spaced, at which their expected updates are taken.
 DRAWS = 5
@@ -57,7 +56,7 @@ def main(
         N *= np.linalg.norm(K - identity(states)) / np.linalg.norm(N)
         inside, beyond = (
             embeddings(Weights(np.zeros(2 * states), A), sampled, discount, update_depth)
-            for A in (structured(K), structured(K) + np.concatenate([N, N], axis=-1))
+            for A in (preconditioned_td(K), preconditioned_td(K) + np.concatenate([N, N], axis=-1))
         )
         largest = np.abs(inside.value).max()
         errors[:, i] = [largest_error(rows) / largest for rows in (inside, beyond)]

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, legend, save
+from ictd.tables import load_tables, rows_with
 
 BOUND, OURS = COLOURS["zero"], "#000000"
 NORMS = {"td": "$J$", "mc": "$J'$"}

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.environments import sample_tasks
-from ictd.mrp import Tasks
-from ictd.pipeline.storage import save_json
-from ictd.streams import generator
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.storage import save_json
 from ictd.theory.embeddings import embeddings
 from ictd.theory.statements import descent
-from ictd.weights import theta_td
+from ictd.transformer import theta_td
 
 # Digits beyond those that a difference loses.
 DIGITS = 30

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.environments import sample_tasks
-from ictd.mrp import Tasks
-from ictd.pattern import pattern_measures
-from ictd.pipeline.storage import load_arrays, save_arrays
-from ictd.streams import generator
+from ictd.anatomy import pattern_measures
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.storage import load_arrays, save_arrays
 from ictd.theory.embeddings import embeddings
 from ictd.theory.neu import GROUPS, expected_updates, neu, norm
-from ictd.weights import Weights, theta_td
+from ictd.transformer import Weights, theta_td
 
 # Places on the straight line from the pretrained weights, 0, to theta^TD with their step size, 1.
 POSITIONS = (0.0, 0.25, 0.5, 1.0)
@@ -33,14 +32,14 @@ def main(
     pretrained_tasks: int,
     update_depth: int,
     discount: float,
-    attention_scale: str,
+    scaled_attention: bool,
     env_options: dict,
     weights: Path,
     output: Path,
 ) -> None:
     """Write J for multi-task TD, or J' for MC, in Theta^looped and in Theta; NaN for runs that diverged."""
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
-    scale = 1 / states if attention_scale == "context_length" else 1.0
+    scale = 1 / states if scaled_attention else 1.0
     pattern = theta_td(states).A
 
     def at(u: np.ndarray, A: np.ndarray, layers: int, part: Tasks = sampled) -> tuple:

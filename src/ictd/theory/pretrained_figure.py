@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.pipeline.table_files import load_tables, rows_with
 from ictd.report.figures.style import LARGEST, NAMES, WIDTH, legend, save, setting_looks
+from ictd.tables import load_tables, rows_with
 from ictd.theory.figures import NORMS, OURS
 
 # Of repeated layers what is within this factor of training is drawn.

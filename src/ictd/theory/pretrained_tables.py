@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_named
-from ictd.pipeline.table_files import long_table, save_tables
+from ictd.storage import load_named
+from ictd.tables import long_table, save_tables
 from ictd.theory.tables import OF_LINE
 
 

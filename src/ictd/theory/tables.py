@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.storage import load_json, load_named
-from ictd.pipeline.table_files import long_table, save_tables
+from ictd.storage import load_json, load_named
+from ictd.tables import long_table, save_tables
 from ictd.theory.embeddings import ALGOS
 from ictd.theory.family import MEMBERS
 

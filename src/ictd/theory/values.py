@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.environments import sample_tasks
-from ictd.pipeline.storage import save_arrays
-from ictd.streams import generator
+from ictd.mrp import sample_tasks
+from ictd.rng import generator
+from ictd.storage import save_arrays
 from ictd.theory.embeddings import embeddings
 from ictd.theory.statements import OF_VALUES, summarise
-from ictd.weights import theta_td
+from ictd.transformer import theta_td
 
 # Tasks whose embeddings are in memory together.
 AT_ONCE = 50

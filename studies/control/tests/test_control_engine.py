@@ -6,11 +6,10 @@ import pytest
 import torch
 from tolerances import ENGINES, ROUNDING
 
-from ictd.gram import estimates, gram_of
-from ictd.gram_engine import GramEngine
-from ictd.prompts import prompts_of
-from ictd.transformer import LinearTransformer
-from ictd.weights import Weights
+from ictd.engine import Engine
+from ictd.literal import LinearTransformer
+from ictd.prompt import prompts_of
+from ictd.transformer import Weights, estimates
 from studies.control.contexts import context_of
 from studies.control.grid import places, tried, variants
 from studies.control.pretrain import batches, material
@@ -111,7 +110,7 @@ def test_estimates_are_those_of_the_paper_on_whole_prompts():
     for kind in ("soft", "greedy"):
         policy = draw_policies(kind, (4, 3, 2), rng_of())
         context = context_of(transition_counts(paths, 9, 3, 2), processes.reward, policy)
-        found = estimates(weights, gram_of(context, GAMMA), 3)
+        found = estimates(weights, context.gram(GAMMA), 3)
         for i in range(4):
             steps = slow.transitions(paths[i, 0], 9, 2)
             prompts = prompts_of(slow.columns(steps, processes.reward[i], policy[i], GAMMA))
@@ -166,7 +165,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
     material_of, size, batch, rollout = material(of, [2, 6], C, 4, 7, rng_of()), 40, 4, 7
     given = material_of(size)
     weights = Weights(*(0.4 * part for part in vars(naive.larger_weights(6)).values()))
-    engine, literal = GramEngine(weights, algo, 3, GAMMA, 0.01, clip), Literal(weights, algo, 3, 0.01, clip)
+    engine, literal = Engine(weights, algo, 3, GAMMA, 0.01, clip), Literal(weights, algo, 3, 0.01, clip)
     estimated, done = engine.train(*given)
     assert done == size and np.isfinite(estimated).all()
     # The same draws in the same order.
@@ -192,7 +191,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
 def test_what_diverges_stops_before_its_update():
     given = material(VARIANT, [2, 6], C, 4, 7, rng_of())(5)
     u, A = np.zeros(12), np.full((12, 12), 1e200)
-    engine = GramEngine(Weights(u, A), "td", 3, GAMMA, 0.01, 1)
+    engine = Engine(Weights(u, A), "td", 3, GAMMA, 0.01, 1)
     estimated, done = engine.train(*given)
     assert done == 0 and np.isnan(estimated[1:]).all() and (engine.weights()[1] == A).all()
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tolerances import ENGINES
 
-from ictd.pipeline.storage import save_arrays
-from ictd.prompts import prompts_of
-from ictd.streams import generator
-from ictd.weights import Weights
+from ictd.prompt import prompts_of
+from ictd.rng import generator
+from ictd.storage import save_arrays
+from ictd.transformer import Weights
 from studies.control import offline, online
 from studies.control.evaluators import in_context_td, iterate, least_squares, smoothed, transformer, yardsticks
 from studies.control.processes import draw_policies, draw_processes, greedy, pair_paths, transition_counts, uniform

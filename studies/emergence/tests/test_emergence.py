@@ -11,8 +11,7 @@ from html_page import Page
 from tolerances import ROUNDING
 
 import ictd
-from ictd.decomposition import seen
-from ictd.pattern import remainder
+from ictd.anatomy import project_identifiable, residual
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import pretrain_history
 from ictd.report.claim import Statements
@@ -29,7 +28,7 @@ def some_weights(states, runs=3):
 
 def test_variants_leave_what_they_name():
     weights = some_weights(3)
-    of, A, theta = without_parts(weights, 0.9), seen(weights, 0.9).A, ictd.theta_td(3).A
+    of, A, theta = without_parts(weights, 0.9), project_identifiable(weights, 0.9).A, ictd.theta_td(3).A
     halves = (slice(3), slice(3, 6))
     for name, (rows, columns) in zip(("11", "12", "21", "22"), itertools.product(halves, repeat=2), strict=True):
         left = A.copy()
@@ -53,7 +52,7 @@ def test_variants_leave_what_they_name():
 
 
 def test_relabelled_moves_both_halves_of_rows_and_columns():
-    theta, left = ictd.theta_td(4), remainder(seen(some_weights(4), 0.9).A)
+    theta, left = ictd.theta_td(4), residual(project_identifiable(some_weights(4), 0.9).A)
     order = np.array([2, 0, 3, 1])
     np.testing.assert_array_equal(relabelled(theta.A, order), theta.A)
     assert relabelled(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
@@ -113,7 +112,7 @@ def test_long_pretraining_goes_on_from_block_to_block(under_conda):
         kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
         for kind, parts, names in (
             (ictd.Tasks, tasks, ("transition", "reward", "stationary")),
-            (ictd.Unrolls, unrolls, ("visits", "transitions", "returns")),
+            (ictd.BatchStatistics, unrolls, ("visits", "transitions", "returns")),
         )
     ]
     start = ictd.initial_weights(4, 0.1, ictd.generator(1, "boyan", 4, "weights"))

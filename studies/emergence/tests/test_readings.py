@@ -13,7 +13,7 @@ from studies.emergence.batched_engine import Transformers, initial_matrices, pre
 from studies.emergence.readings import Reading
 
 OURS = {
-    "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
+    "scaled_attention": True, "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
     "learning_rate": 1e-3, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
 }  # fmt: skip
 
@@ -37,20 +37,20 @@ def pretrain(algos, depth, tasks, unrolls, discount=0.9, **changes):
 
 @pytest.mark.parametrize(
     ("env", "states", "depth", "scale"),
-    [("boyan", 3, 6, "context_length"), ("loop", 3, 4, "none"), ("boyan", 2, 1, "none")],
+    [("boyan", 3, 6, True), ("loop", 3, 4, False), ("boyan", 2, 1, False)],
 )
 def test_runs_side_by_side_are_single_runs(env, states, depth, scale):
     tasks, unrolls = material(env, states, 30, 3)
-    fused, none = pretrain(["td", "mc"], depth, tasks, unrolls, attention_scale=scale)
+    fused, none = pretrain(["td", "mc"], depth, tasks, unrolls, scaled_attention=scale)
     # A bound that is never reached takes the batched engine.
-    batched, diverged = pretrain(["td", "mc"], depth, tasks, unrolls, attention_scale=scale, clip=1e9)
+    batched, diverged = pretrain(["td", "mc"], depth, tasks, unrolls, scaled_attention=scale, clip=1e9)
     assert not none.any() and not diverged.any()
     for name in ("u", "A"):
         np.testing.assert_allclose(getattr(batched.weights(), name), getattr(fused.weights(), name), atol=ENGINES)
     start = ictd.initial_weights(states, 0.1, generators(states, 3)[1])
     for run, algo in ((1, "td"), (4, "mc")):
         alone = ictd.pretraining.pretrain_history(
-            tasks[1], unrolls[1], algo, depth, 0.9, 1e-3, start.u, start.A, "autograd", scaled=scale != "none"
+            tasks[1], unrolls[1], algo, depth, 0.9, 1e-3, start.u, start.A, "autograd", scaled=scale
         ).weights[-1]
         np.testing.assert_allclose(batched.weights().A[run], alone.A, atol=ENGINES)
 
@@ -74,7 +74,7 @@ def test_outputs_are_those_of_linear_transformers():
 def literal_gradient(P, Q, depth, tasks, unrolls, algo):
     """Of the loss of the first task by finite differences, layers and prompts written out; P, Q (K, 2n+1, 2n+1)."""
     n = tasks.states
-    context = ictd.enumerated_context(tasks.transition[0], tasks.reward[0], 0.9)
+    context = ictd.enumerated_columns(tasks.transition[0], tasks.reward[0], 0.9)
 
     def values(P, Q):
         out = []
@@ -173,9 +173,9 @@ def test_single_precision_is_near():
 @pytest.mark.parametrize("clip", [0, 1e9])
 def test_a_run_that_diverges_leaves_the_others_alone(clip):
     tasks, unrolls = material("boyan", 3, 6, 3)
-    calm, _ = pretrain(["td"], 40, tasks, unrolls, clip=clip, attention_scale="none")
+    calm, _ = pretrain(["td"], 40, tasks, unrolls, clip=clip, scaled_attention=False)
     tasks[1] = ictd.Tasks(tasks[1].transition, 1e300 * tasks[1].reward, tasks[1].stationary)
-    model, diverged = pretrain(["td"], 40, tasks, unrolls, clip=clip, attention_scale="none")
+    model, diverged = pretrain(["td"], 40, tasks, unrolls, clip=clip, scaled_attention=False)
     assert diverged.tolist() == [0, 1, 0]
     A = model.weights().A
     assert np.isnan(A[1]).all() and np.array_equal(A[[0, 2]], calm.weights().A[[0, 2]])
@@ -205,7 +205,7 @@ def test_a_corner_of_one_is_the_only_entry_that_is_not_drawn():
 def test_updates_that_are_not_finite_are_left_out():
     """A run whose third task has an infinite return, beside one that never sees that task."""
     tasks, unrolls = material("boyan", 3, 6, 2)
-    broken = [ictd.Unrolls(one.visits, one.transitions, one.returns) for one in unrolls]
+    broken = [ictd.BatchStatistics(one.visits, one.transitions, one.returns) for one in unrolls]
     broken[0].returns.flags.writeable = True
     broken[0].returns[2] = np.inf
     options = {"parameters": "all", "corner": "one", "initial_gain": 0.01}

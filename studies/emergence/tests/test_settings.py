@@ -32,10 +32,10 @@ def test_a_reading_is_ours_but_for_what_it_changes():
     found = readings(load_config({}, PROJECT))
     assert next(iter(found)) == "as_is" and len(found) == 16
     assert found["as_is"] == {
-        "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
+        "scaled_attention": True, "parameters": "theta", "layers": "looped", "initial_gain": 0.1,
         "learning_rate": 0.001, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
     }  # fmt: skip
-    assert found["all_parameters_unscaled"] == found["as_is"] | {"parameters": "all", "attention_scale": "none"}
+    assert found["all_parameters_unscaled"] == found["as_is"] | {"parameters": "all", "scaled_attention": False}
     assert all(set(one) == {field.name for field in fields(Reading)} for one in found.values())
     given = {"learning_rate": 0.5, "readings": {"initial_gain": 2}, "emergence": {"readings": [{"name": "a"}]}}
     other = readings(load_config(given, PROJECT))

@@ -12,15 +12,14 @@ from naive import larger_weights
 
 import ictd
 import ictd.baselines
-from ictd.decomposition import decomposition_measures, seen
-from ictd.gram import estimates
-from ictd.pattern import remainder
+from ictd.anatomy import decomposition_measures, project_identifiable, residual
+from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
-from ictd.pipeline.storage import save_arrays
-from ictd.pipeline.table_files import save_table
-from ictd.pipeline.training_data import save_material
 from ictd.pretraining import pretrain_history
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.steps.training_data import save_material
+from ictd.storage import save_arrays
+from ictd.tables import save_table
+from ictd.transformer import estimates
 from studies.emergence import (
     ablate,
     ablation_tables,
@@ -36,7 +35,7 @@ from studies.emergence.batched_engine import Transformers, theta_masks
 torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [4, 9], 6
 SIZES = {"smallest": 0.1, "largest": 40, "number": 7}
-SCALES = ["context_length", "none"]
+SCALES = [True, False]
 FEW = 2  # Tasks that factors are tuned on.
 
 
@@ -111,14 +110,14 @@ def test_a_cell_without_a_run_that_lasted_is_answered_in_a_sentence(tmp_path):
     save_arrays(tmp_path / "td-loop-3-2.npz", seeds=np.arange(2), u=runs.u, A=runs.A, diverged_at=np.array([3, 8]))
     with pytest.raises(ValueError, match="All runs of td-loop-3-2 diverged, which leaves nothing to take apart"):
         ablate.main(
-            STATES, DEPTH, GAMMA, "none", "boyan", {}, TEST, 10, LENGTHS, SIZES, tmp_path / "td-loop-3-2.npz",
+            STATES, DEPTH, GAMMA, False, "boyan", {}, TEST, 10, LENGTHS, SIZES, tmp_path / "td-loop-3-2.npz",
             tmp_path / "ablation.npz",
         )  # fmt: skip
 
 
 def test_residuals_are_correlated_by_pairs_of_runs(ablations):
     table, runs = ablations["correlations"], weights_of([0, 1, 3])
-    left = dict(zip([2, 5, 9], remainder(seen(runs, GAMMA).A), strict=True))
+    left = dict(zip([2, 5, 9], residual(project_identifiable(runs, GAMMA).A), strict=True))
     assert table[["kind", "algo", "seed"]].to_numpy().tolist() == [
         ["algos", "td", 2], ["algos", "td", 5], ["algos", "td", 9], ["algos, seeds", "td", 2], ["seeds", "td", 2],
         ["seeds", "mc", 2],
@@ -129,9 +128,9 @@ def test_residuals_are_correlated_by_pairs_of_runs(ablations):
     assert table["null_states"].isna().all() and table["null_entries"].between(0.2, 0.5).all()
 
 
-@pytest.mark.parametrize(("algo", "scale"), [("td", "context_length"), ("mc", "none")])
+@pytest.mark.parametrize(("algo", "scale"), [("td", True), ("mc", False)])
 def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
-    scaled, options = scale == "context_length", {"threshold": 0.3}
+    scaled, options = scale, {"threshold": 0.3}
     course.main(algo, "loop", STATES, DEPTH, 3, 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, options, tmp_path / "3.npz")
     tasks = ictd.sample_tasks("loop", STATES, 25, ictd.generator(3, "loop", STATES, "course tasks"), **options)
     steps = 20 if algo == "mc" else 1
@@ -162,8 +161,8 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
-    scaled, rate = scale == "context_length", 0.01
-    given = {"discount": GAMMA, "batch_size": 8, "rollout_steps": 15, "initial_gain": 0.2, "attention_scale": scale}
+    scaled, rate = scale, 0.01
+    given = {"discount": GAMMA, "batch_size": 8, "rollout_steps": 15, "initial_gain": 0.2, "scaled_attention": scale}
     sizes = {"test_tasks": TEST, "tuning_tasks": 8, "step_sizes": SIZES}
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
@@ -193,7 +192,7 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
 
 READINGS = {
     "as_is": {},
-    "all": {"parameters": "all", "layers": "separate", "clip": 0.1, "attention_scale": "none"},
+    "all": {"parameters": "all", "layers": "separate", "clip": 0.1, "scaled_attention": False},
     "fast": {"learning_rate": 1e200},
 }
 
@@ -213,7 +212,7 @@ def read(tmp_path_factory):
             save_material(folder / name / f"{seeds[0]}-{seeds[-1]}.npz", seeds, parts)
         stored += zip(tasks, unrolls, strict=True)
     ours = {
-        "attention_scale": "context_length", "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
+        "scaled_attention": True, "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
         "learning_rate": 0.01, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
     }  # fmt: skip
     files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "unrolls")}
@@ -243,7 +242,7 @@ def test_readings_are_pretrained_and_evaluated_by_algorithm_and_seed(read):
     for name, changes in READINGS.items():
         found = np.load(folder / f"{name}.npz")
         assert found["seeds"].tolist() == [0, 1, 2] and found["context_lengths"].tolist() == LENGTHS
-        assert found["scaled"] == (changes.get("attention_scale") != "none")
+        assert found["scaled"] == (changes.get("scaled_attention", True))
         if name == "fast":
             assert (found["diverged_at"] > 0).all() and np.isnan(found["A"]).all()
             continue

@@ -9,14 +9,12 @@ from drawn import where
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
+from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.decomposition import decomposition_measures
-from ictd.evaluation import weights_msve
-from ictd.gram import estimates, gram_of
+from ictd.evaluation import draw_unseen_tasks, sample_contexts, weights_msve
 from ictd.mrp import msve
-from ictd.pipeline.table_files import load_table
-from ictd.trajectories import sample_contexts
-from ictd.unseen_tasks import draw_unseen_tasks
+from ictd.tables import load_table
+from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train
 from studies.limits.descend import enumerated, expected_updates
@@ -47,7 +45,7 @@ def both_kinds():
     tasks = some_tasks()
     context = sample_contexts(tasks, np.array([4, 7, 9, 5, 20, 3]), np.random.default_rng(1))
     whole = enumerated(tasks, GAMMA)
-    return [(whole, None), (Prompts(*columns(gram_of(context, GAMMA)), whole.target, whole.weight), context)]
+    return [(whole, None), (Prompts(*columns(context.gram(GAMMA)), whole.target, whole.weight), context)]
 
 
 def test_estimates_are_those_of_the_transformer_on_either_kind_of_prompt():
@@ -61,7 +59,7 @@ def test_estimates_are_those_of_the_transformer_on_either_kind_of_prompt():
                 for p, r in zip(tasks.transition, tasks.reward, strict=True)
             ]
         else:
-            wanted = estimates(weights, gram_of(of, GAMMA), DEPTH)
+            wanted = estimates(weights, of.gram(GAMMA), DEPTH)
         np.testing.assert_allclose(found, 1.3 * np.array(wanted), rtol=1e-10)
         value = everything(prompts).value_and_gradient(one)[0]
         np.testing.assert_allclose(value, msve(tasks.stationary, prompts.target, found).mean(), rtol=ROUNDING)
@@ -91,7 +89,7 @@ def test_gradient_and_jacobian_are_differences():
 
 
 def test_columns_have_the_gram_matrix():
-    gram = gram_of(sample_contexts(some_tasks(), np.full(6, 2), np.random.default_rng(1)), GAMMA)
+    gram = sample_contexts(some_tasks(), np.full(6, 2), np.random.default_rng(1)).gram(GAMMA)
     X, y = columns(gram)
     assert X.shape == (6, 2 * N, 2 * N - 1)
     np.testing.assert_allclose(X @ X.mT, gram.M, atol=1e-14)
@@ -207,7 +205,7 @@ def test_expected_updates_vanish_at_the_values():
     rows = {"J": 0, "J_mc": 0}
     for i in range(len(tasks)):
         scaled = ictd.Weights(weights.u, weights.A / N)
-        grad = ictd.fused_engine.value_gradients(scaled, tasks, i, GAMMA, DEPTH)
+        grad = ictd.engine.value_gradients(scaled, tasks, i, GAMMA, DEPTH)
         grad[:, 2 * N :] /= N
         value = enumerated(tasks, GAMMA).target[i]
         (estimate,) = everything(enumerated(tasks, GAMMA)[i : i + 1]).estimates(parameters(1.0))[0]

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from ictd.environments import sample_tasks
+from ictd.mrp import sample_tasks
 from ictd.report.figures.style import WIDTH, save
-from ictd.streams import generator
+from ictd.rng import generator
 
 RADIUS = 0.3
 

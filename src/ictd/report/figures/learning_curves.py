@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_named
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, save, setting_looks
 from ictd.report.result_tables import seen_measures
-from ictd.weights import Weights
+from ictd.storage import load_named
+from ictd.transformer import Weights
 
 
 def main(weights: list[Path], discount: float, output: Path) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_named
 from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend, save, setting_title
 from ictd.statistics import standard_error
+from ictd.storage import load_named
 
 
 def main(figures: dict, evaluations: list[Path], baselines: list[Path], folder: Path) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import replacing
+from ictd.storage import replacing
 
 # Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}

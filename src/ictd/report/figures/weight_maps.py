@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.storage import load_arrays
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, save, setting_title
-from ictd.weights import Weights, theta_td
+from ictd.storage import load_arrays
+from ictd.transformer import Weights, theta_td
 
 
 def main(figures: dict, weights: list[Path], folder: Path) -> None:

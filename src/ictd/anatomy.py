@@ -1,0 +1,201 @@
+"""What pretrained weights consist of, in comparison with theta^TD (section "Weight Convergence").
+
+Not every entry of the weights is identifiable.  Columns of a context end in p(. | s) or in phi(S_{t+1}), whose entries
+sum to one, as those of phi(s) do.  So for
+
+    a = [-gamma 1; 1],    a' x = -gamma + gamma = 0
+
+for every column x of every context, enumerated or sampled.  Adding a c' to A, or a multiple of a' to u, changes no
+output: X'A X, X'A x^q and u X stay the same.  (On the right, b' X = 0 does not help, because a' x^q = -gamma.)  With
+two layers or more, gamma above 0 and n at least 3, Boyan's chain and Loop have no other such direction; the tests count
+them.  Weights are compared after projection: of all weights with the same outputs, ``project_identifiable`` returns
+those whose lower half has columns that sum to zero.  theta^TD is one of them.
+
+The projected A is split by its nearest matrix K [-I, I], with the preconditioner K = [G; H].  For that matrix,
+
+    A x = K (gamma p_s - phi_s),    A x^q = -K phi_q:
+
+columns form the TD error, and K determines which entries it changes.  theta^TD is the case G = I, H = 0.
+"""
+
+import numpy as np
+
+from ictd.statistics import correlation
+from ictd.transformer import Weights, theta_td
+
+BLOCKS = ("A11", "A12", "A21", "A22")
+PATTERN = ("pattern", *(f"pattern_{block}" for block in BLOCKS))
+
+
+def squared_norm(matrices: np.ndarray) -> np.ndarray:
+    """Squared Frobenius norm (...) of matrices (..., k, l)."""
+    return (matrices**2).sum(axis=(-2, -1))
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cosine (...) of the angle between matrices (..., k, l)."""
+    return (first * second).sum(axis=(-2, -1)) / np.sqrt(squared_norm(first) * squared_norm(second))
+
+
+def theta_coefficient(A: np.ndarray) -> np.ndarray:
+    """Coefficient (...) of theta^TD in A (..., 2n, 2n), by projection."""
+    pattern = theta_td(A.shape[-1] // 2).A
+    return (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
+
+
+def residual(A: np.ndarray) -> np.ndarray:
+    """A (..., 2n, 2n) minus its projection on theta^TD, which the paper calls noise."""
+    return A - theta_coefficient(A)[..., None, None] * theta_td(A.shape[-1] // 2).A
+
+
+def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
+    """Compare weights with theta^TD.
+
+    Parameters
+    ----------
+    weights : Weights with any leading axes
+
+    Returns
+    -------
+    dict of arrays with these leading axes
+        cosine, cosine_top : cosine of A, and of its upper half, to that of theta^TD
+        cosine_A11, cosine_A12 : cosine of these blocks to -I and I
+        alpha : step size, the coefficient of theta^TD in A over n, for attention divided by n
+        diagonal_signs : share of the diagonal entries of A11 and A12 that have the sign of theta^TD's
+        share_A11, ..., share_A22 : share of each block in the squared norm of A
+        largest_u : largest absolute entry of u, whose row of P ends with 1
+    """
+    A, n = weights.A, weights.states
+    pattern = theta_td(n).A
+    halves = (slice(None, n), slice(n, None))
+    blocks = dict(zip(BLOCKS, (A[..., rows, columns] for rows in halves for columns in halves), strict=True))
+    diagonals = (np.diagonal(block, axis1=-2, axis2=-1) for block in (-blocks["A11"], blocks["A12"]))
+    diagonal = np.concatenate([*diagonals], axis=-1)  # (..., 2n)
+    norms = {name: squared_norm(block) for name, block in blocks.items()}
+    return {
+        "cosine": cosine(A, pattern),
+        "cosine_top": cosine(A[..., :n, :], pattern[:n]),
+        "cosine_A11": cosine(blocks["A11"], -np.eye(n)),
+        "cosine_A12": cosine(blocks["A12"], np.eye(n)),
+        "alpha": diagonal.mean(axis=-1) / n,
+        "diagonal_signs": np.where(np.isnan(diagonal), np.nan, diagonal > 0).mean(axis=-1),
+        **{f"share_{name}": norm / sum(norms.values()) for name, norm in norms.items()},
+        "largest_u": np.abs(weights.u).max(axis=-1),
+    }
+
+
+def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
+    """Compute what decides whether A has the pattern of theta^TD.
+
+    Parameters
+    ----------
+    A : (..., 2n, 2n) array
+
+    Returns
+    -------
+    dict of (...) arrays
+        pattern : squared cosine to theta^TD, zero if the cosine is negative
+        pattern_A11, pattern_A12 : the same of these blocks to -I and I
+        pattern_A21, pattern_A22 : squared norm of these blocks over that of A11 and A12
+    """
+    measures = pattern_measures(Weights(np.zeros(A.shape[:-1]), A))
+    top = measures["share_A11"] + measures["share_A12"]
+    return {
+        "pattern": np.maximum(0, measures["cosine"]) ** 2,
+        "pattern_A11": np.maximum(0, measures["cosine_A11"]) ** 2,
+        "pattern_A12": np.maximum(0, measures["cosine_A12"]) ** 2,
+        "pattern_A21": measures["share_A21"] / top,
+        "pattern_A22": measures["share_A22"] / top,
+    }
+
+
+def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
+    """Compare the weights of multi-task TD with those of multi-task MC.
+
+    Parameters
+    ----------
+    td, mc : (..., 2n, 2n) arrays, A of each
+
+    Returns
+    -------
+    dict of (...) arrays
+        correlation : Pearson's, of the entries of A
+        residual_correlation : Pearson's, of the entries of the residuals, "their noise patterns"
+        distance : norm of the difference over the mean of the two norms
+    """
+    pairs = {"correlation": (td, mc), "residual_correlation": (residual(td), residual(mc))}
+    flat = (*td.shape[:-2], -1)
+    norms = np.sqrt(squared_norm(td)) + np.sqrt(squared_norm(mc))
+    return {
+        **{name: correlation(first.reshape(flat), second.reshape(flat)) for name, (first, second) in pairs.items()},
+        "distance": 2 * np.sqrt(squared_norm(td - mc)) / norms,
+    }
+
+
+def unidentifiable_direction(states: int, discount: float) -> np.ndarray:
+    """The direction a = [-gamma 1; 1], (2n,), with a' x = 0 for every column x of a context."""
+    return np.concatenate([np.full(states, -discount), np.ones(states)])
+
+
+def project_identifiable(weights: Weights, discount: float) -> Weights:
+    """The weights with the same outputs whose lower halves, of A's columns and of u, sum to zero."""
+    a, n = unidentifiable_direction(weights.states, discount), weights.states
+    u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
+    return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])
+
+
+def preconditioner(A: np.ndarray) -> np.ndarray:
+    """K (..., 2n, n) of the matrix K [-I, I] nearest to A (..., 2n, 2n)."""
+    states = A.shape[-1] // 2
+    return (A[..., states:] - A[..., :states]) / 2
+
+
+def preconditioned_td(K: np.ndarray) -> np.ndarray:
+    """A = K [-I, I], (..., 2n, 2n), of a preconditioner K (..., 2n, n)."""
+    return np.concatenate([-K, K], axis=-1)
+
+
+def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
+    """Decompose weights into theta^TD, the rest of K [-I, I], and what is outside of it.
+
+    Parameters
+    ----------
+    weights : Weights with any leading axes
+    discount : float, gamma
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    dict of arrays with these leading axes; all but ``unidentifiable`` are of ``project_identifiable``
+        unidentifiable : share of the squared norm of A, before projection, in directions that change no output
+        alpha : step size on an enumerated prompt, where 1 makes theta^TD carry out value iteration
+        cosine : of A to theta^TD
+        theta, preconditioner, outside : shares of theta^TD, of the rest of K [-I, I], and of what is outside K [-I, I],
+            in the squared norm of A
+        H : share of the lower half, H, in the squared norm of K
+        diagonal, symmetric : shares of the multiple of I in G, and of the rest of G's symmetric part
+        u : norm of u over that of its row of P, which ends with 1
+    """
+    projected, states = project_identifiable(weights, discount), weights.states
+    a = unidentifiable_direction(states, discount)
+    theta, pattern = theta_coefficient(projected.A), theta_td(states).A
+    K = preconditioner(projected.A)
+    G, H = K[..., :states, :], K[..., states:, :]
+    whole = squared_norm(projected.A)
+    inside = squared_norm(preconditioned_td(K))
+    along_theta = theta**2 * squared_norm(pattern)
+    diagonal = np.trace(G, axis1=-2, axis2=-1) ** 2 / states
+    u = (projected.u**2).sum(axis=-1)
+    return {
+        "unidentifiable": ((a @ weights.A) ** 2).sum(axis=-1) / (a @ a) / squared_norm(weights.A),
+        "alpha": theta / (states if scaled else 1),
+        "cosine": np.sign(theta) * np.sqrt(along_theta / whole),
+        "theta": along_theta / whole,
+        "preconditioner": (inside - along_theta) / whole,
+        "outside": 1 - inside / whole,
+        "H": squared_norm(H) / squared_norm(K),
+        "diagonal": diagonal / squared_norm(G),
+        "symmetric": (squared_norm((G + G.mT) / 2) - diagonal) / squared_norm(G),
+        "u": np.sqrt(u / (1 + u)),
+    }

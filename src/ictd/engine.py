@@ -1,0 +1,391 @@
+"""The compiled engine: updates of Algorithms 1 and 2 in Theta^looped, with the exact gradient.
+
+In Theta^looped the top 2n rows X of a prompt do not change from layer to layer (appendix, proof of Lemma 2), so all
+layers apply the same matrix T to a row vector h.  All n query states are evaluated at once:
+
+    h_{l+1} = h_l T,    g = h_0 + ... + h_{L-1},    TF_L(s) = -g R[:, s].
+
+Two kinds of prompts are given by two choices of h_0, T and R:
+
+- Enumerated prompts have X = [I; gamma p'] and rewards r.  With attention divided by the context length n,
+
+      h_0 = u X + r',    T = I + X' A X / n,    R = X' A[:, :n] / n,    h_l = u X + Y_l (n,),
+
+  where Y_l is the last row of the prompt in layer l (eq. (Yl dissection)).  A layer costs n^2 multiplications.
+- Prompts of any length are given by their averages M and c (``ictd.prompt.Gram``):
+
+      h_0 = u M + c,    T = I + A M,    R = A[:, :n],    h_l = k_l (2n,) of ``ictd.transformer``.
+
+  Enumerated prompts are the case M = X X' / n, c = X r / n.
+
+For state weights e (n,), the gradient of sum_s e_s TF_L(s) = -g q with q = R e needs one backward sweep:
+
+    lam_{L-1} = q,    lam_l = q + T lam_{l+1},
+    d/dT = -sum_l h_l' lam_{l+1}',    d/dR = -g' e',    d/dh_0 = -lam_0'.
+
+Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of
+the errors delta_t over the visits to s (Algorithms 1 and 2).
+
+Kernels take the numbers of states n and of columns k as a ``kernels.size``, a tuple of that length, so that the
+compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
+row, so that the compiler keeps several sums in registers.  The order of the terms of each sum is fixed.
+"""
+
+import numpy as np
+
+from ictd.kernels import kernel, size
+from ictd.mrp import Tasks
+from ictd.prompt import Gram
+from ictd.sampling import BatchStatistics
+from ictd.transformer import Weights
+
+# Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@kernel(noalias=True)
+def sweep_forward(n, T, h, g):
+    """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows."""
+    depth, width = len(h), len(n)
+    for s in range(width):
+        g[s] = h[0, s]
+    for layer in range(1, depth):
+        for s in range(width):
+            h[layer, s] = 0.0
+        for j in range(width):
+            for s in range(width):
+                h[layer, s] += h[layer - 1, j] * T[j, s]
+        for s in range(width):
+            g[s] += h[layer, s]
+
+
+@kernel(noalias=True)
+def sweep_adjoint(n, T, h, q, lam, following, across, dT):
+    """Fill the gradient of sum_l h_l q: lam (k,) for h_0, and dT (k, k) for T.
+
+    ``following`` (k,) and ``across`` (k, k), which gets T', are scratch.
+    """
+    depth, width = len(h), len(n)
+    for i in range(width):
+        lam[i] = q[i]
+        for j in range(width):
+            dT[i, j] = 0.0
+            across[j, i] = T[i, j]
+    for layer in range(depth - 2, -1, -1):
+        for i in range(width):
+            following[i] = lam[i]
+        for i in range(width):
+            total = q[i]
+            for j in range(width):
+                total += across[j, i] * following[j]
+            lam[i] = total
+        for i in range(width):
+            for j in range(width):
+                dT[i, j] += h[layer, i] * following[j]
+
+
+@kernel(noalias=True)
+def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
+    """Fill T, R and h_0 of an enumerated prompt, whose X = [I; Y] has Y (n, n) = gamma p'; AX (2n, n) is scratch."""
+    states = len(n)
+    for i in range(2 * states):
+        for s in range(states):
+            total = A[i, s]
+            for j in range(states):
+                total += A[i, states + j] * Y[j, s]
+            AX[i, s] = total
+    for i in range(states):
+        for s in range(states):
+            b, r = AX[i, s], A[i, s]
+            for j in range(states):
+                b += Y[j, i] * AX[states + j, s]
+                r += Y[j, i] * A[states + j, s]
+            T[i, s] = b * scale
+            R[i, s] = r * scale
+        T[i, i] += 1.0
+    for s in range(states):
+        total = u[s] + reward[s]
+        for j in range(states):
+            total += u[states + j] * Y[j, s]
+        h0[s] = total
+
+
+@kernel(noalias=True)
+def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
+    """Chain rule of ``collapse``: from -lam', -dT and -g' e' to the gradient for u and A.
+
+    dA = -X (dT X' + [g' e', 0]) / n, because R depends on the left half of A only.  Yt is Y', and D (n, 2n) is scratch.
+    """
+    states = len(n)
+    for i in range(states):
+        for s in range(states):
+            D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
+            total = 0.0
+            for j in range(states):
+                total += dT[i, j] * Yt[j, s]
+            D[i, states + s] = total * scale
+    for i in range(states):
+        du[i] = -lam[i]
+        for s in range(2 * states):
+            dA[i, s] = -D[i, s]
+    for i in range(states):
+        total = 0.0
+        for j in range(states):
+            total -= Y[i, j] * lam[j]
+        du[states + i] = total
+        for s in range(2 * states):
+            total = 0.0
+            for j in range(states):
+                total -= Y[i, j] * D[j, s]
+            dA[states + i, s] = total
+
+
+@kernel(noalias=True)
+def collapse_gram(n, u, A, M, c, T, h0):
+    """Fill T = I + A M and h_0 = u M + c of one context."""
+    wide = 2 * len(n)
+    for i in range(wide):
+        for s in range(wide):
+            total = 0.0
+            for j in range(wide):
+                total += A[i, j] * M[j, s]
+            T[i, s] = total
+        T[i, i] += 1.0
+    for s in range(wide):
+        total = c[s]
+        for j in range(wide):
+            total += u[j] * M[j, s]
+        h0[s] = total
+
+
+@kernel(noalias=True)
+def expand_gram(n, lam, dT, g, e, M, du, dA):
+    """Chain rule of ``collapse_gram``, with a symmetric M: dA = -dT M - [g' e', 0] and du = -lam' M."""
+    wide, states = 2 * len(n), len(n)
+    for s in range(wide):
+        total = 0.0
+        for j in range(wide):
+            total -= lam[j] * M[j, s]
+        du[s] = total
+    for i in range(wide):
+        for s in range(wide):
+            dA[i, s] = -g[i] * e[s] if s < states else 0.0
+        for s in range(wide):
+            total = dA[i, s]
+            for j in range(wide):
+                total -= dT[i, j] * M[j, s]
+            dA[i, s] = total
+
+
+@kernel(noalias=True)
+def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstrap, discount, e):
+    """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
+
+    The sign is minus because Adam descends, and the update ascends along (1/b) sum_t delta_t grad TF_L(S_t).  With
+    ``bootstrap`` (Algorithm 1) delta_t is the TD error, otherwise (Algorithm 2) the return minus the estimate.
+    """
+    states = len(n)
+    batch = 0.0
+    for s in range(states):
+        batch += visits[s]
+        target = return_sums[s]
+        if bootstrap:
+            target = visits[s] * reward[s]
+            for j in range(states):
+                target += discount * transitions[s, j] * estimate[j]
+        e[s] = target - visits[s] * estimate[s]
+    for s in range(states):
+        e[s] /= -batch
+
+
+@kernel(noalias=True)
+def clip_gradient(gradient, largest):
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
+    total = 0.0
+    for i in range(gradient.shape[0]):
+        total += gradient[i] * gradient[i]
+    if total > largest * largest:
+        factor = largest / np.sqrt(total)
+        for i in range(gradient.shape[0]):
+            gradient[i] *= factor
+
+
+@kernel(noalias=True)
+def adam(parameter, gradient, mean, square, learning_rate, steps):
+    """Make descent step number ``steps`` of Adam, in place, on flat arrays, with one division an entry."""
+    root = np.sqrt(1.0 - BETA_2**steps)
+    rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
+    for i in range(parameter.shape[0]):
+        mean[i] += (1.0 - BETA_1) * (gradient[i] - mean[i])
+        square[i] = BETA_2 * square[i] + (1.0 - BETA_2) * gradient[i] * gradient[i]
+        parameter[i] -= rate * mean[i] / (np.sqrt(square[i]) + epsilon)
+
+
+@kernel(noalias=True)
+def train_block(
+    n, k, transition, M, c, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale, learning_rate,
+    clip, parameter, mean, square, steps, estimates,
+):  # fmt: skip
+    """Make one update for each of N tasks; parameter, mean and square (2n + 4n^2,) change in place.
+
+    Enumerated prompts have M and c None; ``scale`` is 1/n if attention is divided by the context length, else 1.  Other
+    prompts have transition None.  numba compiles the branches for one kind only.
+
+    Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
+    """
+    tasks, states, width = len(reward), len(n), len(k)
+    wide = 2 * states
+    u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
+    gradient = np.empty_like(parameter)
+    du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
+    T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
+    h = np.empty((depth, width))
+    g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    e = np.empty(states)
+    if M is None:
+        Y, Yt, R = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+        AX, D = np.empty((wide, states)), np.empty((states, wide))
+    else:
+        R = A[:, :states]
+    for i in range(tasks):
+        if M is None:
+            for s in range(states):
+                for j in range(states):
+                    Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
+            collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
+        else:
+            collapse_gram(n, u, A, M[i], c[i], T, h[0])
+        sweep_forward(k, T, h, g)
+        estimate = estimates[i]
+        for s in range(states):
+            total = 0.0
+            for j in range(width):
+                total -= g[j] * R[j, s]
+            estimate[s] = total
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return i
+        batch_errors(n, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
+        for j in range(width):
+            q[j] = 0.0
+            for s in range(states):
+                q[j] += R[j, s] * e[s]
+        sweep_adjoint(k, T, h, q, lam, following, across, dT)
+        if M is None:
+            expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
+        else:
+            expand_gram(n, lam, dT, g, e, M[i], du, dA)
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
+        steps += 1
+        adam(parameter, gradient, mean, square, learning_rate, steps)
+    return tasks
+
+
+class Engine:
+    """Training state of the compiled engine: parameters and Adam's moments, which updates change in place.
+
+    Parameters
+    ----------
+    weights : Weights of n states, u (2n,) and A (2n, 2n)
+    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
+    depth : int, number of layers L
+    discount : float, gamma
+    learning_rate : float, Adam's alpha
+    scaled : bool
+        Whether attention is divided by the context length; always so for prompts given by their averages.
+    clip : float
+        Largest norm of a gradient; longer ones are shortened to it.  0 means no limit.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        algo: str,
+        depth: int,
+        discount: float,
+        learning_rate: float,
+        scaled: bool = True,
+        clip: float = 0.0,
+    ):
+        self.states = weights.states
+        self.parameter = np.concatenate([weights.u, weights.A.ravel()])
+        self.mean = np.zeros_like(self.parameter)
+        self.square = np.zeros_like(self.parameter)
+        self.steps = 0
+        self.bootstrap = algo == "td"
+        self.scale = 1 / weights.states if scaled else 1.0
+        self.depth = depth
+        self.discount = float(discount)
+        self.learning_rate = float(learning_rate)
+        self.clip = float(clip)
+
+    def train(self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray | Gram) -> tuple[np.ndarray, int]:
+        """Make one update for each task, in order, until an estimate is not finite.
+
+        Parameters
+        ----------
+        reward : (N, n) array
+        batches : BatchStatistics of N tasks; shares may stand for counts
+        prompts : (N, n, n) array of transitions, for enumerated prompts, or Gram of N contexts
+
+        Returns
+        -------
+        estimates : (N, n) array
+            Estimates just before each update; NaN for tasks that were not reached.
+        updates : int, number of updates made
+        """
+        estimates = np.full_like(reward, np.nan)
+        batch = reward, batches.visits, batches.transitions, batches.return_sums
+        updates = self.train_block(prompts, batch, estimates)
+        self.steps += updates
+        return estimates, updates
+
+    def train_block(self, prompts: np.ndarray | Gram, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
+        """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
+        n = size(self.states)
+        if isinstance(prompts, Gram):
+            k, transition, M, c = n + n, None, prompts.M, prompts.c
+        else:
+            k, transition, M, c = n, prompts, None, None
+        return train_block(
+            n, k, transition, M, c, *batch, self.bootstrap, self.depth, self.discount, self.scale, self.learning_rate,
+            self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
+        )  # fmt: skip
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of u (2n,) and A (2n, 2n)."""
+        u, A = np.split(self.parameter, [2 * self.states])
+        return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
+
+
+def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+    """Compute the gradient of TF_L at each query state of one task, on the enumerated prompt.
+
+    Attention is not divided by n.
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    tasks : Tasks
+    task : int, its index
+    discount : float, gamma
+    depth : int, L
+
+    Returns
+    -------
+    gradients : (n, 2n + 4n^2) array, u before A
+    """
+    states, n = tasks.states, size(tasks.states)
+    Yt = discount * tasks.transition[task]
+    Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
+    AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
+    g, lam, following = np.empty((3, states))
+    collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, R, h[0])
+    sweep_forward(n, T, h, g)
+    rows = np.empty((states, 2 * states + 4 * states**2))
+    for row, e in zip(rows, np.eye(states), strict=True):
+        sweep_adjoint(n, T, h, R @ e, lam, following, across, dT)
+        du, dA = row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states)
+        expand(n, lam, dT, g, e, Y, Yt, 1.0, D, du, dA)
+    return rows

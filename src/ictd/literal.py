@@ -1,0 +1,187 @@
+"""The Transformer, and Algorithms 1 and 2, as the paper writes them: on whole prompts, in torch.
+
+A layer of TF_L maps a prompt Z (2n+1, m+1) to (section "Linear Attention", eq. (embedding evolution))
+
+    Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
+
+and the output TF_L is minus the bottom right entry of Z_L.  The division by m is a reading (docs/readings.md).
+
+This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The rule ``audit`` compares the two.
+"""
+
+import numpy as np
+import torch
+from torch.optim.adam import adam
+
+from ictd.checks import FLAG, array, instance, integer, optional, validate
+from ictd.prompt import enumerated_columns, joint_prompt, prompts_of
+from ictd.sampling import BatchStatistics
+from ictd.transformer import Weights
+
+# Adam as in Kingma and Ba (ICLR 2015), without the options that torch adds.
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+
+
+def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
+    """Apply one layer, Z + P Z M (Z' Q Z), where M selects the first ``length`` columns.
+
+    The product is evaluated as (P (Z M Z') Q) Z, which costs O(m n^2) in place of O(m^2 n).
+    """
+    context = Z[..., :length]
+    return Z + (P @ (context @ context.mT) @ Q) @ Z
+
+
+class LinearTransformer(torch.nn.Module):
+    """TF_L with parameters in Theta^looped, on whole prompts.
+
+    Parameters
+    ----------
+    weights : Weights
+        Arrays u (..., 2n) and A (..., 2n, 2n); leading axes broadcast against those of the prompts.
+    depth : int, number of layers L, at least 1
+    scaled : bool
+        Whether attention is divided by the context length m.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong type, or the depth is below 1.
+    """
+
+    @validate(weights=instance(Weights), depth=integer(1), scaled=FLAG)
+    def __init__(self, weights: Weights, depth: int, scaled: bool = True):
+        super().__init__()
+        self.depth = depth
+        self.scaled = scaled
+        self.u = torch.nn.Parameter(torch.tensor(weights.u))
+        self.A = torch.nn.Parameter(torch.tensor(weights.A))
+
+    def P(self) -> torch.Tensor:
+        """P = [0, 0; u, 1]."""
+        bottom = torch.cat([self.u, torch.ones_like(self.u[..., :1])], dim=-1)
+        above = bottom.new_zeros(*bottom.shape[:-1], bottom.shape[-1] - 1, bottom.shape[-1])
+        return torch.cat([above, bottom[..., None, :]], dim=-2)
+
+    def Q(self) -> torch.Tensor:
+        """Q = [A, 0; 0, 0]."""
+        return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
+
+    @validate(queries=optional(integer(1)))
+    def forward(self, prompt: torch.Tensor | np.ndarray, queries: int | None = None) -> torch.Tensor:
+        """Estimate the values of the query states of prompts.
+
+        The k query columns at the end of a prompt do not change other columns, because M leaves them out of the
+        context.  So k queries in one prompt have the same outputs as in k prompts.
+
+        Parameters
+        ----------
+        prompt : (..., 2n+1, m+k) array or tensor
+        queries : int, optional
+            Number k of query columns.  By default there is one query, and the output has no axis for it.  With a
+            discount of 0, ``queries`` must be given, as context columns look like queries then.
+
+        Returns
+        -------
+        estimates : (..., k) tensor, or (...) by default
+
+        Raises
+        ------
+        ValueError
+            If the prompt does not have 2n+1 rows, has no context, has values that are not finite, or does not end in
+            exactly k columns [phi(s); 0; 0].
+        """
+        Z = self._tensor(prompt)
+        rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1) if Z.ndim else 0
+        if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
+            given, own = (Z.shape[-2] if Z.ndim > 1 else 0), rows // 2
+            states = f", {given // 2} states, and the model has {own} states" if given % 2 and given != rows else ""
+            raise ValueError(
+                f"prompt has shape {tuple(Z.shape)}{states}; give (..., {rows}, m + {queries or 1}) with m above 0."
+            )
+        first, last = (Z[..., rows // 2 : -1, column].any(dim=-1) for column in (0, length - 1))
+        if Z[..., rows // 2 :, length:].any() or not (last if queries is None else last == first).all():
+            raise ValueError(
+                f"prompt does not end in just {queries or 1} columns [phi(s); 0; 0]; give their number as queries."
+            )
+        P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
+        for _ in range(self.depth):
+            Z = linear_attention(Z, P, Q, length)
+        return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]
+
+    def _tensor(self, prompt) -> torch.Tensor:
+        """A prompt as a tensor of the parameters' type, on their device."""
+        if not isinstance(prompt, torch.Tensor):
+            prompt = torch.tensor(np.ascontiguousarray(array("...")("prompt", prompt, {})))
+        if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
+            raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
+        return prompt.to(self.u)
+
+
+@torch.no_grad()
+def literal_estimates(model: torch.nn.Module, columns: np.ndarray) -> np.ndarray:
+    """Estimate the values of all n states by a Transformer on whole prompts.
+
+    Parameters
+    ----------
+    model : LinearTransformer, or a module with the same ``forward``
+    columns : (..., 2n+1, m) array, contexts
+
+    Returns
+    -------
+    estimates : (..., n) array
+    """
+    states = (columns.shape[-2] - 1) // 2
+    return model(torch.from_numpy(joint_prompt(columns)), queries=states).numpy()
+
+
+class AutogradEngine:
+    """Algorithms 1 and 2 by automatic differentiation on whole prompts.
+
+    Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``.
+    """
+
+    def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
+        torch.set_num_threads(1)  # The matrices are too small to share out.
+        self.model = LinearTransformer(weights, depth, scaled)
+        self.parameters = [*self.model.parameters()]
+        # Both moments, no maxima, and numbers of updates, as torch's function ``adam`` takes them.  Importing torch's
+        # class Adam takes a second, because it imports torch's compiler.
+        mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
+        self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
+        self.algo, self.states = algo, weights.states
+        self.discount, self.learning_rate = discount, learning_rate
+
+    def train(self, rewards: np.ndarray, batches: BatchStatistics, transitions: np.ndarray) -> tuple[np.ndarray, int]:
+        """Make one update for each task on its enumerated prompt, as ``ictd.engine.Engine.train``."""
+        estimates = np.full_like(rewards, np.nan)
+        for i in range(len(rewards)):
+            columns = enumerated_columns(transitions[i], rewards[i], self.discount)
+            prompts = torch.from_numpy(prompts_of(columns))  # (n, 2n+1, n+1)
+            state, following, mean_return = batch_of(batches, i)  # (b,) each
+            reward = torch.from_numpy(rewards[i])[state]  # (b,)
+            value = self.model(prompts, queries=1)[:, 0]
+            estimates[i] = value.detach().numpy()
+            if not np.isfinite(estimates[i]).all():
+                return estimates, i
+            target = reward + self.discount * value.detach()[following] if self.algo == "td" else mean_return
+            # The target has no gradient: this is the semi-gradient of Algorithm 1, and the gradient of Algorithm 2.
+            loss = 0.5 * ((target - value[state]) ** 2).mean()
+            gradient = [*torch.autograd.grad(loss, self.parameters)]
+            with torch.no_grad():
+                adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
+        return estimates, len(rewards)
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of u and A."""
+        return self.model.u.detach().numpy().copy(), self.model.A.detach().numpy().copy()
+
+
+def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """States S_t (b,) of the batch of one task, in some order, with their successors and returns.
+
+    Each visit gets the mean return of its state, because the update depends on the sum of the returns only.
+    """
+    counts = batches.transitions[task]
+    state, following = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
+    mean_return = batches.return_sums[task] / np.maximum(batches.visits[task], 1)
+    return torch.from_numpy(state), torch.from_numpy(following), torch.from_numpy(mean_return[state])

@@ -1,0 +1,377 @@
+"""Trajectories of Markov reward processes, and the statistics of the batches that Algorithms 1 and 2 train on.
+
+An update of Algorithm 1 or 2 depends on its batch S_0, R_1, ..., S_b only through counts and sums for each state, the
+``BatchStatistics``.  ``unroll`` draws trajectories and keeps these statistics.
+
+Successors are drawn by Walker's alias method (Walker, ACM Transactions on Mathematical Software 3(3), 1977; tables
+built as in Vose, IEEE Transactions on Software Engineering 17(9), 1991).  A draw costs one 32-bit random number and two
+look-ups for any number of outcomes.  The method rounds probabilities to multiples of 2^-32 over the number of outcomes;
+a probability of zero stays exactly zero.
+
+A return needs the rewards along a trajectory, but not its states.  So a return is drawn in jumps: one draw selects a
+whole path of several steps from a table, with its last state and its discounted sum of rewards.
+
+Row n of a task's table of single steps holds the initial distribution, so a trajectory starts with a step from the
+pseudo-state n.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.checks import DISCOUNT, GENERATOR, array, instance, integer, integers, refuse, row_sums, validate
+from ictd.kernels import kernel
+from ictd.mrp import TaskArrays, Tasks
+
+# Outputs that SFC64 discards after seeding, as NumPy's does, until its state is mixed.
+WARM_UP = 12
+# Largest number of paths from a state in a table of jumps.  Larger tables leave the fastest cache.
+PATHS = 48
+
+
+@dataclass(frozen=True)
+class BatchStatistics(TaskArrays):
+    """What the updates of Algorithms 1 and 2 need of each task's batch S_0, R_1, ..., S_b.
+
+    The arrays of a single task may be given without the axis N.  The arrays are copied.  ``batches[a:b]`` selects
+    tasks.
+
+    Parameters
+    ----------
+    visits : (N, n) int array
+        Number of visits to each state among S_0, ..., S_{b-1}.
+    transitions : (N, n, n) int array
+        Number of occurrences of each pair (S_t, S_{t+1}), t = 0, ..., b-1.
+    return_sums : (N, n) array
+        Sum of the truncated returns from each state, one independent return for each visit.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, counts do not add up, or a return is not finite.
+    """
+
+    visits: np.ndarray
+    transitions: np.ndarray
+    return_sums: np.ndarray
+
+    def __post_init__(self):
+        self._validate(visits=integers("..., n", 0), transitions=integers("..., n, n", 0), return_sums=array("..., n"))
+        unequal = (row_sums(self.transitions.astype(np.int64)) != self.visits).any(axis=1)
+        refuse("transitions", unequal, "has counts that do not add up to visits")
+        refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
+
+
+@kernel
+def fill_alias_row(probability, accept, successor, height, small, large):
+    """Fill the alias table of one distribution (n,).
+
+    ``accept`` (n,) uint64 gets the threshold of each column k.  ``successor`` (n, 2) gets its two outcomes: the alias,
+    and k itself, which is the outcome if the random fraction is below the threshold.  ``height``, ``small`` and
+    ``large`` (n,) are scratch arrays, reused because allocation takes longer than the work.
+    """
+    states = probability.shape[0]
+    smalls, larges = 0, 0
+    for k in range(states):
+        height[k] = probability[k] * states
+        accept[k] = np.uint64(0xFFFFFFFF)
+        successor[k, 0] = k
+        successor[k, 1] = k
+        if height[k] < 1.0:
+            small[smalls] = k
+            smalls += 1
+        else:
+            large[larges] = k
+            larges += 1
+    while smalls > 0 and larges > 0:
+        poor, rich = small[smalls - 1], large[larges - 1]
+        accept[poor] = np.uint64(height[poor] * 4294967296.0)
+        successor[poor, 0] = rich
+        height[rich] -= 1.0 - height[poor]
+        smalls -= 1
+        if height[rich] < 1.0:
+            larges -= 1
+            small[smalls] = rich
+            smalls += 1
+
+
+@kernel
+def alias_tables(transition, stationary):
+    """Make the alias tables of one task, flattened: row s for p(. | s), row n for the initial distribution.
+
+    Outcomes have the type that tables of jumps need too, so that ``fill_alias_row`` is compiled once.
+    """
+    states = stationary.shape[0]
+    accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint16)
+    space = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
+    for s in range(states):
+        fill_alias_row(transition[s], accept[s], successor[s], *space)
+    fill_alias_row(stationary, accept[states], successor[states], *space)
+    return accept.reshape(-1), successor.reshape(-1)
+
+
+@kernel
+def outcome(state, bits, columns, accept):
+    """Index of the outcome of ``state`` (uint64) for 32 random bits in flattened tables (n, columns, 2).
+
+    The upper half of the product bits * columns is the column, and its lower half the random fraction.  A look-up
+    selects the outcome, as a mispredicted branch costs more than all the rest.
+    """
+    product = np.uint64(bits) * columns
+    column = state * columns + (product >> np.uint64(32))
+    keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
+    return np.uint64(2) * column + keep
+
+
+@kernel
+def step(state, bits, states, accept, successor):
+    """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened."""
+    return np.uint64(successor[outcome(state, bits, states, accept)])
+
+
+@kernel
+def fill(words, stream):
+    """Fill an array with random 64-bit numbers of SFC64, and update the state (4,) of its stream.
+
+    The generator is Doty-Humphrey's, from the PractRand library, as in ``numpy.random.SFC64``.
+    """
+    a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
+    one = np.uint64(1)
+    for i in range(words.shape[0]):
+        words[i] = a + b + counter
+        counter += one
+        a = b ^ (b >> np.uint64(11))
+        b = c + (c << np.uint64(3))
+        c = ((c << np.uint64(24)) | (c >> np.uint64(40))) + words[i]
+    stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
+
+
+@kernel
+def steps_of_jump(transition, most):
+    """Number of steps of a jump, from 1 to ``most``, and the largest number of paths from a state."""
+    states = transition.shape[0]
+    paths = np.empty((2, states), np.int64)
+    for s in range(states):
+        paths[0, s] = 1
+    length, largest = 0, 1
+    while length < most:
+        old, new, longest = length % 2, 1 - length % 2, 0
+        for s in range(states):
+            paths[new, s] = 0
+            for j in range(states):
+                if transition[s, j] > 0.0:
+                    paths[new, s] += paths[old, j]
+            longest = max(longest, paths[new, s])
+        if length > 0 and longest > PATHS:
+            break
+        length, largest = length + 1, longest
+    return length, largest
+
+
+@kernel
+def jump_table(transition, reward, discount, length, largest):
+    """Make the alias table of the jumps of ``length`` steps from each state, which have at most ``largest`` paths.
+
+    Returns thresholds (n, largest), and the last states and gains (n, largest, 2) of the two outcomes of each column,
+    all flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).
+    """
+    states = transition.shape[0]
+    chance, gain = np.empty((2, states, largest)), np.empty((2, states, largest))
+    last, paths = np.empty((2, states, largest), np.uint8), np.empty((2, states), np.int64)
+    for s in range(states):
+        chance[0, s, 0], gain[0, s, 0], last[0, s, 0], paths[0, s] = 1.0, 0.0, s, 1
+    for k in range(length):
+        old, new = k % 2, 1 - k % 2
+        for s in range(states):
+            count = 0
+            for j in range(states):
+                if transition[s, j] > 0.0:
+                    for i in range(paths[old, j]):
+                        chance[new, s, count] = transition[s, j] * chance[old, j, i]
+                        gain[new, s, count] = reward[j] + discount * gain[old, j, i]
+                        last[new, s, count] = last[old, j, i]
+                        count += 1
+            paths[new, s] = count
+    made = length % 2
+    accept, path = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
+    lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
+    space = np.empty(largest), np.empty(largest, np.int64), np.empty(largest, np.int64)
+    for s in range(states):
+        for i in range(paths[made, s], largest):
+            chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
+        fill_alias_row(chance[made, s], accept[s], path, *space)
+        for i in range(largest):
+            for keep in range(2):
+                lasts[s, i, keep] = last[made, s, path[i, keep]]
+                gains[s, i, keep] = gain[made, s, path[i, keep]]
+    return accept.reshape(-1), lasts.reshape(-1), gains.reshape(-1)
+
+
+@kernel
+def jump(walker, total, weight, bits, columns, accept, last, gain):
+    """Advance all walkers by one jump, in place, and add their gains times a weight to their totals.
+
+    The walkers advance together, so that the processor overlaps their look-ups.
+    """
+    for t in range(walker.shape[0]):
+        place = outcome(walker[t], bits[t], columns, accept)
+        walker[t] = last[place]
+        total[t] += weight * gain[place]
+
+
+@kernel
+def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream, visits, transitions, return_sums):
+    """Fill the batch statistics of N tasks, with the random numbers of a stream."""
+    tasks, states = reward.shape
+    n = np.uint64(states)
+    start, walker = np.empty(batch, np.uint64), np.empty(batch, np.uint64)
+    total, words = np.empty(batch), np.empty((batch + 2) // 2, np.uint64)
+    bits = words.view(np.uint32)
+    for i in range(tasks):
+        accept, successor = alias_tables(transition[i], stationary[i])
+        fill(words, stream)
+        state = n
+        for t in range(batch + 1):
+            following = step(state, bits[t], n, accept, successor)
+            if t > 0:
+                visits[i, state] += 1
+                transitions[i, state, following] += 1
+            if t < batch:
+                start[t] = following
+            state = following
+        for t in range(batch):
+            walker[t] = start[t]
+            total[t] = reward[i, start[t]]
+        # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
+        left, weight = steps - 1, discount
+        while left > 0:
+            length, largest = steps_of_jump(transition[i], left)
+            table = jump_table(transition[i], reward[i], discount, length, largest)
+            for _ in range(left // length):
+                fill(words, stream)
+                jump(walker, total, weight, bits, np.uint64(largest), *table)
+                weight *= discount**length
+            left %= length
+        for t in range(batch):
+            return_sums[i, start[t]] += total[t]
+
+
+@kernel
+def paths_block(transition, stationary, bits, paths):
+    """Fill trajectories (N, T) from random bits, of which each row has at least T."""
+    tasks, states = stationary.shape
+    n = np.uint64(states)
+    for i in range(tasks):
+        accept, successor = alias_tables(transition[i], stationary[i])
+        state = n
+        for t in range(paths.shape[1]):
+            state = step(state, bits[i, t], n, accept, successor)
+            paths[i, t] = state
+
+
+def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Draw random 32-bit numbers, at least ``columns`` in a row, as halves of 64-bit numbers, in half the time.
+
+    Each row takes a whole number of 64-bit draws, so its numbers do not depend on the number of rows.  The result is
+    not cut to ``columns``: numba compiles again for the memory layout of a slice.
+    """
+    words = rng.integers(0, 2**64 - 1, (rows, (columns + 1) // 2), dtype=np.uint64, endpoint=True)
+    return words.astype("<u8", copy=False).view("<u4")
+
+
+def stream_of(rng: np.random.Generator) -> np.ndarray:
+    """Seed a stream for kernels, with state (4,), from the next three 64-bit numbers of a generator."""
+    stream = np.ones(4, np.uint64)
+    stream[:3] = rng.integers(0, 2**64 - 1, 3, dtype=np.uint64, endpoint=True)
+    fill(np.empty(WARM_UP, np.uint64), stream)
+    return stream
+
+
+@validate(tasks=instance(Tasks), batch_size=integer(1), discount=DISCOUNT, rollout_steps=integer(1), rng=GENERATOR)
+def unroll(
+    tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator
+) -> BatchStatistics:
+    """Unroll each task as Algorithms 1 and 2 do, and keep the statistics of its batch.
+
+    A trajectory S_0, ..., S_b starts from the stationary distribution.  For each of S_0, ..., S_{b-1}, an independent
+    trajectory of tau rewards from that state gives a truncated return (Algorithm 2).
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, n at most 256
+    batch_size : int, b
+    discount : float, gamma
+    rollout_steps : int, tau
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    BatchStatistics of N tasks
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+    _check_states(tasks)
+    shape = tasks.reward.shape
+    count = np.uint8 if batch_size < 2**8 else np.uint32
+    visits = np.zeros(shape, count)
+    transitions = np.zeros(tasks.transition.shape, count)
+    return_sums = np.zeros(shape)
+    stream = stream_of(rng)
+    unroll_tasks(
+        tasks.transition, tasks.stationary, tasks.reward, discount, batch_size, rollout_steps, stream,
+        visits, transitions, return_sums,
+    )  # fmt: skip
+    return BatchStatistics(visits, transitions, return_sums)
+
+
+@validate(tasks=instance(Tasks), steps=integer(0), rng=GENERATOR)
+def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw one trajectory S_0, ..., S_m of each task from its stationary distribution.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, n at most 256
+    steps : int, number of transitions m
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    paths : (N, m+1) int array
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+    _check_states(tasks)
+    paths = np.empty((len(tasks), steps + 1), np.int64)
+    paths_block(tasks.transition, tasks.stationary, random_bits(rng, len(tasks), steps + 1), paths)
+    return paths
+
+
+def transition_counts(paths: np.ndarray, lengths: np.ndarray, states: int) -> np.ndarray:
+    """Count the transitions among the first steps of trajectories.
+
+    Parameters
+    ----------
+    paths : (N, m+1) int array
+    lengths : (N,) int array, numbers of steps that count, at most m
+    states : int, n
+
+    Returns
+    -------
+    counts : (N, n, n) int array
+    """
+    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
+    task = np.arange(len(paths))[:, None]
+    index = (task * states + paths[:, :-1]) * states + paths[:, 1:]
+    counts = np.bincount(index[within], minlength=len(paths) * states**2)
+    return counts.reshape(-1, states, states)
+
+
+def _check_states(tasks: Tasks) -> None:
+    if tasks.states > 256:
+        raise ValueError(f"tasks have {tasks.states} states; trajectories can be sampled for at most 256.")

@@ -1,0 +1,187 @@
+# A study beyond the paper: prompts as an agent sees them. `snakemake sampled_prompts` runs it.
+import studies.sampled_prompts.grid as SAMPLED_GRID
+
+with ending_in_a_sentence():
+    SAMPLED = SAMPLED_GRID.Grid(config, RESULTS / "sampled_prompts", CORES)
+SAMPLED_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
+SAMPLED_PLACE = "{on_env}-{on_discount}"
+SAMPLED_RUNS = f"<results>/sampled_prompts/runs/{SAMPLED_RUN}/{{seeds}}.npz"
+SAMPLED_TASKS = lambda wildcards: SAMPLED.tasks["-".join(wildcards[:5])]
+SAMPLED_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
+SAMPLED_TABLE_NAMES = "values over_tasks baselines chosen shapes preconditioners attention".split()
+SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TABLE_NAMES)
+SAMPLED_FIGURES = "beside_baselines ratios teachers transfer preconditioner attentions".split()
+SAMPLED_PAGES = "claims claims_all values ratios_by_setting shapes attention_runs".split()
+SAMPLED_FOLDER = ROOT / "studies/sampled_prompts"
+SAMPLED_NOTEBOOK = dict(notebook=SAMPLED_FOLDER / "notebook.ipynb", captions=SAMPLED_FOLDER / "captions")
+SAMPLED_NOTEBOOK["parameters"] = {"results": str(RESULTS / "sampled_prompts")}
+
+
+use rule step as sampled_prompts_step with:
+    wildcard_constraints:
+        teacher=r"\w+",
+        discount=r"[\d.]+",
+        on_env=r"\w+",
+        on_discount=r"[\d.]+",
+        attention=r"\w+",
+        prompts="|".join(SAMPLED_GRID.PROMPTS),
+    conda:
+        f"{ENVS}/studies.yaml"
+
+
+use rule sampled_prompts_step as sampled_prompts_pretrain with:
+    output:
+        SAMPLED_RUNS,
+    pathvars:
+        job=f"sampled_prompts_pretrain/{SAMPLED_RUN}/{{seeds}}",
+    # Long runs first, roughly: one that comes last keeps the other cores waiting.
+    priority: lambda wildcards: SAMPLED_TASKS(wildcards) * int(wildcards.states)
+    resources:
+        mem_mb=memory,
+        runtime=480,
+    params:
+        **step("studies.sampled_prompts.pretrain", config["sampled_prompts"], run_tasks=SAMPLED_TASKS, env_options=own_options),
+
+
+use rule sampled_prompts_step as sampled_prompts_evaluate with:
+    input:
+        runs=expand(SAMPLED_RUNS, seeds=SAMPLED.seeds, allow_missing=True),
+    output:
+        f"<results>/sampled_prompts/values/{SAMPLED_RUN}/{SAMPLED_PLACE}.npz",
+    pathvars:
+        job=f"sampled_prompts_evaluate/{SAMPLED_RUN}/{SAMPLED_PLACE}",
+    params:
+        **step(
+            "studies.sampled_prompts.evaluate",
+            config["sampled_prompts"],
+            scaled_attention=True,
+            env_options=SAMPLED_ON_OPTIONS,
+        ),
+
+
+# The paper's own pretrained weights on the same contexts.
+use rule sampled_prompts_step as sampled_prompts_evaluate_paper with:
+    input:
+        runs=f"<results>/weights/{CELL}.npz",
+    output:
+        f"<results>/sampled_prompts/paper/{CELL}/{SAMPLED_PLACE}.npz",
+    pathvars:
+        job=f"sampled_prompts_evaluate_paper/{CELL}/{SAMPLED_PLACE}",
+    params:
+        **step("studies.sampled_prompts.evaluate", config["sampled_prompts"], env_options=SAMPLED_ON_OPTIONS),
+
+
+use rule sampled_prompts_step as sampled_prompts_baselines with:
+    output:
+        "<results>/sampled_prompts/baselines/{env}-{states}-{discount}.npz",
+    pathvars:
+        job="sampled_prompts_baselines/{env}-{states}-{discount}",
+    params:
+        **step("studies.sampled_prompts.baselines", config["sampled_prompts"], depth=SAMPLED.main.depth, env_options=own_options),
+
+
+# Attention that is not linear, in the main setting.
+SAMPLED_ATTENTION = main_setting(config) | {"env_options": env_options(config, SAMPLED.main.env)}
+SAMPLED_ATTENTION["attention"] = lambda wildcards: SAMPLED.attentions[wildcards.attention]
+
+
+use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
+    output:
+        "<results>/sampled_prompts/attention/{attention}/{prompts}-{algo}/{seeds}.npz",
+    pathvars:
+        job="sampled_prompts_pretrain_attention/{attention}/{prompts}-{algo}/{seeds}",
+    resources:
+        mem_mb=memory,
+        runtime=120,
+    params:
+        **step("studies.sampled_prompts.pretrain_attention", config["sampled_prompts"], **SAMPLED_ATTENTION),
+
+
+use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
+    input:
+        runs=expand("<results>/sampled_prompts/attention/{{attention}}/{run}.npz", run=SAMPLED.attention_runs),
+    output:
+        "<results>/sampled_prompts/attention/{attention}.csv",
+    pathvars:
+        job="sampled_prompts_evaluate_attention/{attention}",
+    params:
+        **step("studies.sampled_prompts.evaluate_attention", config["sampled_prompts"], **SAMPLED_ATTENTION),
+
+
+use rule step as sampled_prompts_tables with:
+    input:
+        runs=expand("<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.tasks, seeds=SAMPLED.seeds),
+        values=expand("<results>/sampled_prompts/values/{name}.npz", name=SAMPLED.values),
+        paper=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
+        baselines=expand("<results>/sampled_prompts/baselines/{name}.npz", name=SAMPLED.baselines),
+        attention=expand("<results>/sampled_prompts/attention/{name}.csv", name=SAMPLED.attentions),
+    output:
+        SAMPLED_TABLES,
+    pathvars:
+        job="sampled_prompts_tables",
+    localrule: True
+    params:
+        **step("studies.sampled_prompts.tables"),
+
+
+use rule step as sampled_prompts_claims with:
+    input:
+        tables=SAMPLED_TABLES,
+    output:
+        "<results>/sampled_prompts/claims.json",
+    pathvars:
+        job="sampled_prompts_claims",
+    localrule: True
+    params:
+        **step(
+            "studies.sampled_prompts.claims",
+            config["sampled_prompts"],
+            statements=SAMPLED_FOLDER / "claims.toml",
+            setting=SAMPLED.main._asdict(),
+        ),
+
+
+use rule step as sampled_prompts_figures with:
+    input:
+        tables=SAMPLED_TABLES,
+    output:
+        expand("<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]),
+    pathvars:
+        job="sampled_prompts_figures",
+    localrule: True
+    params:
+        **step("studies.sampled_prompts.figures", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
+
+
+use rule step as sampled_prompts_pages with:
+    input:
+        claims="<results>/sampled_prompts/claims.json",
+        tables=SAMPLED_TABLES,
+    output:
+        expand("<results>/sampled_prompts/tables/{name}.html", name=SAMPLED_PAGES),
+    pathvars:
+        job="sampled_prompts_pages",
+    localrule: True
+    params:
+        **step("studies.sampled_prompts.pages", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
+
+
+use rule notebook as sampled_prompts_notebook with:
+    input:
+        shown=[rules.sampled_prompts_pages.output, rules.sampled_prompts_figures.output],
+        claims="<results>/sampled_prompts/claims.json",
+    output:
+        executed="<results>/sampled_prompts/sampled_prompts.ipynb",
+        page="<results>/sampled_prompts/sampled_prompts.html",
+    pathvars:
+        job="sampled_prompts_notebook",
+    localrule: True
+    params:
+        **step(
+            "ictd.report.notebook", title="In-context TD: prompts as an agent sees them", **SAMPLED_NOTEBOOK
+        ),
+
+
+rule sampled_prompts:
+    input:
+        "<results>/sampled_prompts/sampled_prompts.html",

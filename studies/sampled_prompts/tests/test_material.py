@@ -1,0 +1,77 @@
+"""Teachers with batches of finite and infinite size, and the traces in known preconditioners."""
+
+import numpy as np
+import pytest
+import torch
+from naive import larger_weights, sampled_material
+from tolerances import ENGINES, ROUNDING
+
+import ictd
+from ictd.anatomy import preconditioned_td
+from ictd.engine import Engine
+from studies.sampled_prompts.material import draw_material, expected_batches
+from studies.sampled_prompts.traces import trace_measures
+
+GAMMA = 0.9
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
+    lengths = np.arange(1, 41)
+    tasks, _, gram, paths = sampled_material("boyan", 3, 40, lengths, GAMMA)
+    start = larger_weights(3)
+    model = ictd.LinearTransformer(start, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for i, length in enumerate(lengths):
+        context = ictd.sampled_columns(paths[i, : length + 1], tasks.reward[i], GAMMA)
+        estimate = model(torch.from_numpy(ictd.prompts_of(context)))
+        target = tasks.reward[i] + GAMMA * tasks.transition[i] @ estimate.detach().numpy()
+        if algo == "mc":
+            target = tasks.reward[i] + GAMMA * tasks.transition[i] @ tasks.reward[i]
+        optimizer.zero_grad()
+        (0.5 * torch.from_numpy(tasks.stationary[i]) * (torch.from_numpy(target) - estimate) ** 2).sum().backward()
+        optimizer.step()
+    engine = Engine(start, algo, 3, GAMMA, 1e-3, 0)
+    engine.train(tasks.reward, expected_batches(tasks, GAMMA, 2), gram)
+    np.testing.assert_allclose(engine.weights()[1], model.A.detach().numpy(), atol=ENGINES)
+
+
+def test_teachers_of_a_seed_have_the_same_tasks_and_contexts():
+    teachers = ("td", "mc", "expected_td", "expected_mc")
+    drawn = [draw_material(one, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for one in teachers]
+    for tasks, _, context in drawn:
+        np.testing.assert_array_equal(tasks.transition, drawn[0][0].transition)
+        np.testing.assert_array_equal(context.successors, drawn[0][2].successors)
+    assert set(drawn[0][2].length) == set(range(3, 10))
+    tasks, batches, _ = drawn[1]
+    value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
+    # Means over the visits to a state scatter around v, far less than single rewards are from it.
+    visited = batches.visits > 0
+    away = (batches.returns[visited] / batches.visits[visited] - value[visited]).mean()
+    assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
+    np.testing.assert_allclose(drawn[3][1].returns / tasks.stationary, value, atol=GAMMA**40 * 10)
+
+
+@pytest.mark.parametrize(("teacher", "steps"), [("td", 1), ("mc", 40)])
+def test_only_mc_needs_whole_returns(teacher, steps):
+    draw = draw_material(teacher, "loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
+    streams = {name: ictd.generator(7, "loop", 4, f"agent {name}") for name in ("tasks", "unrolls")}
+    for size in (5, 3):
+        tasks, unrolls, _ = draw(size)
+        expected = ictd.sample_tasks("loop", 4, size, streams["tasks"], threshold=0.3)
+        np.testing.assert_array_equal(tasks.transition, expected.transition)
+        batches = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
+        np.testing.assert_array_equal(unrolls.returns, batches.returns)
+        np.testing.assert_array_equal(unrolls.transitions, batches.transitions)
+
+
+def test_traces_send_errors_to_predecessors():
+    """Known preconditioners: that of a trace, whose errors go back along p, its opposite, and theta^TD's."""
+    states, transition = 4, ictd.sample_tasks("boyan", 4, 1, np.random.default_rng(0)).transition[0]
+    identity = np.eye(states)
+    G = np.stack([identity + 0.3 * transition.T, identity + 0.3 * transition, identity])
+    A = preconditioned_td(np.concatenate([G, np.zeros_like(G)], axis=-2))
+    found = trace_measures(ictd.Weights(np.zeros((3, 2 * states)), A), 0.9, transition)
+    both = np.corrcoef(transition[~np.eye(states, dtype=bool)], transition.T[~np.eye(states, dtype=bool)])[0, 1]
+    np.testing.assert_allclose(found["predecessors"], [1, both, 0], atol=ROUNDING)
+    np.testing.assert_allclose(found["successors"], [both, 1, 0], atol=ROUNDING)

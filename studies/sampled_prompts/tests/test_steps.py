@@ -1,0 +1,255 @@
+"""The study's steps at a small size, beside slow computations."""
+
+import itertools
+
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from drawn import where
+
+import ictd
+import ictd.baselines
+from ictd.anatomy import preconditioner, project_identifiable
+from ictd.engine import Engine
+from ictd.evaluation import draw_unseen_tasks
+from ictd.statistics import bootstrap_means
+from studies.sampled_prompts import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
+from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, columns_of
+from studies.sampled_prompts.material import draw_material
+from studies.sampled_prompts.tests.test_attention import WholePrompts
+from studies.sampled_prompts.traces import trace_measures
+
+torch.set_num_threads(1)
+GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [2, 9], 7
+ENV_OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
+TRAINING = {
+    "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3,
+}  # fmt: skip
+RUNS = {"td-boyan-3-2-0.9": "boyan", "expected_mc-loop-3-2-0.9": "loop"}
+SEEDS, SNAPSHOTS = [4, 5], [1, 6, 10, 30]
+KINDS = {"linear": {}, "softmax": {"kind": "softmax", "corner": -0.5, "scaled_rewards": True}}
+
+
+def place(env):
+    return {"states": STATES, "env_options": ENV_OPTIONS[env]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the steps write."""
+    folder = tmp_path_factory.mktemp("sampled_prompts")
+    for run, env in RUNS.items():
+        paths = [folder / f"runs/{run}/{seed}-{seed}.npz" for seed in SEEDS]
+        for path in paths:
+            pretrain.main(
+                run.split("-")[0], env, depth=DEPTH, discount=GAMMA, seeds=path.stem, run_tasks=30, snapshots=3,
+                tasks=10,
+                **TRAINING, **place(env), output=path,
+            )  # fmt: skip
+        for on in ENV_OPTIONS:
+            evaluate.main(
+                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, test_tasks=TEST,
+                context_lengths=LENGTHS, **place(on), runs=paths, output=folder / f"values/{run}/{on}-0.9.npz",
+            )  # fmt: skip
+    evaluate.main(
+        "boyan", depth=DEPTH, on_discount=GAMMA, scaled_attention=False, test_tasks=TEST, context_lengths=LENGTHS,
+        **place("boyan"), runs=[folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz"],
+        output=folder / "paper/td-boyan-3-2/boyan-0.9.npz",
+    )  # fmt: skip
+    grids = {
+        "step_sizes": {"smallest": 0.1, "largest": 4, "number": 5},
+        "ridges": {"smallest": 0.1, "largest": 9, "number": 3},
+        "pseudo_steps": {"smallest": 0.5, "largest": 8, "number": 3},
+    }
+    for env in ENV_OPTIONS:
+        baselines.main(
+            env, discount=GAMMA, depth=DEPTH, test_tasks=TEST, tuning_tasks=11, context_lengths=LENGTHS, updates=[1, 8],
+            bayes_samples=400, **grids, **place(env), output=folder / f"baselines/{env}-3-0.9.npz",
+        )  # fmt: skip
+    for name, attention in KINDS.items():
+        paths = []
+        for prompts in ("contexts", "enumerated"):
+            paths.append(folder / f"attention/{name}/{prompts}-mc/4-5.npz")
+            pretrain_attention.main(
+                attention, prompts, "mc", "loop", depth=DEPTH, discount=GAMMA, seeds="4-5", attention_tasks=9,
+                **TRAINING, **place("loop"), output=paths[-1],
+            )  # fmt: skip
+        evaluate_attention.main(
+            attention, "loop", depth=DEPTH, discount=GAMMA, test_tasks=TEST, context_lengths=LENGTHS, **place("loop"),
+            runs=paths, output=folder / f"attention/{name}.csv",
+        )  # fmt: skip
+    files = {name: sorted((folder / name).rglob("*.npz")) for name in ("runs", "values", "paper", "baselines")}
+    kinds = [folder / f"attention/{name}.csv" for name in KINDS]
+    tables.main(**files, attention=kinds, env_options=ENV_OPTIONS, output=folder / "tables")
+    return folder
+
+
+def unseen(env, purpose="beyond", size=TEST):
+    return draw_unseen_tasks(0, STATES, size, max(LENGTHS), GAMMA, env, purpose, **ENV_OPTIONS[env])
+
+
+def material(teacher, env, seed):
+    given = {name: TRAINING[name] for name in ("lengths", "batch_size", "rollout_steps")}
+    return draw_material(teacher, env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])
+
+
+def start_of(env, seed):
+    return ictd.initial_weights(STATES, 0.3, ictd.generator(seed, env, STATES, "weights"))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_runs_keep_the_weights_of_their_engine(folder, run):
+    env, teacher = RUNS[run], run.split("-")[0]
+    for seed in SEEDS:
+        found = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+        # Log-spaced from 1 to 30, and where shorter runs end.
+        assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
+        tasks, unrolls, context = material(teacher, env, seed)(30)
+        gram = context.gram(GAMMA)
+        for k, size in enumerate(found["tasks_seen"]):
+            engine = Engine(start_of(env, seed), teacher[-2:], DEPTH, GAMMA, 0.01, 0.5)
+            first = slice(0, size)
+            engine.train(tasks.reward[first], unrolls[first], gram[first])
+            for name, part in zip(("history_u", "history_A"), engine.weights(), strict=True):
+                np.testing.assert_array_equal(found[name][0, k], part)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("prompts", ["contexts", "enumerated"])
+def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind, prompts):
+    found, attention = np.load(folder / f"attention/{kind}/{prompts}-mc/4-5.npz"), Attention(**KINDS[kind])
+    assert found["seeds"].tolist() == SEEDS
+    for i, seed in enumerate(SEEDS):
+        tasks, unrolls, context = material("mc", "loop", seed)(9)
+        engine = AttentionEngine(start_of("loop", seed), "mc", DEPTH, GAMMA, 0.01, 0.5, attention)
+        shown = tasks.reward / (1 - GAMMA) if attention.scaled_rewards else tasks.reward
+        engine.train(tasks.reward, unrolls, columns_of(tasks, GAMMA, shown, context if prompts == "contexts" else None))
+        np.testing.assert_array_equal(found["u"][i], engine.weights()[0])
+        np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
+
+
+def test_runs_are_evaluated_on_whole_prompts(folder):
+    table = pd.read_csv(folder / "tables/values.csv")
+    assert len(table) == 2 * 2 * 2 * 4 * 2 + 4 * 2
+    cases = [*itertools.product(RUNS, ENV_OPTIONS, ["contexts"]), ("td-boyan-3-2-0.9", "boyan", "enumerated")]
+    for run, on, prompts in cases:
+        data, scaled, of_last = unseen(on), prompts == "contexts", []
+        rows = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, prompts=prompts)
+        for seed in SEEDS if scaled else SEEDS[:1]:
+            stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+            for k, size in enumerate(stored["tasks_seen"]):
+                weights = ictd.Weights(stored["history_u"][0, k], stored["history_A"][0, k])
+                errors = np.array([naive.errors(weights, data, length, DEPTH, scaled) for length in LENGTHS])
+                found = where(rows, seed=seed, tasks_seen=size)[["mean", "median"]].to_numpy()
+                wanted = np.transpose([errors.mean(axis=1), np.median(errors, axis=1)])
+                np.testing.assert_allclose(found, wanted, rtol=1e-9)
+            of_last.append(errors)
+        kind = "values" if scaled else "paper"
+        found = np.load(folder / kind / (run if scaled else "td-boyan-3-2") / f"{on}-0.9.npz")["of_tasks"]
+        np.testing.assert_allclose(found, np.mean(of_last, axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("env", ENV_OPTIONS)
+def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
+    found, data, tuning = np.load(folder / f"baselines/{env}-3-0.9.npz"), unseen(env), unseen(env, "beyond tuning", 11)
+    sizes, ridges = np.geomspace(0.1, 4, 5), np.geomspace(0.1, 9, 3)
+    error = dict(zip(found["methods"], found["msve"], strict=True))
+    wanted = {
+        "lstd": baselines.tuned_lstd(data, tuning, LENGTHS, ridges),
+        "theta_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [DEPTH]),
+        "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
+        "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
+    }
+    chain, visited = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
+    shares = {"ce_uniform": np.full((3, 3), 1 / 3), "ce_prior": chain, "lstd_prior": visited[:, None] * chain}
+    for name, share in shares.items():
+        wanted[name] = baselines.tuned_smoothing(data, tuning, LENGTHS, share, np.array([0.5, 2, 8]))
+    for name, (errors, chosen) in wanted.items():
+        np.testing.assert_array_equal(error[name], errors)
+        np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
+    zero = (data.tasks.stationary * data.value**2).sum(axis=1)
+    np.testing.assert_allclose(error["zero"], [zero, zero])
+    for k, length in enumerate(LENGTHS):
+        estimate = baselines.certainty_equivalence(data.context(length), GAMMA)
+        np.testing.assert_array_equal(error["certainty_equivalence"][k], data.error(estimate))
+    if env == "boyan":
+        rng = ictd.generator(0, env, STATES, "beyond bayes")
+        mean, least, worth = baselines.bayes(data, LENGTHS, 400, rng)
+        np.testing.assert_array_equal(error["posterior_mean"], mean)
+        np.testing.assert_array_equal(error["bayes"], least)
+        np.testing.assert_array_equal(found["effective_sizes"], worth)
+    else:
+        assert "bayes" not in error and np.isnan(found["effective_sizes"]).all()
+        assert found["effective_sizes"].shape == (2, TEST)
+    table = where(pd.read_csv(folder / "tables/baselines.csv"), env=env).set_index(["method", "context_length"])
+    for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
+        assert table.loc[name, length][["mean", "median"]].tolist() == [errors[k].mean(), np.median(errors[k])]
+
+
+def test_intervals_over_tasks(folder):
+    table = pd.read_csv(folder / "tables/over_tasks.csv")
+    assert len(table) == 2 * 2 * 2 * 3 and set(table["tasks_seen"]) == {30}
+    for run, on, (k, length) in itertools.product(RUNS, ENV_OPTIONS, enumerate(LENGTHS)):
+        rows = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, context_length=length)
+        own = np.load(folder / f"values/{run}/{on}-0.9.npz")["of_tasks"][k]
+        others = np.load(folder / f"baselines/{on}-3-0.9.npz")
+        error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
+        for name in ("zero", "bayes", "posterior_mean"):
+            error.pop(name, None)
+        best = min(error, key=lambda name: error[name].mean())
+        names = ["lstd", "ce_uniform", best]
+        if run.startswith("mc"):
+            error["td"] = np.load(folder / f"values/{run.replace('mc', 'td')}/{on}-0.9.npz")["of_tasks"][k]
+            names.append("td")
+        for row, name in zip(rows.itertuples(), names, strict=True):
+            assert row.baseline in (name, "best")
+            ends = np.quantile(bootstrap_means(own) / bootstrap_means(error[name]), [0.025, 0.975])
+            assert [row.low, row.high] == pytest.approx(ends.tolist())
+
+
+def test_shapes_are_measured_with_the_mean_transition(folder):
+    table, entries = (pd.read_csv(folder / f"tables/{name}.csv") for name in ("shapes", "preconditioners"))
+    for run, env in RUNS.items():
+        at, K = {"algo": run.split("-")[0], "env": env}, []
+        rng = ictd.generator(0, env, STATES, "beyond transitions")
+        mean = ictd.sample_tasks(env, STATES, 10_000, rng, **ENV_OPTIONS[env]).transition.mean(axis=0)
+        for seed in SEEDS:
+            stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
+            weights, rows = ictd.Weights(stored["history_u"][0], stored["history_A"][0]), where(table, **at, seed=seed)
+            outside = ictd.anatomy.decomposition_measures(weights, GAMMA)["outside"]
+            for name, values in (trace_measures(weights, GAMMA, mean) | {"outside": outside}).items():
+                np.testing.assert_allclose(rows[name], values)
+            K.append(preconditioner(project_identifiable(weights, GAMMA).A[-1]))
+        rows = where(entries, **at).pivot(index="row", columns="column", values="mean")
+        np.testing.assert_allclose(rows, np.mean(K, axis=0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_is_evaluated_on_whole_prompts(folder, kind):
+    rows, attention, data = pd.read_csv(folder / "tables/attention.csv"), Attention(**KINDS[kind]), unseen("loop")
+    rows = where(rows, attention=kind)
+    assert len(rows) == 3 * 2 * 2 and set(rows["algo"]) == {"mc"}
+    for prompts, (k, seed), length in itertools.product(("contexts", "enumerated"), enumerate(SEEDS), [0, *LENGTHS]):
+        stored = np.load(folder / f"attention/{kind}/{prompts}-mc/4-5.npz")
+        model = WholePrompts(ictd.Weights(stored["u"][k], stored["A"][k]), attention, DEPTH)
+        without_u = WholePrompts(ictd.Weights(0 * stored["u"][k], stored["A"][k]), attention, DEPTH)
+        errors, responses = [], []
+        for i in range(TEST):
+            if length:
+                context = ictd.sampled_columns(data.paths[i, : length + 1], data.tasks.reward[i], GAMMA)
+            else:
+                context = ictd.enumerated_columns(data.tasks.transition[i], data.tasks.reward[i], GAMMA)
+            values = model(context).detach().numpy()
+            errors.append((data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum())
+            context[-1] = 1
+            responses.append(without_u(context).detach().numpy())
+        row = where(rows, prompts=prompts, seed=seed, context_length=length).iloc[0]
+        assert row[["mean", "median"]].tolist() == pytest.approx([np.mean(errors), np.median(errors)], rel=1e-9)
+        ends = [np.min(responses), np.max(responses)]
+        assert row[["least_of_one", "most_of_one"]].tolist() == pytest.approx(ends, rel=1e-9)
+        if kind == "softmax":
+            assert [row["of_one"]] * 2 == pytest.approx(ends, rel=1e-9)
+        else:
+            assert np.isnan(row["of_one"])
