@@ -141,8 +141,8 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
 
 
 @kernel(noalias=True)
-def collapse_gram(n, u, A, M, c, T, h0):
-    """Fill T = I + A M and h_0 = u M + c of one context."""
+def collapse_gram(n, u, A, M, c, T, R, h0):
+    """Fill T = I + A M, R = A[:, :n] and h_0 = u M + c of one context."""
     wide = 2 * len(n)
     for i in range(wide):
         for s in range(wide):
@@ -151,6 +151,8 @@ def collapse_gram(n, u, A, M, c, T, h0):
                 total += A[i, j] * M[j, s]
             T[i, s] = total
         T[i, i] += 1.0
+        for s in range(len(n)):
+            R[i, s] = A[i, s]
     for s in range(wide):
         total = c[s]
         for j in range(wide):
@@ -200,7 +202,7 @@ def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstra
 
 @kernel(noalias=True)
 def clip_gradient(gradient, largest):
-    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger; 0 means no limit."""
     total = 0.0
     for i in range(gradient.shape[0]):
         total += gradient[i] * gradient[i]
@@ -228,33 +230,31 @@ def train_block(
 ):  # fmt: skip
     """Make one update for each of N tasks; parameter, mean and square (2n + 4n^2,) change in place.
 
-    Enumerated prompts have M and c None; ``scale`` is 1/n if attention is divided by the context length, else 1.  Other
-    prompts have transition None.  numba compiles the branches for one kind only.
+    With k = n columns, prompts are enumerated, of tasks with ``transition`` (N, n, n); ``scale`` is 1/n, or 1 if
+    attention is not divided by the context length.  With k = 2n, prompts have averages M (N, 2n, 2n) and c (N, 2n).
+    The compiler knows n and k, and drops the code for the other kind.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
     tasks, states, width = len(reward), len(n), len(k)
-    wide = 2 * states
+    enumerated, wide = width == states, 2 * states
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
+    Y, Yt = np.empty((states, states)), np.empty((states, states))
+    AX, D = np.empty((wide, states)), np.empty((states, wide))
     T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
-    h = np.empty((depth, width))
+    R, h = np.empty((width, states)), np.empty((depth, width))
     g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     e = np.empty(states)
-    if M is None:
-        Y, Yt, R = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
-        AX, D = np.empty((wide, states)), np.empty((states, wide))
-    else:
-        R = A[:, :states]
     for i in range(tasks):
-        if M is None:
+        if enumerated:
             for s in range(states):
                 for j in range(states):
                     Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
             collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
         else:
-            collapse_gram(n, u, A, M[i], c[i], T, h[0])
+            collapse_gram(n, u, A, M[i], c[i], T, R, h[0])
         sweep_forward(k, T, h, g)
         estimate = estimates[i]
         for s in range(states):
@@ -271,7 +271,7 @@ def train_block(
             for s in range(states):
                 q[j] += R[j, s] * e[s]
         sweep_adjoint(k, T, h, q, lam, following, across, dT)
-        if M is None:
+        if enumerated:
             expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
         else:
             expand_gram(n, lam, dT, g, e, M[i], du, dA)
@@ -343,11 +343,11 @@ class Engine:
 
     def train_block(self, prompts: np.ndarray | Gram, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
-        n = size(self.states)
+        n = k = size(self.states)
+        transition, M, c = prompts, np.empty((0, 0, 0)), np.empty((0, 0))
         if isinstance(prompts, Gram):
-            k, transition, M, c = n + n, None, prompts.M, prompts.c
-        else:
-            k, transition, M, c = n, prompts, None, None
+            k = n + n
+            transition, M, c = np.empty((0, 0, 0)), prompts.M, prompts.c
         return train_block(
             n, k, transition, M, c, *batch, self.bootstrap, self.depth, self.discount, self.scale, self.learning_rate,
             self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
