@@ -148,7 +148,7 @@ def test_measures_are_their_definitions():
     along, kept = theta**2 * 2 * n / whole, 2 * (K**2).sum() / whole
     diagonal = np.trace(G) ** 2 / n / (G**2).sum()
     expected = {
-        "unseen": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
+        "unidentifiable": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
         "alpha": theta / n, "cosine": np.sign(theta) * np.sqrt(along), "theta": along, "preconditioner": kept - along,
         "outside": 1 - kept, "H": (H**2).sum() / (K**2).sum(), "diagonal": diagonal,
         "symmetric": (((G + G.T) / 2) ** 2).sum() / (G**2).sum() - diagonal,

@@ -12,7 +12,7 @@ from ictd.tables import long_table, save_tables
 from studies.emergence.ablate import finite_runs
 
 MEASURES = (
-    "unseen", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
+    "unidentifiable", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
 )  # fmt: skip
 OF_THETA = ("best_coefficient", "best_mean", "best_median")
 OF_CONTROLS = ("controls", "controlled", "factor", "control_mean", "control_median")

@@ -151,7 +151,7 @@ def train_block(
         norm = np.sqrt(np.sum(gradient * gradient))
         if clip > 0.0 and norm > clip:
             gradient *= clip / norm
-        adam(parameter.ravel(), gradient.ravel(), 0.0, mean.ravel(), square.ravel(), rate, steps + i + 1)
+        adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), rate, steps + i + 1)
         if inside:
             A = parameter[0, wide:-1].reshape(wide, wide)
             parameter[0, :wide] = 0.0

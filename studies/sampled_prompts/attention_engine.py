@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.engine import Engine, adam, batch_errors, sweep_adjoint, sweep_forward
+from ictd.engine import Engine, adam, batch_errors, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
 from ictd.prompt import Context, enumerated_columns
@@ -229,7 +229,7 @@ def train_columns_block(
     n, K, kind, corner, X, y, shares, reward, visits, transitions, return_sums, bootstrap, depth, discount,
     learning_rate, clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """As ``ictd.engine.train_sampled``, on contexts given by their columns."""
+    """As ``ictd.engine.train_block``, on contexts given by their columns."""
     tasks, states = len(reward), len(n)
     wide, columns = 2 * states, len(K)
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
@@ -279,8 +279,10 @@ def train_columns_block(
             du[s] = 0.0
             for j in range(columns):
                 du[s] -= lam[j] * X[i, s, j]
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
         steps += 1
-        adam(parameter, gradient, clip, mean, square, learning_rate, steps)
+        adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
 
 
@@ -370,8 +372,10 @@ def train_with_query_block(
                     dA[s, r] += own[s, k] * X[i, r, k]
             for r in range(states):
                 dA[s, r] += own[s, columns + r]
+        if clip > 0.0:
+            clip_gradient(gradient, clip)
         steps += 1
-        adam(parameter, gradient, clip, mean, square, learning_rate, steps)
+        adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
 
 

@@ -69,7 +69,7 @@ HEADS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
     "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, A as it is",
     "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
-    "largest_u": "largest |u|", "unseen": "share unseen", "msve_0": "MSVE, enumerated",
+    "largest_u": "largest |u|", "unidentifiable": "share unidentifiable", "msve_0": "MSVE, enumerated",
 }  # fmt: skip
 
 
