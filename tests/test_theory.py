@@ -11,10 +11,10 @@ from tolerances import ENGINES, ROUNDING
 import ictd
 from ictd.engine import value_gradients
 from ictd.theory import statements
-from ictd.theory.agreement import by_appendix, by_autograd, largest_difference
-from ictd.theory.embeddings import embeddings, gradients
-from ictd.theory.neu import GROUPS, expected_updates, neu
-from ictd.theory.precision import exact_tails, exact_update
+from ictd.theory.decimals import exact_sides, exact_update
+from ictd.theory.recursion import evolve, gradients
+from ictd.theory.steps.agreement import gradients_by_appendix, gradients_by_torch, largest_difference
+from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
 
 
 def tasks_of(env, states, size=2):
@@ -25,14 +25,14 @@ def tasks_of(env, states, size=2):
 def test_embeddings_are_those_of_whole_prompts(env, states, depth, discount):
     tasks = tasks_of(env, states)
     for weights in (ictd.theta_td(states), larger_weights(states)):
-        rows = embeddings(weights, tasks, discount, depth)
+        Z = evolve(weights, tasks, discount, depth)
         for task in range(2):
             for q in range(states):
                 case = weights, tasks.transition[task], tasks.reward[task], discount, depth, q
-                bottom = np.array([Z[-1] for Z in naive.embeddings(*case)])
+                bottom = np.array([layer[-1] for layer in naive.embeddings(*case)])
                 scale = np.abs(bottom).max(axis=0)
-                np.testing.assert_array_less(np.abs(rows.Y[task] - bottom[:, :-1]), ROUNDING * (1 + scale[:-1].max()))
-                np.testing.assert_array_less(np.abs(rows.y[task, :, q] - bottom[:, -1]), ROUNDING * (1 + scale[-1]))
+                np.testing.assert_array_less(np.abs(Z.Y[task] - bottom[:, :-1]), ROUNDING * (1 + scale[:-1].max()))
+                np.testing.assert_array_less(np.abs(Z.y[task, :, q] - bottom[:, -1]), ROUNDING * (1 + scale[-1]))
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)
@@ -40,7 +40,7 @@ def test_gradients_follow_the_appendix(env, states, depth, discount):
     depth = min(depth, 8)
     tasks = tasks_of(env, states)
     for weights in (ictd.theta_td(states), larger_weights(states)):
-        *_, last = gradients(embeddings(weights, tasks, discount, depth))
+        *_, last = gradients(evolve(weights, tasks, discount, depth))
         found = last.context_A(), last.query_A(), last.U.mT, last.V.mT
         for task in range(2):
             expected = naive.gradients(weights, tasks.transition[task], tasks.reward[task], discount, depth)
@@ -53,15 +53,15 @@ def test_gradients_agree_with_torch(env, states, depth, discount):
     tasks = tasks_of(env, states)
     for weights in (ictd.theta_td(states), larger_weights(states)):
         case = (weights, tasks, 1, discount, depth)
-        reference = by_autograd(*case)
+        reference = gradients_by_torch(*case)
         assert np.abs(reference).max() > 0.1
         assert largest_difference(value_gradients(*case), reference) < ENGINES
-        assert largest_difference(by_appendix(*case), reference) < ENGINES
+        assert largest_difference(gradients_by_appendix(*case), reference) < ENGINES
 
 
 def test_gradients_of_the_context_agree_with_torch():
     tasks, weights = tasks_of("loop", 4), larger_weights(4)
-    *_, last = gradients(embeddings(weights, tasks, 0.9, 6))
+    *_, last = gradients(evolve(weights, tasks, 0.9, 6))
     for task in range(2):
         dA, du = naive.context_gradients(weights, tasks.transition[task], tasks.reward[task], 0.9, 6)
         assert largest_difference(last.context_A()[task], dA) < ENGINES
@@ -74,26 +74,26 @@ def test_expected_updates_of_separate_layers_agree_with_torch(env, states, depth
     depth = min(depth, 9)
     tasks = tasks_of(env, states, 2 * GROUPS)
     weights = larger_weights(states)
-    rows = embeddings(weights, tasks, discount, depth)
-    errors = rows.expected_errors(algo)[:, -1]
-    found = expected_updates(rows, errors, depth)
+    Z = evolve(weights, tasks, discount, depth)
+    errors = Z.expected_errors(algo)[:, -1]
+    found = layer_updates(Z, errors, depth)
     each = np.array([naive.separate_update(weights, tasks, i, algo, depth, discount) for i in range(len(tasks))])
     expected = (each[::2] + each[1::2]) / 2
     assert np.abs(found - expected).max() < ENGINES * np.abs(expected).max()
-    *_, last = gradients(rows)
-    looped = last.expected_updates((tasks.stationary * errors)[:, None])[:, 0]
+    *_, last = gradients(Z)
+    looped = last.looped_updates((tasks.stationary * errors)[:, None])[:, 0]
     assert np.abs(looped - each.sum(axis=1)).max() < ENGINES * np.abs(each).max()
 
 
 def test_dividing_attention_divides_A():
     tasks, weights = tasks_of("loop", 4, GROUPS), larger_weights(4)
     other = ictd.Weights(weights.u, weights.A / 4)
-    rows = embeddings(other, tasks, 0.9, 5)
-    errors = rows.expected_errors("td")[:, -1]
+    Z = evolve(other, tasks, 0.9, 5)
+    errors = Z.expected_errors("td")[:, -1]
     prompts = torch.from_numpy(ictd.joint_prompt(ictd.enumerated_columns(tasks.transition, tasks.reward, 0.9)))
     estimates = ictd.LinearTransformer(weights, 5)(prompts, queries=4).detach().numpy()
-    np.testing.assert_allclose(rows.TF[:, -1], estimates, rtol=ENGINES)
-    scaled, divided = expected_updates(rows, errors, 5, 1 / 4), expected_updates(rows, errors, 5)
+    np.testing.assert_allclose(Z.TF[:, -1], estimates, rtol=ENGINES)
+    scaled, divided = layer_updates(Z, errors, 5, 1 / 4), layer_updates(Z, errors, 5)
     np.testing.assert_allclose(scaled[..., :8], divided[..., :8], rtol=ENGINES)
     np.testing.assert_allclose(scaled[..., 8:], divided[..., 8:] / 4, rtol=ENGINES)
 
@@ -102,61 +102,61 @@ def test_dividing_attention_divides_A():
     ("env", "states", "depth", "discount"), [*SETTINGS, ("loop", 12, 200, 0.7), ("boyan", 3, 90, 0.97)]
 )
 def test_the_papers_statements_hold_and_one_step_of_a_proof_does_not(env, states, depth, discount):
-    rows = embeddings(ictd.theta_td(states), tasks_of(env, states, 60), discount, depth)
-    done = statements.descent(rows)
+    Z = evolve(ictd.theta_td(states), tasks_of(env, states, 60), discount, depth)
+    sweep = sweep_gradients(Z)
     wrong = {"lemma_2_context_sum", "lemma_2_step"}
     for statement in statements.OF_VALUES:
         if statement.__name__ not in wrong:
-            assert not statement(rows).violations.any(), statement.__name__
+            assert not statement(Z).violations.any(), statement.__name__
     for statement in statements.OF_GRADIENTS:
-        assert not statement(rows, done).violations.any(), statement.__name__
+        assert not statement(Z, sweep).violations.any(), statement.__name__
     if depth > 1:
-        assert statements.lemma_2_step(rows).violations[:, 2:].all() or discount == 0
+        assert statements.lemma_2_step(Z).violations[:, 2:].all() or discount == 0
 
 
 def test_statements_notice_weights_that_are_not_theta_td():
     tasks, theta = tasks_of("boyan", 5, 40), ictd.theta_td(5)
-    slower = embeddings(ictd.Weights(theta.u, 0.9 * theta.A), tasks, 0.9, 60)
+    slower = evolve(ictd.Weights(theta.u, 0.9 * theta.A), tasks, 0.9, 60)
     for statement in (statements.lemma_1, statements.lemma_4):
         assert statement(slower).violations.any(), statement.__name__
     # With another step size the context's entries are TD errors all the same; with other weights they are not.
     assert not statements.lemma_2_step_corrected(slower).violations.any()
-    assert statements.lemma_2_step_corrected(embeddings(larger_weights(5), tasks, 0.9, 3)).violations.any()
-    larger = embeddings(ictd.Weights(theta.u, 1.8 * theta.A), tasks, 0.9, 60)
-    done = statements.descent(larger)
+    assert statements.lemma_2_step_corrected(evolve(larger_weights(5), tasks, 0.9, 3)).violations.any()
+    larger = evolve(ictd.Weights(theta.u, 1.8 * theta.A), tasks, 0.9, 60)
+    sweep = sweep_gradients(larger)
     for statement in (statements.lemma_2_query, statements.lemma_2_context):
         assert statement(larger).violations.any(), statement.__name__
     for statement in statements.OF_GRADIENTS:
-        assert statement(larger, done).violations.any(), statement.__name__
+        assert statement(larger, sweep).violations.any(), statement.__name__
 
 
-def test_descent_takes_gradients_at_theta_td():
+def test_a_sweep_gives_the_updates_of_every_depth_at_theta_td():
     tasks = tasks_of("boyan", 4, GROUPS)
-    rows = embeddings(ictd.theta_td(4), tasks, 0.8, 12)
-    done, grouped = statements.descent(rows), statements.descent(rows, GROUPS)
+    Z = evolve(ictd.theta_td(4), tasks, 0.8, 12)
+    sweep, grouped = sweep_gradients(Z), sweep_gradients(Z, GROUPS)
     for algo in ("td", "mc"):
         for depth in (1, 5, 12):
-            looped = expected_updates(rows, rows.expected_errors(algo)[:, depth], depth).sum(axis=1)
-            np.testing.assert_allclose(
-                grouped.updates[algo][:, depth], looped, atol=ROUNDING * np.abs(looped).max() * 100
-            )
+            looped = layer_updates(Z, Z.expected_errors(algo)[:, depth], depth).sum(axis=1)
+            allowed = ROUNDING * np.abs(looped).max() * 100
+            np.testing.assert_allclose(grouped.updates[algo][:, depth], looped, atol=allowed)
             looped = looped.mean(axis=0)
-            np.testing.assert_allclose(done.updates[algo][0, depth], looped, atol=ROUNDING * np.abs(looped).max() * 100)
-    np.testing.assert_array_equal(done.layers, np.arange(13))
-    *_, last = gradients(rows)
+            allowed = ROUNDING * np.abs(looped).max() * 100
+            np.testing.assert_allclose(sweep.updates[algo][0, depth], looped, atol=allowed)
+    np.testing.assert_array_equal(sweep.layers, np.arange(13))
+    *_, last = gradients(Z)
     whole = np.abs(last.query_A()).sum(axis=(-2, -1)) + np.abs(last.V).sum(axis=-2)
-    np.testing.assert_allclose(done.norms["theta"][:, 12], whole.max(axis=1))
-    np.testing.assert_allclose(done.norms["u_context"][:, 12], [np.linalg.norm(U, 1) for U in last.U])
+    np.testing.assert_allclose(sweep.norms["theta"][:, 12], whole.max(axis=1))
+    np.testing.assert_allclose(sweep.norms["u_context"][:, 12], [np.linalg.norm(U, 1) for U in last.U])
     induced = [max(np.linalg.norm(matrix, 1) for matrix in of_task) for of_task in last.query_A()]
-    np.testing.assert_allclose(done.norms["A_query"][:, 12], induced)
+    np.testing.assert_allclose(sweep.norms["A_query"][:, 12], induced)
 
 
 def test_norm_of_an_update_that_is_zero_is_its_noise():
     rng = np.random.default_rng(0)
-    samples = [neu(rng.normal(0, 3, (GROUPS, 400))) for _ in range(50)]
+    samples = [estimate_norm(rng.normal(0, 3, (GROUPS, 400))) for _ in range(50)]
     assert np.mean([s.norm for s in samples]) == pytest.approx(np.mean([s.noise for s in samples]), rel=0.02)
     signal = rng.normal(0, 50, 400)
-    samples = [neu(signal + rng.normal(0, 3, (GROUPS, 400))) for _ in range(400)]
+    samples = [estimate_norm(signal + rng.normal(0, 3, (GROUPS, 400))) for _ in range(400)]
     assert np.mean([s.norm for s in samples]) == pytest.approx(np.abs(signal).sum(), rel=0.01)
     spread = np.std([s.norm for s in samples])
     assert np.mean([s.standard_error for s in samples]) == pytest.approx(spread, rel=0.1)
@@ -165,7 +165,7 @@ def test_norm_of_an_update_that_is_zero_is_its_noise():
 @pytest.mark.parametrize("discount", [0.0, 0.2, 0.9])
 def test_decimal_arithmetic(discount):
     tasks, layers = tasks_of("loop", 2), [0, 1, 7, 500]
-    found = exact_tails(tasks, 1, discount, layers)
+    found = exact_sides(tasks, 1, discount, layers)
     errors = naive.exact_errors(tasks.transition[1], tasks.reward[1], discount, 500)[layers].max(axis=1)
     np.testing.assert_allclose(found["lemma_4"][:, 0], errors, rtol=ROUNDING)
     np.testing.assert_allclose(found["lemma_4"][:, 1], errors[0] * discount ** np.array(layers), rtol=ROUNDING)
@@ -174,12 +174,12 @@ def test_decimal_arithmetic(discount):
     np.testing.assert_allclose(found["lemma_1"][:, 0], greatest * discount ** np.array(layers), rtol=ROUNDING)
     assert (found["lemma_4"][:, 2] <= 1 + ROUNDING).all() and (found["lemma_4"][:2, 2] > 0).any()
     tasks = tasks_of("boyan", 4, GROUPS)
-    rows = embeddings(ictd.theta_td(4), tasks, discount, 7)
+    Z = evolve(ictd.theta_td(4), tasks, discount, 7)
     for algo in ("td", "mc"):
         each = [exact_update(tasks, i, algo, discount, 7) for i in range(GROUPS)]
-        looped = expected_updates(rows, rows.expected_errors(algo)[:, -1], 7).sum(axis=1)
+        looped = layer_updates(Z, Z.expected_errors(algo)[:, -1], 7).sum(axis=1)
         np.testing.assert_allclose(looped, each, atol=ROUNDING * max(1, np.abs(each).max()))
-        np.testing.assert_allclose(rows.limiting_errors(algo), rows.expected_errors(algo), atol=ROUNDING)
+        np.testing.assert_allclose(Z.theta_td_errors(algo), Z.expected_errors(algo), atol=ROUNDING)
 
 
 def test_what_is_no_number_counts_as_a_violation():
@@ -191,23 +191,23 @@ def test_what_is_no_number_counts_as_a_violation():
 def test_bad_input_is_named():
     tasks = tasks_of("boyan", 4)
     with pytest.raises(ValueError, match=r"for 5 states, and the tasks have 4\."):
-        embeddings(ictd.theta_td(5), tasks, 0.9, 3)
+        evolve(ictd.theta_td(5), tasks, 0.9, 3)
     with pytest.raises(ValueError, match="discount is 1"):
-        embeddings(ictd.theta_td(4), tasks, 1, 3)
-    rows = embeddings(ictd.theta_td(4), tasks, 0.9, 3)
+        evolve(ictd.theta_td(4), tasks, 1, 3)
+    Z = evolve(ictd.theta_td(4), tasks, 0.9, 3)
     with pytest.raises(ValueError, match="there are 2 tasks; give a multiple of 20"):
-        expected_updates(rows, rows.value, 3)
+        layer_updates(Z, Z.value, 3)
     with pytest.raises(ValueError, match="a standard error needs at least two"):
-        neu(np.ones((1, 3)))
+        estimate_norm(np.ones((1, 3)))
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), [("boyan", 4, 9, 0.9), ("loop", 3, 5, 0.6)])
 def test_both_sides_of_each_statement_are_the_papers(env, states, depth, discount):
     tasks = tasks_of(env, states, 3)
-    rows = embeddings(ictd.theta_td(states), tasks, discount, depth)
-    done = statements.descent(rows)
-    found = {one.__name__: one(rows) for one in statements.OF_VALUES}
-    found |= {one.__name__: one(rows, done) for one in statements.OF_GRADIENTS}
+    Z = evolve(ictd.theta_td(states), tasks, discount, depth)
+    sweep = sweep_gradients(Z)
+    found = {statement.__name__: statement(Z) for statement in statements.OF_VALUES}
+    found |= {statement.__name__: statement(Z, sweep) for statement in statements.OF_GRADIENTS}
     expected = [naive.sides(tasks.transition[i], tasks.reward[i], discount, depth) for i in range(3)]
     assert set(found) == set(expected[0])
     for name, pair in found.items():
@@ -216,41 +216,41 @@ def test_both_sides_of_each_statement_are_the_papers(env, states, depth, discoun
             np.testing.assert_allclose(np.broadcast_to(side, both.shape), both, rtol=ENGINES, atol=1e-13, err_msg=name)
     right = {name: np.array([of_task[name][1] for of_task in expected]) for name in found}
     for bound, error in ((statements.theorem_2, "lemma_1"), (statements.corollary_1, "lemma_4")):
-        np.testing.assert_allclose(bound(rows), (right[error] * right["lemma_3"]).mean(axis=0), rtol=ENGINES)
-    for algo, error in (("td", "lemma_1"), ("mc", "lemma_4")):
+        np.testing.assert_allclose(bound(Z), (right[error] * right["lemma_3"]).mean(axis=0), rtol=ENGINES)
+    for bound, error in ((statements.sharper_theorem_2, "lemma_1"), (statements.sharper_corollary_1, "lemma_4")):
         product = right[error] * right["bounded_gradient"]
-        np.testing.assert_allclose(statements.sharper_neu(rows)[algo], product.mean(axis=0), rtol=ENGINES)
+        np.testing.assert_allclose(bound(Z), product.mean(axis=0), rtol=ENGINES)
 
 
 def test_the_bound_on_the_gradient_is_near_where_all_rewards_are_one():
     """With L large all terms of its derivation are met but [m = 0], whose share falls as gamma goes to 1."""
     tasks = ictd.Tasks(tasks_of("boyan", 3).transition, np.ones((2, 3)))
-    rows = embeddings(ictd.theta_td(3), tasks, 0.96, 400)
-    found = statements.bounded_gradient(rows, statements.descent(rows))
+    Z = evolve(ictd.theta_td(3), tasks, 0.96, 400)
+    found = statements.bounded_gradient(Z, sweep_gradients(Z))
     assert (found.left[:, -1] <= found.right[:, -1]).all() and (found.left[:, -1] > 0.95 * found.right[:, -1]).all()
 
 
 def test_rounding_is_allowed_for_as_derived():
     tasks = tasks_of("loop", 4, 3)
-    rows = embeddings(ictd.theta_td(4), tasks, 0.8, 6)
+    Z = evolve(ictd.theta_td(4), tasks, 0.8, 6)
     greatest, geometric = np.abs(tasks.reward).max(axis=1), sum(0.8**k for k in range(200))
     for layer in range(7):
         # Products of a layer, the sum over layers, and v with 3n times the condition number, twice.
         units = (4 + 3) * geometric**2 + layer * geometric + 2 * 3 * 4 * geometric**2
         allowed = np.finfo(float).eps * units * greatest
-        np.testing.assert_allclose(statements.lemma_1(rows).rounding[:, layer], allowed)
-    sides = statements.lemma_3(rows, statements.descent(rows))
+        np.testing.assert_allclose(statements.lemma_1(Z).rounding[:, layer], allowed)
+    sides = statements.lemma_3(Z, sweep_gradients(Z))
     units = (3 * 4 + 4) * np.arange(1, 8)
     np.testing.assert_allclose(sides.rounding, 2.0**-53 * units * sides.right)
 
 
 def test_norms_are_taken_at_each_layer_first_and_then_at_each_tenth():
-    rows = embeddings(ictd.theta_td(2), tasks_of("loop", 2), 0.9, 52)
-    done = statements.descent(rows)
-    assert done.layers.tolist() == [*range(31), 40, 50]
-    assert all(norm.shape == (2, 33) for norm in done.norms.values())
-    bound = statements.lemma_3_context_u(rows, done).right
-    np.testing.assert_allclose(bound, np.tile(1.9**2 * done.layers, (2, 1)))
+    Z = evolve(ictd.theta_td(2), tasks_of("loop", 2), 0.9, 52)
+    sweep = sweep_gradients(Z)
+    assert sweep.layers.tolist() == [*range(31), 40, 50]
+    assert all(norm.shape == (2, 33) for norm in sweep.norms.values())
+    bound = statements.lemma_3_context_u(Z, sweep).right
+    np.testing.assert_allclose(bound, np.tile(1.9**2 * sweep.layers, (2, 1)))
 
 
 def test_summary_of_both_sides():

@@ -8,11 +8,11 @@ import pytest
 from drawn import numbered, where
 
 from ictd.pipeline.provenance import PROJECT
+from ictd.report import theory_claims
 from ictd.report.claim import Statements, as_records
+from ictd.report.theory_claims import check_theory
 from ictd.statistics import bootstrap_interval
 from ictd.tables import save_table
-from ictd.theory import claims
-from ictd.theory.claims import check_theory
 
 STATEMENTS = Statements(PROJECT / "report/theory_claims.toml")
 GAMMA, DEPTH, LONG = 0.9, 150, 300
@@ -200,11 +200,12 @@ def test_claims_are_written_with_an_overview(tables, tmp_path):
     for name, table in tables.items():
         save_table(tmp_path / f"{name}.csv", table)
     files = [tmp_path / f"{name}.csv" for name in tables]
-    claims.main(PROJECT / "report/theory_claims.toml", files, GAMMA, tmp_path / "claims.json", tmp_path / "theory.html")
+    pages = tmp_path / "claims.json", tmp_path / "theory.html"
+    theory_claims.main(PROJECT / "report/theory_claims.toml", files, GAMMA, *pages)
     records = json.loads((tmp_path / "claims.json").read_text())
     assert [one["id"] for one in records] == list(decided(tables))
     assert "claim" in (tmp_path / "theory.html").read_text()
-    overview = claims.theory_overview(as_records(check_theory(STATEMENTS, tables, GAMMA)), tables["statements"])
+    overview = theory_claims.theory_overview(as_records(check_theory(STATEMENTS, tables, GAMMA)), tables["statements"])
     ratios = tables["statements"].query("layer > 0").groupby("statement")["tightest"].min()
     shown = overview["least bound / measured"]
     assert {f"{ratio:.3g}" for ratio in ratios} == {*shown} - {""}

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from drawn import check_bands, check_border, check_lines, numbered, where
 
-from ictd.report.figures import style
-from ictd.theory import figures, pretrained_figure
+from ictd.report.figures import pretrained, style
+from ictd.report.figures import theory as figures
 
 SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
 NAMES = [panel[0] for panel in figures.PANELS]
@@ -108,7 +108,7 @@ def test_pretrained_weights():
     repeated = numbered({**cells, "layer": [1, 4, 6, 20, 40]}, ["looped_norm"])
     line.loc[(line["depth"] == 6) & (line["position"] == 0.5), "looped_norm"] = 1e101
     repeated.loc[repeated["layer"] == 40, "looped_norm"] = 1e101
-    figure = pretrained_figure.pretrained(line, repeated)
+    figure = pretrained.pretrained(line, repeated)
     for column, algo in enumerate(("td", "mc")):
         above, below = [], []
         for depth, places in ((4, [0, 0.25, 0.5, 1]), (6, [0, 0.25, 1])):
@@ -124,7 +124,7 @@ def test_pretrained_weights():
         check_lines(figure.axes[2 + column], [*below, ("as many layers as in training", [], [])])
     own = repeated[repeated["layer"] == repeated["depth"]]["looped_norm"]
     assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
-    gone = pretrained_figure.pretrained(line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan))
+    gone = pretrained.pretrained(line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan))
     assert len(gone.axes) == 4
 
 
@@ -144,6 +144,6 @@ def test_no_figure_has_ink_on_its_border(tmp_path):
     for figure in (
         figures.theorem_1(sides, digits, 0.9), figures.lemmas(sides.assign(tightest=1.0), env, 3),
         figures.expected_update(neu, sides, "mc", env, 3), figures.family(members, updates, neu, env, 3),
-        pretrained_figure.pretrained(line, repeated),
+        pretrained.pretrained(line, repeated),
     ):  # fmt: skip
         check_border(figure, tmp_path)

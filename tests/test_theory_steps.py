@@ -1,7 +1,6 @@
 """The theory's steps from sampled tasks to tables, beside slow computations."""
 
 import itertools
-import json
 import math
 
 import naive
@@ -15,14 +14,19 @@ from naive import larger_weights
 from tolerances import ENGINES
 
 import ictd
+from ictd.steps import concatenate
 from ictd.storage import save_arrays
-from ictd.tables import load_table
-from ictd.theory import agreement, descent, family, precision, pretrained, pretrained_tables, statements, tables, values
+from ictd.tables import load_table, long_table, save_table
+from ictd.theory import statements
+from ictd.theory.columns import long_columns, save_columns
+from ictd.theory.family import random_preconditioner
+from ictd.theory.steps import agreement, descent, family, precision, pretrained, values
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
+CONCATENATED = "statements neu family family_updates precision pretrained repeated".split()
 
 
 def theory_tasks(env, states, size):
@@ -40,21 +44,23 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
     folder = tmp_path_factory.mktemp("theory")
     for env, options in ENVS.items():
         given = {"discount": GAMMA, "env_options": options}
-        values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"values/{env}.npz")
-        precision.main(env, [2], [2], 20, DEPTH, **given, output=folder / f"precision/{env}.json")
-        descent.main(env, 2, 40, DEPTH, **given, output=folder / f"descent/{env}-2.npz")
-        family.main(env, 3, 20, 12, **given, output=folder / f"family/{env}-3.npz")
+        values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"statements/{env}.csv")
+        precision.main(env, [2], [2], 20, DEPTH, **given, output=folder / f"precision/{env}.csv")
+        files = {name: folder / f"{name}/{env}-2.csv" for name in ("statements", "neu")}
+        descent.main(env, 2, 40, DEPTH, **given, **files)
+        files = {"errors": folder / f"family/{env}-3.csv", "updates": folder / f"family_updates/{env}-3.csv"}
+        family.main(env, 3, 20, 12, **given, **files)
     for cell, depth in CELLS.items():
         algo = cell[:2]
         scale, weights = algo == "td", trained(algo)
-        save_arrays(folder / f"weights/{cell}.npz", seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        files = (folder / f"{name}/{cell}.npz" for name in ("weights", "pretrained"))
-        pretrained.main(algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {}, *files)
-    agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.json")
-    parts = [sorted((folder / name).iterdir()) for name in ("values", "descent", "family", "precision")]
-    tables.main(*parts[:2], folder / "agreement.json", *parts[2:], folder / "tables")
-    pretrained_tables.main(sorted((folder / "pretrained").iterdir()), folder / "tables")
-    return {path.stem: load_table(path) for path in (folder / "tables").iterdir()}
+        saved = folder / f"weights-{cell}.npz"
+        save_arrays(saved, seeds=np.array([4, 7]), u=weights.u, A=weights.A)
+        files = {"line": folder / f"pretrained/{cell}.csv", "repeated": folder / f"repeated/{cell}.csv"}
+        pretrained.main(algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {}, saved, **files)
+    agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.csv")
+    tables = [folder / f"{name}.csv" for name in CONCATENATED]
+    concatenate.main(sorted(folder.glob("*/*.csv")), tables)
+    return {table.stem: load_table(table) for table in [*tables, folder / "agreement.csv"]}
 
 
 def close(found, expected, what):
@@ -63,9 +69,9 @@ def close(found, expected, what):
 
 def test_sides_are_summarised_over_all_tasks(checks):
     table = checks["statements"]
-    of_values = {one.__name__ for one in statements.OF_VALUES}
+    of_values = {statement.__name__ for statement in statements.OF_VALUES}
     settings = [*itertools.product(ENVS, [3, 2], [TASKS], [of_values])]
-    settings += [(env, 2, 40, {one.__name__ for one in statements.OF_GRADIENTS}) for env in ENVS]
+    settings += [(env, 2, 40, {statement.__name__ for statement in statements.OF_GRADIENTS}) for env in ENVS]
     assert len(table) == sum(len(names) * (DEPTH + 1) for *_, names in settings)
     for env, states, size, names in settings:
         tasks = theory_tasks(env, states, size)
@@ -121,11 +127,11 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
 def test_a_family_of_weights_has_the_limit_v(checks):
     """Beside whole prompts through naive Transformers, and the fixed point of layers that are written out."""
     table, updates = checks["family"], checks["family_updates"]
-    assert len(table) == 2 * 2 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.depths_of_updates(12))
+    assert len(table) == 2 * 2 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
     for env in ENVS:
         tasks, rng = theory_tasks(env, 3, 20), ictd.generator(0, env, 3, "family")
         for draw in range(2):
-            K, N = family.member(tasks, GAMMA, rng), rng.normal(size=(6, 3))
+            K, N = random_preconditioner(tasks, GAMMA, rng), rng.normal(size=(6, 3))
             N *= np.linalg.norm(K - np.eye(6, 3)) / np.linalg.norm(N)
             for member, A in (("inside", np.hstack([-K, K])), ("beyond", np.hstack([N - K, N + K]))):
                 rows = where(table, member=member, env=env, draw=draw).set_index("layer")
@@ -149,17 +155,20 @@ def test_a_family_of_weights_has_the_limit_v(checks):
 @pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
 def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
     """Far beyond the layers that the claims need; without a discount there is nothing beyond the family."""
-    family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, tmp_path / "one.npz")
-    stored = np.load(tmp_path / "one.npz")
-    assert stored["errors"][0, :, -1].max() < 1e-12 and (stored["updates"][:, :, -1] < 1e-11).all()
-    assert (stored["errors"][1, :, -1] > 1e-3).all() == made
-    assert (stored["violations"] == 0).all()
+    files = tmp_path / "errors.csv", tmp_path / "updates.csv"
+    family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, *files)
+    errors, updates = (where(load_table(file), layer=700) for file in files)
+    assert len(errors) == len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
+    assert where(errors, member="inside")["error"].max() < 1e-12
+    assert (where(errors, member="beyond")["error"] > 1e-3).all() == made
+    assert (errors["violations"] == 0).all()
 
 
 def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(family, "largest_error", lambda rows: np.where(np.arange(13) > 4, 1e3, 0.0))
-    family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "found.npz")
-    assert np.load(tmp_path / "found.npz")["violations"].tolist() == [8] * family.DRAWS
+    monkeypatch.setattr(family, "largest_error", lambda Z: np.where(np.arange(13) > 4, 1e3, 0.0))
+    family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
+    violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
+    assert violations.unique().map(list).to_dict() == {"inside": [8], "beyond": [0]}
 
 
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):
@@ -216,16 +225,16 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
     ]
     assert (table[["fused", "appendix"]] < ENGINES).all(axis=None)
     seen = []
-    by_torch = agreement.by_autograd
+    by_torch = agreement.gradients_by_torch
 
     def wrong(weights, tasks, task, *others):
         seen.append((weights, tasks))
         return by_torch(weights, tasks, task, *others) * (1.25 if task else 1)
 
-    monkeypatch.setattr(agreement, "by_autograd", wrong)
-    agreement.main(["loop-5-2"], GAMMA, ENVS, tmp_path / "agreement.json")
-    rows = json.loads((tmp_path / "agreement.json").read_text())
-    assert [row[way] for row in rows for way in ("fused", "appendix")] == pytest.approx([0.2] * 4)
+    monkeypatch.setattr(agreement, "gradients_by_torch", wrong)
+    agreement.main(["loop-5-2"], GAMMA, ENVS, tmp_path / "agreement.csv")
+    differences = load_table(tmp_path / "agreement.csv")[["fused", "appendix"]]
+    np.testing.assert_allclose(differences, np.full((2, 2), 0.2))
     drawn = ictd.sample_tasks("loop", 5, 2, ictd.generator(0, "loop", 5, "agreement"), **ENVS["loop"])
     assert all((tasks.transition == drawn.transition).all() for _, tasks in seen) and len(seen) == 4
     entries = np.concatenate([seen[-1][0].u, seen[-1][0].A.ravel()])
@@ -237,20 +246,49 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
 @pytest.mark.parametrize("at_once", [1, 16 * 2 * 5, 700_000])
 def test_descent_does_not_depend_on_how_many_tasks_are_in_memory(at_once, monkeypatch, tmp_path):
     sizes = []
-    whole = descent.descent
+    sweep = descent.sweep_gradients
     monkeypatch.setattr(descent, "AT_ONCE", at_once)
-    monkeypatch.setattr(descent, "descent", lambda rows, groups: sizes.append(len(rows.tasks)) or whole(rows, groups))
-    descent.main("boyan", 2, 40, 3, GAMMA, {}, tmp_path / "found.npz")
+    monkeypatch.setattr(descent, "sweep_gradients", lambda Z, groups: sizes.append(len(Z.tasks)) or sweep(Z, groups))
+    descent.main("boyan", 2, 40, 3, GAMMA, {}, tmp_path / "statements.csv", tmp_path / "neu.csv")
     assert sizes == [{1: 2, 160: 10, 700_000: 40}[at_once]] * (40 // sizes[0])
-    found = np.load(tmp_path / "found.npz")
+    row = where(load_table(tmp_path / "neu.csv"), algo="td", space="looped", layer=3).iloc[0]
     tasks = theory_tasks("boyan", 2, 40)
     expected = estimates_of(updates_at(ictd.theta_td(2), tasks, "td", 3)[0])
-    close(found["looped_norm"][0, 3], expected[0], "norm")
-    close(found["looped_noise"][0, 3], expected[2], "noise")
+    close(row["norm"], expected[0], "norm")
+    close(row["noise"], expected[2], "noise")
 
 
 def test_gradients_for_separate_layers_are_taken_at_24_depths_or_fewer(tmp_path):
-    descent.main("loop", 2, 20, 90, GAMMA, {}, tmp_path / "found.npz")
-    depths = np.load(tmp_path / "found.npz")["depths"]
+    descent.main("loop", 2, 20, 90, GAMMA, {}, tmp_path / "statements.csv", tmp_path / "neu.csv")
+    depths = where(load_table(tmp_path / "neu.csv"), algo="mc", space="separate")["layer"].to_numpy()
     assert depths[0] == 1 and depths[-1] == 90 and len(depths) < 24
     np.testing.assert_array_equal(depths, sorted({round(90 ** (i / 23)) for i in range(24)}))
+
+
+def test_tables_are_written_as_pandas_writes_them(tmp_path):
+    numbers = np.array([[1 / 3, 1e-320, np.nan], [np.inf, -2.0, 1e22]])
+    axes, arrays = {"i": [4, 5], "x": [0.0, 0.1, 1e-5]}, {"a": numbers, "count": np.arange(6).reshape(2, 3)}
+    names = {"text": 'comma, "quoted"', "n": 3}
+    save_table(tmp_path / "pandas.csv", pd.concat([long_table(axes, arrays, **names)] * 2))
+    save_columns(tmp_path / "columns.csv", [long_columns(axes, arrays, **names)] * 2)
+    assert (tmp_path / "columns.csv").read_bytes() == (tmp_path / "pandas.csv").read_bytes()
+    with pytest.raises(ValueError, match=r"columns\.csv has the columns a; a table has b\."):
+        save_columns(tmp_path / "columns.csv", [{"a": [1]}, {"b": [1]}])
+    with pytest.raises(ValueError, match="zip"):
+        save_columns(tmp_path / "columns.csv", [{"a": [1], "b": []}])
+
+
+def test_tables_are_concatenated_by_their_folders(tmp_path):
+    parts = {"a/2.csv": "x,y\n1,2.50\n", "b/1.csv": "z\n0\n", "a/1/0.csv": "x,y\n,nan\n3,\n", "ab/0.csv": "x,y\n9,9\n"}
+    for name, text in parts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    files = [tmp_path / name for name in parts]
+    concatenate.main(files, [tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert (tmp_path / "a.csv").read_text() == "x,y\n1,2.50\n,nan\n3,\n"
+    assert (tmp_path / "b.csv").read_text() == "z\n0\n"
+    with pytest.raises(ValueError, match=r"c\.csv has no part in .*/c\."):
+        concatenate.main(files, [tmp_path / "c.csv"])
+    files[0].write_text("y,x\n")
+    with pytest.raises(ValueError, match=r"a/1/0\.csv has the columns x,y; .*a/2\.csv has y,x\."):
+        concatenate.main(files, [tmp_path / "a.csv"])

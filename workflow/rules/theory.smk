@@ -1,8 +1,9 @@
 # Numerical checks of the paper's theory.  They come before the other figures, as the theory's take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
-# Tables that wait for no training, and those of pretrained weights.
+# Tables that do not depend on training, and those of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
+BY_SETTING = "statements neu family family_updates".split()
 OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
@@ -11,67 +12,70 @@ THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
 use rule step as theory_values with:
     output:
-        "<results>/theory/values/{env}.npz",
+        "<results>/theory/statements/{env}.csv",
     pathvars:
         job="theory_values/{env}",
     priority: 1
     params:
-        **step("ictd.theory.values", config["theory"], states=VALUE_STATES, env_options=own_options),
+        **step("ictd.theory.steps.values", config["theory"], states=VALUE_STATES, env_options=own_options),
 
 
 use rule step as theory_descent with:
     output:
-        "<results>/theory/descent/{env}-{states}.npz",
+        statements="<results>/theory/statements/{env}-{states}.csv",
+        neu="<results>/theory/neu/{env}-{states}.csv",
     pathvars:
         job="theory_descent/{env}-{states}",
     priority: more_states_first
     params:
-        **step("ictd.theory.descent", config["theory"], env_options=own_options),
+        **step("ictd.theory.steps.descent", config["theory"], env_options=own_options),
 
 
 use rule step as theory_family with:
     output:
-        "<results>/theory/family/{env}-{states}.npz",
+        errors="<results>/theory/family/{env}-{states}.csv",
+        updates="<results>/theory/family_updates/{env}-{states}.csv",
     pathvars:
         job="theory_family/{env}-{states}",
     priority: 1
     params:
-        **step("ictd.theory.family", config["theory"], env_options=own_options),
+        **step("ictd.theory.steps.family", config["theory"], env_options=own_options),
 
 
 use rule step as theory_pretrained with:
     input:
         weights=f"<results>/weights/{CELL}.npz",
     output:
-        f"<results>/theory/pretrained/{CELL}.npz",
+        line=f"<results>/theory/pretrained/{CELL}.csv",
+        repeated=f"<results>/theory/repeated/{CELL}.csv",
     pathvars:
         job=f"theory_pretrained/{CELL}",
     priority: 1
     params:
-        **step("ictd.theory.pretrained", config["theory"], env_options=own_options),
+        **step("ictd.theory.steps.pretrained", config["theory"], env_options=own_options),
 
 
 use rule step as theory_agreement with:
     output:
-        "<results>/theory/agreement.json",
+        "<results>/theory/agreement.csv",
     pathvars:
         job="theory_agreement",
     priority: 1
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("ictd.theory.agreement", settings=GRID_SETTINGS),
+        **step("ictd.theory.steps.agreement", settings=GRID_SETTINGS),
 
 
 use rule step as theory_precision with:
     output:
-        "<results>/theory/precision/{env}.json",
+        "<results>/theory/precision/{env}.csv",
     pathvars:
         job="theory_precision/{env}",
     priority: 1
     params:
         **step(
-            "ictd.theory.precision",
+            "ictd.theory.steps.precision",
             config["theory"],
             states=VALUE_STATES,
             update_states=lambda wildcards: [states for env, states in SIMULATIONS if env == wildcards.env],
@@ -81,32 +85,32 @@ use rule step as theory_precision with:
 
 use rule step as theory_tables with:
     input:
-        values=expand("<results>/theory/values/{env}.npz", env=sorted(config["envs"])),
-        descents=expand("<results>/theory/descent/{setting}.npz", setting=CHECKED),
-        agreement="<results>/theory/agreement.json",
-        families=expand("<results>/theory/family/{setting}.npz", setting=CHECKED),
-        precision=expand("<results>/theory/precision/{env}.json", env=sorted(config["envs"])),
+        parts=[
+            *expand("<results>/theory/statements/{env}.csv", env=sorted(config["envs"])),
+            *expand("<results>/theory/{table}/{setting}.csv", table=BY_SETTING, setting=CHECKED),
+            *expand("<results>/theory/precision/{env}.csv", env=sorted(config["envs"])),
+        ],
     output:
-        expand("<results>/theory/{table}.csv", table=OF_THEORY),
+        tables=expand("<results>/theory/{table}.csv", table=[*BY_SETTING, "precision"]),
     pathvars:
         job="theory_tables",
     priority: 1
     localrule: True
     params:
-        **step("ictd.theory.tables"),
+        **step("ictd.steps.concatenate"),
 
 
 use rule step as pretrained_tables with:
     input:
-        pretrained=expand("<results>/theory/pretrained/{cell}.npz", cell=sorted(CELLS)),
+        parts=expand("<results>/theory/{table}/{cell}.csv", table=OF_PRETRAINED, cell=sorted(CELLS)),
     output:
-        expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
     pathvars:
         job="pretrained_tables",
     priority: 1
     localrule: True
     params:
-        **step("ictd.theory.pretrained_tables"),
+        **step("ictd.steps.concatenate"),
 
 
 use rule step as theory_claims with:
@@ -120,7 +124,7 @@ use rule step as theory_claims with:
     priority: 1
     localrule: True
     params:
-        **step("ictd.theory.claims", statements=ROOT / "report/theory_claims.toml"),
+        **step("ictd.report.theory_claims", statements=ROOT / "report/theory_claims.toml"),
 
 
 use rule step as theory_figures with:
@@ -135,7 +139,7 @@ use rule step as theory_figures with:
     priority: 1
     localrule: True
     params:
-        **step("ictd.theory.figures", main_setting(config)),
+        **step("ictd.report.figures.theory", main_setting(config)),
 
 
 use rule step as pretrained_figure with:
@@ -147,4 +151,4 @@ use rule step as pretrained_figure with:
         job="pretrained_figure",
     localrule: True
     params:
-        **step("ictd.theory.pretrained_figure"),
+        **step("ictd.report.figures.pretrained"),

@@ -1,0 +1,234 @@
+"""The embeddings Z_0, ..., Z_L and their gradients, layer by layer (appendix, proofs of Lemmas 2 and 3).
+
+The prompts are enumerated, and the Transformer is looped.  For a query state q, an embedding is
+
+    Z_l = [X, x^q; Y_l, y_l^q],    X = [I; gamma P'],    x^q = [phi_q; 0].
+
+The weights in Theta^looped leave the rows X and x^q as they are.  With k_l = u X + Y_l, eq. (Yl dissection) is
+
+    Y_{l+1} = Y_l + k_l X'AX,    y_{l+1}^q = y_l^q + k_l X'A x^q,    Y_0 = r',    y_0^q = 0.
+
+Prompts with different query states have the same X and Y_l, so ``Embeddings`` has one entry of y_l for each q.  The
+theory does not divide attention by the length of the context; the division is the same as a division of A.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ictd.mrp import Tasks, value_function
+from ictd.prompt import enumerated_columns
+from ictd.transformer import Weights
+
+# Multi-task TD, whose norm of the expected update is J, and multi-task MC, whose norm is J'.
+ALGOS = ("td", "mc")
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Embeddings Z_l = [X, x^q; Y_l, y_l^q] of N tasks with n states, for l = 0, ..., L and all query states q.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    discount : float, gamma
+    X : (N, 2n, n) array
+    f : (N, n, n) array, I + X'AX, which the appendix calls f(A)
+    g : (N, n, n) array, with the columns X'A x^q
+    k : (N, L+1, n) array, u X + Y_l
+    Y : (N, L+1, n) array
+    y : (N, L+1, n) array, y_l^q for each q
+    """
+
+    tasks: Tasks
+    discount: float
+    X: np.ndarray
+    f: np.ndarray
+    g: np.ndarray
+    k: np.ndarray
+    Y: np.ndarray
+    y: np.ndarray
+
+    @property
+    def depth(self) -> int:
+        """Number of layers L."""
+        return self.k.shape[1] - 1
+
+    @cached_property
+    def TF(self) -> np.ndarray:
+        """TF_l(Z_0) = -y_l^q, (N, L+1, n)."""
+        return -self.y
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """True values v, (N, n)."""
+        return value_function(self.tasks.transition, self.tasks.reward, self.discount)
+
+    @cached_property
+    def td_errors(self) -> np.ndarray:
+        """Expected TD errors r + gamma P TF_l - TF_l, (N, L+1, n)."""
+        next_TF = self.TF @ self.tasks.transition.mT
+        return self.tasks.reward[:, None] + self.discount * next_TF - self.TF
+
+    @cached_property
+    def mc_errors(self) -> np.ndarray:
+        """Expected MC errors v - TF_l, (N, L+1, n)."""
+        return self.value[:, None] - self.TF
+
+    def expected_errors(self, algo: str) -> np.ndarray:
+        """Expected errors of "td" or "mc", (N, L+1, n)."""
+        return self.td_errors if algo == "td" else self.mc_errors
+
+    def theta_td_errors(self, algo: str) -> np.ndarray:
+        """Expected errors at theta^TD in the form of the proofs of Lemmas 1 and 4: gamma^l P^l r or gamma^l P^l v.
+
+        They are those of ``expected_errors`` without the rounding of a difference, which hides them where l is large.
+        The result is an (N, L+1, n) array.
+        """
+        errors = np.empty_like(self.y)
+        errors[:, 0] = self.tasks.reward if algo == "td" else self.value
+        for layer in range(self.depth):
+            errors[:, layer + 1] = self.discount * np.matvec(self.tasks.transition, errors[:, layer])
+        return errors
+
+
+def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embeddings:
+    """Compute the embeddings by eq. (Yl dissection).
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+    depth : int, L
+
+    Returns
+    -------
+    Embeddings
+
+    Raises
+    ------
+    ValueError
+        If ``discount`` is out of range, or the weights are for another number of states.
+    """
+    states = tasks.states
+    if weights.states != states:
+        raise ValueError(f"the weights are for {weights.states} states, and the tasks have {states}.")
+    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
+    XA = X.mT @ weights.A
+    f = np.eye(states) + XA @ X
+    g = XA[:, :, :states]
+    uX = (weights.u @ X)[:, None]
+    k = np.empty((len(tasks), depth + 1, states))
+    k_layer = uX + tasks.reward[:, None]  # (N, 1, n)
+    for layer in range(depth + 1):
+        k[:, layer] = k_layer[:, 0]
+        k_layer = k_layer @ f
+    y = np.zeros_like(k)
+    y[:, 1:] = np.cumsum(k[:, :-1], axis=1) @ g
+    return Embeddings(tasks, discount, X, f, g, k, k - uX, y)
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of Y_l and y_l^q at one layer l, for N tasks.
+
+    Each term of the recursion for grad_A y_l^(i) has X as its left factor and X' as its right factor, and one term of
+    that for grad_A y_l^q has x^q' as its right factor.  The factors between them are stored, as they are a quarter of
+    the size:
+
+        grad_A y_l^(i) = X R^(i) X',    grad_A y_l^q = X (S^q X' + a x^q').
+
+    Parameters
+    ----------
+    X : (N, 2n, n) array
+    R, S : (N, n, n, n) arrays
+        R^(i) and S^q, with i and q on the second axis.
+    a : (N, n) array, the sum of k_j over j < l
+    U, V : (N, 2n, n) arrays, with the columns grad_u y_l^(i) and grad_u y_l^q
+    """
+
+    X: np.ndarray
+    R: np.ndarray
+    S: np.ndarray
+    a: np.ndarray
+    U: np.ndarray
+    V: np.ndarray
+
+    def context_A(self) -> np.ndarray:
+        """grad_A y_l^(i) for all i, (N, n, 2n, 2n)."""
+        return self._times_X(self._times_X_transposed(self.R))
+
+    def query_A(self) -> np.ndarray:
+        """grad_A y_l^q for all query states q, (N, n, 2n, 2n)."""
+        query = np.arange(self.X.shape[-1])
+        right = self._times_X_transposed(self.S)
+        right[:, query, :, query] += self.a
+        return self._times_X(right)
+
+    def _times_X_transposed(self, M: np.ndarray) -> np.ndarray:
+        """M X' for M (N, k, n, n), as one product for each task.  The left half of X' is the identity."""
+        tasks, _, states = self.X.shape
+        right = M.reshape(tasks, -1, states) @ self.X[:, states:].mT
+        return np.concatenate([M, right.reshape(M.shape)], axis=-1)
+
+    def _times_X(self, M: np.ndarray) -> np.ndarray:
+        """X M for M (N, k, n, 2n).  The upper half of X is the identity."""
+        return np.concatenate([M, self.X[:, None, self.X.shape[-1] :] @ M], axis=-2)
+
+    def looped_updates(self, e: np.ndarray) -> np.ndarray:
+        """Compute sum_q e_q grad TF_l(q) in Theta^looped, the expected update of each task.
+
+        Parameters
+        ----------
+        e : (N, k, n) array, k sets of state weights
+            For the expected update, mu(q) times the expected error of q.
+
+        Returns
+        -------
+        updates : (N, k, 2n + 4n^2) array, u before A
+        """
+        tasks, width, states = self.X.shape
+        S = e @ self.S.reshape(tasks, states, states**2)
+        right = self._times_X_transposed(S.reshape(tasks, -1, states, states))
+        right[..., :states] += self.a[:, None, :, None] * e[:, :, None, :]
+        dA = self._times_X(right).reshape(*e.shape[:2], width**2)
+        return -np.concatenate([e @ self.V.mT, dA], axis=2)
+
+
+def gradients(Z: Embeddings) -> Iterator[Gradients]:
+    """Compute the gradients at layers 0, ..., L by the recursions of the proof of Lemma 3, for any u:
+
+        grad_A y_{l+1}^(i) = X k_l' x^(i)' + sum_j f_ji grad_A y_l^(j),
+        grad_A y_{l+1}^q   = grad_A y_l^q + X k_l' x^q' + sum_j g_jq grad_A y_l^(j),
+        grad_u Y_{l+1}     = X X'AX + grad_u Y_l f,
+        grad_u y_{l+1}^q   = grad_u y_l^q + X g^q + grad_u Y_l g^q.
+
+    Here g_jq is an entry and g^q a column of g.  The gradients at layer l do not depend on L, so one pass gives those
+    of every depth.
+
+    Yields
+    ------
+    Gradients, whose arrays the next iteration does not change
+    """
+    X, f, g = Z.X, Z.f, Z.g
+    tasks, layers, states = Z.k.shape
+    identity = np.eye(states)
+    state = np.arange(states)
+    flat = (tasks, states, states * states)
+    R = np.zeros((tasks, states, states, states))
+    S = np.zeros((tasks, states, states, states))
+    U = np.zeros((tasks, 2 * states, states))
+    V = np.zeros((tasks, 2 * states, states))
+    a = np.zeros((tasks, states))
+    for layer in range(layers):
+        yield Gradients(X, R, S, a, U, V)
+        k = Z.k[:, layer]
+        S = S + (g.mT @ R.reshape(flat)).reshape(R.shape)
+        R = (f.mT @ R.reshape(flat)).reshape(R.shape)
+        R[:, state, :, state] += k
+        V = V + (X + U) @ g
+        U = X @ (f - identity) + U @ f
+        a = a + k

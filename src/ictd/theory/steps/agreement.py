@@ -1,0 +1,72 @@
+"""Compare gradients of TF_L by the engine and by the appendix's recursions with those by torch on whole prompts."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ictd.engine import value_gradients
+from ictd.literal import LinearTransformer
+from ictd.mrp import Tasks, sample_tasks
+from ictd.prompt import enumerated_columns, prompts_of
+from ictd.rng import generator
+from ictd.theory.columns import save_columns
+from ictd.theory.recursion import evolve, gradients
+from ictd.transformer import Weights, theta_td
+
+TASKS = 2
+# Standard deviation of the entries of random weights, times sqrt(2n).  The output of 60 layers grows little with it.
+SPREAD = 0.2
+
+
+def main(settings: list[str], discount: float, env_options: dict, output: Path) -> None:
+    """Write the largest differences for each setting "env-states-depth", at theta^TD and at random weights."""
+    tables = []
+    for setting in settings:
+        env, states, depth = setting.split("-")
+        n, L = int(states), int(depth)
+        rng = generator(0, env, n, "agreement")
+        tasks = sample_tasks(env, n, TASKS, rng, **env_options.get(env, {}))
+        deviation = SPREAD / np.sqrt(2 * n)
+        random = Weights(rng.normal(0, deviation, 2 * n), rng.normal(0, deviation, (2 * n, 2 * n)))
+        for name, weights in (("theta_td", theta_td(n)), ("random", random)):
+            columns = {"env": [env], "states": [n], "depth": [L], "weights": [name]}
+            cases = [(weights, tasks, task, discount, L) for task in range(TASKS)]
+            references = [gradients_by_torch(*case) for case in cases]
+            for way, function in (("fused", value_gradients), ("appendix", gradients_by_appendix)):
+                differences = [
+                    largest_difference(function(*case), reference)
+                    for case, reference in zip(cases, references, strict=True)
+                ]
+                # Unlike Python's, NumPy's max is NaN if one of the differences is.
+                columns[way] = [float(np.max(differences))]
+            tables.append(columns)
+    save_columns(output, tables)
+
+
+def gradients_by_torch(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+    """Compute gradients of TF_L on the whole prompt of each query state by automatic differentiation.
+
+    Returns
+    -------
+    gradients : (n, 2n + 4n^2) array, u before A
+    """
+    model = LinearTransformer(weights, depth, scaled=False)
+    columns = enumerated_columns(tasks.transition[task], tasks.reward[task], discount)
+    of_queries = []
+    for prompt in torch.from_numpy(prompts_of(columns)):
+        du, dA = torch.autograd.grad(model(prompt, queries=1), [model.u, model.A])
+        of_queries.append(np.concatenate([du.numpy().ravel(), dA.numpy().ravel()]))
+    return np.stack(of_queries)
+
+
+def gradients_by_appendix(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+    """Compute the same (n, 2n + 4n^2) array by the recursions of the proof of Lemma 3."""
+    *_, last = gradients(evolve(weights, tasks[task : task + 1], discount, depth))
+    du, dA = last.V[0].T, last.query_A()[0]
+    return -np.concatenate([du, dA.reshape(len(dA), -1)], axis=1)
+
+
+def largest_difference(gradient: np.ndarray, reference: np.ndarray) -> float:
+    """Largest difference of an entry, relative to the largest entry of the reference."""
+    return float(np.abs(gradient - reference).max() / np.abs(reference).max())

@@ -1,0 +1,108 @@
+"""Check the statements on the gradients at theta^TD (Lemma 3), and how J and J' change with the depth.
+
+J and J' are those of Theorem 2 and Corollary 1 in Theta^looped ("looped"), and the same in Theta, where each layer has
+its own parameters ("separate").
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.theory.columns import long_columns, save_columns
+from ictd.theory.recursion import Embeddings, evolve
+from ictd.theory.statements import (
+    OF_GRADIENTS,
+    corollary_1,
+    sharper_corollary_1,
+    sharper_theorem_2,
+    summarise,
+    theorem_2,
+)
+from ictd.theory.updates import GROUPS, GradientSweep, NormEstimate, estimate_norm, layer_updates, sweep_gradients
+from ictd.transformer import theta_td
+
+# Number of log-spaced depths for which the update in Theta is computed.
+SEPARATE = 24
+# Largest number of tasks times n^4 in one sweep, for arrays of some megabytes.
+AT_ONCE = 700_000
+# The paper's bound on J or J', and the sharper one.
+BOUNDS = {"td": (theorem_2, sharper_theorem_2), "mc": (corollary_1, sharper_corollary_1)}
+
+
+def main(
+    env: str,
+    states: int,
+    tasks: int,
+    update_depth: int,
+    discount: float,
+    env_options: dict,
+    statements: Path,
+    neu: Path,
+) -> None:
+    """Write both sides of each statement, summarised over tasks, and J and J' at each depth with their bounds."""
+    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
+    setting = {"env": env, "states": states}
+    sweeps = sweep_in_parts(sampled, discount, update_depth)
+    save_columns(statements, statement_tables(sweeps, setting))
+    Z = evolve(theta_td(states), sampled, discount, update_depth)
+    save_columns(neu, neu_tables(Z, [sweep for _, sweep in sweeps], setting))
+
+
+def sweep_in_parts(tasks: Tasks, discount: float, depth: int) -> list[tuple[Embeddings, GradientSweep]]:
+    """Sweep through the gradients of as many groups of tasks at once as fit into memory."""
+    group_size = len(tasks) // GROUPS
+    possible = [number for number in range(1, GROUPS + 1) if GROUPS % number == 0]
+    fitting = [number for number in possible if number * group_size * tasks.states**4 <= AT_ONCE]
+    groups = max(fitting, default=1)
+    sweeps = []
+    for first in range(0, len(tasks), groups * group_size):
+        part = tasks[first : first + groups * group_size]
+        Z = evolve(theta_td(tasks.states), part, discount, depth)
+        sweeps.append((Z, sweep_gradients(Z, groups)))
+    return sweeps
+
+
+def statement_tables(sweeps: list[tuple[Embeddings, GradientSweep]], setting: dict) -> list[dict[str, list]]:
+    """Both sides of each statement on gradients, a table for each statement."""
+    layers = {"layer": sweeps[0][1].layers}
+    tables = []
+    for statement in OF_GRADIENTS:
+        summary = summarise([statement(Z, sweep) for Z, sweep in sweeps])
+        tables.append(long_columns(layers, summary, statement=statement.__name__, **setting))
+    return tables
+
+
+def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> list[dict[str, list]]:
+    """J and J' with their bounds, a table for Theta^looped and one for Theta."""
+    tables = []
+    for algo, (paper_bound, sharper_bound) in BOUNDS.items():
+        bound, sharper = paper_bound(Z), sharper_bound(Z)
+        looped = estimate_norm(np.concatenate([sweep.updates[algo] for sweep in sweeps]))
+        errors = Z.theta_td_errors(algo)
+        depths = separate_depths(Z.depth)
+        separate = [
+            estimate_norm(layer_updates(Z, errors[:, depth], depth).reshape(GROUPS, -1)) for depth in depths
+        ]  # fmt: skip
+        for space, layers, estimate in (
+            ("looped", np.arange(Z.depth + 1), looped),
+            ("separate", depths, stacked(separate)),
+        ):
+            columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
+            tables.append(long_columns({"layer": layers}, columns, algo=algo, space=space, **setting))
+    return tables
+
+
+def separate_depths(depth: int) -> np.ndarray:
+    """Depths (K,) up to ``depth`` for which the update in Theta is computed."""
+    return np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
+
+
+def stacked(estimates: list[NormEstimate]) -> NormEstimate:
+    """Estimates of single norms as one of arrays."""
+    return NormEstimate(
+        norm=np.array([estimate.norm for estimate in estimates]),
+        standard_error=np.array([estimate.standard_error for estimate in estimates]),
+        noise=np.array([estimate.noise for estimate in estimates]),
+    )

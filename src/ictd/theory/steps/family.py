@@ -1,0 +1,68 @@
+"""Check that weights of the family have the limit v, and that these weights with N [I, I] added do not."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.mrp import sample_tasks
+from ictd.rng import generator
+from ictd.theory.columns import long_columns, save_columns
+from ictd.theory.family import MEMBERS, error_bound, largest_error, random_weights
+from ictd.theory.recursion import ALGOS, evolve
+from ictd.theory.updates import layer_updates, norm_of_mean
+
+# Number of random weights, and of log-spaced depths for which their expected updates are computed.
+DRAWS = 5
+DEPTHS = 12
+# Rounding error of an error, relative to the largest value.
+ROUNDING = 1e-12
+
+
+def main(
+    env: str,
+    states: int,
+    pretrained_tasks: int,
+    update_depth: int,
+    discount: float,
+    env_options: dict,
+    errors: Path,
+    updates: Path,
+) -> None:
+    """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
+
+    Errors and bounds are relative to the largest value.  ``violations`` is the number of layers at which the error of
+    weights of the family exceeds the bound.
+    """
+    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
+    rng = generator(0, env, states, "family")
+    depths = update_depths(update_depth)
+    bound = error_bound(sampled, discount, update_depth)
+    layers = np.arange(update_depth + 1)
+    error_tables = {member: [] for member in MEMBERS}
+    update_tables = {algo: [] for algo in ALGOS}
+    for draw in range(DRAWS):
+        names = {"env": env, "states": states, "draw": draw}
+        weights = random_weights(sampled, discount, rng)
+        Z = {member: evolve(weights[member], sampled, discount, update_depth) for member in MEMBERS}
+        scale = np.abs(Z["inside"].value).max()
+        for member in MEMBERS:
+            error = largest_error(Z[member])
+            columns = {"error": error / scale, "bound": np.full(len(layers), np.nan)}
+            violations = 0
+            if member == "inside":
+                columns["bound"] = bound / scale
+                violations = int((error > bound + ROUNDING * scale).sum())
+            columns["violations"] = np.full(len(layers), violations)
+            error_tables[member].append(long_columns({"layer": layers}, columns, member=member, **names))
+        for algo in ALGOS:
+            expected = Z["inside"].expected_errors(algo)
+            looped = (layer_updates(Z["inside"], expected[:, depth], depth).sum(axis=1) for depth in depths)
+            norms = {"norm": np.array([norm_of_mean(update) for update in looped])}
+            update_tables[algo].append(long_columns({"layer": depths}, norms, algo=algo, **names))
+    save_columns(errors, [table for member in MEMBERS for table in error_tables[member]])
+    save_columns(updates, [table for algo in ALGOS for table in update_tables[algo]])
+
+
+def update_depths(depth: int) -> np.ndarray:
+    """Depths (K,) up to ``depth`` for which expected updates are computed."""
+    return np.unique(np.geomspace(1, depth, DEPTHS).round().astype(int))

@@ -1,0 +1,103 @@
+"""Compute J or J' where the paper proves nothing: at pretrained weights, and on the line from them to theta^TD."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.anatomy import pattern_measures
+from ictd.mrp import Tasks, sample_tasks
+from ictd.rng import generator
+from ictd.storage import load_arrays
+from ictd.theory.columns import long_columns, save_columns
+from ictd.theory.recursion import evolve
+from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, norm_of_mean
+from ictd.transformer import Weights, theta_td
+
+# Positions on the line from the pretrained weights, 0, to theta^TD with their step size, 1.
+POSITIONS = (0.0, 0.25, 0.5, 1.0)
+# Number of log-spaced depths to which pretrained layers are repeated.  J changes by orders of magnitude there, so a few
+# tasks are enough.
+DEPTHS = 6
+FEW_TASKS = 3 * GROUPS
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    pretrained_tasks: int,
+    update_depth: int,
+    discount: float,
+    scaled_attention: bool,
+    env_options: dict,
+    weights: Path,
+    line: Path,
+    repeated: Path,
+) -> None:
+    """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta.
+
+    ``line`` has the norms on the line to theta^TD, and ``repeated`` those with pretrained layers repeated to other
+    depths.  Norms of runs that diverged are NaN.
+    """
+    cell = {"algo": algo, "env": env, "states": states, "depth": depth}
+    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
+    scale = 1 / states if scaled_attention else 1.0
+    pattern = theta_td(states).A
+    seeds, u, A = load_arrays(weights, "seeds", "u", "A")
+    # Coefficient of theta^TD in A, whether attention is scaled or not.
+    coefficients = pattern_measures(Weights(u, A))["alpha"] * states
+    depths = repeated_depths(depth, update_depth)
+
+    def group_updates(u: np.ndarray, A: np.ndarray, layers: int, tasks: Tasks) -> dict[str, np.ndarray]:
+        return updates_by_space(algo, Weights(u, A), layers, tasks, discount, scale)
+
+    line_tables, repeated_tables = [], []
+    with np.errstate(over="ignore", invalid="ignore"):
+        at_theta_td = group_updates(np.zeros(2 * states), pattern / scale, depth, sampled)["looped"]
+        for seed, u_seed, A_seed, coefficient in zip(seeds.tolist(), u, A, coefficients, strict=True):
+            for position in POSITIONS:
+                u_here = (1 - position) * u_seed
+                A_here = (1 - position) * A_seed + position * coefficient * pattern
+                columns = {}
+                for space, updates in group_updates(u_here, A_here, depth, sampled).items():
+                    columns |= {f"{space}_{name}": [value] for name, value in vars(estimate_norm(updates)).items()}
+                columns["theta_td"] = [norm_of_mean(at_theta_td)]
+                line_tables.append(long_columns({"position": [position]}, columns, **cell, seed=seed))
+            for layers in depths.tolist():
+                updates = group_updates(u_seed, A_seed, layers, sampled[:FEW_TASKS])
+                norms = {f"{space}_norm": [norm_of_mean(update)] for space, update in updates.items()}
+                repeated_tables.append(long_columns({"layer": [layers]}, norms, **cell, seed=seed))
+    save_columns(line, line_tables)
+    save_columns(repeated, repeated_tables)
+
+
+def repeated_depths(depth: int, update_depth: int) -> np.ndarray:
+    """Depths (K,) to which ``depth`` pretrained layers are repeated, which include ``depth``."""
+    return np.unique([depth, *np.geomspace(1, update_depth, DEPTHS).round().astype(int)])
+
+
+def updates_by_space(
+    algo: str, weights: Weights, depth: int, tasks: Tasks, discount: float, scale: float
+) -> dict[str, np.ndarray]:
+    """Compute mean updates over groups of tasks.
+
+    Parameters
+    ----------
+    algo : str, "td" or "mc"
+    weights : Weights as they are trained
+    depth : int, number of layers L
+    tasks : Tasks
+    discount : float, gamma
+    scale : float
+        The factor of A: 1/n where attention is divided by n, else 1.
+
+    Returns
+    -------
+    dict of arrays
+        looped : (GROUPS, 2n + 4n^2), updates in Theta^looped
+        separate : (GROUPS, L (2n + 4n^2)), updates in Theta
+    """
+    Z = evolve(Weights(weights.u, scale * weights.A), tasks, discount, depth)
+    updates = layer_updates(Z, Z.expected_errors(algo)[:, -1], depth, scale)
+    return {"looped": updates.sum(axis=1), "separate": updates.reshape(GROUPS, -1)}

@@ -1,0 +1,31 @@
+"""Check the statements on the embeddings at theta^TD: Theorem 1 and Lemmas 1, 2 and 4."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.mrp import sample_tasks
+from ictd.rng import generator
+from ictd.theory.columns import long_columns, save_columns
+from ictd.theory.recursion import evolve
+from ictd.theory.statements import OF_VALUES, summarise
+from ictd.transformer import theta_td
+
+# Number of tasks whose embeddings are in memory at once.
+AT_ONCE = 50
+
+
+def main(env: str, states: list[int], tasks: int, depth: int, discount: float, env_options: dict, output: Path) -> None:
+    """Write both sides of each statement at each layer, summarised over tasks, for each number of states."""
+    tables = []
+    for n in states:
+        sampled = sample_tasks(env, n, tasks, generator(0, env, n, "theory"), **env_options)
+        inequalities = {statement.__name__: [] for statement in OF_VALUES}
+        for first in range(0, tasks, AT_ONCE):
+            Z = evolve(theta_td(n), sampled[first : first + AT_ONCE], discount, depth)
+            for statement in OF_VALUES:
+                inequalities[statement.__name__].append(statement(Z))
+        for name, parts in inequalities.items():
+            layers = {"layer": np.arange(depth + 1)}
+            tables.append(long_columns(layers, summarise(parts), statement=name, env=env, states=n))
+    save_columns(output, tables)
