@@ -11,8 +11,7 @@ SHOWN = [*sorted([*CURVES, *MAPS, *DIAGRAMS]), "learning"]
 
 use rule step as msve_curves with:
     input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=GRID),
-        baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights"]),
     output:
         [figure(name) for name in CURVES],
     pathvars:
@@ -24,7 +23,7 @@ use rule step as msve_curves with:
 
 use rule step as weight_maps with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=GRID),
+        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
     output:
         [figure(name) for name in MAPS],
     pathvars:
@@ -51,7 +50,7 @@ use rule step as environment_diagrams with:
 
 use rule step as learning_curves with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        tables=expand("<results>/metrics/{table}.csv", table=["learning", "weights"]),
     output:
         figure("learning"),
     pathvars:

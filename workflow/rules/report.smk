@@ -3,7 +3,7 @@
 MANIFESTED = ["claims.json", "audit.json", "theory/claims.json", *expand("metrics/{name}.csv", name=TABLES)]
 MANIFESTED += expand("theory/{table}.csv", table=THEORY_TABLES)
 MANIFESTED += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
-MANIFESTED += expand("baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
+MANIFESTED += expand("baselines/{setting}.npz", setting=BASELINES)
 CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
 READ = "msve baselines weights mean_weights agreement audit".split()
 PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
@@ -64,14 +64,14 @@ use rule step as summaries with:
 
 use rule step as slider with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "learning", "weights"]),
     output:
         "<results>/tables/slider.html",
     pathvars:
         job="slider",
     localrule: True
     params:
-        **step("ictd.report.slider"),
+        **step("ictd.report.slider", cells=list(map(str, CELLS))),
 
 
 use rule step as compute with:
@@ -119,7 +119,6 @@ use rule step as manifest with:
     input:
         # The report needs every other file of the manifest.
         expand("<results>/report.{ending}", ending=["html", "ipynb"]),
-        expand("<results>/baselines/{setting}.json", setting=BASELINES),
     output:
         "<results>/manifest.json",
     pathvars:
@@ -129,7 +128,7 @@ use rule step as manifest with:
         f"{ENVS}/pretrain.yaml"
     params:
         **step(
-            "ictd.steps.manifest",
+            "ictd.report.manifest",
             folder=RESULTS,
             files=MANIFESTED,
             pages=[file for file in LISTED if file not in MANIFESTED],

@@ -12,14 +12,14 @@ from ictd.report.verdicts import count
 from ictd.storage import load_json, save_text
 
 WHOSE = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
-# Those that draw figures and tables, beside those of the manifest.
-PACKAGES = ("matplotlib", "pandas")
+# The libraries of figures and tables; the manifest has those of computing jobs.
+DRAWING_LIBRARIES = ("matplotlib", "pandas")
 
 
 def main(manifest: Path, claims: Path, schema: Path, output: Path) -> None:
     """Write the text, in reStructuredText."""
     made, described = load_json(manifest), yaml.safe_load(schema.read_text(encoding="utf-8"))
-    versions = made["versions"] | {name: version(name) for name in PACKAGES}
+    versions = made["versions"] | {name: version(name) for name in DRAWING_LIBRARIES}
     parts = {
         "Claims": verdicts(load_json(claims)),
         "Settings": difference_from_paper(made["settings"], described),
