@@ -1,4 +1,4 @@
-# Evaluation on unseen tasks, the baselines beside it, and the result tables.
+# Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = (
     "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation audit".split()
