@@ -61,7 +61,7 @@ report: $(READY)
 	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
 
 verify: $(READY)
-	@python -P -m ictd.pipeline.runner ictd.steps.verify --results $(RESULTS) --reference reference
+	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
 
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference

@@ -33,7 +33,7 @@ rule all:
         "<results>/about.rst",
         "<results>/metrics/compute.csv",
         # Snakemake does not remake a removed file that no job needs, so name those.
-        [path for path in (RESULTS / file for file in LISTED) if not path.exists()],
+        [path for path in (RESULTS / file for file in MANIFEST_FILES) if not path.exists()],
     localrule: True
 
 

@@ -1,23 +1,25 @@
 """What the figures of the experiments draw."""
 
+import itertools
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
-from drawn import check_bands, check_border, check_lines
+from drawn import check_bands, check_border, check_lines, where
 
 import ictd
-from ictd.anatomy import project_identifiable
 from ictd.pipeline.grid import Cell
 from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.style import NAMES
 from ictd.report.figures.workflow import BOXES, workflow
-from ictd.storage import save_arrays
+from ictd.tables import save_table
 
 RNG = np.random.default_rng(4)
-LENGTHS = np.array([5, 10, 15])
+LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
+METHODS = ("theta_td", "lstd", "zero")
 NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
 CELLS = [f"{algo}-boyan-{n}-6" for n in (4, 3, 5, 2) for algo in NAMED]
 FIGURES = {"one": ["states", *CELLS], "main": ["main", CELLS[2]]}
@@ -38,101 +40,131 @@ def shown(monkeypatch):
     return found
 
 
-@pytest.fixture
-def results(tmp_path):
-    """Evaluations, baselines and weights of cells with four numbers of states; with three a run diverged."""
+@pytest.fixture(scope="module")
+def runs():
+    """Arrays of cells with four numbers of states; with three a run diverged."""
+    arrays = {}
     for cell in map(Cell.parse, CELLS):
-        n, late = cell.states, np.array([0, 0, 9 * (cell.states == 3), 0])
-        msve, wide = RNG.lognormal(size=(4, 3, 2)), 2 * n
+        n = cell.states
         # So far apart that a standard error reaches below a tenth of the mean.
-        msve[3] *= 1000 if n == 5 else 1
-        evaluation = {"context_lengths": LENGTHS, "msve": msve, "diverged_at": late}
-        save_arrays(tmp_path / f"evaluation/{cell}.npz", **evaluation)
-        A = np.where((late > 0)[:, None, None], np.nan, RNG.normal(size=(4, wide, wide)))
-        save_arrays(
-            tmp_path / f"weights/{cell}.npz", u=RNG.normal(size=(4, wide)), A=A,
-            history_u=RNG.normal(size=(4, 2, wide)), history_A=RNG.normal(size=(4, 2, wide, wide)),
-            tasks_seen=np.array([1, 50]), diverged_at=late, online_msve=RNG.lognormal(size=(4, 2)),
-        )  # fmt: skip
-        beside = {name: RNG.lognormal(size=(4, 3, 2)) for name in ("theta_td", "lstd", "zero")}
-        save_arrays(tmp_path / f"baselines/{n}-6.npz", **beside)
-    return tmp_path
+        far = np.array([1, 1, 1, 1000 if n == 5 else 1])
+        arrays[cell] = {
+            "msve": RNG.lognormal(size=(4, 3)) * far[:, None], "diverged_at": np.array([0, 0, 9 * (n == 3), 0]),
+            "online_msve": RNG.lognormal(size=(4, 2)), "cosine": RNG.uniform(size=(4, 2)),
+            "u": RNG.normal(size=(2, 1, 2 * n)), "A": RNG.normal(size=(2, 2 * n, 2 * n)),
+        }  # fmt: skip
+    return arrays
 
 
-def paths_of(results, folder):
-    return [results / f"{folder}/{cell}.npz" for cell in CELLS]
+@pytest.fixture(scope="module")
+def tables(runs):
+    """The result tables of these runs, and baselines."""
+    rows = {name: [] for name in ("msve", "weights", "learning", "mean_entries", "baselines")}
+    for cell, arrays in runs.items():
+        for seed in range(4):
+            run = {**cell._asdict(), "seed": seed}
+            rows["weights"].append({**run, "diverged_at": arrays["diverged_at"][seed]})
+            for length, msve in zip(LENGTHS, arrays["msve"][seed], strict=True):
+                rows["msve"].append({**run, "context_length": length, "msve": msve})
+            for k, tasks in enumerate(TASKS_SEEN):
+                course = {name: arrays[name][seed, k] for name in ("cosine", "online_msve")}
+                rows["learning"].append({**run, "tasks_seen": tasks, **course})
+        for name, (k, tasks) in itertools.product("uA", enumerate(TASKS_SEEN)):
+            for (i, j), entry in np.ndenumerate(arrays[name][k]):
+                place = {"matrix": name, "tasks_seen": tasks, "row": i + 1, "column": j + 1}
+                rows["mean_entries"].append({**cell._asdict(), **place, "mean": entry})
+    for method, n, seed, length in itertools.product(METHODS, (2, 3, 4, 5), range(4), LENGTHS):
+        place = {"method": method, "states": n, "depth": 6, "seed": seed, "context_length": length}
+        rows["baselines"].append({**place, "msve": RNG.lognormal()})
+    return {name: pd.DataFrame(lines) for name, lines in rows.items()}
 
 
-def test_msve_is_drawn_by_panels(results, shown):
-    baselines = sorted((results / "baselines").iterdir())
-    msve_curves.main(FIGURES, paths_of(results, "evaluation")[::-1], baselines, results)
+@pytest.fixture
+def paths(tables, tmp_path):
+    """The files of some of these tables, by their names."""
+    for name, table in tables.items():
+        save_table(tmp_path / f"{name}.csv", table)
+    return lambda *names: [tmp_path / f"{name}.csv" for name in names]
+
+
+def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
+    msve_curves.main(FIGURES, paths("baselines", "weights", "msve"), Path())
     assert list(shown) == ["one", "main"] and len(shown["main"].axes) == 1
     assert [axes.get_visible() for axes in shown["one"].axes] == [True] * 4 + [False] * 2
     for axes, n in zip(shown["one"].axes, (4, 3, 5, 2), strict=False):
         lines, bands = [], []
         for algo, name in NAMED.items():
-            found = np.load(results / f"evaluation/{algo}-boyan-{n}-6.npz")
-            trials = found["msve"].mean(axis=-1)[found["diverged_at"] == 0]
+            arrays = runs[Cell(algo, "boyan", n, 6)]
+            trials = arrays["msve"][arrays["diverged_at"] == 0]
             mean, error = trials.mean(axis=0), trials.std(axis=0, ddof=1) / np.sqrt(len(trials))
             lines.append((f"{name}, mean", LENGTHS, mean))
             lines.append((f"{name}, median", LENGTHS, np.median(trials, axis=0)))
             assert (mean - error < mean / 10).any() == (n == 5)
             bands.append((LENGTHS, np.maximum(mean - error, mean / 10), mean + error))
-        beside = np.load(results / f"baselines/{n}-6.npz")
-        lines += [(NAMES[name], LENGTHS, beside[name].mean(axis=(0, 2))) for name in ("theta_td", "lstd", "zero")]
+        for method in METHODS:
+            errors = where(tables["baselines"], method=method, states=n)
+            means = [where(errors, context_length=length)["msve"].mean() for length in LENGTHS]
+            lines.append((NAMES[method], LENGTHS, means))
         check_lines(axes, lines)
         check_bands(axes, bands)
         notes = [f"{algo.upper()}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
         assert axes.get_xlabel().splitlines()[1:] == notes and axes.get_title() == f"$n = {n}$"
 
 
-def test_a_panel_whose_runs_all_diverged_has_its_baselines():
-    lost = {"context_lengths": LENGTHS, "msve": np.full((4, 3, 2), np.nan), "diverged_at": np.full(4, 2)}
-    baselines = {name: np.ones((4, 3, 2)) for name in ("theta_td", "lstd", "zero")}
-    (axes,) = msve_curves.msve_curves({"a": ({Cell("td", "boyan", 4, 6): lost}, baselines)}).axes
+def diverged(tables, columns):
+    """The tables where every run diverged, with empty values in some columns."""
+    lost = {name: table.assign(**dict.fromkeys({*columns} & {*table}, np.nan)) for name, table in tables.items()}
+    return lost | {"weights": tables["weights"].assign(diverged_at=2), "baselines": tables["baselines"]}
+
+
+def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
+    lost = diverged(tables, ["msve"])
+    (axes,) = msve_curves.msve_curves(
+        {"a": [Cell("td", "boyan", 4, 6)]}, lost["msve"], lost["baselines"], lost["weights"]
+    ).axes
     assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 3
 
 
-def test_learning_curves_are_drawn_by_algorithm(results, shown):
-    learning_curves.main(paths_of(results, "weights"), 0.9, results / "learning.png")
+def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
+    learning_curves.main(paths("weights", "learning"), Path("learning.png"))
     for column, algo in enumerate(NAMED):
         above, below = [], []
-        # In the order of settings, whatever that of the files.
+        # In the order of settings, whatever that of the table.
         for n in (2, 3, 4, 5):
-            found, theta = np.load(results / f"weights/{algo}-boyan-{n}-6.npz"), ictd.theta_td(n).A
-            kept = found["diverged_at"] == 0
-            A = project_identifiable(ictd.Weights(found["history_u"], found["history_A"]), 0.9).A[kept]
-            cosine = (A * theta).sum(axis=(2, 3)) / np.sqrt((A**2).sum(axis=(2, 3)) * (theta**2).sum())
+            arrays = runs[Cell(algo, "boyan", n, 6)]
+            kept = arrays["diverged_at"] == 0
             label = f"Boyan's chain, $n = {n}$, $L = 6$"
-            above.append((label, [1, 50], np.median(found["online_msve"][kept], axis=0)))
-            below.append((label, [1, 50], np.median(cosine, axis=0)))
+            above.append((label, TASKS_SEEN, np.median(arrays["online_msve"][kept], axis=0)))
+            below.append((label, TASKS_SEEN, np.median(arrays["cosine"][kept], axis=0)))
         axes = shown["learning"].axes
         check_lines(axes[column], above)
         check_lines(axes[2 + column], below)
         assert axes[2 + column].get_xlabel().endswith("\n1 of 16 diverged") and axes[column].get_title() == NAMED[algo]
 
 
-def test_weights_are_mapped_by_setting_and_algorithm(results, shown):
-    weight_maps.main(FIGURES, paths_of(results, "weights")[::-1], results)
+def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown):
+    weight_maps.main(FIGURES, paths("weights", "mean_entries"), Path())
     assert list(shown) == ["one", "main"]
     axes = iter(shown["one"].axes)
     for n in (4, 3, 5, 2):
         for algo in ("theta_td", "td", "mc"):
-            of, late, panel = ictd.theta_td(n)[None], 0, next(axes)
-            if algo in NAMED:
-                found = np.load(results / f"weights/{algo}-boyan-{n}-6.npz")
-                late = found["diverged_at"]
-                of = ictd.Weights(found["u"], found["A"])[late == 0]
+            panel = next(axes)
+            arrays = runs[Cell(algo, "boyan", n, 6)] if algo in NAMED else None
+            weights = ictd.Weights(arrays["u"][-1, 0], arrays["A"][-1]) if arrays else ictd.theta_td(n)
             (strip,) = panel.child_axes
-            P, Q = of.P().mean(axis=0), of.Q().mean(axis=0)
-            for shown_in, whole, part in ((panel, Q, Q), (strip, P, P[-1:])):
+            for shown_in, whole, part in ((panel, weights.Q(), slice(None)), (strip, weights.P(), slice(-1, None))):
                 (image,) = shown_in.images
-                np.testing.assert_allclose(image.get_array(), part / np.abs(whole).max())
+                np.testing.assert_allclose(image.get_array(), whole[part] / np.abs(whole).max())
                 assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
-            assert strip.get_xlabel() == ("1 of 4 diverged" if np.any(late) else "")
+            assert strip.get_xlabel() == ("1 of 4 diverged" if algo in NAMED and n == 3 else "")
             assert panel.get_ylabel() == (f"$n = {n}$" if algo == "theta_td" else "")
-    zero = weight_maps.weight_maps({"a": {"td": ictd.Weights(np.zeros((1, 4)), np.zeros((1, 4, 4)))}})
+    cells = {"a": [Cell("td", "boyan", 4, 6)]}
+    zero = weight_maps.weight_maps(cells, tables["mean_entries"].assign(mean=0.0), tables["weights"])
     assert (zero.axes[1].images[0].get_array() == 0).all()
+    lost = diverged(tables, ["mean"])
+    empty = weight_maps.weight_maps(cells, lost["mean_entries"], lost["weights"])
+    assert empty.axes[1].images[0].get_array().mask.all()
+    assert empty.axes[1].child_axes[0].get_xlabel() == "4 of 4 diverged"
 
 
 @pytest.mark.parametrize(("draw", "layout"), [(line_diagram, "line"), (circle_diagram, "circle")])
@@ -191,20 +223,28 @@ LONG = "random_walks_on_a_ring_that_step_either_way"
     ],
 )
 def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
-    late = np.arange(20) < lost
-    by_title, weights, runs = {}, {}, {}
-    for setting in settings:
-        n, cells = setting[1], [Cell(algo, *setting) for algo in algos]
-        beside = {name: RNG.lognormal(size=(20, 3, 2)) for name in ("theta_td", "lstd", "zero")}
-        result = {"context_lengths": LENGTHS, "msve": 1e9 * RNG.lognormal(size=(20, 3, 2)), "diverged_at": late}
-        title = style.setting_title(cells[0], vary)
-        by_title[title] = dict.fromkeys(cells, result), beside
-        A = np.where(late[:, None, None], np.nan, RNG.normal(size=(20, 2 * n, 2 * n)))
-        weights[title] = dict.fromkeys(algos, ictd.Weights(RNG.random((20, 2 * n)), A))
-        curve = {"tasks_seen": np.array([1, 20_000]), "diverged_at": late, "cosine": RNG.random((20, 2))}
-        runs |= {cell: {**curve, "online_msve": RNG.lognormal(size=(20, 2))} for cell in cells}
-    figures = (msve_curves.msve_curves(by_title), weight_maps.weight_maps(weights))
-    for figure in (*figures, learning_curves.learning_curves(runs)):
+    cells = [Cell(algo, *setting) for setting in settings for algo in algos]
+    names = [cell._asdict() for cell in cells]
+    by_cell = pd.DataFrame(names).merge(pd.DataFrame({"seed": range(20)}), how="cross")
+    weights = by_cell.assign(diverged_at=(by_cell["seed"] < lost).astype(int))
+    msve = by_cell.merge(pd.DataFrame({"context_length": LENGTHS}), how="cross")
+    learning = by_cell.merge(pd.DataFrame({"tasks_seen": [1, 20_000]}), how="cross")
+    learning = learning.assign(cosine=RNG.random(len(learning)), online_msve=RNG.lognormal(size=len(learning)))
+    baselines = pd.concat([msve.assign(method=method, msve=RNG.lognormal(size=len(msve))) for method in METHODS])
+    entries = []
+    for name in names:
+        wide = 2 * name["states"]
+        places = itertools.chain((("u", 1, j) for j in range(wide)), (("A", i, j) for i, j in np.ndindex(wide, wide)))
+        table = pd.DataFrame(places, columns=["matrix", "row", "column"])
+        mean = RNG.normal(size=len(table)) if lost < 20 else np.nan
+        entries.append(table.assign(**name, tasks_seen=20_000, mean=mean))
+    panels = style.panels_of([str(cell) for cell in cells], vary)
+    figures = [
+        msve_curves.msve_curves(panels, msve.assign(msve=1e9 * RNG.lognormal(size=len(msve))), baselines, weights),
+        weight_maps.weight_maps(panels, pd.concat(entries), weights),
+        learning_curves.learning_curves(learning, weights),
+    ]
+    for figure in figures:
         check_border(figure, tmp_path)
 
 

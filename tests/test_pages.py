@@ -12,10 +12,12 @@ from projects import ROOT, STUDIES
 
 import ictd
 from ictd.anatomy import cosine, project_identifiable
-from ictd.report import html, notebook, slider
+from ictd.pipeline.grid import Cell
+from ictd.report import html, notebook, result_tables, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
-from ictd.storage import save_arrays, save_json
+from ictd.storage import save_json
+from ictd.tables import save_tables
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 
@@ -109,19 +111,30 @@ def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
 def test_the_slider_shows_means_over_runs_and_medians(tmp_path, monkeypatch):
     """Of runs that did not diverge, and of no cell without such a run."""
     rng, diverged_at, kept = np.random.default_rng(5), np.array([0, 0, 7, 0]), [0, 1, 3]
-    history = {"history_u": rng.normal(size=(4, 3, 4)), "history_A": rng.normal(size=(4, 3, 4, 4))}
-    arrays = {"tasks_seen": np.array([1, 10, 100]), "online_msve": rng.lognormal(size=(4, 3)), **history}
-    save_arrays(tmp_path / "td-loop-2-3.npz", **arrays, diverged_at=diverged_at)
-    save_arrays(tmp_path / "mc-loop-2-3.npz", **arrays, diverged_at=np.ones(4))
+    arrays = {
+        "seeds": np.arange(4), "tasks_seen": np.array([1, 10, 100]), "online_msve": rng.lognormal(size=(4, 3)),
+        "history_u": rng.normal(size=(4, 3, 4)), "history_A": rng.normal(size=(4, 3, 4, 4)),
+    }  # fmt: skip
+    arrays |= {"u": arrays["history_u"][:, -1], "A": arrays["history_A"][:, -1]}
+    runs = {Cell("td", "loop", 2, 3): arrays | {"diverged_at": diverged_at}}
+    runs[Cell("mc", "loop", 2, 3)] = arrays | {"diverged_at": np.ones(4)}
+    evaluations = {cell: {"enumerated_msve": np.ones((4, 1))} for cell in runs}
+    tables = {
+        "mean_entries": result_tables.mean_entries_table(runs),
+        "learning": result_tables.learning_table(runs, 0.9),
+        "weights": result_tables.weights_table(runs, evaluations, 0.9),
+    }
+    save_tables(tmp_path, tables)
     made = []
     monkeypatch.setattr(slider, "slider", lambda runs: made.append(runs) or "text")
-    slider.main([tmp_path / f"{algo}-loop-2-3.npz" for algo in ("td", "mc")], 0.9, tmp_path / "page.html")
+    files = [tmp_path / f"{name}.csv" for name in tables]
+    slider.main(["mc-loop-2-3", "td-loop-2-3"], files, tmp_path / "page.html")
     ((cell, run),) = made[0].items()
     assert cell == "td-loop-2-3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
     for k in range(3):
-        mean = history["history_A"][kept, k].mean(axis=0)
+        mean = arrays["history_A"][kept, k].mean(axis=0)
         np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
-        weights = ictd.Weights(history["history_u"][kept, k], history["history_A"][kept, k])
+        weights = ictd.Weights(arrays["history_u"][kept, k], arrays["history_A"][kept, k])
         cosines = cosine(project_identifiable(weights, 0.9).A, ictd.theta_td(2).A)
         medians = [f"{np.median(values):.3g}" for values in (cosines, arrays["online_msve"][kept, k])]
         assert [curve["values"][k] for curve in run["curves"]] == medians

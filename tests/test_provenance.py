@@ -64,6 +64,17 @@ def test_digests_follow_all_kinds_of_imports(package, tmp_path):
     assert notebook_digests(tmp_path / "n.ipynb").keys() == {"ours", "ours.q", "ours.q.c", "ours.d"}
 
 
+@pytest.mark.parametrize("ending", ["js", "css"])
+def test_a_digest_has_the_scripts_and_styles_of_a_module(package, tmp_path, ending):
+    digests = []
+    for text in (None, "a", "b"):
+        package(__init__="", page="x = 1")
+        if text:
+            (tmp_path / f"ours/page.{ending}").write_text(text)
+        digests.append(code_digests("ours.page")["ours.page"])
+    assert len({*digests}) == 3
+
+
 @pytest.mark.parametrize(
     ("edit", "seen"),
     [

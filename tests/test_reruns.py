@@ -39,7 +39,7 @@ KEYS = {
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (
         0.8,
-        {"slider", "learning_curves", "unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN,
+        {"unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN,
     ),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
@@ -59,7 +59,7 @@ KEYS = {
     "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
     "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
     "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
-    "readings.scaled_attention": ("false", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
+    "readings.scaled_attention": (False, {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},
@@ -73,7 +73,7 @@ UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
 FIXED = {"readings.trained_parameters", "readings.loss", "results"}
 # Modules that are edited in a finished run, and two that no result depends on.
-EDITED = ["fused_engine", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
+EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 BESIDE = ["pipeline/record", "pipeline/config"]
 # What is added to the grid.
 ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=[loop, boyan]"]]
@@ -82,7 +82,7 @@ REMOVED = {
     "weights/td-loop-4-6.npz": "evaluate",
     "figures/figure_05.svg": "msve_curves",
     "tables/msve.html": "summaries",
-    "baselines/4-6.json": "baselines",
+    "baselines/4-6.npz": "baselines",
 }
 
 
@@ -241,7 +241,7 @@ def test_what_touches_no_result_reruns_nothing(said, name):
 
 def test_the_order_of_values_is_that_of_figures_alone(said):
     """The report lists the settings, and the manifest its pages."""
-    assert planned_rules(said["order"]) == {"msve_curves", "weight_maps", "summaries", "notebook", "manifest"}
+    assert planned_rules(said["order"]) == {"msve_curves", "weight_maps", "slider", "summaries", "notebook", "manifest"}
 
 
 @pytest.mark.parametrize("values", ADDED, ids=" ".join)

@@ -68,9 +68,8 @@ def run(tmp_path_factory):
             **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
         )  # fmt: skip
     sizes = ["3-2", "2-2"]
-    files = {"tuned": "json", "baselines": "npz"}
-    files = {name: [folder / f"baselines/{size}.{end}" for size in sizes] for name, end in files.items()}
-    carry_out(baselines, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], settings=sizes, **files)
+    errors = [folder / f"baselines/{size}.npz" for size in sizes]
+    carry_out(baselines, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], settings=sizes, outputs=errors)
     cells = sorted(CELLS)
     material = {
         name: [folder / f"{kind}/{cell.env}-{cell.states}/0-1.npz" for cell in cells]
@@ -81,7 +80,7 @@ def run(tmp_path_factory):
     carry_out(
         result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], audit=folder / "audit.json",
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
-        baselines=[folder / "baselines/3-2.npz", folder / "baselines/2-2.npz"], output=folder / "metrics",
+        baselines=errors, output=folder / "metrics",
     )  # fmt: skip
     return folder
 
@@ -171,13 +170,13 @@ def test_evaluations_are_those_of_whole_prompts(run, metrics):
 
 @pytest.mark.parametrize("states", [3, 2])
 def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
-    tuned, theta = json.loads((run / f"baselines/{states}-2.json").read_text()), ictd.theta_td(states)
+    tuned, theta = where(metrics["step_sizes"], states=states, depth=2), ictd.theta_td(states)
     stored, tuning = np.load(run / f"baselines/{states}-2.npz"), unseen(0, states, 7, "tuning")
     models = [ictd.Weights(theta.u, size * theta.A) for size in SIZES]
     scores = [np.mean([naive.errors(model, tuning, length, 2) for length in LENGTHS]) for model in models]
     np.testing.assert_allclose(tuned["msve"], scores)
+    np.testing.assert_allclose(tuned["step_size"], SIZES)
     best = int(np.argmin(scores))
-    assert tuned["step_size"] == tuned["step_sizes"][best] == pytest.approx(SIZES[best])
     for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
         data = unseen(seed, states)
         pairs = zip(data.paths, data.tasks.reward, strict=True)
@@ -222,6 +221,18 @@ def test_tables_over_seeds(run, metrics):
         agreement_measures(*resampled)["distance"], [0.025, 0.975]
     )
     np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
+
+
+def test_mean_entries_are_those_of_the_runs_that_did_not_diverge(run, metrics):
+    for cell in CELLS:
+        stored, entries = np.load(run / f"weights/{cell}.npz"), where(metrics["mean_entries"], **cell._asdict())
+        kept = stored["diverged_at"] == 0
+        assert kept.sum() == (2 if cell == DIVERGED else 3)
+        assert len(entries) == 3 * 2 * cell.states * (2 * cell.states + 1)
+        for row in entries.itertuples():
+            k = stored["tasks_seen"].tolist().index(row.tasks_seen)
+            history = stored["history_u"][:, :, None] if row.matrix == "u" else stored["history_A"]
+            assert row.mean == pytest.approx(history[kept, k, row.row - 1, row.column - 1].mean())
 
 
 def test_the_audit_trains_the_first_tasks_again(run, metrics):

@@ -18,10 +18,9 @@ from projects import FEW, ROOT, SMOKE, plans, small_project, snakemake
 
 import ictd
 from ictd.pipeline.config import load_config, load_yaml
-from ictd.report import reference
+from ictd.report import reference, verify
 from ictd.report.figures.workflow import BOXES
 from ictd.report.slider import COLOURS
-from ictd.steps import verify
 from ictd.storage import file_digest, load_json, save_json
 from ictd.tables import load_table, save_table
 

@@ -41,7 +41,7 @@ def courses_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
         algo, env = cell.split("-")
         rows = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
         found = [rows[name].loc[list(trials)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}")]
-        shown[cell] = run_data(next(iter(trials.values()))[1], np.stack([A for A, _ in trials.values()]), *found)
+        shown[cell] = run_data(next(iter(trials.values()))[1], np.mean([A for A, _ in trials.values()], axis=0), *found)
     return shown
 
 

@@ -36,7 +36,7 @@ with ending_in_a_sentence():
 STUDIES = study_names(ROOT)
 # What results depend on: all but how the work is cut into jobs, and where it goes.  The paper's depend on no study.
 SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results")}
-OF_PAPER = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
+PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 ENVS = (ROOT / "envs").resolve()

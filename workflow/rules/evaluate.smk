@@ -1,6 +1,8 @@
-# Evaluation on unseen tasks, the baselines beside it, and the result tables.
+# Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
-TABLES = "msve baselines weights mean_weights agreement learning truncation audit".split()
+TABLES = (
+    "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation audit".split()
+)
 
 
 # By all algorithms, as these are evaluated on the same tasks.
@@ -29,8 +31,7 @@ use rule step as evaluate with:
 # In one job, as those of one number of states have the same contexts.
 use rule step as baselines with:
     output:
-        tuned=expand("<results>/baselines/{setting}.json", setting=BASELINES),
-        baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+        outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
     pathvars:
         job="baselines",
     priority: 1

@@ -1,37 +1,40 @@
 # The paper's figures, a job a kind, and the learning curves.
-CURVES = shown_cells({"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"})
-MAPS = shown_cells({"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"})
+MSVE_FIGURES = shown_cells(
+    {"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"}
+)
+WEIGHT_FIGURES = shown_cells(
+    {"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"}
+)
 # Environment, its options, and layout.
 DIAGRAMS = {
     name: [env, env_options(config, env), layout]
     for name, env, layout in (("figure_03", "boyan", "line"), ("figure_08", "loop", "circle"))
 }
-SHOWN = [*sorted([*CURVES, *MAPS, *DIAGRAMS]), "learning"]
+EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *DIAGRAMS]), "learning"]
 
 
 use rule step as msve_curves with:
     input:
-        evaluations=expand("<results>/evaluation/{cell}.npz", cell=GRID),
-        baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights"]),
     output:
-        [figure(name) for name in CURVES],
+        [figure(name) for name in MSVE_FIGURES],
     pathvars:
         job="msve_curves",
     localrule: True
     params:
-        **step("ictd.report.figures.msve_curves", figures=CURVES, folder=RESULTS / "figures"),
+        **step("ictd.report.figures.msve_curves", figures=MSVE_FIGURES, folder=RESULTS / "figures"),
 
 
 use rule step as weight_maps with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=GRID),
+        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
     output:
-        [figure(name) for name in MAPS],
+        [figure(name) for name in WEIGHT_FIGURES],
     pathvars:
         job="weight_maps",
     localrule: True
     params:
-        **step("ictd.report.figures.weight_maps", figures=MAPS, folder=RESULTS / "figures"),
+        **step("ictd.report.figures.weight_maps", figures=WEIGHT_FIGURES, folder=RESULTS / "figures"),
 
 
 use rule step as environment_diagrams with:
@@ -51,7 +54,7 @@ use rule step as environment_diagrams with:
 
 use rule step as learning_curves with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        tables=expand("<results>/metrics/{table}.csv", table=["learning", "weights"]),
     output:
         figure("learning"),
     pathvars:

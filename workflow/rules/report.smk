@@ -1,23 +1,31 @@
 # Claims, tables for readers, and the report.
-# What the manifest lists, by place in the folder of results.
-MANIFESTED = ["claims.json", "audit.json", "theory/claims.json", *expand("metrics/{name}.csv", name=TABLES)]
-MANIFESTED += expand("theory/{table}.csv", table=THEORY_TABLES)
-MANIFESTED += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
-MANIFESTED += expand("baselines/{setting}.{ending}", setting=BASELINES, ending=["json", "npz"])
-CLAIMED = "msve baselines weights mean_weights agreement learning truncation".split()
-READ = "msve baselines weights mean_weights agreement audit".split()
-PAGES = "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit settings readings".split()
-PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "slider", "theory", "compute"])
-DRAWN = expand("figures/{name}.{ending}", name=[*SHOWN, *THEORY_SHOWN, "workflow"], ending=["png", "svg"])
-LISTED = [*MANIFESTED, *DRAWN, *PAGE_FILES, "report.ipynb", "report.html"]
+# Result tables that claims are decided by, and those that pages show.
+CLAIM_TABLES = [table for table in TABLES if table not in ("step_sizes", "mean_entries", "audit")]
+PAGE_TABLES = "msve baselines weights mean_weights agreement audit".split()
+SUMMARY_PAGES = (
+    "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
+)
+SUMMARY_PAGES += ["settings", "readings"]
+# What the manifest lists, by place in the folder of results: results, and the pages and figures that show them.
+RESULT_FILES = ["claims.json", "audit.json", "theory/claims.json"]
+RESULT_FILES += expand("metrics/{table}.csv", table=TABLES)
+RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
+RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
+RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
+PAGE_FILES = expand("tables/{name}.html", name=[*SUMMARY_PAGES, "slider", "theory", "compute"])
+FIGURE_FILES = expand(
+    "figures/{name}.{ending}", name=[*EXPERIMENT_FIGURES, *THEORY_SHOWN, "workflow"], ending=["png", "svg"]
+)
+REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
+MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
-PARAMETERS = {"results": str(RESULTS), "documents": DOCUMENTS}
-PARAMETERS |= {"figures": " ".join(SHOWN), "theory": " ".join(THEORY_SHOWN)}
-NOTEBOOK = dict(
-    title="In-context TD: claims and results",
-    notebook=ROOT / "report/report.ipynb",
-    captions=ROOT / "report/captions",
-    parameters=PARAMETERS,
+REPORT_NOTEBOOK = notebook_params(
+    "In-context TD: claims and results",
+    ROOT / "report/report.ipynb",
+    RESULTS,
+    documents=DOCUMENTS,
+    figures=" ".join(EXPERIMENT_FIGURES),
+    theory=" ".join(THEORY_SHOWN),
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
@@ -36,7 +44,7 @@ JOBS |= {
 
 use rule step as claims with:
     input:
-        tables=expand("<results>/metrics/{name}.csv", name=CLAIMED),
+        tables=expand("<results>/metrics/{name}.csv", name=CLAIM_TABLES),
         theory="<results>/theory/claims.json",
     output:
         "<results>/claims.json",
@@ -52,26 +60,26 @@ use rule step as summaries with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
-        tables=expand("<results>/metrics/{name}.csv", name=READ),
+        tables=expand("<results>/metrics/{name}.csv", name=PAGE_TABLES),
     output:
-        [html(name) for name in PAGES],
+        [html(name) for name in SUMMARY_PAGES],
     pathvars:
         job="summaries",
     localrule: True
     params:
-        **step("ictd.report.summaries", settings=OF_PAPER, schema=SCHEMA_FILE),
+        **step("ictd.report.summaries", settings=PAPER_SETTINGS, schema=SCHEMA_FILE),
 
 
 use rule step as slider with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "learning", "weights"]),
     output:
         "<results>/tables/slider.html",
     pathvars:
         job="slider",
     localrule: True
     params:
-        **step("ictd.report.slider"),
+        **step("ictd.report.slider", cells=list(map(str, CELLS))),
 
 
 use rule step as compute with:
@@ -100,7 +108,7 @@ use rule step as workflow_figure with:
 
 use rule step as notebook with:
     input:
-        expand("<results>/{file}", file=[*PAGE_FILES, *DRAWN]),
+        expand("<results>/{file}", file=[*PAGE_FILES, *FIGURE_FILES]),
         claims="<results>/claims.json",
         documents=DOCUMENTS,
     output:
@@ -112,14 +120,13 @@ use rule step as notebook with:
     conda:
         f"{ENVS}/report.yaml"
     params:
-        **step("ictd.report.notebook", **NOTEBOOK),
+        **step("ictd.report.notebook", **REPORT_NOTEBOOK),
 
 
 use rule step as manifest with:
     input:
         # The report needs every other file of the manifest.
         expand("<results>/report.{ending}", ending=["html", "ipynb"]),
-        expand("<results>/baselines/{setting}.json", setting=BASELINES),
     output:
         "<results>/manifest.json",
     pathvars:
@@ -129,11 +136,11 @@ use rule step as manifest with:
         f"{ENVS}/pretrain.yaml"
     params:
         **step(
-            "ictd.steps.manifest",
+            "ictd.report.manifest",
             folder=RESULTS,
-            files=MANIFESTED,
-            pages=[file for file in LISTED if file not in MANIFESTED],
-            settings=OF_PAPER,
+            files=RESULT_FILES,
+            pages=REPORT_FILES,
+            settings=PAPER_SETTINGS,
             # Of all rules above, which it follows.
             code=dict(step.code),
         ),

@@ -24,7 +24,21 @@ def html(name):
 
 
 def shown_cells(figures):
-    """Of each figure, what varies and the cells that it shows; a figure without cells is left out."""
+    """For each figure, what varies and the cells that it shows; a figure without cells is left out."""
     return {
         name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
+    }
+
+
+def notebook_params(title, notebook, results, **parameters):
+    """What the step ictd.report.notebook needs to make a page of a notebook.
+
+    The captions are in the folder ``captions`` beside the notebook.  The notebook's cells get the folder of results and
+    the other parameters.
+    """
+    return {
+        "title": title,
+        "notebook": notebook,
+        "captions": notebook.parent / "captions",
+        "parameters": {"results": str(results), **parameters},
     }

@@ -2,7 +2,7 @@
 
 Snakemake reruns a job when one of its params has changed, so each rule has among its params the digest of every module
 that its step imports.  The digest of a module is that of its syntax tree without docstrings: comments, formatting and
-times of files do not change it.
+times of files do not change it.  Files of the same name in other languages belong to a module: slider.js to slider.py.
 """
 
 import ast
@@ -17,6 +17,8 @@ from pathlib import Path
 # The project's folder, and the folder that holds each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
+# Endings of the files that belong to a module of the same name.
+ASSETS = (".css", ".js")
 # What may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -91,7 +93,9 @@ def _digest_and_imports(module: str) -> tuple[str, list[str]]:
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             node.body = node.body[1:]
-    return digest(ast.dump(tree)), [name for name in names if module_path(name)]
+    assets = [path.with_suffix(ending) for ending in ASSETS if path.with_suffix(ending).is_file()]
+    texts = [file.read_text(encoding="utf-8") for file in assets]
+    return digest(ast.dump(tree), *texts), [name for name in names if module_path(name)]
 
 
 def _looked_up(tree: ast.Module) -> Iterator[tuple[int, str]]:

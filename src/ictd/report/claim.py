@@ -1,15 +1,15 @@
 """A claim: a statistic with a threshold, and the verdict that follows.
 
-What is claimed, by which statistic and with which threshold, stands in a file ``claims.toml``; the values
-are computed.  Thresholds are ours where the paper's words give no number.  A pattern "emerges", or two are "similar",
-when it holds more than half of the sum of squares (a squared cosine or correlation above one half); noise is "mild"
-when its sum of squares is less than half of the pattern's; two are "at the same place" when their distance is below
-half their norm.
+A file ``claims.toml`` states what is claimed, by which statistic, and with which threshold; the values are computed.
+Where the paper's words give no number, the threshold is ours.  A pattern "emerges", or two patterns are "similar", if
+the pattern holds more than half of the sum of squares, that is, if a squared cosine or correlation is above one half.
+Noise is "mild" if its sum of squares is less than half of the pattern's.  Two matrices are "at the same place" if their
+distance is below half their norm.
 
-A verdict on a mean over trials is wrong in favour of the claim with a chance of about a fortieth where trials are 20,
-and more where they are few.  Where one claim is made of many settings some are then right by chance; so beside each
-such verdict stands what is left of it when the share of those among the ones that hold is kept below that
-(``discoveries``).  Other verdicts stand as they are.
+A claim on a mean over trials is decided by an end of a 95% bootstrap interval, so its false positive rate is about 2.5%
+with 20 trials, and higher with fewer.  A claim with many settings may therefore hold in some of them by chance.  Its
+``corrected`` verdicts are those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveries``).  Other
+verdicts are not corrected.
 """
 
 import math
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.report.verdicts import KINDS
+from ictd.report.verdicts import KINDS, by_name
 from ictd.statistics import bootstrap_means, discoveries, interval
 from ictd.storage import save_json
 
@@ -29,7 +29,7 @@ from ictd.storage import save_json
 HALF = 0.5
 # About the resolution of single precision, in which networks are usually trained.
 NEGLIGIBLE = 1e-6
-# Chance that an end of a 95% interval is on the wrong side.
+# False discovery rate: the probability that an end of a 95% interval is on the wrong side.
 LEVEL = 0.025
 # A word in braces that is not an argument of a formula, as in x_{i} or \frac{a}{b}.
 WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
@@ -39,10 +39,26 @@ WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 class Claim:
     """One claim about one setting, with the statistic that decides it.
 
-    ``where`` names the section and paragraph of the paper that says it, ``shown`` the figures that show it.  ``end``
-    says which end of a 95% bootstrap interval, over trials, of the statistic the value is; it is empty where the value
-    is the statistic itself.  ``p`` is the share of resamples that speak against it, where a mean over trials decides,
-    else None.  Of ``trials`` by themselves, where there are such, ``trials_hold`` are on the claim's side.
+    Parameters
+    ----------
+    id : str, "NAME/SETTING"
+    kind : str, one of ``ictd.report.verdicts.KINDS``
+    section : str, section of the paper
+    setting : str
+    statement, statistic : str, in words
+    value : float
+        The statistic, or an end of its interval.
+    relation : str, "<" or ">"
+    threshold : float
+    where : str, section and paragraph that state the claim
+    shown : str, names of the figures that show it
+    end : str
+        "lower" or "upper" if the value is that end of the 95% bootstrap interval of the statistic over trials, else
+        empty.
+    p : float or None
+        Share of the resamples that contradict the claim, if a mean over trials decides.
+    trials, trials_hold : int or None
+        Number of trials, and of those whose own statistic meets the threshold.
     """
 
     id: str
@@ -62,7 +78,7 @@ class Claim:
     trials_hold: int | None = None
 
     def met(self, value):
-        """Whether a value, or each of an array of them, is on the claim's side; one that is not a number is not."""
+        """Whether a value, or each value of an array, meets the threshold; NaN does not."""
         return value < self.threshold if self.relation == "<" else value > self.threshold
 
     @property
@@ -71,12 +87,12 @@ class Claim:
         return "holds" if self.met(self.value) else "fails"
 
     def with_trials(self, values) -> "Claim":
-        """The claim with the number of trials, given the statistic of each by itself."""
+        """The claim with its numbers of trials, given the statistic of each trial."""
         return replace(self, trials=len(values), trials_hold=int(self.met(np.asarray(values)).sum()))
 
 
 def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
-    """Whether a squared cosine is above a threshold, for cosines that are positive."""
+    """Whether each cosine is positive and its square above a threshold."""
     return (cosine > 0) & (cosine**2 > threshold)
 
 
@@ -84,7 +100,7 @@ def _is_text(value) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-# What a table of claims has, and what each may be.
+# The keys of a table in claims.toml, and whether a value is allowed.
 KEYS = {
     "id": lambda value: _is_text(value) and "/" not in value,
     "kind": lambda value: value in KINDS,
@@ -100,24 +116,33 @@ KEYS = {
 
 
 class Statements:
-    """What is claimed, by name, with the statistic and the threshold that decide it.
+    """The statements of a file of claims, by name.
 
-    The TOML file ``path`` has a table a name: kind, section, statement, statistic, relation and threshold, ``where`` in
-    the paper it is said, the figures that have it ``shown``, the ``end`` of an interval of the statistic that decides,
-    and ``id`` where the claim's is not the name.  What stands before the tables is of all,
-    and {words} are filled in.  A file that is not so, a name without a table and a word that is not filled in raise
-    a ValueError.
+    The TOML file has a table for each name, with kind, section, statement, statistic, relation and threshold; and, if
+    there is need, ``where`` in the paper the statement is, the figures that have it ``shown``, the ``end`` of the
+    interval that decides, and an ``id`` other than the name.  Keys before the first table apply to all tables.  Words
+    in braces are filled in by ``claim``.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ValueError
+        If the file is not valid TOML, or a table lacks a key or has an unknown one.
     """
 
     def __init__(self, path: Path):
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{path} is no valid TOML: {error}.") from None
-        shared = {key: value for key, value in found.items() if not isinstance(value, dict)}
+        tables = {name: table for name, table in content.items() if isinstance(table, dict)}
+        shared = {key: value for key, value in content.items() if key not in tables}
+        optional = {"where": "", "shown": "", "end": ""}
         self.path = path
-        empty = {"where": "", "shown": "", "end": ""}
-        self.tables = {name: {"id": name} | empty | shared | found[name] for name in found if name not in shared}
+        self.tables = {name: {"id": name, **optional, **shared, **table} for name, table in tables.items()}
         for name, table in self.tables.items():
             wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
             if wrong:
@@ -128,52 +153,78 @@ class Statements:
                 )
 
     def claim(self, name: str, setting, value: float, /, **words) -> Claim:
-        """A claim about a setting, a sequence of words and numbers."""
+        """Make the claim ``name`` about a setting.
+
+        Parameters
+        ----------
+        name : str, name of a table
+        setting : sequence of words and numbers
+        value : float
+        **words : what replaces each word in braces
+
+        Raises
+        ------
+        ValueError
+            If there is no such table, or a word in braces is not given.
+        """
         if name not in self.tables:
             raise ValueError(f"{self.path} has no table [{name}].")
-        text = dict(self.tables[name])
+        table = self.tables[name]
+        texts = {key: text for key, text in table.items() if key != "threshold"}
         for word, meaning in words.items():
-            texts = {key: part.replace(f"{{{word}}}", str(meaning)) for key, part in text.items() if key != "threshold"}
-            text |= texts
-        left = WORD.search(" ".join(map(str, text.values())))
-        if left:
-            raise ValueError(f"{self.path}, table [{name}]: {left[0]} is no word that is filled in here.")
-        setting = "-".join(map(str, setting))
+            texts = {key: text.replace(f"{{{word}}}", str(meaning)) for key, text in texts.items()}
+        missing = WORD.search(" ".join(texts.values()))
+        if missing:
+            raise ValueError(f"{self.path}, table [{name}]: {missing[0]} is no word that is filled in here.")
+        place = "-".join(map(str, setting))
+        texts["id"] = f"{texts['id']}/{place}"
         value = value if isinstance(value, int) else float(value)
-        return Claim(setting=setting, value=value, **text | {"id": f"{text['id']}/{setting}"})
+        return Claim(setting=place, value=value, threshold=table["threshold"], **texts)
 
     def of_trials(self, name: str, setting, samples, /, **words) -> list[Claim]:
-        """The claim that a mean over trials is on one side of the threshold; none for fewer than two trials.
+        """Make the claim that the mean over trials is on one side of the threshold.
 
-        Decided is by an end of the 95% bootstrap interval, over trials, of what the statistic says.
+        The lower end of the mean's 95% bootstrap interval decides for ">", the upper end for "<".
+
+        Parameters
+        ----------
+        name, setting, **words : as of ``claim``
+        samples : (S,) array, the statistic of each trial
+
+        Returns
+        -------
+        list of one Claim, or of none if there are fewer than two trials
         """
         if len(samples) < 2:
             return []
-        made, means = self.claim(name, setting, math.nan, **words), bootstrap_means(np.asarray(samples, dtype=float))
-        (low, high), more = interval(means), made.relation == ">"
-        end, value = ("lower", low) if more else ("upper", high)
-        p = float((1 + (~made.met(means)).sum()) / (1 + len(means)))
-        return [replace(made, value=value, end=end, p=p).with_trials(samples)]
+        claim = self.claim(name, setting, math.nan, **words)
+        means = bootstrap_means(np.asarray(samples, dtype=float))
+        low, high = interval(means)
+        end, value = ("lower", low) if claim.relation == ">" else ("upper", high)
+        p = float((1 + (~claim.met(means)).sum()) / (1 + len(means)))
+        return [replace(claim, value=value, end=end, p=p).with_trials(samples)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:
-    """Claims with their verdicts, and those verdicts ``corrected`` for their number, as plain values; None stands for a
-    value that is not finite."""
-    kept, by = {}, {}
-    for claim in claims:
-        by.setdefault(claim.id.split("/")[0], []).append(claim)
-    for group in by.values():
-        decided = [claim for claim in group if claim.p is not None]
-        found = discoveries(np.array([claim.p for claim in decided]), LEVEL) if decided else []
-        kept |= {claim.id: bool(one) for claim, one in zip(decided, found, strict=True)}
+    """Claims as plain values, with their verdicts and their ``corrected`` verdicts.
+
+    The verdicts of all settings of one claim are corrected together.  A value that is not finite becomes None.
+    """
     records = []
     for claim in claims:
-        value, verdict = claim.value if math.isfinite(claim.value) else None, claim.verdict
-        corrected = verdict if kept.get(claim.id, True) else "fails"
-        records.append({**asdict(claim), "value": value, "verdict": verdict, "corrected": corrected})
+        value = claim.value if math.isfinite(claim.value) else None
+        records.append({**asdict(claim), "value": value, "verdict": claim.verdict, "corrected": claim.verdict})
+    for group in by_name(records).values():
+        decided = [record for record in group if record["p"] is not None]
+        if not decided:
+            continue
+        kept = discoveries(np.array([record["p"] for record in decided]), LEVEL)
+        for record, is_kept in zip(decided, kept, strict=True):
+            if not is_kept:
+                record["corrected"] = "fails"
     return records
 
 
 def save_claims(path: Path, claims: list[Claim], others: list[dict] = ()) -> None:
-    """Write claims with their verdicts as JSON, and after them records of others."""
+    """Write claims with their verdicts as JSON, followed by the records of other claims."""
     save_json(path, [*as_records(claims), *others])

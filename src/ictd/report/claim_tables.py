@@ -1,4 +1,4 @@
-"""Claims as a reader meets them: what holds and what does not, a row a claim, and every verdict."""
+"""Tables of claims for readers: an overview with a row a claim, every verdict, and the claims that fail."""
 
 import re
 
@@ -9,8 +9,18 @@ from ictd.report.verdicts import by_name, holding, holds_everywhere, in_words, n
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
-    """A row a claim: where the paper says it, the claim, what was measured over its settings, the verdict with the
-    settings where it fails, if few, how many trials hold by themselves, and links to figures and to its rows."""
+    """Tabulate claims, a row a claim.
+
+    Parameters
+    ----------
+    claims : list of records, as of ``ictd.report.claim.as_records``
+
+    Returns
+    -------
+    DataFrame
+        Where the paper states the claim, if it does; the claim; the measured values over settings; the verdict; the
+        number of trials that meet the threshold by themselves; and links to figures and to the rows of ``claims_rows``.
+    """
     rows = []
     for name, group in by_name(claims).items():
         first = group[0]
@@ -31,27 +41,30 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
 
 
 def decided_by(claim: dict) -> str:
-    """The statistic in full."""
-    of_interval = f"{claim['end']} end of the 95% bootstrap interval, over trials, of "
-    return (of_interval if claim["end"] else "") + claim["statistic"]
+    """The statistic that decides a claim, in words."""
+    if not claim["end"]:
+        return claim["statistic"]
+    return f"{claim['end']} end of the 95% bootstrap interval, over trials, of {claim['statistic']}"
 
 
 def _measured(group: list[dict]) -> str:
-    """Least and greatest value over settings, and what the claim needs."""
+    """Least and greatest value over settings, and the threshold, as HTML."""
     values = [claim["value"] for claim in group if claim["value"] is not None]
-    ends = dict.fromkeys(number(end) for end in ((min(values), max(values)) if values else (None,)))
-    also = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
-    return f"<b>{' to '.join(ends)}</b>{also}; needs {text(group[0]['relation'])} {group[0]['threshold']:g}"
+    extremes = [min(values), max(values)] if values else [None]
+    shown = " to ".join(dict.fromkeys(map(number, extremes)))
+    not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
+    return f"<b>{shown}</b>{not_finite}; needs {text(group[0]['relation'])} {group[0]['threshold']:g}"
 
 
 def _links(figures: list[str], name: str) -> str:
-    """Links to figures and to the rows of a claim; a page takes those away that lead nowhere."""
+    """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
     links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures]
-    return "<br>".join(f'<a href="#{to}">{title}</a>' for to, title in [*links, (anchor("rows", name), "all rows")])
+    links.append((anchor("rows", name), "all rows"))
+    return "<br>".join(f'<a href="#{target}">{title}</a>' for target, title in links)
 
 
 def claims_rows(claims: list[dict]) -> str:
-    """Every verdict, as HTML: a fold for each claim, with a row a setting."""
+    """Every verdict as HTML: a fold for each claim, with a table that has a row a setting."""
     folds = []
     for name, group in by_name(claims).items():
         rows = [
@@ -65,19 +78,19 @@ def claims_rows(claims: list[dict]) -> str:
             }
             for claim in group
         ]
-        said = f"<p>{text(group[0]['statement'])}<br><small>{text(decided_by(group[0]))}</small></p>"
+        heading = f"<p>{text(group[0]['statement'])}<br><small>{text(decided_by(group[0]))}</small></p>"
         folds.append(
             f"<details><summary>{text(name)}: holds in {holding(group)} of {len(group)}</summary>"
-            f'<div id="{anchor("rows", name)}">{said}\n{table(pd.DataFrame(rows))}</div></details>\n'
+            f'<div id="{anchor("rows", name)}">{heading}\n{table(pd.DataFrame(rows))}</div></details>\n'
         )
     return "".join(folds)
 
 
 def what_fails(claims: list[dict]) -> str:
-    """A list of the claims that do not hold everywhere, in words."""
-    failing = [group for group in by_name(claims).values() if not holds_everywhere(group)]
+    """The claims that do not hold in all settings, as an HTML list; empty if there are none."""
     items = []
-    for group in failing:
-        said, colon, where = verdict(group).partition(": ")
-        items.append(f"<li>{text(group[0]['statement'])} <b>This {said}</b>{colon}{text(where)}.</li>")
+    for group in by_name(claims).values():
+        if not holds_everywhere(group):
+            sentence, colon, where = verdict(group).partition(": ")
+            items.append(f"<li>{text(group[0]['statement'])} <b>This {sentence}</b>{colon}{text(where)}.</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""

@@ -8,61 +8,7 @@ from urllib.parse import unquote
 
 from ictd.storage import save_text
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1a1a1a; --soft: #555; --line: #d0d0d0; --paper: #fff;
-  --link: #0060a0; --bad: #fbe3d6; --good: #e2f2e6; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e4e4; --soft: #a8a8a8; --line: #444; --paper: #16181b;
-    --link: #7cc0f4; --bad: #5a2c16; --good: #1d4029; }
-}
-html { scroll-padding-top: 3rem; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
-main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 6rem; overflow-wrap: break-word; }
-nav { position: sticky; top: 0; z-index: 2; background: var(--paper); border-bottom: 1px solid var(--line);
-  display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; padding: 0.5rem 1rem; font-size: 0.9rem; }
-nav a { white-space: nowrap; text-decoration: none; }
-a { color: var(--link); }
-h1, h2, h3, h4 { line-height: 1.25; margin: 2em 0 0.6em; }
-h1 { margin-top: 0; font-size: 1.7rem; }
-h2 { border-top: 1px solid var(--line); padding-top: 1.2em; }
-.lead { font-size: 1.1rem; }
-figure { margin: 1.2rem 0; }
-img { max-width: 100%; height: auto; display: block; margin: 0 auto; background: #fff; border-radius: 4px; }
-figcaption, .caption, small { color: var(--soft); font-size: 0.87rem; }
-figcaption { margin: 0.5rem auto 1.5rem; max-width: 46rem; }
-small { font-size: 0.8rem; }
-td small { display: inline-block; min-width: 11rem; }
-sub, sup { line-height: 0; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: 0.6rem 0; padding: 0 0.9rem; }
-details[open] { padding-bottom: 0.6rem; }
-summary { cursor: pointer; padding: 0.5rem 0; font-weight: 600; }
-table { border-collapse: collapse; margin: 0.8rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: 0.35em 0.6em; border-bottom: 1px solid var(--line); }
-td { min-width: 3rem; }
-td.number { text-align: right; white-space: nowrap; }
-td.fails, b.fails { background: var(--bad); }
-td.holds, b.holds { background: var(--good); }
-b.fails, b.holds { font-weight: 500; font-size: 0.9em; padding: 0.05em 0.4em; border-radius: 4px; white-space: nowrap; }
-.scroll { overflow-x: auto; }
-[hidden] { display: none !important; }
-div:target, figure:target { outline: 2px solid var(--link); outline-offset: 2px; }
-pre { white-space: pre-wrap; }
-.watch { display: flex; flex-wrap: wrap; gap: 1rem; }
-.watch svg { flex: 1 1 15rem; max-width: 22rem; height: auto; background: #fff; color: #1a1a1a; border-radius: 4px; }
-.watch p { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; margin: 0; }
-.watch input { width: min(22rem, 80vw); }
-@media (max-width: 40rem) {
-  nav { flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }
-  thead { display: none; }
-  table, tbody, tr, td { display: block; width: auto; }
-  tr { border-bottom: 2px solid var(--line); padding: 0.5rem 0; }
-  td { border: 0; padding: 0.1rem 0.3rem; }
-  td.number { text-align: left; }
-  td:empty { display: none; }
-  td::before { content: attr(data-of) ": "; color: var(--soft); }
-}
-"""
-
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 # Columns whose names are those of the code, in words.
 HEADS = {
@@ -155,7 +101,7 @@ def page(title: str, body: str) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n{nav}<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<style>\n{STYLE}</style>\n</head>\n<body>\n{nav}<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 

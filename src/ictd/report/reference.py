@@ -23,8 +23,10 @@ UNIT = 1e-6
 TABLES = {
     "metrics/msve": CELL,
     "metrics/baselines": ["method", "states", "depth"],
+    "metrics/step_sizes": ["states", "depth"],
     "metrics/weights": CELL,
     "metrics/mean_weights": CELL,
+    "metrics/mean_entries": [*CELL, "matrix"],
     "metrics/agreement": CELL[1:],
     "metrics/learning": CELL,
     "metrics/truncation": ["env", "states"],

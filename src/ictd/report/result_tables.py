@@ -21,17 +21,18 @@ from ictd.storage import load_json, load_named
 from ictd.tables import long_table, save_tables
 from ictd.transformer import Weights, theta_td
 
+METHODS = ("theta_td", "batch_td", "lstd", "zero")
 # Tasks on which the truncation bias of Monte Carlo returns is measured.
 BIAS_TASKS = 1000
-# What compares TD with MC, and two of these where they have no seed in common.
+# Measures that compare TD with MC, and the names of two of them for runs without a common seed.
 AGREEMENT = ("correlation", "residual_correlation", "distance")
 APART = {"apart": "correlation", "residual_apart": "residual_correlation"}
-# Resamples of trials for intervals of what means over trials look like.
+# Resamples of seeds for an interval of a statistic of the mean weights.
 RESAMPLES = 2000
-# Arrays of the files that tables are made of.
-EVALUATION = ("seeds", "context_lengths", "msve", "enumerated_msve")
-BASELINES = ("seeds", "context_lengths", "theta_td", "batch_td", "lstd", "zero")
-WEIGHTS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve", "diverged_at")
+# Arrays of the files that the tables are made of.
+EVALUATION_ARRAYS = ("seeds", "context_lengths", "msve", "enumerated_msve")
+BASELINE_ARRAYS = ("seeds", "context_lengths", "step_sizes", "tuning_msve", *METHODS)
+WEIGHT_ARRAYS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve", "diverged_at")
 
 
 def main(
@@ -44,125 +45,209 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the tables ``msve``, ``baselines``, ``weights``, ``mean_weights``, ``agreement``, ``learning``,
-    ``truncation`` and ``audit`` as CSV; the functions of their names say what is in them."""
-    runs = {Cell.parse(path.stem): load_named(path, *WEIGHTS) for path in weights}
-    evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION) for path in evaluations}
-    beside = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINES) for path in baselines}
+    """Write all result tables as CSV; claims, pages and figures are made of them.
+
+    The functions below describe the tables of their names.  ``audit`` has the columns of the file of that name.
+    """
+    runs = {Cell.parse(path.stem): load_named(path, *WEIGHT_ARRAYS) for path in weights}
+    evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION_ARRAYS) for path in evaluations}
+    by_size = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINE_ARRAYS) for path in baselines}
     settings = sorted({(cell.env, cell.states) for cell in runs})
-    made = {
+    tables = {
         "msve": msve_table(evaluated),
-        "baselines": baselines_table(beside),
+        "baselines": baselines_table(by_size),
+        "step_sizes": step_sizes_table(by_size),
         "weights": weights_table(runs, evaluated, discount),
         "mean_weights": mean_weights_table(runs, discount),
+        "mean_entries": mean_entries_table(runs),
         "agreement": agreement_table(runs, discount),
         "learning": learning_table(runs, discount),
         "truncation": truncation_table(settings, discount, rollout_steps, env_options),
         "audit": pd.DataFrame(load_json(audit)),
     }
-    save_tables(output, made)
+    save_tables(output, tables)
 
 
 def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
-    """MSVE of each run at each context length, the mean over the validation tasks.
+    """Tabulate the MSVE of each run at each context length, the mean over unseen tasks.
 
-    For each cell ``evaluations`` has ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k).
+    Parameters
+    ----------
+    evaluations : dict
+        For each cell ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k).
     """
-    frames = [_errors(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
+    frames = [_mean_msve(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
     return pd.concat(frames, ignore_index=True)
 
 
 def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
-    """MSVE of theta^TD, batch TD, LSTD and zero, like ``msve_table``, for each (states, depth)."""
+    """Tabulate the MSVE of each method of METHODS, like ``msve_table``.
+
+    Parameters
+    ----------
+    baselines : dict
+        For each (states, depth) ``seeds`` (S,), ``context_lengths`` (M,), and (S, M, k) for each method.
+    """
     frames = [
-        _errors(result, method, method=method, states=states, depth=depth)
+        _mean_msve(result, method, method=method, states=states, depth=depth)
         for (states, depth), result in baselines.items()
-        for method in ("theta_td", "batch_td", "lstd", "zero")
+        for method in METHODS
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _errors(result: dict, of: str, **names) -> pd.DataFrame:
+def _mean_msve(result: dict, name: str, **names) -> pd.DataFrame:
+    """A row for each seed and context length, with the mean over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
-    return long_table(axes, {"msve": result[of].mean(axis=-1)}, **names)
+    return long_table(axes, {"msve": result[name].mean(axis=-1)}, **names)
 
 
-def seen_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """``pattern_measures`` and ``pattern_shares`` of what prompts see of weights, and ``raw_cosine``, that of A as it
-    is to theta^TD's."""
-    shown, raw = project_identifiable(weights, discount), cosine(weights.A, theta_td(weights.states).A)
-    return {**pattern_measures(shown), **pattern_shares(shown.A), "raw_cosine": raw}
+def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
+    """Tabulate the MSVE of theta^TD with each step size, the mean over tuning tasks and context lengths.
+
+    The step size with the least MSVE is that of the baseline ``theta_td``.
+
+    Parameters
+    ----------
+    baselines : dict
+        For each (states, depth) ``step_sizes`` (K,) and ``tuning_msve`` (K,).
+    """
+    frames = [
+        long_table({"step_size": result["step_sizes"]}, {"msve": result["tuning_msve"]}, states=states, depth=depth)
+        for (states, depth), result in baselines.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
+    """Measure what outputs identify of weights with any leading axes (...).
+
+    Returns
+    -------
+    dict of (...) arrays
+        ``pattern_measures`` and ``pattern_shares`` of the projected weights, and ``raw_cosine``, the cosine of A before
+        projection to that of theta^TD.
+    """
+    projected = project_identifiable(weights, discount)
+    raw_cosine = cosine(weights.A, theta_td(weights.states).A)
+    return {**pattern_measures(projected), **pattern_shares(projected.A), "raw_cosine": raw_cosine}
 
 
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:
-    """One row per run: measures of its weights beside theta^TD, its MSVE on enumerated prompts, and the task at which
-    it diverged, 0 if it did not.
+    """Tabulate ``identifiable_measures`` of each run, its MSVE on enumerated prompts, and the task where it diverged.
 
-    For each cell ``runs`` has ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,), and
-    ``evaluations`` has ``enumerated_msve`` (S, k); ``discount`` is gamma.
+    Parameters
+    ----------
+    runs : dict
+        For each cell ``seeds`` (S,), ``u`` (S, 2n), ``A`` (S, 2n, 2n) and ``diverged_at`` (S,), which is 0 for a run
+        that did not diverge.
+    evaluations : dict
+        For each cell ``enumerated_msve`` (S, k).
+    discount : float, gamma
     """
     frames = []
     for cell, result in runs.items():
-        columns = {"diverged_at": result["diverged_at"], **seen_measures(Weights(result["u"], result["A"]), discount)}
+        columns = {"diverged_at": result["diverged_at"]}
+        columns |= identifiable_measures(Weights(result["u"], result["A"]), discount)
         columns["enumerated_msve"] = evaluations[cell]["enumerated_msve"].mean(axis=-1)
         frames.append(long_table({"seed": result["seeds"]}, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)
 
 
 def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
-    """One row per cell: measures of the mean over seeds of its weights, NaN if one of its runs diverged.
+    """Tabulate ``identifiable_measures`` of each cell's mean weights over seeds; NaN if one of its runs diverged.
 
-    ``NAME_low`` and ``NAME_high`` are the ends of 95% bootstrap intervals, over seeds, of what ``pattern_shares`` has.
+    ``NAME_low`` and ``NAME_high`` are the ends of 95% bootstrap intervals, over seeds, of each of ``pattern_shares``.
     """
     rows = []
     for cell, result in runs.items():
         weights = Weights(result["u"], result["A"])
-        means = bootstrap_means(project_identifiable(weights, discount).A, RESAMPLES)
-        shares, mean = pattern_shares(means), Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
-        rows.append({**cell._asdict(), **seen_measures(mean, discount), **with_ends(shares)})
+        mean = Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
+        resampled = bootstrap_means(project_identifiable(weights, discount).A, RESAMPLES)
+        rows.append(
+            {**cell._asdict(), **identifiable_measures(mean, discount), **interval_ends(pattern_shares(resampled))}
+        )
     return pd.DataFrame(rows)
 
 
-def with_ends(resampled: dict[str, np.ndarray]) -> dict[str, float]:
-    """Ends of 95% intervals of statistics over resamples, by ``NAME_low`` and ``NAME_high``."""
-    ends = {name: interval(values) for name, values in resampled.items()}
-    return {f"{name}_{end}": pair[i] for name, pair in ends.items() for i, end in enumerate(("low", "high"))}
+def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
+    """Tabulate each entry of u and A at each snapshot, the mean over the runs that did not diverge.
+
+    Rows and columns count from 1; u is one row.  A cell whose runs all diverged has empty means.
+
+    Parameters
+    ----------
+    runs : dict
+        For each cell ``tasks_seen`` (K,), ``history_u`` (S, K, 2n), ``history_A`` (S, K, 2n, 2n) and ``diverged_at``
+        (S,).
+    """
+    frames = []
+    for cell, result in runs.items():
+        kept = result["diverged_at"] == 0
+        matrices = {"u": result["history_u"][kept][:, :, None], "A": result["history_A"][kept]}
+        for name, history in matrices.items():
+            with np.errstate(invalid="ignore"):  # 0 / 0 without a run.
+                mean = history.sum(axis=0) / kept.sum()
+            _, rows, columns = mean.shape
+            axes = {"tasks_seen": result["tasks_seen"], "row": range(1, rows + 1), "column": range(1, columns + 1)}
+            frames.append(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name))
+    return pd.concat(frames, ignore_index=True)
+
+
+def interval_ends(resampled: dict[str, np.ndarray]) -> dict[str, float]:
+    """Ends of the 95% intervals of statistics (R,) over resamples, by ``NAME_low`` and ``NAME_high``."""
+    ends = {}
+    for name, values in resampled.items():
+        ends[f"{name}_low"], ends[f"{name}_high"] = interval(values)
+    return ends
 
 
 def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
-    """One row per (env, states, depth): how alike the mean A of TD and of MC are, as prompts see them; empty where only
-    one was trained.
+    """Tabulate the agreement of TD and MC for each (env, states, depth) where both were trained.
 
-    ``correlation_low`` and the like are ends of 95% bootstrap intervals, over seeds, which both have in common, with
-    their tasks, batches and initial values.  ``apart`` and ``residual_apart`` are the correlations where they have
-    nothing in common: those of the mean over TD's even seeds with that over MC's odd ones.
+    Both means over seeds of A are projected.  ``correlation_low`` and the like are ends of 95% bootstrap intervals over
+    seeds, with the same resamples for both, because runs with the same seed share tasks, batches and initial values.
+    ``apart`` and ``residual_apart`` are correlations of means that share no seed: of TD over its even seeds, and of MC
+    over its odd seeds.
     """
-    rows, columns = [], [*AGREEMENT, *(f"{name}_{end}" for name in AGREEMENT for end in ("low", "high"))]
+    rows = []
     for cell, result in runs.items():
         twin = cell._replace(algo="mc")
-        if cell.algo == "td" and twin in runs:
-            pair = [project_identifiable(Weights(one["u"], one["A"]), discount).A for one in (result, runs[twin])]
-            measures = agreement_measures(*(A.mean(axis=0) for A in pair))
-            ends = with_ends(agreement_measures(*(bootstrap_means(A, RESAMPLES) for A in pair)))
-            halves = [A[i::2] for i, A in enumerate(pair)]
-            apart = agreement_measures(*(A.mean(axis=0) for A in halves)) if len(halves[1]) else {}
-            others = {new: apart.get(name, np.nan) for new, name in APART.items()}
-            rows.append({**cell._asdict(), **measures, **ends, **others})
-    return pd.DataFrame(rows, columns=[*CELL[1:], *columns, *APART])
+        if cell.algo != "td" or twin not in runs:
+            continue
+        td, mc = (
+            project_identifiable(Weights(arrays["u"], arrays["A"]), discount).A for arrays in (result, runs[twin])
+        )
+        measures = agreement_measures(td.mean(axis=0), mc.mean(axis=0))
+        resampled = agreement_measures(bootstrap_means(td, RESAMPLES), bootstrap_means(mc, RESAMPLES))
+        without_common_seed = dict.fromkeys(AGREEMENT, np.nan)
+        if len(mc) > 1:
+            without_common_seed = agreement_measures(td[::2].mean(axis=0), mc[1::2].mean(axis=0))
+        apart = {new: without_common_seed[name] for new, name in APART.items()}
+        rows.append({**cell._asdict(), **measures, **interval_ends(resampled), **apart})
+    ends = [f"{name}_{end}" for name in AGREEMENT for end in ("low", "high")]
+    return pd.DataFrame(rows, columns=[*CELL[1:], *AGREEMENT, *ends, *APART])
 
 
 def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
-    """One row per run and snapshot: tasks seen, cosine of A, as prompts see it, to theta^TD's, step size alpha,
-    ``to_go``, the norm of what A changes from there on over its norm at the end, and MSVE on the tasks since the last
-    snapshot, each just before its update."""
+    """Tabulate the course of pretraining, a row for each run and snapshot.
+
+    ``cosine`` and ``alpha`` are measures of the projected A.  ``to_go`` is the norm of the change of A from the
+    snapshot to the end, over the norm of A at the end.  ``online_msve`` is the mean MSVE on the tasks since the last
+    snapshot, on each just before its update.
+    """
     frames = []
     for cell, result in runs.items():
         history = project_identifiable(Weights(result["history_u"], result["history_A"]), discount)
-        measures, last = pattern_measures(history), history.A[:, -1:]
+        measures = pattern_measures(history)
+        last = history.A[:, -1:]
         axes = {"seed": result["seeds"], "tasks_seen": result["tasks_seen"]}
-        columns = {name: measures[name] for name in ("cosine", "alpha")}
-        columns["to_go"] = np.sqrt(squared_norm(last - history.A) / squared_norm(last))
-        columns["online_msve"] = result["online_msve"]
+        columns = {
+            "cosine": measures["cosine"],
+            "alpha": measures["alpha"],
+            "to_go": np.sqrt(squared_norm(last - history.A) / squared_norm(last)),
+            "online_msve": result["online_msve"],
+        }
         frames.append(long_table(axes, columns, **cell._asdict()))
     return pd.concat(frames, ignore_index=True)
 
@@ -170,7 +255,7 @@ def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
 def truncation_table(
     settings: list[tuple[str, int]], discount: float, rollout_steps: int, env_options: dict[str, dict]
 ) -> pd.DataFrame:
-    """One row per (env, states): the largest exact bias of a truncated return, and the root mean square of v."""
+    """Tabulate for each (env, states) the largest exact bias of a truncated return, and the root mean square of v."""
     rows = []
     for env, states in settings:
         rng = generator(0, env, states, "truncation")

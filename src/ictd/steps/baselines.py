@@ -9,7 +9,7 @@ import numpy as np
 
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, log_spaced, tune_step_size
 from ictd.prompt import Context
-from ictd.storage import save_arrays, save_json
+from ictd.storage import save_arrays, stacked
 
 
 def main(
@@ -24,36 +24,40 @@ def main(
     step_sizes: dict,
     lstd_ridge: float,
     settings: list[str],
-    tuned: list[Path],
-    baselines: list[Path],
+    outputs: list[Path],
 ) -> None:
-    """Write the best step size, with the mean MSVE over all tuning tasks and context lengths for each, as JSON, and
-    each method's MSVE for each seed, context length and task, for each number of states and of layers.
+    """Write the MSVE of each method, for each seed, context length and task, and the errors that chose the step size.
 
-    These are the ``settings``, each "states-depth", and the files of both are in the order of these.
+    ``settings`` are the numbers of states and layers, each "states-depth"; ``outputs`` has a file for each, in the same
+    order.  Settings with the same number of states are evaluated on the same contexts.
     """
-    scaled, sizes = scaled_attention, log_spaced(**step_sizes)
+    candidates = log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
 
-    def drawn(seed: int, states: int, number: int, **stream: str) -> tuple[UnseenTasks, list[Context]]:
+    def draw(seed: int, states: int, number: int, **stream: str) -> tuple[UnseenTasks, list[Context]]:
         data = draw_unseen_tasks(seed, states, number, **stream, **place)
         return data, [data.context(length) for length in context_lengths]
 
+    # Files by number of states, and by depth.
     files = {}
-    for setting, of_step_size, output in zip(settings, tuned, baselines, strict=True):
+    for setting, output in zip(settings, outputs, strict=True):
         states, depth = map(int, setting.split("-"))
-        files.setdefault(states, {})[depth] = of_step_size, output
-    for states, of_depths in files.items():
-        tuning, contexts = drawn(0, states, tuning_tasks, stream="tuning")
-        scores = {depth: tune_step_size(tuning, depth, contexts, sizes, scaled) for depth in of_depths}
-        best, errors = {depth: float(sizes[np.argmin(one)]) for depth, one in scores.items()}, {}
+        files.setdefault(states, {})[depth] = output
+    for states, by_depth in files.items():
+        data, contexts = draw(0, states, tuning_tasks, stream="tuning")
+        tuning_msve = {depth: tune_step_size(data, depth, contexts, candidates, scaled_attention) for depth in by_depth}
+        best = {depth: float(candidates[np.argmin(msve)]) for depth, msve in tuning_msve.items()}
+        errors = {depth: [] for depth in by_depth}
         for seed in range(seeds):
-            data, contexts = drawn(seed, states, tasks)
-            for depth in of_depths:
-                found = baseline_msve(data, depth, contexts, best[depth], lstd_ridge, scaled)
-                errors.setdefault(depth, []).append(found)
-        for depth, (of_step_size, output) in of_depths.items():
-            shown = [score if np.isfinite(score) else None for score in scores[depth]]
-            save_json(of_step_size, {"step_size": best[depth], "step_sizes": sizes.tolist(), "msve": shown})
-            methods = {name: np.stack([error[name] for error in errors[depth]]) for name in errors[depth][0]}
-            save_arrays(output, seeds=np.arange(seeds), context_lengths=np.array(context_lengths), **methods)
+            data, contexts = draw(seed, states, tasks)
+            for depth in by_depth:
+                errors[depth].append(baseline_msve(data, depth, contexts, best[depth], lstd_ridge, scaled_attention))
+        for depth, output in by_depth.items():
+            save_arrays(
+                output,
+                seeds=np.arange(seeds),
+                context_lengths=np.array(context_lengths),
+                step_sizes=candidates,
+                tuning_msve=tuning_msve[depth],
+                **stacked(errors[depth], seeds),
+            )

@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -99,8 +100,16 @@ def setting_title(cell: Cell, vary: str) -> str:
     return titles[vary]
 
 
-def diverged_note(diverged: np.ndarray) -> str:
-    """What a panel says of trials that it leaves out, from one truth value a trial; nothing if there are none."""
+def panels_of(cells: list[str], vary: str) -> dict[str, list[Cell]]:
+    """Cells, given by their names, by the titles of their panels (``setting_title``)."""
+    panels = {}
+    for cell in map(Cell.parse, cells):
+        panels.setdefault(setting_title(cell, vary), []).append(cell)
+    return panels
+
+
+def diverged_note(diverged: pd.Series) -> str:
+    """The number of trials that a panel leaves out, from one truth value a trial; empty if there are none."""
     return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
 
 

@@ -4,41 +4,48 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.report.figures.style import NAMES, WIDTH, diverged_note, save, setting_title
-from ictd.storage import load_arrays
+from ictd.report.figures.style import NAMES, WIDTH, diverged_note, panels_of, save
+from ictd.tables import load_tables, rows_with
 from ictd.transformer import Weights, theta_td
 
 
-def main(figures: dict, weights: list[Path], folder: Path) -> None:
-    """Write figures as PNG and SVG."""
-    of = {path.stem: Weights(*load_arrays(path, "u", "A")) for path in weights}
+def main(figures: dict, tables: list[Path], folder: Path) -> None:
+    """Write figures as PNG and SVG, from the tables mean_entries and weights.
+
+    ``figures`` has for each name what varies and the cells to show.
+    """
+    loaded = load_tables(tables)
     for name, (vary, *cells) in figures.items():
-        panels = {}
-        for cell in map(Cell.parse, cells):
-            panels.setdefault(setting_title(cell, vary), {})[cell.algo] = of[str(cell)]
-        save(weight_maps(panels), folder / f"{name}.png")
+        save(weight_maps(panels_of(cells, vary), **loaded), folder / f"{name}.png")
 
 
-def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
-    """A row a setting: theta^TD, then for each algorithm the mean over trials, each matrix over its largest entry.
+def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:
+    """Draw a row a setting: theta^TD, then for each algorithm the mean over trials, each matrix over its largest entry.
 
     A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Trials that diverged are
-    left out and counted below the panel.  For each title ``panels`` has the weights (S, ...) of each algorithm.
+    left out of the mean and counted below the panel.
+
+    Parameters
+    ----------
+    panels : dict
+        For each title the cells to show, which differ in their algorithm.
+    mean_entries, weights : tables of ``ictd.report.result_tables``
     """
-    algos = list(next(iter(panels.values())))
+    algos = [cell.algo for cell in next(iter(panels.values()))]
     rows, columns = len(panels), len(algos) + 1
     figure, grid = plt.subplots(
         rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 2.1 * rows + 0.8), layout="compressed"
     )
-    for line, (title, weights) in zip(grid, panels.items(), strict=True):
+    for line, (title, cells) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
-        _draw_map(line[0], theta_td(weights[algos[0]].states)[None], "")
-        for axes, algo in zip(line[1:], algos, strict=True):
-            diverged = ~np.isfinite(weights[algo].A).all(axis=(1, 2))
-            image = _draw_map(axes, weights[algo][~diverged], diverged_note(diverged))
+        _draw_map(line[0], theta_td(cells[0].states), "")
+        for axes, cell in zip(line[1:], cells, strict=True):
+            diverged = rows_with(weights, **cell._asdict())["diverged_at"] > 0
+            image = _draw_map(axes, mean_weights(mean_entries, cell), diverged_note(diverged))
     names = [r"$\theta^{\mathrm{TD}}$", *(f"{NAMES[algo]}, mean" for algo in algos)]
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
@@ -47,12 +54,22 @@ def weight_maps(panels: dict[str, dict[str, Weights]]) -> Figure:
     return figure
 
 
+def mean_weights(mean_entries: pd.DataFrame, cell: Cell) -> Weights:
+    """Mean weights of a cell at the end of pretraining."""
+    entries = rows_with(mean_entries, **cell._asdict())
+    last = rows_with(entries, tasks_seen=entries["tasks_seen"].max())
+    u, A = (
+        rows_with(last, matrix=name).pivot(index="row", columns="column", values="mean").to_numpy()
+        for name in ("u", "A")
+    )
+    return Weights(u[0], A)
+
+
 def _draw_map(axes, weights: Weights, note: str):
-    """The mean Q of weights (S, ...), with lines between its blocks, and the last row of the mean P in a strip."""
+    """Draw Q, with lines between its blocks, and the last row of P in a strip."""
     n = weights.states
     strip = axes.inset_axes(bounds=[0, -0.16, 1, 0.1], sharex=axes)
-    # A sum over its largest entry is what a mean is, and zero where there are no trials.
-    for panel, matrix in ((axes, weights.Q().sum(axis=0)), (strip, weights.P().sum(axis=0)[-1:])):
+    for panel, matrix in ((axes, weights.Q()), (strip, weights.P()[-1:])):
         image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
         panel.spines[:].set_visible(True)
         for edge in (n - 0.5, 2 * n - 0.5):

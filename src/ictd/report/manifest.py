@@ -13,7 +13,7 @@ from ictd import __version__
 from ictd.pipeline.provenance import PROJECT
 from ictd.storage import file_digest, save_json
 
-PACKAGES = ("numba", "numpy", "torch")
+COMPUTING_LIBRARIES = ("numba", "numpy", "torch")
 
 
 def main(folder: Path, files: list[str], pages: list[str], settings: dict, code: dict, output: Path) -> None:
@@ -28,7 +28,7 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, code:
         for kind, names in (("files", files), ("pages", pages))
     }
     versions = {"python": platform.python_version(), "ictd": __version__}
-    versions |= {name: metadata.version(name) for name in PACKAGES}
+    versions |= {name: metadata.version(name) for name in COMPUTING_LIBRARIES}
     save_json(output, {"commit": commit(), "versions": versions, "settings": settings, "code": code, **digests})
 
 
