@@ -1,42 +1,42 @@
-# What `make` says, with times on two cores where they are known:
-## make reproduce    the whole paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         a study beyond it, by the name of its folder in studies/; a quarter of an hour to 40 minutes
-## make report       Snakemake's report of a finished run; 5 seconds
-## make verify       a finished run against the reference numbers; seconds
-## make reference    those numbers anew, from a finished run; seconds
-## make images       the documentation's images anew, from a finished run; needs Chromium; seconds
-## make test         linters and tests; 3 minutes
-## make test-all     the same with the slow tests: conda environments, kills, browsers, without the JIT compiler
-## make test-interruptions KILLS=60   a smoke run that is stopped that many times
-## make test-slurm   the smoke workflow through a one-node Slurm that it installs and starts (as root); 4 minutes
-## make test-container   the image on a base of Debian's packages, and a smoke run in it (as root); 5 minutes
-## make test-apptainer   the same for Apptainer, from Debian unstable (as root)
-## make test-many-cores   how long the paper would take on 150 cores, by jobs that sleep; 6 minutes
-## make test-fresh   reproduce and test in an empty Debian root (as root); a quarter of an hour
-## make format       what linters can mend; seconds
-## make benchmark    speed of the engines, side by side
-## make benchmark-peers   speed of a TD update beside C and JAX, which it installs for itself; needs a C compiler
-## make environment  .venv, which the others make where it is missing; ten seconds to 2 minutes
-## make lock         all environments anew from envs/requirements.in and envs/groups.yaml; seconds
-## make container    an image with the environment and the workflow; 2 to 3 minutes
-## make reproduce-container   the paper in that image; 2 minutes
-## make apptainer    the same image for Apptainer, ictd.sif
-## make clean        results and what Snakemake knows of them, removed
+# `make` prints these lines. Times are on two cores.
+## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
+## make NAME         run a study, NAME being a folder in studies/; a quarter of an hour to 40 minutes
+## make report       write Snakemake's report of a finished run; 5 seconds
+## make verify       compare a finished run with the reference numbers; seconds
+## make reference    write the reference numbers from a finished run; seconds
+## make images       write the images of the documentation from a finished run; needs Chromium; seconds
+## make test         run the linters and the tests; 3 minutes
+## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
+## make test-interruptions KILLS=60   stop a smoke run that many times and compare its results
+## make test-slurm   run the smoke workflow on a one-node Slurm cluster that is installed for it (as root); 4 minutes
+## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
+## make test-apptainer   do the same with Apptainer from Debian unstable (as root)
+## make test-many-cores   simulate the paper's run on 150 cores by jobs that sleep; 6 minutes
+## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
+## make format       format the code; seconds
+## make benchmark    compare the speed of the engines
+## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
+## make environment  install .venv, which the other commands also do if needed; ten seconds to 2 minutes
+## make lock         resolve all environments from envs/requirements.in and envs/groups.yaml; seconds
+## make container    build an image with the environment and the workflow; 2 to 3 minutes
+## make reproduce-container   run all of the paper in this image; 2 minutes
+## make apptainer    build the same image for Apptainer, ictd.sif
+## make clean        remove the results and Snakemake's records of them
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CORES ?= all
 VENV := .venv
 READY := $(VENV)/ready
-# Where torch's CPU build comes from; leave it empty where pip's own configuration knows.
+# The index of torch's CPU build. Leave it empty if pip is configured to find that build.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 IMAGE ?= ictd
 COMMIT = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null)
 KILLS ?= 60
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
-# Modules in .venv are compiled when they are first imported; who may not keep that does it anew each time.
+# Let Python store compiled modules in .venv; otherwise every process compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-# A study is a folder with rules.
+# Each folder in studies/ that has a rules.smk is a study.
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
@@ -58,7 +58,7 @@ report: $(READY)
 	    || { cat $(RESULTS)/logs/snakemake-report.log; exit 1; }
 	@echo "Results are in $(RESULTS)/. Open in a browser:"
 	@echo "  $(RESULTS)/report.html             claims, figures, tables"
-	@echo "  $(RESULTS)/snakemake-report.html   the same by rule, with provenance"
+	@echo "  $(RESULTS)/snakemake-report.html   the same results by rule, with provenance"
 
 verify: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
@@ -66,7 +66,7 @@ verify: $(READY)
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
 
-# A study's if it ran.
+# Studies that were not run keep their images.
 images: $(READY)
 	@for image in $(filter-out docs/images/report.png,$(wildcard docs/images/*.png)); do \
 	    cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
@@ -140,7 +140,7 @@ $(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt p
 	    || { echo "$(PYTHON) is not Python 3.11; install one (apt install python3.11-venv, brew install python@3.11" \
 	    "or uv python install 3.11) and name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes."
-	@# Modules are compiled when they are first imported, and most never are; pip wants "false" for no-compile.
+	@# Do not compile all modules, because most are never imported. For pip, "false" switches no-compile on.
 	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
