@@ -12,7 +12,7 @@ import pytest
 from pages import code_blocks
 from projects import ROOT, STUDIES, rules_of_paper
 
-from ictd import environments
+from ictd import mrp
 from ictd.pipeline.provenance import module_path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
@@ -112,9 +112,9 @@ def test_the_example_of_a_step_works(smoke, tmp_path):
 
 def test_the_example_of_an_environment_works():
     (example,) = code_blocks(ROOT / "docs/environments.md", "python")
-    names = {**vars(environments)}
+    names = {**vars(mrp)}
     exec(example, names)
-    assert names["ENVIRONMENTS"].keys() - environments.ENVIRONMENTS.keys() == {"ring"}
+    assert names["ENVIRONMENTS"].keys() - mrp.ENVIRONMENTS.keys() == {"ring"}
     transition, reward = names["ring"](5, 3, np.random.default_rng(0))
     assert transition.shape == (3, 5, 5) and reward.shape == (3, 5)
     np.testing.assert_allclose(transition.sum(axis=-1), 1)
