@@ -59,7 +59,7 @@ KEYS = {
     "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
     "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
     "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
-    "readings.scaled_attention": ("false", {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
+    "readings.scaled_attention": (False, {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},
