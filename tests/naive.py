@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 
 import ictd
-from ictd import evaluation
-from ictd import sampling as trajectories
+from ictd import evaluation, sampling
 
 
 def stationary(transition):
@@ -40,7 +39,7 @@ def alias_probabilities(accept, successor):
 def tables(tasks, i):
     """Alias tables of one task."""
     n = tasks.states
-    accept, successor = trajectories.alias_tables(tasks.transition[i], tasks.stationary[i])
+    accept, successor = sampling.alias_tables(tasks.transition[i], tasks.stationary[i])
     return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
@@ -88,7 +87,7 @@ def jump(state, bits, paths):
     chances = np.array([chance for _, chance in paths[state]] + [0.0] * (columns - len(paths[state])))
     accept, outcome = np.empty(columns, np.uint64), np.empty((columns, 2), np.uint16)
     space = np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
-    trajectories.fill_alias_row(chances, accept, outcome, *space)
+    sampling.fill_alias_row(chances, accept, outcome, *space)
     column, fraction = divmod(bits * columns, 2**32)
     return paths[state][outcome[column, 1 if fraction < int(accept[column]) else 0]][0]
 
@@ -107,7 +106,7 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
         walks = [[s] for s in path[:-1]]
         while len(walks[0]) < rollout_steps:
             steps, left = 1, rollout_steps - len(walks[0])
-            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= trajectories.PATHS:
+            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= sampling.PATHS:
                 steps += 1
             paths = [paths_from(p, s, steps) for s in range(n)]
             for walk, bits in zip(walks, halves(words, 2 * ((batch_size + 2) // 2)), strict=False):

@@ -18,12 +18,12 @@ from ictd.checks import LARGEST_DISCOUNT
 SAME = settings(max_examples=2000, derandomize=True, deadline=None)
 # A last axis may be shorter in these arguments, and entries may be NaN in those.
 ANY_LENGTH = {
-    ("sampled_context", "paths"),
-    ("prompts_of", "context"),
-    ("joint_prompt", "context"),
+    ("sampled_columns", "paths"),
+    ("prompts_of", "columns"),
+    ("joint_prompt", "columns"),
     ("of_paths", "paths"),
 }
-OPTIONAL = {"stationary", "next_visits", "queries", "tasks_seen"}
+OPTIONAL = {"stationary", "E", "queries", "tasks_seen"}
 MAY_BE_NAN = {("Weights", "u"), ("Weights", "A"), ("msve", "value"), ("msve", "estimate")}
 # Values out of range, by the names of arguments.
 OUT_OF_RANGE = {
@@ -47,7 +47,7 @@ def calls():
     context = ictd.Context.enumerated(p, r)
     prompt = ictd.joint_prompt(ictd.enumerated_columns(p, r, 0.5))
     drawn = {"states": 3, "size": 2, "rng": rng}
-    training = {"tasks": tasks, "unrolls": unrolls, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
+    training = {"tasks": tasks, "batches": unrolls, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
                 "u": weights.u, "A": weights.A, "engine": "fused"}  # fmt: skip
     of_model = {"weights": weights, "depth": 2, "scaled": False}
     return {
@@ -56,7 +56,7 @@ def calls():
         "value_function": (ictd.value_function, {"transition": p, "reward": r, **gamma}),
         "msve": (ictd.msve, {"stationary": tasks.stationary, "value": r, "estimate": 2 * r}),
         "sample_tasks": (ictd.sample_tasks, {"env": "loop", **drawn, "threshold": 0.25}),
-        "Unrolls": (ictd.BatchStatistics, vars(unrolls)),
+        "BatchStatistics": (ictd.BatchStatistics, vars(unrolls)),
         "unroll": (ictd.unroll, {"tasks": tasks, "batch_size": 4, **gamma, "rollout_steps": 2, "rng": rng}),
         "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
         "Weights": (ictd.Weights, vars(weights)),
@@ -66,10 +66,10 @@ def calls():
         "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),
         "of_paths": (ictd.Context.of_paths, {"paths": paths, "reward": r}),
         "enumerated": (ictd.Context.enumerated, {"transition": p, "reward": r}),
-        "enumerated_context": (ictd.enumerated_columns, {"transition": p, "reward": r, **gamma}),
-        "sampled_context": (ictd.sampled_columns, {"paths": paths, "reward": r, **gamma}),
-        "prompts_of": (ictd.prompts_of, {"context": prompt[..., :3]}),
-        "joint_prompt": (ictd.joint_prompt, {"context": prompt[..., :3]}),
+        "enumerated_columns": (ictd.enumerated_columns, {"transition": p, "reward": r, **gamma}),
+        "sampled_columns": (ictd.sampled_columns, {"paths": paths, "reward": r, **gamma}),
+        "prompts_of": (ictd.prompts_of, {"columns": prompt[..., :3]}),
+        "joint_prompt": (ictd.joint_prompt, {"columns": prompt[..., :3]}),
         "Model": (ictd.Model, {**of_model, **gamma}),
         "values": (ictd.Model(weights, 2, 0.5).values, {"context": context}),
         "batch_td": (ictd.batch_td, {"context": context, **gamma, "step_size": 0.5, "depth": 2}),

@@ -50,7 +50,7 @@ def test_collapsed_forward_pass_equals_naive_transformer(env, states, depth, dis
     tasks, unrolls, _ = material(env, states, discount, tasks=3)
     weights = naive.larger_weights(states)
     engine = Engine(weights, "td", depth, discount, 0.0, True)
-    estimates, _ = engine.train(tasks, unrolls)
+    estimates, _ = engine.train(tasks.reward, unrolls, tasks.transition)
     for i in range(len(tasks)):
         for s in range(states):
             prompt = naive.enumerated_prompt(tasks.transition[i], tasks.reward[i], discount, s)
@@ -83,7 +83,7 @@ def test_first_update_follows_the_finite_difference_gradient(algo, depth):
     if algo == "td":
         targets = tasks.reward[0][:, None] + discount * value[None, :]
     else:
-        targets = unrolls.returns[0] / np.maximum(unrolls.visits[0], 1)
+        targets = unrolls.return_sums[0] / np.maximum(unrolls.visits[0], 1)
     flat = np.concatenate([weights.u, weights.A.ravel()])
     gradient = np.empty_like(flat)
     for k in range(len(flat)):
@@ -95,7 +95,7 @@ def test_first_update_follows_the_finite_difference_gradient(algo, depth):
             sides.append(naive_loss(shifted, tasks, unrolls, algo, depth, discount, targets)[0])
         gradient[k] = (sides[0] - sides[1]) / 2e-6
     engine = Engine(weights, algo, depth, discount, learning_rate, True)
-    engine.train(tasks, unrolls)
+    engine.train(tasks.reward, unrolls, tasks.transition)
     # After one step Adam's first moment is a tenth of the gradient.
     np.testing.assert_allclose(engine.mean * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())
     expected = flat - learning_rate * gradient / (np.abs(gradient) + 1e-8)
@@ -136,7 +136,7 @@ def test_autograd_batch_is_the_unrolled_one():
     counts.index_put_((state, following), torch.ones(64, dtype=torch.int64), accumulate=True)
     np.testing.assert_array_equal(counts, unrolls.transitions[1])
     sums = torch.zeros(3, dtype=torch.float64).index_add_(0, state, mean_return)
-    np.testing.assert_allclose(sums, unrolls.returns[1], atol=ROUNDING * 100)
+    np.testing.assert_allclose(sums, unrolls.return_sums[1], atol=ROUNDING * 100)
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ def test_autograd_batch_is_the_unrolled_one():
         ({"tasks_seen": []}, "tasks_seen is"),
         ({"depth": 2.5}, "depth is 2.5"),
         ({"learning_rate": np.inf}, "learning_rate is inf"),
-        ({"unrolls": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, r"unrolls\.visits has shape"),
+        ({"batches": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, r"batches\.visits has shape"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):
     tasks, unrolls, start = material("boyan", 3, 0.9, tasks=5)
     run = {"algo": "td", "depth": 3, "discount": 0.9, "learning_rate": 1e-3, "u": start.u, "A": start.A}
     with pytest.raises(ValueError, match=message):
-        ictd.pretrain_history(tasks, **{"unrolls": unrolls, **run, **changes})
+        ictd.pretrain_history(tasks, **{"batches": unrolls, **run, **changes})
 
 
 def test_blocks_are_one_run_and_stop_at_a_divergence(monkeypatch):
@@ -176,7 +176,7 @@ def test_blocks_are_one_run_and_stop_at_a_divergence(monkeypatch):
         def draw(size):
             part = next(at)
             assert part.stop - part.start == size
-            return tasks[part], unrolls[part]
+            return tasks.reward[part], unrolls[part], tasks.transition[part]
 
         return pretrain_in_blocks(engine, draw, seen)
 

@@ -10,11 +10,11 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd import gram
 from ictd.baselines import batch_td, lstd
 from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
 from ictd.literal import literal_estimates
 from ictd.prompt import ENUMERATED, Context, Gram
+from ictd.transformer import estimates
 
 STATES, DISCOUNT, LENGTHS = 4, 0.85, [1, 6, 25]
 
@@ -186,9 +186,9 @@ def test_contexts_of_several_lengths_are_those_of_each():
         alone = Context(i + 1, *(array[i] for array in list(vars(one).values())[1:]))
         np.testing.assert_allclose(lstd(varied, 0.9, 0.1)[i], lstd(alone, 0.9, 0.1), rtol=ROUNDING)
     M, c = np.random.default_rng(0).normal(size=(8, 8, 8)), np.ones((8, 8))
-    found = gram.estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
+    found = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
     for i in range(8):
-        alone = gram.estimates(weights[None], Gram(i + 1, M[[i]], c[[i]]), 3, scaled=False)
+        alone = estimates(weights[None], Gram(i + 1, M[[i]], c[[i]]), 3, scaled=False)
         np.testing.assert_allclose(found[:, i], alone[:, 0], rtol=ROUNDING)
     with pytest.raises(ValueError, match="length is 7; give at most 6"):
         unseen.context(7)

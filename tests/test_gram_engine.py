@@ -45,7 +45,7 @@ def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, dep
     lengths = generator(0, env, states, "lengths").integers(1, 30, 40)
     tasks, unrolls, gram, paths = sampled_material(env, states, 40, lengths, GAMMA)
     start = larger_weights(states)
-    engine = Engine(start, algo, depth, GAMMA, 1e-3, clip)
+    engine = Engine(start, algo, depth, GAMMA, 1e-3, clip=clip)
     _, done = engine.train(tasks.reward, unrolls, gram)
     u, A = naive_training(tasks, unrolls, paths, lengths, algo, depth, start, clip)
     assert done == 40 and np.abs(A - start.A).max() > 1e-3
@@ -57,7 +57,7 @@ def test_gram_engine_is_training_on_whole_sampled_prompts(algo, env, states, dep
 def test_the_enumerated_prompt_is_a_case_of_it(algo):
     tasks, unrolls, _, _ = sampled_material("boyan", 3, 300, np.full(300, 3), GAMMA)
     start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
-    engine = Engine(start, algo, 30, GAMMA, 1e-3, 0)
+    engine = Engine(start, algo, 30, GAMMA, 1e-3)
     for part in (slice(0, 7), slice(7, 300)):
         engine.train(
             tasks.reward[part],
@@ -72,6 +72,6 @@ def test_training_stops_where_estimates_are_not_finite():
     tasks, unrolls, gram, _ = sampled_material("boyan", 3, 9, np.full(9, 4), GAMMA)
     wrong = gram.c.copy()
     wrong[5] = 1e308
-    engine = Engine(larger_weights(3), "td", 5, GAMMA, 1e-3, 1)
+    engine = Engine(larger_weights(3), "td", 5, GAMMA, 1e-3, clip=1)
     estimates, done = engine.train(tasks.reward, unrolls, Gram(gram.length, gram.M, wrong))
     assert done == 5 == engine.steps and np.isfinite(estimates[:5]).all() and np.isnan(estimates[6:]).all()

@@ -15,7 +15,7 @@ from projects import ROOT
 from tolerances import ROUNDING
 
 import ictd
-from ictd.pipeline import storage
+from ictd import storage
 from ictd.prompt import Gram, enumerated_columns
 from ictd.steps import evaluate, pretrain, tasks, unrolls
 from ictd.transformer import Model

@@ -25,7 +25,7 @@ def test_measures_are_their_definitions():
     A[0, 0], A[2:, :2], A[2, 3], A[1, 3] = 3.0, 0.5, 0.2, 2.0
     measures = pattern_measures(ictd.Weights(np.array([0.1, -0.7, 0, 0]), A))
     squares = {"A11": 9 + 1, "A12": 1 + 4, "A21": 1, "A22": 0.04}
-    expected = {f"energy_{name}": value / sum(squares.values()) for name, value in squares.items()}
+    expected = {f"share_{name}": value / sum(squares.values()) for name, value in squares.items()}
     expected |= {"diagonal_signs": 0.75, "largest_u": 0.7, "alpha": (-3 + 1 + 1 + 2) / 4 / 2}
     expected["cosine_A11"] = (-3 + 1) / np.sqrt(10 * 2)
     expected["cosine_A12"] = (1 + 2) / np.sqrt(5 * 2)
@@ -38,7 +38,7 @@ def test_measures_are_their_definitions():
     assert {name: value.item() for name, value in shares.items()} == pytest.approx(expected)
 
 
-def test_remainder_is_orthogonal_to_theta_td():
+def test_residual_is_orthogonal_to_theta_td():
     A, theta = np.random.default_rng(0).normal(size=(5, 6, 6)), ictd.theta_td(3).A
     assert np.abs((residual(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
     assert np.abs(residual(4.2 * theta)).max() < ROUNDING

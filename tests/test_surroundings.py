@@ -131,7 +131,7 @@ def test_a_module_from_a_hosted_repository(tmp_path):
     said = as_module(folder, snakefile, "--dry-run", "ictd_paper", **variables)
     assert re.search(r"^ictd_pretrain +1$", said, re.MULTILINE)
     (files,) = (folder / ".snakemake/ictd").iterdir()
-    assert (files / "src/ictd/gram.py").read_bytes() == (ROOT / "src/ictd/gram.py").read_bytes()
+    assert (files / "src/ictd/prompt.py").read_bytes() == (ROOT / "src/ictd/prompt.py").read_bytes()
 
 
 def test_what_is_deployed_has_the_configuration():

@@ -6,7 +6,7 @@ import pytest
 from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
-from ictd import trajectories
+from ictd import sampling
 from ictd.evaluation import sample_contexts
 from ictd.prompt import Context
 
@@ -33,18 +33,18 @@ def test_unroll_equals_naive_loop(batch, tau, discount):
     visits, transitions, returns = naive.unroll(tasks, batch, discount, tau, generator("unrolls"))
     np.testing.assert_array_equal(fast.visits, visits)
     np.testing.assert_array_equal(fast.transitions, transitions)
-    np.testing.assert_allclose(fast.returns, returns, atol=ROUNDING * 100)
+    np.testing.assert_allclose(fast.return_sums, returns, atol=ROUNDING * 100)
 
 
 def test_jumps_are_the_paths_of_their_steps():
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
-    length, largest = trajectories.steps_of_jump(p, 50)
-    assert largest <= trajectories.PATHS < max(len(naive.paths_from(p, s, length + 1)) for s in range(4))
+    length, largest = sampling.steps_of_jump(p, 50)
+    assert largest <= sampling.PATHS < max(len(naive.paths_from(p, s, length + 1)) for s in range(4))
     assert largest == max(len(naive.paths_from(p, s, length)) for s in range(4))
-    assert trajectories.steps_of_jump(p, 2)[0] == 2
+    assert sampling.steps_of_jump(p, 2)[0] == 2
     for steps, columns in ((1, 4), (2, 9), (length, largest), (2, 12)):
-        tables = trajectories.jump_table(p, r, 0.7, steps, columns)
+        tables = sampling.jump_table(p, r, 0.7, steps, columns)
         accept, last, gain = (table.reshape(4, columns, -1) for table in tables)
         for s in range(4):
             drawn = {}
@@ -64,17 +64,17 @@ def test_jumps_are_the_paths_of_their_steps():
 
 def test_a_jump_is_of_one_step_where_states_are_many():
     p = np.full((60, 60), 1 / 60)
-    assert trajectories.steps_of_jump(p, 5) == (1, 60)
+    assert sampling.steps_of_jump(p, 5) == (1, 60)
     tasks = ictd.Tasks(p[None], np.arange(60.0)[None])
     many = ictd.unroll(tasks, 4000, 0.5, 2, generator("unrolls"))
-    both = many.returns.sum() / 4000
+    both = many.return_sums.sum() / 4000
     assert both == pytest.approx(1.5 * 29.5, abs=STANDARD_ERRORS * np.arange(60).std() * 1.12 / np.sqrt(4000))
 
 
 def test_the_first_tasks_of_more_are_unrolled_alike():
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
     whole, part = (ictd.unroll(one, 6, 0.9, 4, generator("unrolls")) for one in (tasks, tasks[:7]))
-    assert whole.returns[:7].tobytes() == part.returns.tobytes()
+    assert whole.return_sums[:7].tobytes() == part.return_sums.tobytes()
     assert whole.transitions[:7].tobytes() == part.transitions.tobytes()
 
 
@@ -91,7 +91,7 @@ def test_unrolled_statistics_have_the_right_means():
 
     close(unrolls.visits.astype(float), batch * mu)
     close(unrolls.transitions.astype(float), batch * mu[:, None] * p)
-    close(unrolls.returns, batch * mu * naive.truncated_value(p, one.reward[0], discount, tau))
+    close(unrolls.return_sums, batch * mu * naive.truncated_value(p, one.reward[0], discount, tau))
 
 
 def test_returns_of_a_batch_are_independent():
@@ -99,7 +99,7 @@ def test_returns_of_a_batch_are_independent():
     tasks = ictd.Tasks(np.full((1, 2, 2), 0.5), np.array([[1.0, -1.0]]))
     many = ictd.Tasks(*(np.repeat(a, 4000, axis=0) for a in (tasks.transition, tasks.reward, tasks.stationary)))
     unrolls = ictd.unroll(many, 2, 0.5, 2, generator("unrolls"))
-    both = unrolls.returns[unrolls.visits[:, 0] == 2, 0]
+    both = unrolls.return_sums[unrolls.visits[:, 0] == 2, 0]
     # Two independent returns 1 +- 0.5: their sum is 1, 2 or 3 with probabilities 1/4, 1/2, 1/4.
     shares = [(both == total).mean() for total in (1.0, 2.0, 3.0)]
     np.testing.assert_allclose(shares, [0.25, 0.5, 0.25], atol=0.07)
@@ -134,7 +134,7 @@ def test_contexts_are_the_beginnings_of_paths():
     paths = ictd.sample_paths(tasks, 30, ictd.generator(3, "loop", 4, "contexts"))
     for i, m in enumerate(lengths):
         one = Context.of_paths(paths[i, : m + 1], tasks.reward[i])
-        for name in ("visits", "successors", "rewards"):
+        for name in "CDEbd":
             np.testing.assert_allclose(getattr(contexts, name)[i], getattr(one, name), atol=ROUNDING)
 
 
@@ -151,7 +151,7 @@ ONES = np.ones((1, 2), int)
 
 def unrolls_with(name, value):
     """Unrolls of four tasks, with another first value of the third one's."""
-    fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "returns": np.zeros((4, 2))}
+    fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "return_sums": np.zeros((4, 2))}
     ictd.BatchStatistics(**fields)
     fields[name][2].flat[0] = value
     return ictd.BatchStatistics(**fields)
@@ -172,11 +172,11 @@ def unrolls_with(name, value):
         ),
         (
             lambda t: ictd.BatchStatistics(ONES, np.eye(2, dtype=int)[None], ONES * np.nan),
-            r"returns\[0, 0\] is not finite",
+            r"return_sums\[0, 0\] is not finite",
         ),
         (lambda t: ictd.BatchStatistics(ONES * 1.0, np.eye(2)[None], ONES * 1.0), "visits is .* whole numbers"),
         (lambda t: ictd.BatchStatistics(ONES * 0, np.zeros((1, 2, 2), int), ONES * 0.0), r"visits\[0\] has no visits"),
-        (lambda t: unrolls_with("returns", np.nan), r"returns\[2, 0\] is not finite"),
+        (lambda t: unrolls_with("return_sums", np.nan), r"return_sums\[2, 0\] is not finite"),
         (lambda t: unrolls_with("transitions", 3), r"transitions\[2\] has counts that do not add up to visits"),
         (lambda t: unrolls_with("visits", 5), r"transitions\[2\] has counts that do not add up to visits"),
     ],

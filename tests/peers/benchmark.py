@@ -43,7 +43,7 @@ def ours(runs):
     engines = []
     for tasks, unrolls, start in runs:
         engines.append(Engine(start, "td", DEPTH, DISCOUNT, RATE, True))
-        engines[-1].train(tasks, unrolls)
+        engines[-1].train(tasks.reward, unrolls, tasks.transition)
     return np.stack([engine.parameter for engine in engines])
 
 
