@@ -1,53 +1,63 @@
-"""Softmax and ReLU attention in the same parameters as linear attention, collapsed as exactly.
+"""Softmax and ReLU attention, with the parameters u and A of linear attention.
 
-Weights in Theta leave the upper 2n rows X of a prompt as they are, and its last row y does not enter the scores.  So
-what becomes of the scores is the same in every layer, whatever it is.  With Xq = [I; 0] for the n queries and c for the
-last entry of P,
+In Theta, a layer does not change the upper 2n rows X of a prompt, and the last row y does not enter the scores.  So the
+attention weights are the same in every layer.  With the query columns Xq = [I; 0], the last entry c of P, and a
+function ``weigh`` from scores to attention weights,
 
-    W = weigh(X' A X),  Wq = weigh(X' A Xq),  k_0 = u X + c y,  k_{l+1} = k_l (I + c W),
-    TF_L(s) = -(k_0 + ... + k_{L-1}) Wq[:, s].
+    W = weigh(X' A X),    Wq = weigh(X' A Xq),
+    k_0 = u X + c y,    k_{l+1} = k_l (I + c W),    TF_L(s) = -(k_0 + ... + k_{L-1}) Wq[:, s].
 
-The paper has c = 1, without loss for linear attention, as A takes up any factor.  Weights that cannot be negative need
-c below 0 for estimates that grow with rewards, and those of softmax, which sum to one, leave c to set the step size.
+The paper has c = 1.  This is no restriction for linear attention, because A can take any factor.  Attention weights
+that are not negative need a negative c; otherwise estimates fall when rewards rise.  The attention weights of softmax
+sum to one, so c sets the step size.
 
-Columns of a context that are alike stay alike, so each pair (S_t, S_{t+1}) is one column whose weight is multiplied by
-its share of the context.  That is attention divided by the context length; softmax is a mean already.
+Equal columns of a context stay equal in every layer.  So a context is given by its different columns and by their
+shares of the context (``WeightedColumns``); the attention weight of a column is multiplied by its share.  For linear
+and ReLU attention this is the division by the context length.  Softmax is a mean already.
 
-All this has the query masked out before weights are made of scores.  It may be masked after (``softmax_with_query``):
-then the query's own score is among those that softmax divides by, whose column k has for query s the sum rho_sk in
-place of one,
+All kinds but one mask the query column before they compute attention weights.  The kind "softmax_with_query" masks the
+query column afterwards.  Then softmax also divides by the exponential of the query's score, so the attention weights of
+column k for query s sum to
 
     rho_sk = Z_k / (Z_k + exp(x_s^q' A x_k) / m),    Z_k = sum_j share_j exp(x_j' A x_k),
 
-and W^s = W diag(rho_s) is another for each query.
+and each query s has its own W diag(rho_s) in place of W.
 
-For state weights e, sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e, so the sweeps of the fused
-engine give the gradient, as in ``ictd.engine``.
+For state weights e (n,), sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e.  The sweeps of
+``ictd.engine`` compute the gradient.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from ictd.engine import Engine, adam, batch_errors, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
 from ictd.prompt import Context, enumerated_columns
 from ictd.transformer import Weights
 
 KINDS = ("linear", "relu", "softmax", "softmax_with_query")
+# Positions in KINDS, by which kernels know the kinds.  Both kinds of softmax come last.
+RELU, SOFTMAX = 1, 2
 
 
 @dataclass(frozen=True)
 class Attention:
-    """A kind of attention, with what else it needs; ValueError for an unknown kind.
+    """A kind of attention, and the quantities that it needs.
 
     Parameters
     ----------
     kind : str, one of KINDS
-    corner : float, last entry c of P
+    corner : float
+        Last entry c of P.
     scaled_rewards : bool
-        Whether prompts show rewards divided by 1 - gamma, so that they are as large as values.
+        Whether prompts have rewards divided by 1 - gamma, so that rewards are as large as values.
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown.
     """
 
     kind: str = "linear"
@@ -58,61 +68,98 @@ class Attention:
         if self.kind not in KINDS:
             raise ValueError(f"Attention is of kind {self.kind!r}; give one of {', '.join(KINDS)}.")
 
-    def shown(self, reward: np.ndarray, discount: float) -> np.ndarray:
-        """Rewards as prompts show them."""
+    def prompt_rewards(self, reward: np.ndarray, discount: float) -> np.ndarray:
+        """Rewards (...) in the scale in which prompts have them."""
         return reward / (1 - discount) if self.scaled_rewards else reward
 
-    def of_constant(self, discount: float, depth: int) -> float:
-        """What softmax makes of rewards that are all one, beside what it makes of none; v is 1 / (1 - gamma).
+    def softmax_response(self, discount: float, depth: int) -> float:
+        """Compute by how much estimates of softmax attention rise when all rewards rise from 0 to 1.
 
-        Columns of W and Wq sum to one, so (1, ..., 1) (I + c W) = (1 + c) (1, ..., 1), and of k_0 = c (1, ..., 1)
-        there remains -sum_l c (1 + c)^l = 1 - (1 + c)^L, whatever A is.
+        Values rise by 1 / (1 - gamma).  The columns of W and Wq sum to one, so (1, ..., 1) (I + c W) =
+        (1 + c) (1, ..., 1).  From k_0 = c (1, ..., 1) follows a response of -sum_l c (1 + c)^l = 1 - (1 + c)^L,
+        for every A.
         """
-        return float(self.shown(1 - (1 + self.corner) ** depth, discount))
+        return float(self.prompt_rewards(1 - (1 + self.corner) ** depth, discount))
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Different columns of contexts: ``X`` (N, 2n, K), rewards ``y`` (N, K), ``shares`` (N, K) that sum to one, and
-    ``length`` (N,), how many columns each context has."""
+class WeightedColumns:
+    """The different columns of N contexts, and the share of the context that each column has.
+
+    Linear attention depends on a context through its Gram matrix (``ictd.prompt.Gram``).  Softmax and ReLU are not
+    linear in the scores of columns, so they need the columns.  A context of any length has at most as many different
+    columns as there are transitions.
+
+    Parameters
+    ----------
+    X : (N, 2n, K) array, upper 2n rows of the columns
+    y : (N, K) array, rewards
+    shares : (N, K) array, which sum to one; a column that a context lacks has the share 0
+    length : (N,) array, numbers of columns of the contexts
+    """
 
     X: np.ndarray
     y: np.ndarray
     shares: np.ndarray
     length: np.ndarray
 
-    def __getitem__(self, index) -> "Columns":
-        return Columns(self.X[index], self.y[index], self.shares[index], self.length[index])
+    def __getitem__(self, index) -> Self:
+        return WeightedColumns(self.X[index], self.y[index], self.shares[index], self.length[index])
+
+    @classmethod
+    def enumerated(cls, transition: np.ndarray, reward: np.ndarray, discount: float) -> Self:
+        """Make the columns of enumerated contexts, eq. (Z0 redef), one for each state.
+
+        Parameters
+        ----------
+        transition : (N, n, n) array, row-stochastic
+        reward : (N, n) array, as prompts have them
+        discount : float, gamma
+        """
+        tasks, states = reward.shape
+        X = enumerated_columns(transition, reward, discount)[:, :-1]
+        shares = np.full_like(reward, 1 / states)
+        return cls(np.ascontiguousarray(X), reward, shares, np.full(tasks, float(states)))
+
+    @classmethod
+    def sampled(cls, context: Context, reward: np.ndarray, discount: float) -> Self:
+        """Make the columns of sampled contexts, one for each transition that occurs in any of the contexts.
+
+        Parameters
+        ----------
+        context : Context of (N, n)
+        reward : (N, n) array, as prompts have them
+        discount : float, gamma
+        """
+        tasks, states = reward.shape
+        state, following = np.nonzero(context.D.any(axis=0))  # (K,) each
+        identity = np.eye(states)
+        X = np.concatenate([identity[:, state], discount * identity[:, following]])  # (2n, K)
+        y = np.ascontiguousarray(reward[:, state])
+        shares = np.ascontiguousarray(context.D[:, state, following])
+        length = np.broadcast_to(np.asarray(context.length, dtype=float), tasks).copy()
+        return cls(np.tile(X, (tasks, 1, 1)), y, shares, length)
 
 
-def columns_of(tasks: Tasks, discount: float, reward: np.ndarray, context: Context | None = None) -> Columns:
-    """Of N sampled contexts a column for each pair of states that follow one another in any of them, or of enumerated
-    prompts, eq. (Z0 redef), one for each state.
+def estimates(weights: Weights, columns: WeightedColumns, attention: Attention, depth: int) -> np.ndarray:
+    """Compute TF_L of every query state on N contexts.
 
     Parameters
     ----------
-    tasks : Tasks, N of them with n states
-    discount : float, gamma
-    reward : (N, n) array, rewards as prompts show them
-    context : Context of (N, n), None for enumerated prompts
+    weights : Weights, u (2n,) and A (2n, 2n)
+    columns : WeightedColumns of N contexts
+    attention : Attention
+    depth : int, number of layers L
+
+    Returns
+    -------
+    estimates : (N, n) array
     """
-    if context is None:
-        X = enumerated_columns(tasks.transition, reward, discount)[:, :-1]
-        length = np.full(len(tasks), float(tasks.states))
-        return Columns(np.ascontiguousarray(X), reward, np.full_like(reward, 1 / tasks.states), length)
-    state, following = np.nonzero(context.D.any(axis=0))
-    identity = np.eye(tasks.states)
-    X = np.concatenate([identity[:, state], discount * identity[:, following]])
-    y, shares = reward[:, state], context.D[:, state, following]
-    length = np.broadcast_to(np.asarray(context.length, dtype=float), len(tasks)).copy()
-    return Columns(np.tile(X, (len(tasks), 1, 1)), np.ascontiguousarray(y), np.ascontiguousarray(shares), length)
-
-
-def estimates(weights: Weights, columns: Columns, attention: Attention, depth: int) -> np.ndarray:
-    """TF_L (N, n) of every query state of N contexts, for weights u (2n,) and A (2n, 2n)."""
     X, shares, n = columns.X, columns.shares[..., None], weights.states
+    width = X.shape[-1]
     queries = np.broadcast_to(np.eye(2 * n, n), (len(X), 2 * n, n))
-    scores = X.mT @ (weights.A @ np.concatenate([X, queries], axis=-1))
+    both = np.concatenate([X, queries], axis=-1)  # (N, 2n, K+n)
+    scores = X.mT @ (weights.A @ both)  # (N, K, K+n)
     if attention.kind.startswith("softmax"):
         scores = np.where(shares > 0, scores, -np.inf)
         largest = scores.max(axis=-2, keepdims=True)
@@ -121,22 +168,21 @@ def estimates(weights: Weights, columns: Columns, attention: Attention, depth: i
         weight /= total
     else:
         weight = shares * (scores.clip(min=0) if attention.kind == "relu" else scores)
-    W, Wq = np.split(weight, [X.shape[-1]], axis=-1)
-    first = weights.u @ X + attention.corner * columns.y
-    if attention.kind == "softmax_with_query":
-        own = weights.A[:n] @ np.concatenate([X, queries], axis=-1) - np.log(columns.length)[:, None, None]
-        rho = 1 / (1 + np.exp(own - largest - np.log(total)))
-        answers = [
-            _answers(first, attention.corner, depth, W * rho[:, [s], : X.shape[-1]], Wq[..., [s]])
-            * rho[:, s, X.shape[-1] + s, None]
-            for s in range(n)
-        ]
-        return np.concatenate(answers, axis=-1)
-    return _answers(first, attention.corner, depth, W, Wq)
+    W, Wq = np.split(weight, [width], axis=-1)
+    k = weights.u @ X + attention.corner * columns.y
+    if attention.kind != "softmax_with_query":
+        return _apply_layers(k, attention.corner, depth, W, Wq)
+    query_scores = weights.A[:n] @ both - np.log(columns.length)[:, None, None]
+    rho = 1 / (1 + np.exp(query_scores - largest - np.log(total)))  # (N, n, K+n)
+    answers = np.empty((len(X), n))
+    for s in range(n):
+        answer = _apply_layers(k, attention.corner, depth, W * rho[:, [s], :width], Wq[..., [s]])
+        answers[:, s] = answer[:, 0] * rho[:, s, width + s]
+    return answers
 
 
-def _answers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.ndarray) -> np.ndarray:
-    """-(k_0 + ... + k_{L-1}) Wq from k_0, (N, queries)."""
+def _apply_layers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.ndarray) -> np.ndarray:
+    """Compute -(k_0 + ... + k_{L-1}) Wq, (N, queries), from k_0 (N, K)."""
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
@@ -146,7 +192,7 @@ def _answers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.nda
 
 @kernel(noalias=True)
 def score(n, K, A, X, AX, S):
-    """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is work space."""
+    """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is scratch."""
     wide, columns = 2 * len(n), len(K)
     for i in range(wide):
         for k in range(columns):
@@ -166,13 +212,14 @@ def score(n, K, A, X, AX, S):
 
 @kernel(noalias=True)
 def weigh(n, K, kind, S, shares, Z, W):
-    """Fill W (K, K+n) from scores S of one context; ``kind`` is an index of KINDS.
+    """Fill the attention weights W (K, K+n) of one context from its scores S (K, K+n); ``kind`` is a position in KINDS.
 
-    Of softmax, Z (2, K+n) gets each column's largest score and the sum of its exponentials over that one's.
+    For softmax, Z (2, K+n) gets the largest score of each column, and the weighted sum of the exponentials of the
+    scores minus the largest.
     """
     columns = len(K)
     for k in range(columns + len(n)):
-        if kind >= 2:
+        if kind >= SOFTMAX:
             largest, total = -np.inf, 0.0
             for j in range(columns):
                 if shares[j] > 0.0:
@@ -185,22 +232,22 @@ def weigh(n, K, kind, S, shares, Z, W):
             Z[0, k], Z[1, k] = largest, total
         else:
             for j in range(columns):
-                W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == 1 else S[j, k])
+                W[j, k] = shares[j] * (max(S[j, k], 0.0) if kind == RELU else S[j, k])
 
 
 @kernel(noalias=True)
 def weigh_adjoint(n, K, kind, S, shares, W, dW):
-    """Chain rule of ``weigh``: dW becomes dS, in place."""
+    """Chain rule of ``weigh``: turn dW (K, K+n) into dS, in place."""
     columns = len(K)
     for k in range(columns + len(n)):
         mean = 0.0
-        if kind >= 2:
+        if kind >= SOFTMAX:
             for j in range(columns):
                 mean += W[j, k] * dW[j, k]
         for j in range(columns):
-            if kind >= 2:
+            if kind >= SOFTMAX:
                 dW[j, k] = W[j, k] * (dW[j, k] - mean)
-            elif kind == 1 and S[j, k] <= 0.0:
+            elif kind == RELU and S[j, k] <= 0.0:
                 dW[j, k] = 0.0
             else:
                 dW[j, k] *= shares[j]
@@ -208,7 +255,7 @@ def weigh_adjoint(n, K, kind, S, shares, W, dW):
 
 @kernel(noalias=True)
 def score_adjoint(n, K, dS, X, dSX, dA):
-    """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is work space."""
+    """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is scratch."""
     wide, columns = 2 * len(n), len(K)
     for j in range(columns):
         for i in range(wide):
@@ -229,7 +276,7 @@ def train_columns_block(
     n, K, kind, corner, X, y, shares, reward, visits, transitions, return_sums, bootstrap, depth, discount,
     learning_rate, clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """As ``ictd.engine.train_block``, on contexts given by their columns."""
+    """Make one update for each of N tasks, as ``ictd.engine.train_block``, on contexts given by their columns."""
     tasks, states = len(reward), len(n)
     wide, columns = 2 * states, len(K)
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
@@ -288,7 +335,10 @@ def train_columns_block(
 
 @kernel(noalias=True)
 def query_shares(n, K, AX, Z, length, rho):
-    """Fill rho (n, K+n), the sums of the columns of W for each query; AX (2n, K+n) is A [X, Xq], Z as of ``weigh``."""
+    """Fill rho (n, K+n), the sums of the attention weights of each column for each query.
+
+    AX (2n, K+n) is A [X, Xq], Z (2, K+n) comes from ``weigh``, and ``length`` is m.
+    """
     for k in range(len(K) + len(n)):
         for s in range(len(n)):
             rho[s, k] = 1.0 / (1.0 + np.exp(AX[s, k] - Z[0, k] - np.log(length * Z[1, k])))
@@ -299,8 +349,10 @@ def train_with_query_block(
     n, K, kind, corner, X, y, shares, length, reward, visits, transitions, return_sums, bootstrap, depth, discount,
     learning_rate, clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """As ``train_columns_block`` where softmax has the query among its columns, so that each query has layers of its
-    own."""
+    """Make one update for each of N tasks, as ``train_columns_block``, for attention that masks the query afterwards.
+
+    The layers depend on the query, so a sweep is made for each query.
+    """
     tasks, states = len(reward), len(n)
     wide, columns = 2 * states, len(K)
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
@@ -309,7 +361,7 @@ def train_with_query_block(
     shape = (columns, columns + states)
     S, W, dW = np.empty(shape), np.empty(shape), np.empty(shape)
     AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
-    rho, own = np.empty((states, columns + states)), np.empty((states, columns + states))
+    rho, drho = np.empty((states, columns + states)), np.empty((states, columns + states))
     dT, across = np.empty((columns, columns)), np.empty((columns, columns))
     T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
     first, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
@@ -349,29 +401,29 @@ def train_with_query_block(
             for r in range(wide):
                 for j in range(columns):
                     du[r] -= lam[j] * X[i, r, j]
-            # From here on own (n, K+n) has the gradients for the queries' scores, of rho = 1 / (1 + exp(own - ...)).
+            # drho (n, K+n) gets the gradient for rho, and then that for the score in rho = 1 / (1 + exp(score - ...)).
             for k in range(columns + states):
-                own[s, k] = 0.0
+                drho[s, k] = 0.0
             for j in range(columns):
                 for k in range(columns):
                     dW[j, k] -= corner * dT[j, k] * rho[s, k]
-                    own[s, k] -= corner * dT[j, k] * W[j, k]
+                    drho[s, k] -= corner * dT[j, k] * W[j, k]
                 dW[j, columns + s] -= g[s, j] * e[s] * rho[s, columns + s]
-                own[s, columns + s] -= g[s, j] * e[s] * W[j, columns + s]
+                drho[s, columns + s] -= g[s, j] * e[s] * W[j, columns + s]
             for k in range(columns + states):
-                own[s, k] *= -rho[s, k] * (1.0 - rho[s, k])
+                drho[s, k] *= -rho[s, k] * (1.0 - rho[s, k])
         weigh_adjoint(n, K, kind, S, shares[i], W, dW)
         for s in range(states):
             for j in range(columns):
                 for k in range(columns + states):
-                    dW[j, k] -= own[s, k] * W[j, k]
+                    dW[j, k] -= drho[s, k] * W[j, k]
         score_adjoint(n, K, dW, X[i], dSX, dA)
         for s in range(states):
             for r in range(wide):
                 for k in range(columns):
-                    dA[s, r] += own[s, k] * X[i, r, k]
+                    dA[s, r] += drho[s, k] * X[i, r, k]
             for r in range(states):
-                dA[s, r] += own[s, columns + r]
+                dA[s, r] += drho[s, columns + r]
         if clip > 0.0:
             clip_gradient(gradient, clip)
         steps += 1
@@ -380,19 +432,30 @@ def train_with_query_block(
 
 
 class AttentionEngine(Engine):
-    """Training state for any kind of attention; what is not softmax is divided by the context length.
+    """Training state for any kind of attention; linear and ReLU attention are divided by the context length.
 
-    All parameters but ``attention`` are those of ``Engine``.
+    The parameters are those of ``ictd.engine.Engine``, and ``attention``.  The prompts that ``train`` takes are
+    WeightedColumns.
     """
 
-    def __init__(self, weights: Weights, algo, depth, discount, learning_rate, clip, attention: Attention):
+    def __init__(
+        self,
+        weights: Weights,
+        algo: str,
+        depth: int,
+        discount: float,
+        learning_rate: float,
+        clip: float,
+        attention: Attention,
+    ):
         super().__init__(weights, algo, depth, discount, learning_rate, clip=clip)
-        self.kind, self.corner = KINDS.index(attention.kind), float(attention.corner)
+        self.kind = KINDS.index(attention.kind)
+        self.corner = float(attention.corner)
 
-    def train_block(self, prompts: Columns, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
-        """Run the kernel of this kind of attention, and return the number of updates made."""
-        sizes = size(self.states), size(prompts.X.shape[-1])
-        contexts = (*sizes, self.kind, self.corner, prompts.X, prompts.y, prompts.shares)
+    def train_block(self, prompts: WeightedColumns, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
+        """Run the kernel of this kind of attention on all tasks, and return the number of updates made."""
+        n, K = size(self.states), size(prompts.X.shape[-1])
+        contexts = (n, K, self.kind, self.corner, prompts.X, prompts.y, prompts.shares)
         block = train_columns_block
         if KINDS[self.kind] == "softmax_with_query":
             block = train_with_query_block

@@ -1,19 +1,23 @@
-"""Baselines for in-context policy evaluation on sampled contexts, each with its parameters tuned on other tasks."""
+"""Evaluate baselines on sampled contexts; their parameters are tuned on other tasks, for each context length."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, log_spaced
+from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from studies.sampled_prompts.bayes import boyan_posterior, posterior_values
 
+# Values of lambda that TD(lambda) is tuned over.
 DECAYS = (0.0, 0.5, 0.9, 1.0)
-# A floor from weighted samples is too high by about one over their effective number, here at most a percent.
-ENOUGH = 100
+# Least median effective sample size.  The estimated Bayes error is too high by about one over the effective sample
+# size, so at most by a percent.
+LEAST_EFFECTIVE_SIZE = 100
 
 
 def main(
@@ -27,145 +31,208 @@ def main(
     step_sizes: dict,
     updates: list[int],
     ridges: dict,
-    pseudo_steps: dict,
+    pseudo_counts: dict,
     bayes_samples: int,
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the MSVE (methods, lengths, tasks), and what was chosen for each length.
+    """Write the MSVE (methods, lengths, tasks), and the tuned parameters of each method.
 
-    ``theta_td`` is batch TD with as many updates as the Transformer has layers, ``batch_td`` with the best number.
-    ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence after pseudo-steps, which are as many from
-    each state to all states; the same by the mean chain p of the tuning tasks; and from each state as many as there are
-    under that chain's mean stationary distribution, which is LSTD with steps of that chain added to the context's.
-    Only Boyan's chains have a Bayesian floor.
+    ``theta_td`` is batch TD with as many updates as the Transformer has layers, ``batch_td`` with the best number of
+    updates.  ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence with pseudo-counts.  With the
+    mean transition matrix p and the mean stationary distribution mu of the tuning tasks, their pseudo-counts from s to
+    s' are in proportion to 1, to p(s' | s), and to mu(s) p(s' | s).  The last is LSTD with steps of that mean chain
+    added to the context.  The Bayes error is computed for Boyan's chains only.
     """
-    data, tuning = (
-        draw_unseen_tasks(0, states, size, max(context_lengths), discount, env, purpose, **env_options)
-        for purpose, size in (("beyond", test_tasks), ("beyond tuning", tuning_tasks))
-    )
-    sizes, of = log_spaced(**step_sizes), (data, tuning, context_lengths)
+    longest = max(context_lengths)
+    data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options)
+    tuning = draw_unseen_tasks(0, states, tuning_tasks, longest, discount, env, "beyond tuning", **env_options)
+    tasks = (data, tuning, context_lengths)
+    sizes = log_spaced(**step_sizes)
+    error, tuned = {}, {}
     zero = data.error(np.zeros_like(data.value))
-    error, chosen = {"zero": np.broadcast_to(zero, (len(context_lengths), test_tasks))}, {}
-    error["lstd"], chosen["ridge"] = tuned_lstd(*of, log_spaced(**ridges))
-    error["theta_td"], chosen["theta_td"] = tuned_batch_td(*of, sizes, [depth])
-    error["batch_td"], chosen["batch_td"] = tuned_batch_td(*of, sizes, updates)
-    error["td_lambda"], chosen["td_lambda"] = tuned_td_lambda(*of, sizes[sizes <= 1])
+    error["zero"] = np.broadcast_to(zero, (len(context_lengths), test_tasks))
+
+    def lstd_of(context: Context, ridge: float) -> np.ndarray:
+        return lstd(context, discount, ridge)
+
+    error["lstd"], tuned["ridge"] = tuned_msve(*tasks, lstd_of, log_spaced(**ridges))
+    error["theta_td"], tuned["theta_td"] = tuned_batch_td(*tasks, sizes, [depth])
+    error["batch_td"], tuned["batch_td"] = tuned_batch_td(*tasks, sizes, updates)
+    error["td_lambda"], tuned["td_lambda"] = tuned_td_lambda(*tasks, sizes[sizes <= 1])
     error["certainty_equivalence"] = np.stack([
         data.error(certainty_equivalence(data.context(length), discount)) for length in context_lengths
     ])  # fmt: skip
-    chain, visited = (of_tuning.mean(axis=0) for of_tuning in (tuning.tasks.transition, tuning.tasks.stationary))
-    shares = {"ce_uniform": np.full_like(chain, 1 / states), "ce_prior": chain, "lstd_prior": visited[:, None] * chain}
-    for name, share in shares.items():
-        error[name], chosen[name] = tuned_smoothing(*of, share, log_spaced(**pseudo_steps))
-    chosen["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
+    for name, proportions in pseudo_count_proportions(tuning).items():
+
+        def smoothed(context: Context, factor: float, proportions=proportions) -> np.ndarray:
+            return certainty_equivalence(context, discount, pseudo_counts=factor * proportions)
+
+        error[name], tuned[name] = tuned_msve(*tasks, smoothed, log_spaced(**pseudo_counts))
+    tuned["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
     if env == "boyan":
         rng = generator(0, env, states, "beyond bayes")
-        error["posterior_mean"], error["bayes"], chosen["effective_sizes"] = bayes(
+        error["posterior_mean"], error["bayes"], tuned["effective_sizes"] = bayes(
             data, context_lengths, bayes_samples, rng
         )
     save_arrays(
         output, methods=np.array(list(error)), context_lengths=np.array(context_lengths),
-        msve=np.stack(list(error.values())), **chosen,
+        msve=np.stack(list(error.values())), **tuned,
     )  # fmt: skip
 
 
-def best(scores: np.ndarray) -> int:
-    """Index of the least mean MSVE over tasks, the last axis; what is no number counts as infinite."""
-    means = scores.mean(axis=-1)
+def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
+    """Proportions (n, n) of the pseudo-counts from state to state, by the names of the baselines."""
+    p = tuning.tasks.transition.mean(axis=0)
+    mu = tuning.tasks.stationary.mean(axis=0)
+    return {
+        "ce_uniform": np.full_like(p, 1 / tuning.tasks.states),
+        "ce_prior": p,
+        "lstd_prior": mu[:, None] * p,
+    }
+
+
+def index_of_best(msve: np.ndarray) -> int:
+    """Index of the least mean over tasks of MSVE (K, tasks); a mean that is NaN counts as infinite."""
+    means = msve.mean(axis=-1)
     return int(np.where(np.isnan(means), np.inf, means).argmin())
 
 
-def tuned_lstd(data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], ridges: np.ndarray):
-    """LSTD with the best ridge for each length: MSVE (lengths, k) of each task, and the ridges (lengths,)."""
-    errors, chosen = [], []
-    for length in lengths:
-        scores = [tuning.error(lstd(tuning.context(length), data.discount, ridge)) for ridge in ridges]
-        chosen.append(ridges[best(np.array(scores))])
-        errors.append(data.error(lstd(data.context(length), data.discount, chosen[-1])))
-    return np.stack(errors), np.array(chosen)
+def tuned_msve(
+    data: UnseenTasks,
+    tuning: UnseenTasks,
+    lengths: list[int],
+    estimate: Callable[[Context, float], np.ndarray],
+    candidates: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the MSVE of a method, with the best parameter for each context length.
 
+    Parameters
+    ----------
+    data : UnseenTasks, k of them, for evaluation
+    tuning : UnseenTasks, for the choice of the parameter
+    lengths : list of int, context lengths
+    estimate : function of a Context of (k, n) and a parameter, which returns estimates (k, n)
+    candidates : (K,) array, parameters to choose from
 
-def tuned_smoothing(
-    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], share: np.ndarray, strengths: np.ndarray
-):
-    """Certainty equivalence with the best multiple of pseudo-steps ``share`` (n, n) for each length: MSVE, and it."""
-    errors, chosen = [], []
+    Returns
+    -------
+    msve : (lengths, k) array
+    chosen : (lengths,) array, parameters
+    """
+    msve, chosen = [], []
     for length in lengths:
         context = tuning.context(length)
-        scores = [tuning.error(certainty_equivalence(context, tuning.discount, k * share)) for k in strengths]
-        chosen.append(strengths[best(np.array(scores))])
-        errors.append(data.error(certainty_equivalence(data.context(length), data.discount, chosen[-1] * share)))
-    return np.stack(errors), np.array(chosen)
+        scores = np.array([tuning.error(estimate(context, candidate)) for candidate in candidates])
+        parameter = candidates[index_of_best(scores)]
+        msve.append(data.error(estimate(data.context(length), parameter)))
+        chosen.append(parameter)
+    return np.stack(msve), np.array(chosen)
 
 
 def tuned_batch_td(
-    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray, depths: list[int]
-):
-    """Batch TD with the best number of updates and step size for each length: MSVE, and these (lengths, 2)."""
-    errors, chosen = [], []
+    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray, updates: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the MSVE (lengths, k) of batch TD, with the best number of updates and step size for each length.
+
+    The second array (lengths, 2) has these numbers of updates and step sizes.  Other parameters are those of
+    ``tuned_msve``.
+    """
+    msve, chosen = [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for length in lengths:
-            scores = [batch_td_msve(tuning, depth, [tuning.context(length)], step_sizes)[0] for depth in depths]
-            depth, step = divmod(best(np.concatenate(scores)), len(step_sizes))
-            chosen.append((depths[depth], step_sizes[step]))
-            errors.append(batch_td_msve(data, depths[depth], [data.context(length)], step_sizes[[step]])[0, 0])
-    return np.stack(errors), np.array(chosen, dtype=float)
+            context = tuning.context(length)
+            scores = [batch_td_msve(tuning, number, [context], step_sizes)[0] for number in updates]
+            best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
+            number, size = updates[best_updates], step_sizes[best_size]
+            msve.append(batch_td_msve(data, number, [data.context(length)], np.array([size]))[0, 0])
+            chosen.append((number, size))
+    return np.stack(msve), np.array(chosen, dtype=float)
 
 
-def tuned_td_lambda(data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray):
-    """Online TD(lambda) with the best lambda and step size for each length: MSVE, and these (lengths, 2)."""
-    pairs = np.array(list(itertools.product(DECAYS, step_sizes)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores, of_data = (
-            part.error(td_lambda(part.paths, part.tasks.reward, part.discount, *pairs.T, lengths))
-            for part in (tuning, data)
-        )
-    chosen = [best(of_length) for of_length in scores]
-    return of_data[np.arange(len(lengths)), chosen], pairs[chosen]
+def tuned_td_lambda(
+    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the MSVE (lengths, k) of online TD(lambda), with the best lambda and step size for each length.
 
-
-def bayes(data: UnseenTasks, lengths: list[int], samples: int, rng: np.random.Generator):
-    """Posterior means on Boyan's chains, of v and for the least MSVE: MSVE of both, and effective sample sizes.
-
-    All are (lengths, k); MSVE is NaN at lengths whose median context has samples that are worth fewer than ENOUGH.
+    The second array (lengths, 2) has these lambdas and step sizes.  Other parameters are those of ``tuned_msve``.
     """
-    estimates, sizes = np.empty((2, len(lengths), *data.value.shape)), np.empty((len(lengths), len(data.tasks)))
-    for k, length in enumerate(lengths):
-        visits = data.context(length).visits
-        for i, path in enumerate(data.paths[:, : length + 1]):
-            posterior = boyan_posterior(path, data.tasks.states, samples, rng)
-            known = np.where(visits[i] > 0, data.tasks.reward[i], 0)
-            estimates[:, k, i] = posterior_values(posterior, known, data.discount)
-            sizes[k, i] = posterior.effective_size
-    estimates[:, np.median(sizes, axis=-1) < ENOUGH] = np.nan
-    return *data.error(estimates), sizes
+    pairs = np.array(list(itertools.product(DECAYS, step_sizes)))  # (K, 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = td_lambda_msve(tuning, pairs, lengths)
+        msve = td_lambda_msve(data, pairs, lengths)
+    best = [index_of_best(scores_of_length) for scores_of_length in scores]
+    return msve[np.arange(len(lengths)), best], pairs[best]
+
+
+def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> np.ndarray:
+    """MSVE (lengths, K, k) of online TD(lambda) with pairs (K, 2) of a lambda and a step size."""
+    return data.error(td_lambda(data.paths, data.tasks.reward, data.discount, pairs[:, 0], pairs[:, 1], lengths))
 
 
 def td_lambda(
     paths: np.ndarray, reward: np.ndarray, discount: float, decay: np.ndarray, step_size: np.ndarray, lengths: list[int]
 ) -> np.ndarray:
-    """Value estimates (lengths, K, k, n) of online TD(lambda) with accumulating traces (Sutton, Machine Learning 3,
-    1988), once through each context.
+    """Estimate values by online TD(lambda) with accumulating traces, in one pass through each context.
+
+    Source: Sutton, Machine Learning 3, 1988.
 
     Parameters
     ----------
-    paths : (k, M+1) int array of states S_0, ..., S_M
+    paths : (k, M+1) int array, S_0, ..., S_M
     reward : (k, n) array, r(s)
     discount : float, gamma
-    decay, step_size : (K,) arrays, pairs of lambda and a step size
-    lengths : ascending list of int, numbers of steps after which the estimates are kept
+    decay : (K,) array, lambdas
+    step_size : (K,) array, the step size that belongs to each lambda
+    lengths : ascending list of int, numbers of steps after which estimates are kept
+
+    Returns
+    -------
+    estimates : (lengths, K, k, n) array
     """
-    each = np.arange(len(paths))
+    task = np.arange(len(paths))
     w = np.zeros((len(decay), *reward.shape))
-    trace, kept = np.zeros_like(w), []
-    rates, forget = step_size[:, None], discount * decay[:, None, None]
+    trace = np.zeros_like(w)
+    kept = []
     for t in range(max(lengths)):
-        now, following = paths[:, t], paths[:, t + 1]
-        error = reward[each, now] + discount * w[:, each, following] - w[:, each, now]
-        trace *= forget
-        trace[:, each, now] += 1
-        w += (rates * error)[..., None] * trace
+        state, following = paths[:, t], paths[:, t + 1]
+        error = reward[task, state] + discount * w[:, task, following] - w[:, task, state]  # (K, k)
+        trace *= discount * decay[:, None, None]
+        trace[:, task, state] += 1
+        w += (step_size[:, None] * error)[..., None] * trace
         if t + 1 in lengths:
             kept.append(w.copy())
     return np.stack(kept)
+
+
+def bayes(
+    data: UnseenTasks, lengths: list[int], samples: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute the MSVE of the posterior mean of v, and the Bayes error, on Boyan's chains.
+
+    Parameters
+    ----------
+    data : UnseenTasks, k Boyan's chains
+    lengths : list of int, context lengths
+    samples : int, number of weighted samples of each posterior
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    posterior_mean, bayes_error : (lengths, k) arrays
+        MSVE of the two estimates of ``posterior_values``, NaN at lengths whose median effective sample size is below
+        LEAST_EFFECTIVE_SIZE.
+    effective_sizes : (lengths, k) array
+    """
+    estimates = np.empty((2, len(lengths), *data.value.shape))
+    effective_sizes = np.empty((len(lengths), len(data.tasks)))
+    for k, length in enumerate(lengths):
+        visits = data.context(length).visits
+        for i, path in enumerate(data.paths[:, : length + 1]):
+            posterior = boyan_posterior(path, data.tasks.states, samples, rng)
+            known_reward = np.where(visits[i] > 0, data.tasks.reward[i], 0)
+            estimates[:, k, i] = posterior_values(posterior, known_reward, data.discount)
+            effective_sizes[k, i] = posterior.effective_size
+    estimates[:, np.median(effective_sizes, axis=-1) < LEAST_EFFECTIVE_SIZE] = np.nan
+    posterior_mean, bayes_error = data.error(estimates)
+    return posterior_mean, bayes_error, effective_sizes

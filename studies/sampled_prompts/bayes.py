@@ -1,17 +1,24 @@
-"""The floor of in-context policy evaluation on Boyan's chains: Bayes' rule under the distribution of tasks.
+"""The Bayes estimate of values on Boyan's chains: the posterior given a context, under the distribution of tasks.
 
-Given a context S_0, ..., S_m with C_ij steps from i to j, the prior of Algorithm 3 has the posterior
+Let C_ij be the number of steps from i to j in a context S_0, ..., S_m.  Under the prior of Algorithm 3, the posterior
+of the transition matrix is
 
     epsilon_i ~ Beta(1 + C_{i,i+1}, 1 + C_{i,i+2}),
     last row x of p: density proportional to prod_j x_j^{C_nj} (max_j x_j)^{-n},
 
-times pi(S_0), as a context starts from the stationary distribution.  (x is U / sum(U) with U_j uniform on [0, 1]; its
-density is the integral of s^{n-1} over the s for which all s x_j <= 1, that is (max_j x_j)^{-n} / n.)
+times mu(S_0), because a context starts from the stationary distribution mu.  (In the prior, x is U / sum(U) with U_j
+uniform on [0, 1].  Its density is the integral of s^{n-1} over the s for which all s x_j <= 1, which is
+(max_j x_j)^{-n} / n.)
 
-Last rows are sampled from two distributions by halves and weighted by the density over the mean of theirs: Dirichlet's
-with parameters 1 + C_nj, which has no factor (max_j x_j)^{-n} and is near where C_n = sum_j C_nj is large, and that of
-U / sum(U) with U_j ~ Beta(1 + C_nj, 1), which has (max_j x_j)^{-n-C_n} in its place and is the prior where C_n = 0.
-Rewards are uniform on [-1, 1] and known where visited; elsewhere their mean is zero, and v is linear in them.
+Last rows are drawn by importance sampling from a mixture of two distributions, half of the samples from each:
+
+- the Dirichlet distribution with parameters 1 + C_nj.  It lacks the factor (max_j x_j)^{-n}, and is close to the
+  posterior if C_n = sum_j C_nj is large.
+- the distribution of U / sum(U) with U_j ~ Beta(1 + C_nj, 1).  It has (max_j x_j)^{-n-C_n} in place of that factor, and
+  is the prior if C_n = 0.
+
+Rewards are uniform on [-1, 1], and known for visited states.  The expected reward of other states is zero, and v is
+linear in the rewards.
 """
 
 import math
@@ -24,12 +31,12 @@ from ictd.mrp import stationary_distribution, value_function
 
 @dataclass(frozen=True)
 class Posterior:
-    """Weighted samples of the transition matrices that a context leaves possible.
+    """Weighted samples of transition matrices from the posterior given a context.
 
     Parameters
     ----------
     transition : (K, n, n) array
-    stationary : (K, n) array
+    stationary : (K, n) array, stationary distributions mu
     weights : (K,) array, with sum one
     """
 
@@ -39,47 +46,71 @@ class Posterior:
 
     @property
     def effective_size(self) -> float:
-        """How many samples of equal weight would be worth as much."""
+        """Number of samples of equal weight with the same variance, 1 / sum_k weight_k^2."""
         return float(1 / (self.weights**2).sum())
 
 
 def boyan_posterior(path: np.ndarray, states: int, samples: int, rng: np.random.Generator) -> Posterior:
-    """K samples of the posterior of a Boyan's chain of n states given one context.
+    """Draw samples from the posterior of a Boyan's chain given one context.
 
-    ``path`` is the context's (m+1,) int array of states S_0, ..., S_m.
+    Parameters
+    ----------
+    path : (m+1,) int array, S_0, ..., S_m
+    states : int, n
+    samples : int, K
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Posterior of K samples
     """
     counts = np.zeros((states, states))
     np.add.at(counts, (path[:-1], path[1:]), 1)
-    transition, inner = np.zeros((samples, states, states)), np.arange(states - 2)
+    inner = np.arange(states - 2)
     epsilon = rng.beta(1 + counts[inner, inner + 1], 1 + counts[inner, inner + 2], (samples, states - 2))
-    transition[:, inner, inner + 1], transition[:, inner, inner + 2] = epsilon, 1 - epsilon
+    transition = np.zeros((samples, states, states))
+    transition[:, inner, inner + 1] = epsilon
+    transition[:, inner, inner + 2] = 1 - epsilon
     transition[:, states - 2, states - 1] = 1
-    transition[:, -1], log_weights = _latest(counts[-1], samples, rng)
+    transition[:, -1], log_weights = _last_rows(counts[-1], samples, rng)
     stationary = stationary_distribution(transition)
     weights = np.exp(log_weights - log_weights.max()) * stationary[:, path[0]]
     return Posterior(transition, stationary, weights / weights.sum())
 
 
-def _latest(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Samples (K, n) of p's last row given the successors of its state, and the logarithms (K,) of their weights.
+def _last_rows(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw last rows x (K, n) of p, given the counts C_nj (n,), with the logarithms (K,) of their weights.
 
-    The densities' common factor, the product of all x_j^{C_nj}, is left out.
+    The factor prod_j x_j^{C_nj}, which all three densities share, is left out.
     """
-    states, total = len(counts), len(counts) + counts.sum()
+    states = len(counts)
+    total = states + counts.sum()
     U = rng.beta(1 + counts, 1, (samples - samples // 2, states))
-    rows = np.concatenate([rng.dirichlet(1 + counts, samples // 2), U / U.sum(axis=-1, keepdims=True)])
-    largest = np.log(rows.max(axis=-1))
-    dirichlet = math.lgamma(total) - sum(math.lgamma(1 + count) for count in counts)
-    scaled = np.log1p(counts).sum() - math.log(total) - total * largest
-    return rows, -states * largest - np.logaddexp(dirichlet, scaled)
+    x = np.concatenate([rng.dirichlet(1 + counts, samples // 2), U / U.sum(axis=-1, keepdims=True)])
+    largest = np.log(x.max(axis=-1))
+    log_dirichlet = math.lgamma(total) - sum(math.lgamma(1 + count) for count in counts)
+    log_scaled = np.log1p(counts).sum() - math.log(total) - total * largest
+    return x, -states * largest - np.logaddexp(log_dirichlet, log_scaled)
 
 
 def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray]:
-    """The posterior mean of v, and the estimate with the least expected MSVE, E[pi v] / E[pi] for each state.
+    """Compute the posterior mean of v, and the estimate with the least expected MSVE.
 
-    Both are (n,).  ``known_reward`` (n,) is r(s) where s was left in the context, else 0; ``discount`` is gamma.
+    The least expected MSVE is the Bayes error.  Its estimate of v(s) is E[mu(s) v(s)] / E[mu(s)].
+
+    Parameters
+    ----------
+    posterior : Posterior of n states
+    known_reward : (n,) array, r(s) of states that steps of the context start from, 0 for other states
+    discount : float, gamma
+
+    Returns
+    -------
+    mean : (n,) array
+    estimate : (n,) array
     """
     rewards = np.broadcast_to(known_reward, posterior.stationary.shape)
     values = value_function(posterior.transition, rewards, discount)
-    by_state = posterior.weights @ (posterior.stationary * values) / (posterior.weights @ posterior.stationary)
-    return posterior.weights @ values, by_state
+    weights, mu = posterior.weights, posterior.stationary
+    estimate = weights @ (mu * values) / (weights @ mu)
+    return weights @ values, estimate

@@ -1,8 +1,8 @@
-"""What pretraining on sampled contexts comes to, as claims of our own with verdicts computed from tables.
+"""The study's claims on pretraining with sampled contexts, with verdicts computed from tables.
 
-Seeds are the unit, unless tasks are named: an interval is the 95% bootstrap interval of a mean over seeds.  MSVE is the
-mean over unseen tasks, which all methods share; beside LSTD it is the median too, as some tasks have errors many times
-those of others.  Ratios are compared as logarithms.
+Intervals are 95% bootstrap intervals of means over trials, if tasks are not named.  MSVE is averaged over unseen tasks,
+which all methods share.  Comparisons with baselines are made for means and for medians over tasks, because the errors
+on some tasks are many times those on others.  Ratios are compared as logarithms.
 """
 
 import itertools
@@ -17,185 +17,209 @@ from ictd.report.claim import Claim, Statements, save_claims
 from ictd.tables import load_tables
 from studies.sampled_prompts.grid import SETTING, Setting
 from studies.sampled_prompts.selection import (
-    at_home,
+    evaluated_as_trained,
     latest,
-    of_setting,
-    over_baseline,
+    ratio_to_baseline,
+    rows_of_setting,
     sampled_updates,
     with_baselines,
 )
 
-OVER = ("mean", "median")
-BEATS = {"beats_lstd": "lstd", "beats_uniform": "ce_uniform", "beats_best": "best"}
+STATISTICS = ("mean", "median")  # Over tasks.
+# Baselines by the claims that the Transformer beats them.
+BEATEN = {"beats_lstd": "lstd", "beats_uniform": "ce_uniform", "beats_best": "best"}
 
 
 def main(statements: Path, tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
-    """Write one entry a claim, with id, section, setting, statement, statistic, value, relation, threshold and
-    verdict."""
-    found = check_sampled_prompts(Statements(statements), load_tables(tables), Setting(**setting), tasks, max(lengths))
-    save_claims(output, found)
+    """Write each claim with its value and its verdict, as JSON."""
+    claims = check_sampled_prompts(Statements(statements), load_tables(tables), Setting(**setting), tasks, max(lengths))
+    save_claims(output, claims)
 
 
 def check_sampled_prompts(
-    of: Statements, tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int
+    statements: Statements, tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int
 ) -> list[Claim]:
-    """All claims on pretraining on sampled contexts, as claims.toml states them.
+    """Decide all claims on pretraining with sampled contexts.
 
-    ``tables`` are values, over_tasks, baselines, chosen, shapes and attention; ``main`` is the main setting.  The runs
-    in other settings have ``tasks`` tasks, at which the main setting's are compared with them.  ``longest`` is the
-    greatest length of a context in pretraining.
+    Parameters
+    ----------
+    statements : Statements of claims.toml
+    tables : "values", "over_tasks", "baselines", "tuned", "weights" and "attention"
+    main : the main Setting
+    tasks : int
+        Number of tasks of runs in other settings.  Runs in the main setting are compared with them after that number.
+    longest : int, greatest length of a context in pretraining
     """
     values = with_baselines(sampled_updates(latest(tables["values"], tasks)), tables["baselines"])
-    home, place = at_home(values), of_setting(tables["baselines"], main, "depth")
-    of_main = of_setting(at_home(tables["values"]), main)
-    within = of_main[of_main["context_length"] <= longest]
-    every_teacher, in_the_end = latest(within, tasks), sampled_updates(latest(within))
-    shapes = sampled_updates(tables["shapes"])
-    in_main = latest(of_setting(shapes, main))
+    as_trained = evaluated_as_trained(values)
+    main_baselines = rows_of_setting(tables["baselines"], main, "depth")
+    main_values = rows_of_setting(evaluated_as_trained(tables["values"]), main)
+    within = main_values[main_values["context_length"] <= longest]
+    all_targets = latest(within, tasks)
+    at_the_end = sampled_updates(latest(within))
+    weights = sampled_updates(tables["weights"])
+    over_tasks = evaluated_as_trained(tables["over_tasks"])
     return [
-        *_baseline_claims(of, home, longest),
-        *_claims_over_tasks(of, sampled_updates(at_home(tables["over_tasks"])), longest),
-        *_paper_claims(of, within),
-        *_depth_claims(of, of_setting(home, main, "depth"), longest),
-        *_task_claims(of, sampled_updates(every_teacher), in_the_end),
-        *_teacher_claims(of, every_teacher, in_the_end),
-        *_teacher_claims_over_tasks(of, of_setting(at_home(tables["over_tasks"]), main), longest),
-        *_length_claims(of, of_setting(home, main), longest),
-        *_transfer_claims(of, values),
-        *_shape_claims(of, latest(shapes, tasks)),
-        *_step_claims(of, in_main, of_setting(tables["chosen"], main, "depth"), longest),
-        *_attention_claims(of, tables["attention"], place, longest),
+        *_baseline_claims(statements, as_trained, longest),
+        *_baseline_claims_over_tasks(statements, sampled_updates(over_tasks), longest),
+        *_paper_claims(statements, within),
+        *_depth_claims(statements, rows_of_setting(as_trained, main, "depth"), longest),
+        *_task_claims(statements, sampled_updates(all_targets), at_the_end),
+        *_target_claims(statements, all_targets, at_the_end),
+        *_target_claims_over_tasks(statements, rows_of_setting(over_tasks, main), longest),
+        *_length_claims(statements, rows_of_setting(as_trained, main), longest),
+        *_transfer_claims(statements, values),
+        *_structure_claims(statements, latest(weights, tasks)),
+        *_step_size_claims(
+            statements, latest(rows_of_setting(weights, main)), rows_of_setting(tables["tuned"], main, "depth"), longest
+        ),
+        *_attention_claims(statements, tables["attention"], main_baselines, longest),
+        *_softmax_claims(statements, tables["attention"]),
     ]
 
 
-def _baseline_claims(of: Statements, home: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    within = home[home["context_length"] <= longest]
-    for (*names, length), rows in within.groupby(["algo", *SETTING, "context_length"], sort=False):
-        name = (*names, f"{length} steps")
-        for (claim, baseline), over in itertools.product(BEATS.items(), OVER):
-            yield from of.of_trials(claim, name, np.log10(over_baseline(rows, baseline, over)), over=over)
+def _baseline_claims(statements: Statements, as_trained: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    within = as_trained[as_trained["context_length"] <= longest]
+    for (*setting, length), rows in within.groupby(["algo", *SETTING, "context_length"], sort=False):
+        name = (*setting, f"{length} steps")
+        for (claim, baseline), statistic in itertools.product(BEATEN.items(), STATISTICS):
+            ratio = np.log10(ratio_to_baseline(rows, baseline, statistic))
+            yield from statements.of_trials(claim, name, ratio, over=statistic)
         if rows["bayes_mean"].notna().all():
-            yield from of.of_trials("above_the_floor", name, np.log10(over_baseline(rows, "bayes")))
+            ratio = np.log10(ratio_to_baseline(rows, "bayes"))
+            yield from statements.of_trials("above_bayes_error", name, ratio)
 
 
-def _claims_over_tasks(of: Statements, rows: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    within = rows[rows["context_length"] <= longest]
-    for claim, baseline in BEATS.items():
+def _baseline_claims_over_tasks(statements: Statements, over_tasks: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    within = over_tasks[over_tasks["context_length"] <= longest]
+    for claim, baseline in BEATEN.items():
         for row in within[within["baseline"] == baseline].itertuples():
             setting = (row.algo, row.env, row.states, row.depth, row.discount, f"{row.context_length} steps")
-            yield of.claim(f"{claim}_over_tasks", setting, row.high)
+            yield statements.claim(f"{claim}_over_tasks", setting, row.high)
 
 
-def log_ratio(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
-    """log10 of the MSVE over that of other runs, by seed; none for seeds that one side lacks."""
-    first, second = rows.set_index("seed")["mean"].align(others.set_index("seed")["mean"], join="inner")
+def log_ratio(runs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
+    """log10 of the ratio of the MSVE to that of other runs, by seed, for the seeds that both have."""
+    first, second = runs.set_index("seed")["mean"].align(others.set_index("seed")["mean"], join="inner")
     return np.log10(first / second)
 
 
-def _paper_claims(of: Statements, within: pd.DataFrame) -> Iterator[Claim]:
-    """Beside the paper's runs, after no more tasks than these have seen."""
+def _paper_claims(statements: Statements, within: pd.DataFrame) -> Iterator[Claim]:
+    """Compare with the paper's runs, at the last snapshot after at most as many tasks."""
     paper = latest(within, prompts="enumerated")
     values = latest(within, paper["tasks_seen"].max())
-    for (algo, length), beside in paper.groupby(["algo", "context_length"], sort=False):
+    for (algo, length), paper_rows in paper.groupby(["algo", "context_length"], sort=False):
         rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
-        yield from of.of_trials("beats_enumerated", (algo, f"{length} steps"), log_ratio(rows, beside))
+        yield from statements.of_trials("beats_enumerated", (algo, f"{length} steps"), log_ratio(rows, paper_rows))
 
 
-def _depth_claims(of: Statements, by_depth: pd.DataFrame, longest: int) -> Iterator[Claim]:
+def _depth_claims(statements: Statements, by_depth: pd.DataFrame, longest: int) -> Iterator[Claim]:
     within = by_depth[by_depth["context_length"] <= longest]
     for (algo, length), rows in within.groupby(["algo", "context_length"], sort=False):
-        for (_, before), (depth, deeper) in itertools.pairwise(rows.groupby("depth")):
+        for (_, shallower), (depth, deeper) in itertools.pairwise(rows.groupby("depth")):
             name = (algo, f"{depth} layers", f"{length} steps")
-            yield from of.of_trials("deeper_is_better", name, log_ratio(deeper, before))
+            yield from statements.of_trials("deeper_is_better", name, log_ratio(deeper, shallower))
 
 
-def _task_claims(of: Statements, trained: pd.DataFrame, in_the_end: pd.DataFrame) -> Iterator[Claim]:
-    ends = dict(iter(in_the_end.groupby(["algo", "context_length"])))
-    for (algo, length), rows in trained.groupby(["algo", "context_length"], sort=False):
-        last = ends[algo, length]
-        if last["tasks_seen"].iloc[0] > rows["tasks_seen"].iloc[0]:
-            name = (algo, _tasks(last), f"{length} steps")
-            yield from of.of_trials("more_tasks_help", name, log_ratio(last, rows), tasks=_tasks(rows))
+def _task_claims(statements: Statements, earlier: pd.DataFrame, at_the_end: pd.DataFrame) -> Iterator[Claim]:
+    ends = dict(iter(at_the_end.groupby(["algo", "context_length"])))
+    for (algo, length), rows in earlier.groupby(["algo", "context_length"], sort=False):
+        end = ends[algo, length]
+        if end["tasks_seen"].iloc[0] > rows["tasks_seen"].iloc[0]:
+            name = (algo, _number_of_tasks(end), f"{length} steps")
+            yield from statements.of_trials("more_tasks_help", name, log_ratio(end, rows), tasks=_number_of_tasks(rows))
 
 
-def _tasks(rows: pd.DataFrame) -> str:
+def _number_of_tasks(rows: pd.DataFrame) -> str:
     return f"{rows['tasks_seen'].iloc[0]} tasks"
 
 
-def _teacher_claims(of: Statements, every_teacher: pd.DataFrame, in_the_end: pd.DataFrame) -> Iterator[Claim]:
-    tables = [every_teacher]
-    if in_the_end["tasks_seen"].max() > every_teacher["tasks_seen"].max():
-        tables.append(in_the_end)
-    for table, length in itertools.product(tables, every_teacher["context_length"].unique()):
-        by, steps = dict(iter(table[table["context_length"] == length].groupby("algo"))), f"{length} steps"
-        if {"td", "mc"} <= set(by):
-            yield from of.of_trials("mc_teaches_better", (_tasks(by["td"]), steps), log_ratio(by["mc"], by["td"]))
-        if {"expected_td", "expected_mc"} <= set(by):
-            ratio = log_ratio(by["expected_mc"], by["expected_td"])
-            yield from of.of_trials("mc_targets_are_better", (steps,), ratio)
+def _target_claims(statements: Statements, all_targets: pd.DataFrame, at_the_end: pd.DataFrame) -> Iterator[Claim]:
+    tables = [all_targets]
+    if at_the_end["tasks_seen"].max() > all_targets["tasks_seen"].max():
+        tables.append(at_the_end)
+    for table, length in itertools.product(tables, all_targets["context_length"].unique()):
+        runs = dict(iter(table[table["context_length"] == length].groupby("algo")))
+        steps = f"{length} steps"
+        if {"td", "mc"} <= set(runs):
+            ratio = log_ratio(runs["mc"], runs["td"])
+            yield from statements.of_trials("mc_beats_td", (_number_of_tasks(runs["td"]), steps), ratio)
+        if {"expected_td", "expected_mc"} <= set(runs):
+            ratio = log_ratio(runs["expected_mc"], runs["expected_td"])
+            yield from statements.of_trials("expected_mc_beats_expected_td", (steps,), ratio)
         for algo in ("td", "mc"):
-            if {algo, f"expected_{algo}"} <= set(by):
-                yield from of.of_trials("noise_costs", (algo, steps), log_ratio(by[algo], by[f"expected_{algo}"]))
+            if {algo, f"expected_{algo}"} <= set(runs):
+                ratio = log_ratio(runs[algo], runs[f"expected_{algo}"])
+                yield from statements.of_trials("noise_costs", (algo, steps), ratio)
 
 
-def _teacher_claims_over_tasks(of: Statements, rows: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    for row in rows[(rows["baseline"] == "td") & (rows["context_length"] <= longest)].itertuples():
-        teacher = "expected updates" if row.algo.startswith("expected_") else f"{row.tasks_seen} tasks"
-        setting = (teacher, f"{row.context_length} steps")
-        yield of.claim("mc_teaches_better_over_tasks", setting, row.high)
+def _target_claims_over_tasks(statements: Statements, over_tasks: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    compared = over_tasks[(over_tasks["baseline"] == "td") & (over_tasks["context_length"] <= longest)]
+    for row in compared.itertuples():
+        updates = "expected updates" if row.algo.startswith("expected_") else f"{row.tasks_seen} tasks"
+        setting = (updates, f"{row.context_length} steps")
+        yield statements.claim("mc_beats_td_over_tasks", setting, row.high)
 
 
-def _length_claims(of: Statements, of_main: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    beyond = sorted(length for length in of_main["context_length"].unique() if length >= longest)
-    for algo, rows in of_main.groupby("algo", sort=False):
-        table = np.log10(rows.pivot(index="seed", columns="context_length", values="mean"))
-        for before, length in itertools.pairwise(beyond):
-            yield from of.of_trials("still_falls", (algo, f"{length} steps"), table[length] - table[before])
+def _length_claims(statements: Statements, main_values: pd.DataFrame, longest: int) -> Iterator[Claim]:
+    lengths = sorted(length for length in main_values["context_length"].unique() if length >= longest)
+    for algo, rows in main_values.groupby("algo", sort=False):
+        msve = np.log10(rows.pivot(index="seed", columns="context_length", values="mean"))
+        for shorter, length in itertools.pairwise(lengths):
+            yield from statements.of_trials("still_falls", (algo, f"{length} steps"), msve[length] - msve[shorter])
 
 
-def _transfer_claims(of: Statements, values: pd.DataFrame) -> Iterator[Claim]:
-    away = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
-    for (*names, env, discount), rows in away.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
+def _transfer_claims(statements: Statements, values: pd.DataFrame) -> Iterator[Claim]:
+    elsewhere = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
+    for (*setting, env, discount), rows in elsewhere.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
         shortest = rows[rows["context_length"] == rows["context_length"].min()]
-        for over in OVER:
-            ratio = np.log10(over_baseline(shortest, "ce_uniform", over))
-            yield from of.of_trials("transfers", (*names, "on", env, discount), ratio, over=over)
+        for statistic in STATISTICS:
+            ratio = np.log10(ratio_to_baseline(shortest, "ce_uniform", statistic))
+            yield from statements.of_trials("transfers", (*setting, "on", env, discount), ratio, over=statistic)
 
 
-def _shape_claims(of: Statements, last: pd.DataFrame) -> Iterator[Claim]:
-    # With one layer the right half of A plays no part.
-    for name, rows in last[last["depth"] > 1].groupby(["algo", *SETTING], sort=False):
-        yield from of.of_trials("structure", name, rows["outside"])
-        # Two states leave two entries off the diagonal, and no correlation to speak of.
+def _structure_claims(statements: Statements, weights: pd.DataFrame) -> Iterator[Claim]:
+    # With one layer, the right half of A has no effect.
+    for setting, rows in weights[weights["depth"] > 1].groupby(["algo", *SETTING], sort=False):
+        yield from statements.of_trials("structure", setting, rows["outside"])
+        # G has two entries off the diagonal for two states, too few for a correlation.
         if rows["states"].iloc[0] > 2:
-            back = np.minimum(rows["predecessors"], rows["predecessors"] - rows["successors"])
-            yield from of.of_trials("traces", name, back)
+            least = np.minimum(rows["predecessors"], rows["predecessors"] - rows["successors"])
+            yield from statements.of_trials("traces", setting, least)
 
 
-def _step_claims(of: Statements, in_main: pd.DataFrame, chosen: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    for algo, rows in in_main.groupby("algo", sort=False):
-        for place in chosen[chosen["context_length"] <= longest].itertuples():
-            ratios = place.states * rows["alpha"].where(rows["alpha"] > 0) / place.theta_td_step
-            name = (algo, f"{place.context_length} steps")
-            yield from of.of_trials("step_is_near", name, np.maximum(ratios, 1 / ratios))
+def _step_size_claims(
+    statements: Statements, weights: pd.DataFrame, tuned: pd.DataFrame, longest: int
+) -> Iterator[Claim]:
+    for algo, rows in weights.groupby("algo", sort=False):
+        for best in tuned[tuned["context_length"] <= longest].itertuples():
+            ratios = best.states * rows["alpha"].where(rows["alpha"] > 0) / best.theta_td_step
+            name = (algo, f"{best.context_length} steps")
+            yield from statements.of_trials("step_is_near", name, np.maximum(ratios, 1 / ratios))
 
 
-def _attention_claims(of: Statements, attention: pd.DataFrame, of_place: pd.DataFrame, longest: int) -> Iterator[Claim]:
-    """On kinds of attention, each on prompts of the kind that it was pretrained on; the first of them is linear."""
-    first = attention["attention"].iloc[0]
-    beside = of_place.pivot(index="context_length", columns="method", values="mean")
-    by = dict(iter(attention.groupby(["attention", "prompts", "algo", "context_length"], sort=False)))
-    for (kind, prompts, algo, length), rows in by.items():
+def _attention_claims(
+    statements: Statements, attention: pd.DataFrame, main_baselines: pd.DataFrame, longest: int
+) -> Iterator[Claim]:
+    """Compare kinds of attention on the prompts that they were pretrained on; the first kind is linear."""
+    linear = attention["attention"].iloc[0]
+    baselines = main_baselines.pivot(index="context_length", columns="method", values="mean")
+    runs = dict(iter(attention.groupby(["attention", "prompts", "algo", "context_length"], sort=False)))
+    for (kind, prompts, algo, length), rows in runs.items():
         if length > longest or (length == ENUMERATED) != (prompts == "enumerated"):
             continue
         name = (kind, algo, "enumerated prompts" if length == ENUMERATED else f"{length} steps")
-        yield from of.of_trials("emerges", name, rows["mean"] / beside["zero"].iloc[0])
-        if kind != first and prompts == "contexts":
-            ratio = np.log10(rows["mean"] / beside.loc[length, "ce_uniform"])
-            yield from of.of_trials("attention_beats_uniform", name, ratio)
-        if kind != first:
-            yield from of.of_trials("beats_linear", name, log_ratio(rows, by[first, prompts, algo, length]))
-    softmax = attention.dropna(subset=["of_one", "least_of_one", "most_of_one"])
+        yield from statements.of_trials("emerges", name, rows["mean"] / baselines["zero"].iloc[0])
+        if kind != linear and prompts == "contexts":
+            ratio = np.log10(rows["mean"] / baselines.loc[length, "ce_uniform"])
+            yield from statements.of_trials("attention_beats_uniform", name, ratio)
+        if kind != linear:
+            ratio = log_ratio(rows, runs[linear, prompts, algo, length])
+            yield from statements.of_trials("beats_linear", name, ratio)
+
+
+def _softmax_claims(statements: Statements, attention: pd.DataFrame) -> Iterator[Claim]:
+    softmax = attention.dropna(subset=["softmax_response", "least_response", "greatest_response"])
     for kind, rows in softmax.groupby("attention", sort=False):
-        ends = rows[["least_of_one", "most_of_one"]].to_numpy() / rows[["of_one"]].to_numpy()
-        yield of.claim("constant_rewards", (kind,), np.abs(ends - 1).max())
+        ratios = rows[["least_response", "greatest_response"]].to_numpy() / rows[["softmax_response"]].to_numpy()
+        yield statements.claim("constant_rewards", (kind,), np.abs(ratios - 1).max())

@@ -1,4 +1,4 @@
-"""Evaluate runs on sampled contexts of one environment and discount, whatever they were pretrained on."""
+"""Evaluate pretrained runs on sampled contexts of one environment and discount."""
 
 from pathlib import Path
 
@@ -21,17 +21,16 @@ def main(
     runs: list[Path],
     output: Path,
 ) -> None:
-    """Write the mean and median over tasks of the MSVE, for each seed, snapshot and context length.
+    """Write the mean and the median over tasks of the MSVE, for each seed, snapshot and context length.
 
-    ``of_tasks`` (lengths, tasks) is the MSVE of each task at the last snapshot, mean over seeds.
+    ``msve_by_task`` (lengths, tasks) is the MSVE on each task at the last snapshot, averaged over seeds.
     """
     seeds, tasks_seen, u, A = join_arrays(runs, "seeds", "tasks_seen", "history_u", "history_A")
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), on_discount, on_env, "beyond", **env_options)
-    flat = Weights(u.reshape(-1, u.shape[-1]), A.reshape(-1, *A.shape[-2:]))
+    weights = Weights(u, A)  # Leading axes: seeds, snapshots.
     with np.errstate(over="ignore", invalid="ignore"):
-        found = weights_msve(flat, data, context_lengths, depth, scaled=scaled_attention)
-    found = found.reshape(*u.shape[:2], len(context_lengths), test_tasks)
+        msve = weights_msve(weights, data, context_lengths, depth, scaled_attention)
     save_arrays(
         output, seeds=seeds, tasks_seen=tasks_seen.ravel()[: u.shape[1]], context_lengths=np.array(context_lengths),
-        mean=found.mean(axis=-1), median=np.median(found, axis=-1), of_tasks=found[:, -1].mean(axis=0),
+        mean=msve.mean(axis=-1), median=np.median(msve, axis=-1), msve_by_task=msve[:, -1].mean(axis=0),
     )  # fmt: skip

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.evaluation import draw_unseen_tasks
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays
 from ictd.tables import save_table
 from ictd.transformer import Weights
-from studies.sampled_prompts.attention_engine import Attention, columns_of, estimates
+from studies.sampled_prompts.attention_engine import Attention, WeightedColumns, estimates
 
 
 def main(
@@ -26,27 +26,39 @@ def main(
     runs: list[Path],
     output: Path,
 ) -> None:
-    """Write a row a run and context length, 0 for enumerated prompts; runs are in folders PROMPTS-ALGO.
+    """Write a row for each run and context length, of which ENUMERATED stands for enumerated prompts.
 
-    ``mean`` and ``median`` are of the MSVE over tasks.  ``least_of_one`` and ``most_of_one`` are the extremes, over
-    tasks and states, of how much larger estimates are where all rewards are one than where they are zero; ``of_one`` is
-    what they have to be with softmax, NaN with other kinds.
+    ``mean`` and ``median`` are those of the MSVE over tasks.  The response of an estimate is by how much it rises when
+    all rewards rise from 0 to 1; ``least_response`` and ``greatest_response`` are its extremes over tasks and states.
+    ``softmax_response`` is the response that softmax attention must have, NaN for other kinds.  Runs are in folders
+    PROMPTS-ALGO.
     """
     kind = Attention(**attention)
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
-    reward, rows = kind.shown(data.tasks.reward, discount), []
-    of_one = kind.of_constant(discount, depth) if kind.kind == "softmax" else np.nan
-    loaded = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
+    softmax_response = kind.softmax_response(discount, depth) if kind.kind == "softmax" else np.nan
+    trained = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
+    table = []
     for length in (ENUMERATED, *context_lengths):
-        shown = columns_of(data.tasks, discount, reward, None if length == ENUMERATED else data.context(length))
-        ones = replace(shown, y=kind.shown(np.ones_like(shown.y), discount))
-        for (prompts, algo), trained in loaded:
-            for seed, u, A in zip(*trained, strict=True):
+        columns = columns_of_length(data, length, kind)
+        unit_rewards = replace(columns, y=kind.prompt_rewards(np.ones_like(columns.y), discount))
+        for (prompts, algo), weights in trained:
+            for seed, u, A in zip(*weights, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    error = data.error(estimates(Weights(u, A), shown, kind, depth))
-                    response = estimates(Weights(0 * u, A), ones, kind, depth)
-                name = {"prompts": prompts, "algo": algo, "seed": seed, "context_length": length}
-                of = {"mean": error.mean(), "median": np.median(error)}
-                of |= {"least_of_one": response.min(), "most_of_one": response.max(), "of_one": of_one}
-                rows.append({**name, **of})
-    save_table(output, pd.DataFrame(rows))
+                    error = data.error(estimates(Weights(u, A), columns, kind, depth))
+                    # Without u, estimates are linear in the rewards.
+                    response = estimates(Weights(0 * u, A), unit_rewards, kind, depth)
+                table.append({
+                    "prompts": prompts, "algo": algo, "seed": seed, "context_length": length,
+                    "mean": error.mean(), "median": np.median(error),
+                    "least_response": response.min(), "greatest_response": response.max(),
+                    "softmax_response": softmax_response,
+                })  # fmt: skip
+    save_table(output, pd.DataFrame(table))
+
+
+def columns_of_length(data: UnseenTasks, length: int, attention: Attention) -> WeightedColumns:
+    """Columns of the contexts of one length, or of enumerated contexts, for the length ENUMERATED."""
+    reward = attention.prompt_rewards(data.tasks.reward, data.discount)
+    if length == ENUMERATED:
+        return WeightedColumns.enumerated(data.tasks.transition, reward, data.discount)
+    return WeightedColumns.sampled(data.context(length), reward, data.discount)

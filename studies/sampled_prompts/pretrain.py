@@ -1,4 +1,4 @@
-"""Pretrain on sampled contexts of random length, and keep the weights on the way."""
+"""Pretrain on sampled contexts of random length, and keep snapshots of the weights."""
 
 import logging
 from pathlib import Path
@@ -11,13 +11,13 @@ from ictd.pretraining import pretrain_in_blocks, snapshot_counts
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.sampled_prompts.material import draw_material
+from studies.sampled_prompts.training_data import algorithm, training_data
 
 logger = logging.getLogger(__name__)
 
 
 def main(
-    teacher: str,
+    target: str,
     env: str,
     states: int,
     depth: int,
@@ -35,23 +35,26 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the weights of some seeds' runs at log-spaced task counts and at that of other settings' runs, ``tasks``;
-    NaN from a divergence on."""
-    seen = np.union1d(snapshot_counts(run_tasks, snapshots), min(tasks, run_tasks))
+    """Write snapshots of the weights of some seeds' runs, NaN after a divergence.
+
+    Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``, the number of tasks of runs in other settings
+    than the main one.
+    """
+    tasks_seen = np.union1d(snapshot_counts(run_tasks, snapshots), min(tasks, run_tasks))
     u, A = [], []
     for seed in seeds_of(seeds):
-        material = draw_material(
-            teacher, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options
-        )
+        data = training_data(target, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        engine = Engine(start, teacher.removeprefix("expected_"), depth, discount, learning_rate, clip=clip)
+        engine = Engine(start, algorithm(target), depth, discount, learning_rate, clip=clip)
 
-        def draw(size, material=material):
-            block, batches, context = material(size)
+        def draw(size, data=data):
+            block, batches, context = data(size)
             return block.reward, batches, context.gram(discount)
 
-        weights = pretrain_in_blocks(engine, draw, seen)
+        weights = pretrain_in_blocks(engine, draw, tasks_seen)
         u.append(weights.u)
         A.append(weights.A)
         logger.info("seed %d pretrained", seed)
-    save_arrays(output, seeds=np.array(seeds_of(seeds)), tasks_seen=seen, history_u=np.stack(u), history_A=np.stack(A))
+    save_arrays(
+        output, seeds=np.array(seeds_of(seeds)), tasks_seen=tasks_seen, history_u=np.stack(u), history_A=np.stack(A)
+    )

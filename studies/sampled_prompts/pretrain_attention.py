@@ -10,8 +10,8 @@ from ictd.pretraining import pretrain_in_blocks
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, columns_of
-from studies.sampled_prompts.material import draw_material
+from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
+from studies.sampled_prompts.training_data import training_data
 
 logger = logging.getLogger(__name__)
 
@@ -37,18 +37,23 @@ def main(
 ) -> None:
     """Write the last weights of some seeds' runs, NaN where they diverged.
 
-    Runs on both kinds of prompts have the same tasks and batches.
+    Runs on enumerated and on sampled prompts have the same tasks and batches.
     """
-    kind, u, A = Attention(**attention), [], []
+    kind = Attention(**attention)
+    u, A = [], []
     for seed in seeds_of(seeds):
-        material = draw_material(algo, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        data = training_data(algo, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         engine = AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind)
 
-        def draw(size, material=material):
-            block, batches, context = material(size)
-            of = None if prompts == "enumerated" else context
-            return block.reward, batches, columns_of(block, discount, kind.shown(block.reward, discount), of)
+        def draw(size, data=data):
+            block, batches, context = data(size)
+            reward = kind.prompt_rewards(block.reward, discount)
+            if prompts == "enumerated":
+                columns = WeightedColumns.enumerated(block.transition, reward, discount)
+            else:
+                columns = WeightedColumns.sampled(context, reward, discount)
+            return block.reward, batches, columns
 
         weights = pretrain_in_blocks(engine, draw, np.array([attention_tasks]))
         u.append(weights.u[-1])

@@ -1,17 +1,17 @@
-# A study beyond the paper: prompts as an agent sees them. `snakemake sampled_prompts` runs it.
+# A study beyond the paper: pretraining on sampled prompts. `snakemake sampled_prompts` runs it.
 import studies.sampled_prompts.grid as SAMPLED_GRID
 
 with ending_in_a_sentence():
     SAMPLED = SAMPLED_GRID.Grid(config, RESULTS / "sampled_prompts", CORES)
-SAMPLED_RUN = "{teacher}-{env}-{states}-{depth}-{discount}"
+SAMPLED_RUN = "{target}-{env}-{states}-{depth}-{discount}"
 SAMPLED_PLACE = "{on_env}-{on_discount}"
 SAMPLED_RUNS = f"<results>/sampled_prompts/runs/{SAMPLED_RUN}/{{seeds}}.npz"
 SAMPLED_TASKS = lambda wildcards: SAMPLED.tasks["-".join(wildcards[:5])]
 SAMPLED_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
-SAMPLED_TABLE_NAMES = "values over_tasks baselines chosen shapes preconditioners attention".split()
+SAMPLED_TABLE_NAMES = "values over_tasks baselines tuned weights preconditioners attention".split()
 SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TABLE_NAMES)
-SAMPLED_FIGURES = "beside_baselines ratios teachers transfer preconditioner attentions".split()
-SAMPLED_PAGES = "claims claims_all values ratios_by_setting shapes attention_runs".split()
+SAMPLED_FIGURES = "msve_by_length ratios targets transfer preconditioner attentions".split()
+SAMPLED_PAGES = "claims claims_all values ratios_by_setting weights attention_runs".split()
 SAMPLED_FOLDER = ROOT / "studies/sampled_prompts"
 SAMPLED_NOTEBOOK = dict(notebook=SAMPLED_FOLDER / "notebook.ipynb", captions=SAMPLED_FOLDER / "captions")
 SAMPLED_NOTEBOOK["parameters"] = {"results": str(RESULTS / "sampled_prompts")}
@@ -19,7 +19,7 @@ SAMPLED_NOTEBOOK["parameters"] = {"results": str(RESULTS / "sampled_prompts")}
 
 use rule step as sampled_prompts_step with:
     wildcard_constraints:
-        teacher=r"\w+",
+        target=r"\w+",
         discount=r"[\d.]+",
         on_env=r"\w+",
         on_discount=r"[\d.]+",
@@ -34,13 +34,18 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
         SAMPLED_RUNS,
     pathvars:
         job=f"sampled_prompts_pretrain/{SAMPLED_RUN}/{{seeds}}",
-    # Long runs first, roughly: one that comes last keeps the other cores waiting.
+    # Long runs first: a long run that starts last leaves the other cores idle.
     priority: lambda wildcards: SAMPLED_TASKS(wildcards) * int(wildcards.states)
     resources:
         mem_mb=memory,
         runtime=480,
     params:
-        **step("studies.sampled_prompts.pretrain", config["sampled_prompts"], run_tasks=SAMPLED_TASKS, env_options=own_options),
+        **step(
+            "studies.sampled_prompts.pretrain",
+            config["sampled_prompts"],
+            run_tasks=SAMPLED_TASKS,
+            env_options=own_options,
+        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_evaluate with:
@@ -77,10 +82,15 @@ use rule sampled_prompts_step as sampled_prompts_baselines with:
     pathvars:
         job="sampled_prompts_baselines/{env}-{states}-{discount}",
     params:
-        **step("studies.sampled_prompts.baselines", config["sampled_prompts"], depth=SAMPLED.main.depth, env_options=own_options),
+        **step(
+            "studies.sampled_prompts.baselines",
+            config["sampled_prompts"],
+            depth=SAMPLED.main.depth,
+            env_options=own_options,
+        ),
 
 
-# Attention that is not linear, in the main setting.
+# Other kinds of attention, in the main setting.
 SAMPLED_ATTENTION = main_setting(config) | {"env_options": env_options(config, SAMPLED.main.env)}
 SAMPLED_ATTENTION["attention"] = lambda wildcards: SAMPLED.attentions[wildcards.attention]
 
@@ -110,7 +120,9 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
 
 use rule step as sampled_prompts_tables with:
     input:
-        runs=expand("<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.tasks, seeds=SAMPLED.seeds),
+        runs=expand(
+            "<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.tasks, seeds=SAMPLED.seeds
+        ),
         values=expand("<results>/sampled_prompts/values/{name}.npz", name=SAMPLED.values),
         paper=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
         baselines=expand("<results>/sampled_prompts/baselines/{name}.npz", name=SAMPLED.baselines),
@@ -145,7 +157,9 @@ use rule step as sampled_prompts_figures with:
     input:
         tables=SAMPLED_TABLES,
     output:
-        expand("<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]),
+        expand(
+            "<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]
+        ),
     pathvars:
         job="sampled_prompts_figures",
     localrule: True
@@ -177,9 +191,7 @@ use rule notebook as sampled_prompts_notebook with:
         job="sampled_prompts_notebook",
     localrule: True
     params:
-        **step(
-            "ictd.report.notebook", title="In-context TD: prompts as an agent sees them", **SAMPLED_NOTEBOOK
-        ),
+        **step("ictd.report.notebook", title="In-context TD: sampled prompts", **SAMPLED_NOTEBOOK),
 
 
 rule sampled_prompts:

@@ -1,4 +1,4 @@
-"""Gather the values, baselines and weights of pretraining on sampled contexts."""
+"""Gather the values, baselines and weights of pretraining on sampled contexts as tables."""
 
 from pathlib import Path
 
@@ -16,20 +16,20 @@ from studies.sampled_prompts.grid import SETTING
 from studies.sampled_prompts.selection import BASELINES
 from studies.sampled_prompts.traces import trace_measures
 
-# Tasks over which transition matrices are averaged.
+# Number of tasks over which transition matrices are averaged.
 AVERAGED = 10_000
-# The baselines' parameters that were chosen on the tuning tasks, by the arrays that hold them.
-CHOSEN = {
+# Columns for the tuned parameters of the baselines, by the arrays that hold them.
+TUNED = {
     "ridge": ["ridge"],
     "theta_td": ["theta_td_updates", "theta_td_step"],
     "batch_td": ["batch_td_updates", "batch_td_step"],
     "td_lambda": ["td_lambda_decay", "td_lambda_step"],
-    "ce_uniform": ["ce_uniform_steps"],
-    "ce_prior": ["ce_prior_steps"],
-    "lstd_prior": ["lstd_prior_steps"],
+    "ce_uniform": ["ce_uniform_pseudo_counts"],
+    "ce_prior": ["ce_prior_pseudo_counts"],
+    "lstd_prior": ["lstd_prior_pseudo_counts"],
 }
-# What the intervals over tasks are beside: single baselines, and the one that is best in the mean.
-BESIDE = ("lstd", "ce_uniform", "best")
+# Baselines that the ratios with intervals over tasks are to; "best" is the one with the least mean.
+COMPARED = ("lstd", "ce_uniform", "best")
 
 
 def main(
@@ -41,104 +41,118 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write ``values``, ``over_tasks``, ``baselines``, ``chosen``, ``shapes``, ``preconditioners`` and ``attention``.
+    """Write the study's tables as CSV into ``output``.
 
-    All are CSV in ``output``.  ``over_tasks`` has intervals over tasks, ``chosen`` the baselines' parameters,
-    ``shapes`` the measures of weights at every snapshot, ``preconditioners`` the means over trials of [G; H] at the
-    end.
+    ``values`` has the MSVE of the runs, ``over_tasks`` intervals over tasks, ``baselines`` the MSVE of the baselines,
+    ``tuned`` their parameters, ``weights`` the measures of weights at every snapshot, ``preconditioners`` the means
+    over trials of [G; H] at the end, and ``attention`` the MSVE with each kind of attention.
     """
-    beside = {path.stem: path for path in baselines}
+    baselines_by_name = {path.stem: path for path in baselines}
     folders = dict.fromkeys(path.parent for path in runs)
-    made = {
-        "values": [values_table(path, "contexts") for path in values]
-        + [values_table(path, "enumerated") for path in paper],
-        "over_tasks": [over_tasks_table(path, beside) for path in values],
+    tables = {
+        "values": [
+            *(values_table(path, "contexts") for path in values),
+            *(values_table(path, "enumerated") for path in paper),
+        ],
+        "over_tasks": [over_tasks_table(path, baselines_by_name) for path in values],
         "baselines": [baselines_table(path) for path in baselines],
-        "chosen": [chosen_table(path) for path in baselines],
-        "shapes": [shapes_table(path, env_options) for path in runs],
+        "tuned": [tuned_table(path) for path in baselines],
+        "weights": [weights_table(path, env_options) for path in runs],
         "preconditioners": [
             preconditioners_table([path for path in runs if path.parent == folder]) for folder in folders
         ],
         "attention": [load_table(path).assign(attention=path.stem) for path in attention],
     }
-    save_tables(output, made)
+    save_tables(output, tables)
 
 
-def named(path: Path) -> dict[str, str]:
-    """The setting that a folder is named after; the paper's cells have no discount in their names."""
-    return dict(zip(["algo", *SETTING], path.name.split("-"), strict=False))
+def setting_of(folder: Path) -> dict[str, str]:
+    """The algorithm and setting that a folder is named after; names of the paper's cells have no discount."""
+    return dict(zip(["algo", *SETTING], folder.name.split("-"), strict=False))
 
 
 def values_table(path: Path, prompts: str) -> pd.DataFrame:
-    """A row a seed, snapshot and context length."""
-    *axes, mean, median = load_arrays(path, "seeds", "tasks_seen", "context_lengths", "mean", "median")
+    """A row for each seed, snapshot and context length."""
+    names = ("seeds", "tasks_seen", "context_lengths", "mean", "median")
+    seeds, tasks_seen, lengths, mean, median = load_arrays(path, *names)
     env, discount = path.stem.rsplit("-", 1)
-    where = {"discount": discount, **named(path.parent), "on_env": env, "on_discount": discount, "prompts": prompts}
-    axes = dict(zip(("seed", "tasks_seen", "context_length"), axes, strict=True))
-    return long_table(axes, {"mean": mean, "median": median}, **where)
+    # The paper's runs have the discount that they are evaluated with.
+    setting = {"discount": discount, **setting_of(path.parent)}
+    axes = {"seed": seeds, "tasks_seen": tasks_seen, "context_length": lengths}
+    columns = {"mean": mean, "median": median}
+    return long_table(axes, columns, **setting, on_env=env, on_discount=discount, prompts=prompts)
 
 
 def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
-    """A row a context length and baseline: 95% bootstrap intervals over tasks, of means over trials at the last
-    snapshot.
+    """A row for each context length and baseline, with 95% bootstrap intervals over tasks.
 
-    ``low`` and ``high`` are those of the ratio of the MSVE to that of the baseline; where MC is the teacher, "td" is
-    the same with TD as the teacher.
+    ``low`` and ``high`` are the ends of the interval of the ratio of the MSVE, averaged over trials at the last
+    snapshot, to that of the baseline.  For MC there is also the ratio to TD, as the baseline "td".
     """
-    setting, (env, discount) = named(path.parent), path.stem.rsplit("-", 1)
-    msve, lengths, seen = load_arrays(path, "of_tasks", "context_lengths", "tasks_seen")
+    setting = setting_of(path.parent)
+    env, discount = path.stem.rsplit("-", 1)
+    msve, lengths, tasks_seen = load_arrays(path, "msve_by_task", "context_lengths", "tasks_seen")
     methods, errors = load_arrays(baselines[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
-    others, rows = dict(zip(methods, errors, strict=True)), []
-    twin = path.parent.with_name(path.parent.name.replace("mc", "td", 1)) / path.name
-    by_td = load_arrays(twin, "of_tasks")[0] if "mc" in setting["algo"] and twin.exists() else None
+    error = dict(zip(methods, errors, strict=True))  # (lengths, tasks) each
+    td_path = path.parent.with_name(path.parent.name.replace("mc", "td", 1)) / path.name
+    has_td = "mc" in setting["algo"] and td_path.exists()
+    td_msve = load_arrays(td_path, "msve_by_task")[0] if has_td else None
+    table = []
     for k, length in enumerate(lengths):
-        one = {name: others[name][k] for name in BASELINES}
-        one["best"] = min(one.values(), key=lambda errors: np.nan_to_num(errors.mean(), nan=np.inf))
-        compared = {name: one[name] for name in BESIDE} | ({} if by_td is None else {"td": by_td[k]})
-        own, *beside = bootstrap_means(np.stack([msve[k], *compared.values()], axis=-1)).T
-        for name, samples in zip(compared, beside, strict=True):
-            low, high = interval(own / samples)
-            rows.append({"context_length": length, "tasks_seen": seen[-1], "baseline": name, "low": low, "high": high})
-    return pd.DataFrame(rows).assign(**setting, on_env=env, on_discount=discount)
+        at_length = {name: error[name][k] for name in BASELINES}
+        at_length["best"] = min(at_length.values(), key=lambda msve: np.nan_to_num(msve.mean(), nan=np.inf))
+        compared = {name: at_length[name] for name in COMPARED}
+        if has_td:
+            compared["td"] = td_msve[k]
+        numerator, *denominators = bootstrap_means(np.stack([msve[k], *compared.values()], axis=-1)).T
+        for name, denominator in zip(compared, denominators, strict=True):
+            low, high = interval(numerator / denominator)
+            table.append({
+                "context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name, "low": low, "high": high,
+            })  # fmt: skip
+    return pd.DataFrame(table).assign(**setting, on_env=env, on_discount=discount)
 
 
 def baselines_table(path: Path) -> pd.DataFrame:
-    """A row a method and context length."""
+    """A row for each method and context length."""
     methods, lengths, msve = load_arrays(path, "methods", "context_lengths", "msve")
     columns = {"mean": msve.mean(axis=-1), "median": np.median(msve, axis=-1)}
-    return long_table({"method": methods, "context_length": lengths}, columns, **place(path))
+    return long_table({"method": methods, "context_length": lengths}, columns, **place_of(path))
 
 
-def chosen_table(path: Path) -> pd.DataFrame:
-    """A row a context length: what was chosen on the tuning tasks, and what the samples of the posterior are worth."""
-    lengths, sizes, *chosen = load_arrays(path, "context_lengths", "effective_sizes", *CHOSEN)
-    names = [name for of_array in CHOSEN.values() for name in of_array]
-    columns = dict(zip(names, np.column_stack(chosen).T, strict=True))
-    worth = {"median_effective_size": np.median(sizes, axis=-1), "least_effective_size": sizes.min(axis=-1)}
-    return long_table({"context_length": lengths}, columns | worth, **place(path))
+def tuned_table(path: Path) -> pd.DataFrame:
+    """A row for each context length: the tuned parameters, and effective sizes of the samples of the posterior."""
+    lengths, effective_sizes, *tuned = load_arrays(path, "context_lengths", "effective_sizes", *TUNED)
+    names = [name for names_of_array in TUNED.values() for name in names_of_array]
+    columns = dict(zip(names, np.column_stack(tuned).T, strict=True))
+    columns["median_effective_size"] = np.median(effective_sizes, axis=-1)
+    columns["least_effective_size"] = effective_sizes.min(axis=-1)
+    return long_table({"context_length": lengths}, columns, **place_of(path))
 
 
-def place(path: Path) -> dict[str, str]:
-    """Environment, states and discount that a file of baselines is named after."""
+def place_of(path: Path) -> dict[str, str]:
+    """The environment, states and discount that a file of baselines is named after."""
     return dict(zip(("env", "states", "discount"), path.stem.split("-"), strict=True))
 
 
-def shapes_table(path: Path, env_options: dict) -> pd.DataFrame:
-    """A row a seed and snapshot: the measures of its weights."""
-    seeds, seen, *weights = load_arrays(path, "seeds", "tasks_seen", "history_u", "history_A")
-    setting = named(path.parent)
+def weights_table(path: Path, env_options: dict) -> pd.DataFrame:
+    """A row for each seed and snapshot: the measures of its weights."""
+    seeds, tasks_seen, u, A = load_arrays(path, "seeds", "tasks_seen", "history_u", "history_A")
+    setting = setting_of(path.parent)
     env, states, discount = setting["env"], int(setting["states"]), float(setting["discount"])
     rng = generator(0, env, states, "beyond transitions")
-    transition = sample_tasks(env, states, AVERAGED, rng, **env_options.get(env, {})).transition.mean(axis=0)
-    of = Weights(*weights)
-    measures = decomposition_measures(of, discount) | trace_measures(of, discount, transition)
-    return long_table({"seed": seeds, "tasks_seen": seen}, measures, **setting)
+    tasks = sample_tasks(env, states, AVERAGED, rng, **env_options.get(env, {}))
+    weights = Weights(u, A)
+    measures = decomposition_measures(weights, discount)
+    measures |= trace_measures(weights, discount, tasks.transition.mean(axis=0))
+    return long_table({"seed": seeds, "tasks_seen": tasks_seen}, measures, **setting)
 
 
 def preconditioners_table(paths: list[Path]) -> pd.DataFrame:
-    """A row an entry of [G; H]: its mean over the trials of one setting."""
-    setting = named(paths[0].parent)
+    """A row for each entry of [G; H]: its mean over the trials of one setting."""
+    setting = setting_of(paths[0].parent)
     u, A = join_arrays(paths, "history_u", "history_A")
-    K = preconditioner(project_identifiable(Weights(u[:, -1], A[:, -1]), float(setting["discount"])).A).mean(axis=0)
-    axes = {name: np.arange(1, size + 1) for name, size in zip(("row", "column"), K.shape, strict=True)}
+    projected = project_identifiable(Weights(u[:, -1], A[:, -1]), float(setting["discount"]))
+    K = preconditioner(projected.A).mean(axis=0)  # (2n, n)
+    axes = {"row": np.arange(1, K.shape[0] + 1), "column": np.arange(1, K.shape[1] + 1)}
     return long_table(axes, {"mean": K}, **setting)

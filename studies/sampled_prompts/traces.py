@@ -1,4 +1,4 @@
-"""Whether pretrained weights pass TD errors back, as eligibility traces do."""
+"""Measure whether pretrained weights pass TD errors back, as eligibility traces do."""
 
 import numpy as np
 
@@ -8,24 +8,28 @@ from ictd.transformer import Weights
 
 
 def trace_measures(weights: Weights, discount: float, transition: np.ndarray) -> dict[str, np.ndarray]:
-    """Where G of K = [G; H] sends a TD error besides to its own state.
+    """Compute to which other states the preconditioner K = [G; H] sends a TD error.
 
-    Entry G_ij weighs what the error at i does to the estimate at j: a step of TD(lambda), whose traces pass errors back
-    to states seen before, has entries where p(i | j) is large; a step of TD has none off the diagonal.
-
-    The arrays returned, of the leading axes, are correlations over i other than j: ``predecessors`` of G_ij with
-    p(i | j), ``successors`` with p(j | i); zero where either does not vary.
+    Entry G_ij is the effect of the TD error at state i on the estimate of state j.  The traces of TD(lambda) pass
+    errors back to earlier states, so a step of TD(lambda) has entries G_ij where p(i | j) is large.  A step of TD has
+    no entries off the diagonal.
 
     Parameters
     ----------
     weights : Weights with any leading axes, of n states
     discount : float, gamma
-    transition : (n, n) array, p(s' | s), of a task or in the mean over tasks
+    transition : (n, n) array, p(s' | s), of a task or averaged over tasks
+
+    Returns
+    -------
+    dict of arrays with these leading axes, correlations over all pairs i and j that differ
+        predecessors : correlation of G_ij with p(i | j), zero if either is constant
+        successors : correlation of G_ij with p(j | i), zero if either is constant
     """
     n = weights.states
     G = preconditioner(project_identifiable(weights, discount).A)[..., :n, :]
-    apart = ~np.eye(n, dtype=bool)
+    off_diagonal = ~np.eye(n, dtype=bool)
     return {
-        "predecessors": correlation(G[..., apart], transition.T[apart]),
-        "successors": correlation(G[..., apart], transition[apart]),
+        "predecessors": correlation(G[..., off_diagonal], transition.T[off_diagonal]),
+        "successors": correlation(G[..., off_diagonal], transition[off_diagonal]),
     }

@@ -3,28 +3,28 @@
 from benchmark import BATCH, DEPTH, DISCOUNT, STATES, STEPS, material, seconds
 
 from ictd.engine import Engine
-from studies.sampled_prompts.attention_engine import KINDS, Attention, AttentionEngine, columns_of
-from studies.sampled_prompts.material import draw_material
+from studies.sampled_prompts.attention_engine import KINDS, Attention, AttentionEngine, WeightedColumns
+from studies.sampled_prompts.training_data import training_data
 
 
 def main():
     """Print times per task."""
     *_, start = material(1)
     for algo in ("mc", "td"):
-        drawn = draw_material(algo, "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
-        seen, batches, context = drawn(10_000)
-        drawing = seconds(lambda draw=drawn: draw(10_000)) / len(seen)
+        draw = training_data(algo, "boyan", STATES, 0, [5, 100], DISCOUNT, BATCH, STEPS)
+        tasks, batches, context = draw(10_000)
+        drawing = seconds(lambda draw=draw: draw(10_000)) / len(tasks)
         print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
     gram = context.gram(DISCOUNT)
-    columns = columns_of(seen, DISCOUNT, seen.reward, context)
-    engines = {"by Gram matrices": (Engine(start, "td", DEPTH, DISCOUNT, 1e-3, 1), gram)}
+    columns = WeightedColumns.sampled(context, tasks.reward, DISCOUNT)
+    engines = {"by Gram matrices": (Engine(start, "td", DEPTH, DISCOUNT, 1e-3, clip=1), gram)}
     for kind in KINDS:
         attention = Attention(kind, 1 if kind == "linear" else -0.3)
         engines[f"{kind} attention"] = AttentionEngine(start, "td", DEPTH, DISCOUNT, 1e-3, 1, attention), columns
-    for name, (engine, given) in engines.items():
-        engine.train(seen.reward[:9], batches[:9], given[:9])
-        one = seconds(lambda engine=engine, given=given: engine.train(seen.reward, batches, given)) / len(seen)
-        print(f"td, sampled contexts, {name:18}{one * 1e6:8.2f} microseconds a task")
+    for name, (engine, prompts) in engines.items():
+        engine.train(tasks.reward[:9], batches[:9], prompts[:9])
+        update = seconds(lambda engine=engine, prompts=prompts: engine.train(tasks.reward, batches, prompts))
+        print(f"td, sampled contexts, {name:18}{update / len(tasks) * 1e6:8.2f} microseconds a task")
 
 
 if __name__ == "__main__":

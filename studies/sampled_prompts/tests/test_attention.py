@@ -1,4 +1,4 @@
-"""Softmax and ReLU attention, collapsed, beside whole prompts in torch."""
+"""Softmax and ReLU attention, compared with whole prompts in torch."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from ictd.evaluation import sample_contexts
 from ictd.literal import batch_of
 from ictd.prompt import Context
 from ictd.rng import generator
-from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, columns_of, estimates
+from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns, estimates
 
 GAMMA, SIZE = 0.9, 15
 SOFTMAX = ("softmax", "softmax_with_query")
@@ -26,7 +26,7 @@ KINDS = [
 
 
 class WholePrompts(torch.nn.Module):
-    """TF_L of whole prompts: every layer computes all scores anew and changes all of Z, as P and Q say."""
+    """TF_L on whole prompts: every layer computes all scores again, and changes all of Z by P and Q."""
 
     def __init__(self, weights, attention, depth):
         super().__init__()
@@ -34,13 +34,13 @@ class WholePrompts(torch.nn.Module):
         self.attention, self.depth = attention, depth
 
     def forward(self, context):
-        """Estimates (n,) for one context (2n+1, m) whose rewards are as the task has them, a prompt a query."""
+        """Estimates (n,) for one context (2n+1, m) with the rewards of the task, by one prompt for each query."""
         return torch.cat([self.answer(context, query) for query in range(len(self.u) // 2)])
 
     def answer(self, context, query):
         wide, length = len(self.u), context.shape[1]
         context = context.copy()
-        context[-1] = self.attention.shown(context[-1], GAMMA)
+        context[-1] = self.attention.prompt_rewards(context[-1], GAMMA)
         Z = torch.from_numpy(np.concatenate([context, np.eye(wide + 1)[:, [query]]], axis=1))
         P = torch.zeros(wide + 1, wide + 1, dtype=torch.float64)
         P[-1] = torch.cat([self.u, self.u.new_tensor([self.attention.corner])])
@@ -58,20 +58,18 @@ class WholePrompts(torch.nn.Module):
 
 
 def contexts_of(tasks, paths, lengths, prompts):
-    """Whole contexts of each task, and their columns' sources."""
+    """Columns of the context of each task."""
     if prompts == "enumerated":
         return list(ictd.enumerated_columns(tasks.transition, tasks.reward, GAMMA))
-    return [
-        ictd.sampled_columns(paths[i, : m + 1], tasks.reward[i], GAMMA) for i, m in enumerate(lengths)
-    ]  # fmt: skip
+    return [ictd.sampled_columns(paths[i, : m + 1], tasks.reward[i], GAMMA) for i, m in enumerate(lengths)]
 
 
 def columns(tasks, lengths, prompts, attention, env):
-    reward = attention.shown(tasks.reward, GAMMA)
+    reward = attention.prompt_rewards(tasks.reward, GAMMA)
     if prompts == "enumerated":
-        return columns_of(tasks, GAMMA, reward)
+        return WeightedColumns.enumerated(tasks.transition, reward, GAMMA)
     contexts = sample_contexts(tasks, lengths, generator(0, env, tasks.states, "contexts"))
-    return columns_of(tasks, GAMMA, reward, contexts)
+    return WeightedColumns.sampled(contexts, reward, GAMMA)
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)
@@ -124,7 +122,7 @@ def test_linear_attention_is_that_of_gram_matrices():
     lengths = np.full(200, 12)
     tasks, unrolls, gram, _ = sampled_material("boyan", 3, 200, lengths, GAMMA)
     start = larger_weights(3)
-    by_gram = Engine(start, "mc", 20, GAMMA, 1e-3, 1)
+    by_gram = Engine(start, "mc", 20, GAMMA, 1e-3, clip=1)
     by_columns = AttentionEngine(start, "mc", 20, GAMMA, 1e-3, 1, Attention())
     by_gram.train(tasks.reward, unrolls, gram)
     by_columns.train(tasks.reward, unrolls, columns(tasks, lengths, "contexts", Attention(), "boyan"))
@@ -132,8 +130,8 @@ def test_linear_attention_is_that_of_gram_matrices():
 
 
 @pytest.mark.parametrize("depth", [1, 4])
-def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
-    """Proposition in ``Attention.of_constant``; v is 10, and without scaled rewards an even depth stays below one."""
+def test_response_of_softmax_to_constant_rewards_does_not_depend_on_the_weights(depth):
+    """As ``Attention.softmax_response`` says.  Values rise by 10, and estimates by less than one for an even depth."""
     lengths = np.array([3, 30])
     paths = sampled_material("boyan", 4, 2, lengths, GAMMA)[3]
     for corner, scaled in ((-0.4, False), (-1.7, True)):
@@ -143,12 +141,12 @@ def test_softmax_gives_constant_rewards_a_value_of_its_own(depth):
         for reward, sign in ((1.0, 1), (0.0, -1)):
             context = ictd.sampled_columns(paths[1], np.full(4, reward), GAMMA)
             difference = difference + sign * model(context).detach().numpy()
-        np.testing.assert_allclose(difference, attention.of_constant(GAMMA, depth), atol=ENGINES)
-    assert Attention("softmax", -0.4).of_constant(GAMMA, 4) < 1
+        np.testing.assert_allclose(difference, attention.softmax_response(GAMMA, depth), atol=ENGINES)
+    assert Attention("softmax", -0.4).softmax_response(GAMMA, 4) < 1
 
 
-def test_softmax_with_the_query_is_not_bound_for_constant_rewards():
-    """Where the query is masked after softmax its weights need not sum to one: v = 10 is not out of reach, as of 1."""
+def test_response_of_softmax_that_masks_the_query_afterwards_reaches_values():
+    """Its attention weights need not sum to one, so the response is close to 10, not bounded by 1."""
     context = ictd.enumerated_columns(np.full((5, 5), 0.2), np.ones(5), GAMMA)
     lower = np.repeat([0.0, 1], 5)
     weights = ictd.Weights(np.zeros(10), -5 * np.outer(lower, lower))
@@ -158,18 +156,20 @@ def test_softmax_with_the_query_is_not_bound_for_constant_rewards():
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)
-def test_columns_that_a_context_does_not_have_change_nothing(attention):
+def test_columns_that_a_context_lacks_have_no_effect(attention):
     lengths = np.array([2, 50, 50])
     tasks = sampled_material("boyan", 5, 3, lengths, GAMMA)[0]
     contexts = sample_contexts(tasks, lengths, generator(0, "boyan", 5, "contexts"))
-    alone = Context(**{name: array[:1] for name, array in vars(contexts).items()})
-    many, few = (columns_of(of, GAMMA, of.reward, seen) for of, seen in ((tasks, contexts), (tasks[:1], alone)))
+    first = Context(**{name: array[:1] for name, array in vars(contexts).items()})
+    many = WeightedColumns.sampled(contexts, tasks.reward, GAMMA)
+    few = WeightedColumns.sampled(first, tasks.reward[:1], GAMMA)
     assert few.y.shape[1] == 2 < many.y.shape[1]
-    found, expected = (estimates(larger_weights(5), one, attention, 8) for one in (many, few))
-    np.testing.assert_allclose(found[:1], expected, rtol=ENGINES)
+    weights = larger_weights(5)
+    expected = estimates(weights, few, attention, 8)
+    np.testing.assert_allclose(estimates(weights, many, attention, 8)[:1], expected, rtol=ENGINES)
 
 
-def test_what_is_no_attention_is_refused():
+def test_an_unknown_kind_of_attention_is_refused():
     with pytest.raises(ValueError, match="'cosine'; give one of linear, relu, softmax"):
         Attention("cosine")
 

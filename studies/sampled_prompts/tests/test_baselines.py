@@ -1,4 +1,4 @@
-"""Baselines beside their definitions, and the Bayesian floor beside the prior weighted by the likelihood."""
+"""Baselines compared with their definitions, and the Bayes estimate with the prior weighted by the likelihood."""
 
 import itertools
 
@@ -16,7 +16,7 @@ GAMMA = 0.9
 
 
 def literal_posterior(path, reward, states, draws):
-    """The prior of Algorithm 3 weighted by the likelihood of every step; rewards are drawn where they are not known."""
+    """The prior of Algorithm 3 weighted by the likelihood of every step; unknown rewards are drawn."""
     tasks = ictd.sample_tasks("boyan", states, draws, np.random.default_rng(7))
     likelihood = tasks.stationary[:, path[0]].copy()
     for now, following in itertools.pairwise(path):
@@ -42,7 +42,7 @@ def test_bayes_is_the_prior_weighted_by_the_likelihood(states, path):
 
 
 @pytest.mark.parametrize(("states", "steps"), [(5, 5), (5, 1000), (20, 100)])
-def test_samples_of_the_posterior_are_worth_many(states, steps):
+def test_effective_sample_sizes_are_large(states, steps):
     data = draw_unseen_tasks(0, states, 5, steps, GAMMA, "boyan")
     rng = np.random.default_rng(3)
     assert min(boyan_posterior(path, states, 1000, rng).effective_size for path in data.paths) > 80
@@ -88,13 +88,13 @@ def literal_lstd(paths, reward, discount):
     return np.linalg.solve(C, b)
 
 
-def test_pseudo_steps_are_steps_that_are_added():
-    """Beside the definitions: a model with counts that are not whole, and LSTD with weighted steps of a chain added."""
+def test_pseudo_counts_are_steps_that_are_added():
+    """A model with fractional counts, and LSTD with weighted steps of a chain added to the context."""
     data, n = draw_unseen_tasks(0, 4, 6, 8, GAMMA, "loop"), 4
     chain, visited = data.tasks.transition.mean(axis=0), data.tasks.stationary.mean(axis=0)
     context = data.context(5)
-    smoothed = baselines.certainty_equivalence(context, GAMMA, np.full((n, n), 0.5))
-    mixed = baselines.certainty_equivalence(context, GAMMA, 3 * visited[:, None] * chain)
+    smoothed = baselines.certainty_equivalence(context, GAMMA, pseudo_counts=np.full((n, n), 0.5))
+    mixed = baselines.certainty_equivalence(context, GAMMA, pseudo_counts=3 * visited[:, None] * chain)
     for j in range(6):
         path = data.paths[j, :6]
         reward = np.where(np.isin(np.arange(n), path[:-1]), data.tasks.reward[j], 0)
@@ -108,19 +108,21 @@ def test_pseudo_steps_are_steps_that_are_added():
         np.testing.assert_allclose(mixed[j], literal_lstd(steps, reward, GAMMA), atol=ROUNDING)
 
 
-def test_smoothing_is_tuned_on_other_tasks():
+def test_pseudo_counts_are_tuned_on_other_tasks():
     data, tuning = (draw_unseen_tasks(seed, 3, 30, 20, GAMMA, "boyan") for seed in (0, 1))
-    share, strengths = np.full((3, 3), 1 / 3), np.array([0.01, 1.0, 100.0])
-    errors, chosen = baselines.tuned_smoothing(data, tuning, [5, 20], share, strengths)
+    factors = np.array([0.01, 1.0, 100.0])
+
+    def smoothed(context, factor):
+        return baselines.certainty_equivalence(context, GAMMA, pseudo_counts=factor * np.full((3, 3), 1 / 3))
+
+    errors, chosen = baselines.tuned_msve(data, tuning, [5, 20], smoothed, factors)
     for k, length in enumerate((5, 20)):
-        means = [tuning.error(baselines.certainty_equivalence(tuning.context(length), GAMMA, s * share)).mean()
-                 for s in strengths]  # fmt: skip
-        assert chosen[k] == strengths[np.argmin(means)]
-        wanted = data.error(baselines.certainty_equivalence(data.context(length), GAMMA, chosen[k] * share))
-        np.testing.assert_array_equal(errors[k], wanted)
+        means = [tuning.error(smoothed(tuning.context(length), factor)).mean() for factor in factors]
+        assert chosen[k] == factors[np.argmin(means)]
+        np.testing.assert_array_equal(errors[k], data.error(smoothed(data.context(length), chosen[k])))
 
 
-def test_the_floor_knows_what_the_context_shows():
+def test_the_bayes_estimate_uses_the_rewards_of_the_context():
     data = draw_unseen_tasks(0, 4, 1, 2, GAMMA, "boyan", "beyond")
     path, reward = data.paths[0], data.tasks.reward[0]
     posterior = boyan_posterior(path, 4, 500, np.random.default_rng(0))
@@ -130,18 +132,22 @@ def test_the_floor_knows_what_the_context_shows():
     np.testing.assert_allclose(found[0][0], data.error(mean[None]))
     np.testing.assert_allclose(found[1][0], data.error(least[None]))
     few = baselines.bayes(data, [2], 20, np.random.default_rng(0))
-    assert np.isnan(few[0]).all() and np.isnan(few[1]).all() and few[2] < baselines.ENOUGH
+    assert np.isnan(few[0]).all() and np.isnan(few[1]).all() and few[2] < baselines.LEAST_EFFECTIVE_SIZE
 
 
-def test_baselines_are_tuned_on_other_tasks_and_reach_the_floor():
+def test_baselines_are_tuned_on_other_tasks_and_exceed_the_bayes_error():
     lengths = [5, 60]
     data, tuning = (draw_unseen_tasks(0, 3, 60, 60, GAMMA, "boyan", purpose) for purpose in ("beyond", "beyond tuning"))
     ridges, sizes = np.array([1e-3, 0.1, 10]), np.array([0.1, 1.0, 2.0, 300.0])
-    lstd, chosen = baselines.tuned_lstd(data, tuning, lengths, ridges)
+
+    def lstd_of(context, ridge):
+        return ictd.baselines.lstd(context, GAMMA, ridge)
+
+    lstd, chosen = baselines.tuned_msve(data, tuning, lengths, lstd_of, ridges)
     for k, length in enumerate(lengths):
-        scores = [tuning.error(ictd.baselines.lstd(tuning.context(length), GAMMA, ridge)).mean() for ridge in ridges]
+        scores = [tuning.error(lstd_of(tuning.context(length), ridge)).mean() for ridge in ridges]
         assert chosen[k] == ridges[np.argmin(scores)]
-        expected = data.error(ictd.baselines.lstd(data.context(length), GAMMA, chosen[k]))
+        expected = data.error(lstd_of(data.context(length), chosen[k]))
         np.testing.assert_array_equal(lstd[k], expected)
     td, pairs = baselines.tuned_batch_td(data, tuning, lengths, sizes, [1, 30])
     online, traces = baselines.tuned_td_lambda(data, tuning, lengths, sizes[:2])

@@ -1,4 +1,4 @@
-"""Claims on pretraining on sampled contexts, on made-up tables, and the study's page."""
+"""Claims on pretraining with sampled contexts, on made-up tables, and the study's page."""
 
 import itertools
 from collections import Counter
@@ -15,7 +15,13 @@ from ictd.report.claim import Statements
 from studies.sampled_prompts import figures, pages
 from studies.sampled_prompts.claims import check_sampled_prompts
 from studies.sampled_prompts.grid import SETTING, Setting
-from studies.sampled_prompts.selection import at_home, latest, over_baseline, sampled_updates, with_baselines
+from studies.sampled_prompts.selection import (
+    evaluated_as_trained,
+    latest,
+    ratio_to_baseline,
+    sampled_updates,
+    with_baselines,
+)
 
 STUDY = Path(__file__).parents[1]
 STATEMENTS = Statements(STUDY / "claims.toml")
@@ -23,7 +29,7 @@ MAIN = Setting("boyan", 5, 30, 0.9)
 SETTINGS = [MAIN, MAIN._replace(depth=3), MAIN._replace(env="loop")]
 LENGTHS = [5, 100, 1000]
 # Claims on pairs of runs, which fail where all runs are alike.
-PAIRED = {"deeper_is_better", "more_tasks_help", "mc_teaches_better", "mc_targets_are_better", "noise_costs"}
+PAIRED = {"deeper_is_better", "more_tasks_help", "mc_beats_td", "expected_mc_beats_expected_td", "noise_costs"}
 
 
 @pytest.fixture
@@ -52,17 +58,18 @@ def tables():
         for env, length, (method, level) in itertools.product(["boyan", "loop"], LENGTHS, levels.items())
         if (env, method) != ("loop", "bayes")
     ]  # fmt: skip
-    shapes = [
+    weights = [
         {**dict(zip(SETTING, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
          "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
         for setting, s, seen in itertools.product(SETTINGS, range(4), [10, 100])
     ]  # fmt: skip
-    of_main = {"env": "boyan", "states": 5, "discount": 0.9}
-    chosen = [{**of_main, "context_length": length, "theta_td_step": 1.0} for length in LENGTHS]
+    in_main = {"env": "boyan", "states": 5, "discount": 0.9}
+    tuned = [{**in_main, "context_length": length, "theta_td_step": 1.0} for length in LENGTHS]
     attention = [
         {"attention": kind, "prompts": prompts, "algo": "td", "seed": seed, "context_length": length,
-         "mean": (1 + 0.01 * seed) * factor / (length + 1), "of_one": of_one, "least_of_one": 8.0, "most_of_one": 8.0}
-        for (kind, factor, of_one), prompts, seed, length in itertools.product(
+         "mean": (1 + 0.01 * seed) * factor / (length + 1), "softmax_response": response,
+         "least_response": 8.0, "greatest_response": 8.0}
+        for (kind, factor, response), prompts, seed, length in itertools.product(
             [("linear", 6, np.nan), ("softmax", 5, 8.0)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
     ]  # fmt: skip
     over_tasks = [
@@ -73,14 +80,13 @@ def tables():
             {"lstd": 0.3, "ce_uniform": 0.6, "best": 0.9, "td": 0.95}.items())
         if baseline != "td" or "mc" in algo
     ]  # fmt: skip
-    made = {"over_tasks": over_tasks, "values": rows, "baselines": baselines, "shapes": shapes, "chosen": chosen}
+    made = {"over_tasks": over_tasks, "values": rows, "baselines": baselines, "weights": weights, "tuned": tuned}
     return {name: pd.DataFrame(table) for name, table in (made | {"attention": attention}).items()}
 
 
 def failing(tables):
-    return {
-        claim.id.split("/")[0] for claim in check_sampled_prompts(STATEMENTS, tables, MAIN, 100, 100) if claim.verdict == "fails"
-    }  # fmt: skip
+    claims = check_sampled_prompts(STATEMENTS, tables, MAIN, 100, 100)
+    return {claim.id.split("/")[0] for claim in claims if claim.verdict == "fails"}
 
 
 def test_claims_that_hold(tables):
@@ -90,9 +96,9 @@ def test_claims_that_hold(tables):
         "beats_lstd, mean": 12, "beats_lstd, median": 12, "beats_lstd_over_tasks": 12,
         "beats_uniform, mean": 12, "beats_uniform, median": 12, "beats_uniform_over_tasks": 12,
         "beats_best, mean": 12, "beats_best, median": 12, "beats_best_over_tasks": 12,
-        "above_the_floor": 8, "beats_enumerated": 4,
-        "deeper_is_better": 4, "more_tasks_help": 4, "mc_teaches_better": 4, "mc_targets_are_better": 2,
-        "mc_teaches_better_over_tasks": 4,
+        "above_bayes_error": 8, "beats_enumerated": 4,
+        "deeper_is_better": 4, "more_tasks_help": 4, "mc_beats_td": 4, "expected_mc_beats_expected_td": 2,
+        "mc_beats_td_over_tasks": 4,
         "noise_costs": 4, "still_falls": 2, "transfers, mean": 6,
         "transfers, median": 6, "structure": 3, "traces": 3, "step_is_near": 2,
         "emerges": 6, "attention_beats_uniform": 2, "beats_linear": 3, "constant_rewards": 1,
@@ -111,13 +117,13 @@ def test_claims_that_hold(tables):
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["prompts"] == "enumerated", 0.01)), {"beats_enumerated"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["on_env"] != t["env"], 5.0)), {"transfers, mean"}),
         ("values", lambda t: t.assign(mean=1 / t["context_length"]), {
-            "above_the_floor", *PAIRED, "beats_enumerated"}),
+            "above_bayes_error", *PAIRED, "beats_enumerated"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["algo"] == "expected_mc", 9 / t["context_length"])), {
-            "mc_targets_are_better", "noise_costs"}),
+            "expected_mc_beats_expected_td", "noise_costs"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["tasks_seen"] == 1000, 5.0)), {
-            "more_tasks_help", "mc_teaches_better"}),
+            "more_tasks_help", "mc_beats_td"}),
         ("values", lambda t: t.assign(mean=t["mean"].mask(t["depth"] == 3, 1e-3)), {
-            "above_the_floor", "deeper_is_better"}),
+            "above_bayes_error", "deeper_is_better"}),
         ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "lstd", 3 / t["context_length"])), {
             "beats_lstd, mean", "beats_best, mean"}),
         ("baselines", lambda t: t.assign(mean=t["mean"].mask(t["method"] == "ce_uniform", 3 / t["context_length"])), {
@@ -136,16 +142,16 @@ def test_claims_that_hold(tables):
         ("over_tasks", lambda t: t.assign(high=t["high"].mask(t["baseline"] == "lstd", 1.1)), {
             "beats_lstd_over_tasks"}),
         ("over_tasks", lambda t: t.assign(high=t["high"].mask(t["baseline"] != "lstd", 1.1)), {
-            "beats_uniform_over_tasks", "beats_best_over_tasks", "mc_teaches_better_over_tasks"}),
-        ("shapes", lambda t: t.assign(outside=0.2), {"structure"}),
-        ("shapes", lambda t: t.assign(predecessors=-0.3), {"traces"}),
-        ("shapes", lambda t: t.assign(predecessors=-0.1), {"traces"}),
-        ("shapes", lambda t: t.assign(successors=0.9), {"traces"}),
-        ("shapes", lambda t: t.assign(alpha=-0.2), {"step_is_near"}),
-        ("shapes", lambda t: t.assign(alpha=0.5), {"step_is_near"}),
-        ("shapes", lambda t: t.assign(alpha=0.05), {"step_is_near"}),
+            "beats_uniform_over_tasks", "beats_best_over_tasks", "mc_beats_td_over_tasks"}),
+        ("weights", lambda t: t.assign(outside=0.2), {"structure"}),
+        ("weights", lambda t: t.assign(predecessors=-0.3), {"traces"}),
+        ("weights", lambda t: t.assign(predecessors=-0.1), {"traces"}),
+        ("weights", lambda t: t.assign(successors=0.9), {"traces"}),
+        ("weights", lambda t: t.assign(alpha=-0.2), {"step_is_near"}),
+        ("weights", lambda t: t.assign(alpha=0.5), {"step_is_near"}),
+        ("weights", lambda t: t.assign(alpha=0.05), {"step_is_near"}),
         ("attention", lambda t: t.assign(mean=1 / (t["context_length"] + 1)), {"beats_linear"}),
-        ("attention", lambda t: t.assign(most_of_one=8.001), {"constant_rewards"}),
+        ("attention", lambda t: t.assign(greatest_response=8.001), {"constant_rewards"}),
     ],
 )  # fmt: skip
 def test_claims_that_fail(tables, table, change, expected):
@@ -155,14 +161,14 @@ def test_claims_that_fail(tables, table, change, expected):
 def test_what_is_compared(tables):
     values = sampled_updates(latest(tables["values"], 100))
     assert set(values["tasks_seen"]) == {100} and set(values["prompts"]) == {"contexts"}
-    home = with_baselines(at_home(values), tables["baselines"])
+    home = with_baselines(evaluated_as_trained(values), tables["baselines"])
     assert (home["env"] == home["on_env"]).all() and len(home) == 2 * 3 * 4 * 3
     one = home[(home["algo"] == "td") & (home["env"] == "boyan") & (home["depth"] == 3) & (home["seed"] == 0)].iloc[0]
     np.testing.assert_allclose([one["lstd_mean"], one["bayes_median"], one["mean"]], [4, 0.4, 4 / 3])
     np.testing.assert_allclose([one["best_mean"], one["best_median"]], 2.4)
     assert set(home["best_is"]) == {"lstd_prior"}
-    np.testing.assert_allclose(over_baseline(home)[one.name], 4 / 3 / 2.4)
-    np.testing.assert_allclose(over_baseline(home, "lstd", "median")[one.name], one["median"] / 4)
+    np.testing.assert_allclose(ratio_to_baseline(home)[one.name], 4 / 3 / 2.4)
+    np.testing.assert_allclose(ratio_to_baseline(home, "lstd", "median")[one.name], one["median"] / 4)
     assert home.loc[home["env"] == "loop", "bayes_mean"].isna().all()
     # Baselines are those of the place of evaluation.
     others = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
@@ -170,15 +176,15 @@ def test_what_is_compared(tables):
     assert set(away["lstd_mean"]) == {7.0}
     # The best one has the least mean, whatever its median.
     better = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 0.001))
-    beside = with_baselines(at_home(values), better)
+    beside = with_baselines(evaluated_as_trained(values), better)
     assert set(beside["best_is"]) == {"lstd"} and (beside["best_median"] == beside["lstd_median"]).all()
 
 
 def test_no_claims_on_traces_of_two_states_or_a_single_layer(tables):
-    shapes = tables["shapes"]
-    two = check_sampled_prompts(STATEMENTS, {**tables, "shapes": shapes.assign(states=2)}, MAIN, 100, 100)
+    weights = tables["weights"]
+    two = check_sampled_prompts(STATEMENTS, {**tables, "weights": weights.assign(states=2)}, MAIN, 100, 100)
     assert {claim.id.split("/")[0] for claim in two} & {"structure", "traces"} == {"structure"}
-    one = check_sampled_prompts(STATEMENTS, {**tables, "shapes": shapes.assign(depth=1)}, MAIN, 100, 100)
+    one = check_sampled_prompts(STATEMENTS, {**tables, "weights": weights.assign(depth=1)}, MAIN, 100, 100)
     assert not {claim.id.split("/")[0] for claim in one} & {"structure", "traces"}
 
 
@@ -186,18 +192,18 @@ def test_no_claims_on_traces_of_two_states_or_a_single_layer(tables):
     ("algos", "kinds"),
     [
         (["td", "expected_td"], {"noise_costs"}),
-        (["td", "mc"], {"mc_teaches_better"}),
+        (["td", "mc"], {"mc_beats_td"}),
         (["td", "expected_mc"], set()),
-        (["td", "expected_td", "expected_mc"], {"noise_costs", "mc_targets_are_better"}),
+        (["td", "expected_td", "expected_mc"], {"noise_costs", "expected_mc_beats_expected_td"}),
     ],
 )
-def test_teachers_are_compared_where_both_are_there(tables, algos, kinds):
+def test_targets_are_compared_if_both_exist(tables, algos, kinds):
     values = tables["values"][tables["values"]["algo"].isin(algos)]
     made = {
         claim.id.split("/")[0]
         for claim in check_sampled_prompts(STATEMENTS, {**tables, "values": values}, MAIN, 100, 100)
     }
-    assert made & {"noise_costs", "mc_teaches_better", "mc_targets_are_better"} == kinds
+    assert made & {"noise_costs", "mc_beats_td", "expected_mc_beats_expected_td"} == kinds
 
 
 def test_trials_that_diverged_break_the_line():
@@ -210,7 +216,7 @@ def test_trials_that_diverged_break_the_line():
 def test_figures_draw_the_tables(tables):
     values, place = where(tables["values"], **MAIN._asdict()), where(tables["baselines"], env="boyan")
     at_home = where(values, on_env="boyan", algo="td")
-    (axes,) = figures.beside_baselines(tables, MAIN, 100, [5, 100]).axes
+    (axes,) = figures.msve_by_length(tables, MAIN, 100, [5, 100]).axes
     lines = {line.get_label(): line.get_ydata() for line in axes.lines}
     np.testing.assert_allclose(lines["LSTD, best ridge"], where(place, method="lstd")["mean"])
     for prompts, seen in (("contexts", 100), ("enumerated", 20)):
@@ -224,7 +230,7 @@ def test_figures_draw_the_tables(tables):
     away = where(values, on_env="loop", algo="td", tasks_seen=100, context_length=5, prompts="contexts")
     table = figures.transfer(tables, MAIN, 100).axes[0].images[0].get_array()
     assert table[0, 1] == pytest.approx(np.log10(away["mean"] / (15 / 5)).mean())
-    lines = {line.get_label(): line.get_ydata() for line in figures.teachers(tables, MAIN, 100).axes[0].lines}
+    lines = {line.get_label(): line.get_ydata() for line in figures.targets(tables, MAIN, 100).axes[0].lines}
     assert lines["multi-task MC, expected updates"] == pytest.approx([ratio * (12 / 5) * 4 / 5 / 2])
     plt.close("all")
 
@@ -237,8 +243,8 @@ def test_no_figure_has_ink_on_its_border(tables, env, tmp_path):
     tables = {name: table.replace("boyan", env) for name, table in {**tables, "preconditioners": entries}.items()}
     here = MAIN._replace(env=env)
     for figure in (
-        figures.beside_baselines(tables, here, 100, [5, 100]), figures.ratios(tables, here, 100, 1000),
-        figures.transfer(tables, here, 100), figures.teachers(tables, here, 100),
+        figures.msve_by_length(tables, here, 100, [5, 100]), figures.ratios(tables, here, 100, 1000),
+        figures.transfer(tables, here, 100), figures.targets(tables, here, 100),
         figures.preconditioners(tables, here), figures.attentions(tables, here),
     ):  # fmt: skip
         check_border(figure, tmp_path)
@@ -248,11 +254,11 @@ def test_no_figure_has_ink_on_its_border(tables, env, tmp_path):
 def test_trials_that_failed_are_counted():
     """Those that diverged, or are more than five times the median on the prompts of pretraining."""
     axes = {"attention": ["linear"], "prompts": ["contexts", "enumerated"], "algo": ["td", "mc"], "seed": range(3)}
-    table = numbered({**axes, "context_length": [0, 1000]}, ["least_of_one", "most_of_one"]).assign(mean=1.0)
+    table = numbered({**axes, "context_length": [0, 1000]}, ["least_response", "greatest_response"]).assign(mean=1.0)
     for algo, prompts, length, value in (("td", "contexts", 1000, np.nan), ("td", "enumerated", 0, 5.01),
                                          ("mc", "contexts", 1000, 5.0), ("mc", "enumerated", 1000, 9.0)):  # fmt: skip
         table.loc[where(table, algo=algo, prompts=prompts, context_length=length, seed=1).index, "mean"] = value
-    failed = pages.attentions_page(table).set_index(["algo", "prompts"])["failed"]
+    failed = pages.attention_page(table).set_index(["algo", "prompts"])["failed"]
     assert (failed["td"] == 1).all() and (failed["mc"] == 0).all()
 
 
@@ -260,7 +266,7 @@ def test_trials_that_failed_are_counted():
 def test_the_study_is_made_as_a_page(under_conda):
     results = under_conda / "results-smoke/sampled_prompts"
     page = Page(results / "sampled_prompts.html")
-    assert page.headings[0] == "Prompts as an agent sees them" and not page.outside and len(page.images) == 6
+    assert page.headings[0] == "Sampled prompts" and not page.outside and len(page.images) == 6
     for caption in STUDY.glob("captions/*.rst"):
         assert caption.read_text().strip() in page.text
     values = pd.read_csv(results / "values.csv")

@@ -1,4 +1,4 @@
-"""The study's steps at a small size, beside slow computations."""
+"""The study's steps at a small size, compared with slow computations."""
 
 import itertools
 
@@ -16,10 +16,10 @@ from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
 from ictd.statistics import bootstrap_means
 from studies.sampled_prompts import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
-from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, columns_of
-from studies.sampled_prompts.material import draw_material
+from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
 from studies.sampled_prompts.tests.test_attention import WholePrompts
 from studies.sampled_prompts.traces import trace_measures
+from studies.sampled_prompts.training_data import training_data
 
 torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [2, 9], 7
@@ -61,7 +61,7 @@ def folder(tmp_path_factory):
     grids = {
         "step_sizes": {"smallest": 0.1, "largest": 4, "number": 5},
         "ridges": {"smallest": 0.1, "largest": 9, "number": 3},
-        "pseudo_steps": {"smallest": 0.5, "largest": 8, "number": 3},
+        "pseudo_counts": {"smallest": 0.5, "largest": 8, "number": 3},
     }
     for env in ENV_OPTIONS:
         baselines.main(
@@ -90,9 +90,9 @@ def unseen(env, purpose="beyond", size=TEST):
     return draw_unseen_tasks(0, STATES, size, max(LENGTHS), GAMMA, env, purpose, **ENV_OPTIONS[env])
 
 
-def material(teacher, env, seed):
+def material(target, env, seed):
     given = {name: TRAINING[name] for name in ("lengths", "batch_size", "rollout_steps")}
-    return draw_material(teacher, env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])
+    return training_data(target, env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])
 
 
 def start_of(env, seed):
@@ -101,15 +101,15 @@ def start_of(env, seed):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_runs_keep_the_weights_of_their_engine(folder, run):
-    env, teacher = RUNS[run], run.split("-")[0]
+    env, target = RUNS[run], run.split("-")[0]
     for seed in SEEDS:
         found = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
         # Log-spaced from 1 to 30, and where shorter runs end.
         assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
-        tasks, unrolls, context = material(teacher, env, seed)(30)
+        tasks, unrolls, context = material(target, env, seed)(30)
         gram = context.gram(GAMMA)
         for k, size in enumerate(found["tasks_seen"]):
-            engine = Engine(start_of(env, seed), teacher[-2:], DEPTH, GAMMA, 0.01, 0.5)
+            engine = Engine(start_of(env, seed), target[-2:], DEPTH, GAMMA, 0.01, clip=0.5)
             first = slice(0, size)
             engine.train(tasks.reward[first], unrolls[first], gram[first])
             for name, part in zip(("history_u", "history_A"), engine.weights(), strict=True):
@@ -125,7 +125,11 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
         tasks, unrolls, context = material("mc", "loop", seed)(9)
         engine = AttentionEngine(start_of("loop", seed), "mc", DEPTH, GAMMA, 0.01, 0.5, attention)
         shown = tasks.reward / (1 - GAMMA) if attention.scaled_rewards else tasks.reward
-        engine.train(tasks.reward, unrolls, columns_of(tasks, GAMMA, shown, context if prompts == "contexts" else None))
+        if prompts == "contexts":
+            columns = WeightedColumns.sampled(context, shown, GAMMA)
+        else:
+            columns = WeightedColumns.enumerated(tasks.transition, shown, GAMMA)
+        engine.train(tasks.reward, unrolls, columns)
         np.testing.assert_array_equal(found["u"][i], engine.weights()[0])
         np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
 
@@ -147,7 +151,7 @@ def test_runs_are_evaluated_on_whole_prompts(folder):
                 np.testing.assert_allclose(found, wanted, rtol=1e-9)
             of_last.append(errors)
         kind = "values" if scaled else "paper"
-        found = np.load(folder / kind / (run if scaled else "td-boyan-3-2") / f"{on}-0.9.npz")["of_tasks"]
+        found = np.load(folder / kind / (run if scaled else "td-boyan-3-2") / f"{on}-0.9.npz")["msve_by_task"]
         np.testing.assert_allclose(found, np.mean(of_last, axis=0), rtol=1e-9)
 
 
@@ -157,7 +161,9 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
     sizes, ridges = np.geomspace(0.1, 4, 5), np.geomspace(0.1, 9, 3)
     error = dict(zip(found["methods"], found["msve"], strict=True))
     wanted = {
-        "lstd": baselines.tuned_lstd(data, tuning, LENGTHS, ridges),
+        "lstd": baselines.tuned_msve(
+            data, tuning, LENGTHS, lambda context, ridge: ictd.baselines.lstd(context, GAMMA, ridge), ridges
+        ),
         "theta_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [DEPTH]),
         "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
         "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
@@ -165,7 +171,11 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
     chain, visited = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
     shares = {"ce_uniform": np.full((3, 3), 1 / 3), "ce_prior": chain, "lstd_prior": visited[:, None] * chain}
     for name, share in shares.items():
-        wanted[name] = baselines.tuned_smoothing(data, tuning, LENGTHS, share, np.array([0.5, 2, 8]))
+
+        def smoothed(context, factor, share=share):
+            return baselines.certainty_equivalence(context, GAMMA, pseudo_counts=factor * share)
+
+        wanted[name] = baselines.tuned_msve(data, tuning, LENGTHS, smoothed, np.array([0.5, 2, 8]))
     for name, (errors, chosen) in wanted.items():
         np.testing.assert_array_equal(error[name], errors)
         np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
@@ -193,7 +203,7 @@ def test_intervals_over_tasks(folder):
     assert len(table) == 2 * 2 * 2 * 3 and set(table["tasks_seen"]) == {30}
     for run, on, (k, length) in itertools.product(RUNS, ENV_OPTIONS, enumerate(LENGTHS)):
         rows = where(table, algo=run.split("-")[0], env=RUNS[run], on_env=on, context_length=length)
-        own = np.load(folder / f"values/{run}/{on}-0.9.npz")["of_tasks"][k]
+        own = np.load(folder / f"values/{run}/{on}-0.9.npz")["msve_by_task"][k]
         others = np.load(folder / f"baselines/{on}-3-0.9.npz")
         error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
         for name in ("zero", "bayes", "posterior_mean"):
@@ -201,7 +211,7 @@ def test_intervals_over_tasks(folder):
         best = min(error, key=lambda name: error[name].mean())
         names = ["lstd", "ce_uniform", best]
         if run.startswith("mc"):
-            error["td"] = np.load(folder / f"values/{run.replace('mc', 'td')}/{on}-0.9.npz")["of_tasks"][k]
+            error["td"] = np.load(folder / f"values/{run.replace('mc', 'td')}/{on}-0.9.npz")["msve_by_task"][k]
             names.append("td")
         for row, name in zip(rows.itertuples(), names, strict=True):
             assert row.baseline in (name, "best")
@@ -209,8 +219,8 @@ def test_intervals_over_tasks(folder):
             assert [row.low, row.high] == pytest.approx(ends.tolist())
 
 
-def test_shapes_are_measured_with_the_mean_transition(folder):
-    table, entries = (pd.read_csv(folder / f"tables/{name}.csv") for name in ("shapes", "preconditioners"))
+def test_weights_are_measured_with_the_mean_transition(folder):
+    table, entries = (pd.read_csv(folder / f"tables/{name}.csv") for name in ("weights", "preconditioners"))
     for run, env in RUNS.items():
         at, K = {"algo": run.split("-")[0], "env": env}, []
         rng = ictd.generator(0, env, STATES, "beyond transitions")
@@ -248,8 +258,8 @@ def test_attention_is_evaluated_on_whole_prompts(folder, kind):
         row = where(rows, prompts=prompts, seed=seed, context_length=length).iloc[0]
         assert row[["mean", "median"]].tolist() == pytest.approx([np.mean(errors), np.median(errors)], rel=1e-9)
         ends = [np.min(responses), np.max(responses)]
-        assert row[["least_of_one", "most_of_one"]].tolist() == pytest.approx(ends, rel=1e-9)
+        assert row[["least_response", "greatest_response"]].tolist() == pytest.approx(ends, rel=1e-9)
         if kind == "softmax":
-            assert [row["of_one"]] * 2 == pytest.approx(ends, rel=1e-9)
+            assert [row["softmax_response"]] * 2 == pytest.approx(ends, rel=1e-9)
         else:
-            assert np.isnan(row["of_one"])
+            assert np.isnan(row["softmax_response"])

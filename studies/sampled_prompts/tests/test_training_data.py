@@ -1,4 +1,4 @@
-"""Teachers with batches of finite and infinite size, and the traces in known preconditioners."""
+"""Training data with sampled and infinitely large batches, and the traces in known preconditioners."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from tolerances import ENGINES, ROUNDING
 import ictd
 from ictd.anatomy import preconditioned_td
 from ictd.engine import Engine
-from studies.sampled_prompts.material import draw_material, expected_batches
 from studies.sampled_prompts.traces import trace_measures
+from studies.sampled_prompts.training_data import expected_batches, training_data
 
 GAMMA = 0.9
 
@@ -31,37 +31,37 @@ def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
         optimizer.zero_grad()
         (0.5 * torch.from_numpy(tasks.stationary[i]) * (torch.from_numpy(target) - estimate) ** 2).sum().backward()
         optimizer.step()
-    engine = Engine(start, algo, 3, GAMMA, 1e-3, 0)
+    engine = Engine(start, algo, 3, GAMMA, 1e-3)
     engine.train(tasks.reward, expected_batches(tasks, GAMMA, 2), gram)
     np.testing.assert_allclose(engine.weights()[1], model.A.detach().numpy(), atol=ENGINES)
 
 
-def test_teachers_of_a_seed_have_the_same_tasks_and_contexts():
-    teachers = ("td", "mc", "expected_td", "expected_mc")
-    drawn = [draw_material(one, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for one in teachers]
+def test_targets_of_a_seed_have_the_same_tasks_and_contexts():
+    targets = ("td", "mc", "expected_td", "expected_mc")
+    drawn = [training_data(target, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for target in targets]
     for tasks, _, context in drawn:
         np.testing.assert_array_equal(tasks.transition, drawn[0][0].transition)
-        np.testing.assert_array_equal(context.successors, drawn[0][2].successors)
+        np.testing.assert_array_equal(context.D, drawn[0][2].D)
     assert set(drawn[0][2].length) == set(range(3, 10))
     tasks, batches, _ = drawn[1]
     value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
-    # Means over the visits to a state scatter around v, far less than single rewards are from it.
+    # Mean returns of a state scatter around v, by far less than single rewards differ from v.
     visited = batches.visits > 0
-    away = (batches.returns[visited] / batches.visits[visited] - value[visited]).mean()
+    away = (batches.return_sums[visited] / batches.visits[visited] - value[visited]).mean()
     assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
-    np.testing.assert_allclose(drawn[3][1].returns / tasks.stationary, value, atol=GAMMA**40 * 10)
+    np.testing.assert_allclose(drawn[3][1].return_sums / tasks.stationary, value, atol=GAMMA**40 * 10)
 
 
-@pytest.mark.parametrize(("teacher", "steps"), [("td", 1), ("mc", 40)])
-def test_only_mc_needs_whole_returns(teacher, steps):
-    draw = draw_material(teacher, "loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
+@pytest.mark.parametrize(("target", "steps"), [("td", 1), ("mc", 40)])
+def test_only_mc_needs_whole_returns(target, steps):
+    draw = training_data(target, "loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
     streams = {name: ictd.generator(7, "loop", 4, f"agent {name}") for name in ("tasks", "unrolls")}
     for size in (5, 3):
         tasks, unrolls, _ = draw(size)
         expected = ictd.sample_tasks("loop", 4, size, streams["tasks"], threshold=0.3)
         np.testing.assert_array_equal(tasks.transition, expected.transition)
         batches = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
-        np.testing.assert_array_equal(unrolls.returns, batches.returns)
+        np.testing.assert_array_equal(unrolls.return_sums, batches.return_sums)
         np.testing.assert_array_equal(unrolls.transitions, batches.transitions)
 
 
