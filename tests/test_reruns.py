@@ -34,7 +34,12 @@ KEYS = {
         {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"}
         | SHOWN,
     ),
-    "depths": ([6], {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
+    "depths": (
+        [6],
+        {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook"}
+        | {"theory_agreement", "pretrained_tables"}
+        | SHOWN,
+    ),
     "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (
