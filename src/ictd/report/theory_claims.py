@@ -84,9 +84,7 @@ def _family_converges(discount: float, depth: int) -> bool:
     return contraction(discount) ** depth < NEGLIGIBLE
 
 
-def _family_claims(
-    texts: Statements, errors: pd.DataFrame, updates: pd.DataFrame, discount: float
-) -> Iterator[Claim]:  # fmt: skip
+def _family_claims(texts: Statements, errors: pd.DataFrame, updates: pd.DataFrame, discount: float) -> Iterator[Claim]:
     """Which weights have the limit v.  At discount 0 the weights with N [I, I] added have it, too."""
     for (env, states), of_setting in errors.groupby(["env", "states"], sort=False):
         setting = (env, states)

@@ -82,13 +82,12 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
         looped = estimate_norm(np.concatenate([sweep.updates[algo] for sweep in sweeps]))
         errors = Z.theta_td_errors(algo)
         depths = separate_depths(Z.depth)
-        separate = [
-            estimate_norm(layer_updates(Z, errors[:, depth], depth).reshape(GROUPS, -1)) for depth in depths
-        ]  # fmt: skip
-        for space, layers, estimate in (
-            ("looped", np.arange(Z.depth + 1), looped),
-            ("separate", depths, stacked(separate)),
-        ):
+        separate = []
+        for depth in depths:
+            updates = layer_updates(Z, errors[:, depth], depth)
+            separate.append(estimate_norm(updates.reshape(GROUPS, -1)))
+        by_space = {"looped": (np.arange(Z.depth + 1), looped), "separate": (depths, stacked(separate))}
+        for space, (layers, estimate) in by_space.items():
             columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
             tables.append(long_columns({"layer": layers}, columns, algo=algo, space=space, **setting))
     return tables
