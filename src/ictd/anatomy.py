@@ -24,7 +24,6 @@ from ictd.statistics import correlation
 from ictd.transformer import Weights, theta_td
 
 BLOCKS = ("A11", "A12", "A21", "A22")
-PATTERN = ("pattern", *(f"pattern_{block}" for block in BLOCKS))
 
 
 def squared_norm(matrices: np.ndarray) -> np.ndarray:

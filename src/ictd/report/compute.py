@@ -16,9 +16,9 @@ PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
 
 def main(folder: Path, rules: list[str], table: Path, page: Path) -> None:
-    """Write one table as CSV and HTML, a row a rule, from the benchmarks in ``folder``.
+    """Write the table as CSV and HTML, from the benchmarks in ``folder``.
 
-    The benchmark of a rule is ``RULE.tsv``, or those in the folder ``RULE`` if the rule has several jobs.
+    A rule with one job has the benchmark ``RULE.tsv``; a rule with several has benchmarks in the folder ``RULE``.
     """
     benchmarks = {}
     for rule in rules:
@@ -32,17 +32,22 @@ def main(folder: Path, rules: list[str], table: Path, page: Path) -> None:
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:
-    """A row a rule, from the benchmark tables that Snakemake wrote for it: jobs, wall and CPU time summed over the
-    jobs, and their greatest memory; and the paper's totals."""
-    rows = []
-    for rule, parts in benchmarks.items():
-        jobs = pd.concat(parts)
-        measured = jobs[jobs["cpu_time"] > 0]  # The others ended before Snakemake looked at them.
-        rows.append(
+    """Tabulate for each rule its jobs, their total wall and CPU time, and their largest memory; and the paper's totals.
+
+    Parameters
+    ----------
+    benchmarks : dict
+        Snakemake's benchmark table of each job, by rule.
+    """
+    lines = []
+    for rule, by_job in benchmarks.items():
+        jobs = pd.concat(by_job)
+        measured = jobs[jobs["cpu_time"] > 0]  # Snakemake measured nothing of a job that ended before its first look.
+        lines.append(
             [rule, str(len(jobs)), jobs["s"].sum(), measured["cpu_time"].sum(min_count=1), measured["max_rss"].max()]
         )
     columns = ["rule", "jobs", "time, summed over jobs (s)", "CPU time (s)", "peak memory (MiB)"]
-    table = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(lines, columns=columns)
     jobs, peak = str(table["jobs"].astype(int).sum()), table[columns[4]].max()
     total = ["these rules together", jobs, *table[columns[2:4]].sum(), peak]
     td, mc = PAPER_CORES * PAPER_TD_MINUTES * 60.0, PAPER_CORES * PAPER_MC_HOURS * 3600.0

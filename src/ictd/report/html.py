@@ -1,4 +1,4 @@
-"""Tables as HTML, and pages that need nothing from elsewhere."""
+"""Tables as HTML, and pages in one file each, which load nothing."""
 
 import html
 import math
@@ -10,8 +10,8 @@ from ictd.storage import save_text
 
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
-# Columns whose names are those of the code, in words.
-HEADS = {
+# Words for the names of columns.
+HEADINGS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
     "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, A as it is",
     "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
@@ -20,68 +20,71 @@ HEADS = {
 
 
 class Markup(str):
-    """Text that is HTML already, in a table's cell or as what a notebook's cell shows."""
+    """HTML, as the content of a table's cell or as the output of a notebook's cell."""
 
     def _repr_html_(self) -> str:
         return self
 
 
 def anchor(kind: str, name: str) -> str:
-    """What a link to something on the page names."""
+    """The id of something on a page, for links to it."""
     return f"{kind}-{re.sub(r'[^A-Za-z0-9_]+', '-', name)}"
 
 
 def table(frame) -> str:
-    """A pandas DataFrame as an HTML table; numbers to four digits, and columns of verdicts marked.
+    """Make an HTML table of a pandas DataFrame.
 
-    On a narrow screen a row becomes a list with the columns' names.
+    Numbers have four digits, and verdicts are coloured in columns that have only verdicts.  On a narrow screen each row
+    becomes a list with the names of the columns.
     """
-    names = [HEADS.get(name, str(name).replace("_", " ")) for name in frame.columns]
-    head = "".join(f"<th>{text(name)}</th>" for name in names)
-    judged = [frame[name].astype(str).str.match("fails|holds").all() for name in frame.columns]
-    plain = [html.escape(name.replace("theta^TD", "θ^TD")) for name in names]
-    rows = ("".join(map(_cell, plain, judged, row)) for row in frame.itertuples(index=False))
-    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    headings = [HEADINGS.get(name, str(name).replace("_", " ")) for name in frame.columns]
+    head = "".join(f"<th>{text(heading)}</th>" for heading in headings)
+    has_verdicts = [frame[name].astype(str).str.match("fails|holds").all() for name in frame.columns]
+    names = [html.escape(heading.replace("theta^TD", "θ^TD")) for heading in headings]
+    body = ""
+    for values in frame.itertuples(index=False):
+        cells = "".join(map(_cell, names, has_verdicts, values))
+        body += f"<tr>{cells}</tr>\n"
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
 
 
-def _cell(name: str, judged: bool, value) -> str:
+def _cell(name: str, is_verdict: bool, value) -> str:
+    """A cell of the column ``name``, as HTML."""
     if isinstance(value, float):
         shown = f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
         return f'<td class="number" data-of="{name}">{"" if math.isnan(value) else shown}</td>'
     if isinstance(value, int):
         return f'<td class="number" data-of="{name}">{value}</td>'
-    marked = judged and re.match("fails|holds", str(value))
+    verdict = re.match("fails|holds", str(value)) if is_verdict else None
     shown = value if isinstance(value, Markup) else text(str(value))
-    return f'<td{f" class={marked[0]!r}" if marked else ""} data-of="{name}">{shown}</td>'
+    return f'<td{f" class={verdict[0]!r}" if verdict else ""} data-of="{name}">{shown}</td>'
 
 
-# Words of formulas, which stand between dollar signs, and their signs.
+# Signs for words in formulas; formulas stand between dollar signs.
 SIGNS = {
     "beta": "β", "eta": "η", "gamma": "γ", "nu": "ν", "theta": "θ", "xi": "ξ", "zeta": "ζ", "grad": "∇", "inf": "∞",
 }  # fmt: skip
 
 
 def text(raw: str) -> str:
-    """Text as HTML, with its formulas in italics."""
+    """Text as HTML, with formulas in italics."""
     parts = html.escape(raw, quote=False).split("$")
     parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
     return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>")
 
 
-def _formula(text: str) -> str:
-    """A formula in HTML: words of SIGNS, and _x, ^x or ^{xy} lowered or raised."""
-    text = text.replace("&lt;=", "≤").replace("-&gt;", "→")
-    text = re.sub(r"(?<![a-z])[a-z]+(?![a-z])", lambda word: SIGNS.get(word[0], word[0]), text)
+def _formula(formula: str) -> str:
+    """A formula as HTML, with SIGNS for words, and with _x, ^x and ^{xy} as subscripts and superscripts."""
+    formula = formula.replace("&lt;=", "≤").replace("-&gt;", "→")
+    formula = re.sub(r"(?<![a-z])[a-z]+(?![a-z])", lambda word: SIGNS.get(word[0], word[0]), formula)
     for sign, tag in (("_", "sub"), ("^", "sup")):
-        text = re.sub(
-            rf"\{sign}(?:\{{(.*?)\}}|(TD|\w|∞))", lambda part, tag=tag: f"<{tag}>{part[1] or part[2]}</{tag}>", text
-        )
-    return text
+        script = rf"\{sign}(?:\{{(.*?)\}}|(TD|\w|∞))"
+        formula = re.sub(script, lambda match, tag=tag: f"<{tag}>{match[1] or match[2]}</{tag}>", formula)
+    return formula
 
 
 def without_dead_links(body: str) -> str:
-    """A page's body where links that lead nowhere on the page, nor to the web, are plain text."""
+    """The body of a page, with plain text in place of links that lead neither to the page nor to the web."""
     ids = {name for _, name in re.findall(r"""\bid=(["'])(.*?)\1""", body)}
     return re.sub(
         r'<a\b[^>]*href="(?:#([^"]*)|(https?:)?[^"]*)"[^>]*>(.*?)</a>',
@@ -92,7 +95,7 @@ def without_dead_links(body: str) -> str:
 
 
 def page(title: str, body: str) -> str:
-    """A page that needs nothing from elsewhere, with its sections, headings of the second level, as contents."""
+    """Make an HTML page that loads nothing; its headings of the second level are its table of contents."""
     titles = dict.fromkeys(re.findall(r"<h2>(.*?)</h2>", body))
     for label in titles:
         body = body.replace(f"<h2>{label}</h2>", f'<h2 id="{anchor("section", label)}">{label}</h2>', 1)
@@ -106,7 +109,7 @@ def page(title: str, body: str) -> str:
 
 
 def save_frames(folder: Path, frames: dict) -> None:
-    """Write DataFrames by name as pages of one table into a folder, and what is HTML already as it is."""
+    """Write a page NAME.html for each of some DataFrames, or texts in HTML, by name."""
     for name, frame in frames.items():
         save(folder / f"{name}.html", name, frame if isinstance(frame, str) else table(frame))
 

@@ -1,6 +1,6 @@
-"""Write what a run consists of: digests of its result files, settings, versions, and the commit where there is one.
+"""Write the manifest of a run: digests of its files, settings, versions, and the commit of the source.
 
-The commit is that of the source when a result last changed.
+The commit is the one at which a result last changed.
 """
 
 import os
@@ -17,11 +17,11 @@ COMPUTING_LIBRARIES = ("numba", "numpy", "torch")
 
 
 def main(folder: Path, files: list[str], pages: list[str], settings: dict, code: dict, output: Path) -> None:
-    """Write the SHA-256 of each file by its place in ``folder``, results and the pages and figures that show them.
+    """Write the manifest as JSON.
 
-    ``code`` has the digest of each module that the rules import.
-
-    Computing times are no results; pages that show them have other digests at every run.
+    It has the SHA-256 of each of the results in ``files``, and of each of the ``pages`` and figures that show them, by
+    place in ``folder``; and in ``code`` the digest of each module that the rules import.  Pages that show computing
+    times have other digests in every run.
     """
     digests = {
         kind: {name: file_digest(folder / name) for name in sorted(names)}
@@ -35,9 +35,9 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, code:
 def commit() -> str | None:
     """Commit of the source tree, with "-dirty" if its files differ from it; None if git does not track it.
 
-    An image keeps that of its files in ``commit.txt``.
+    In a container image, which has no git, the file ``commit.txt`` has it.
     """
-    # Git's variables may name another repository; and whoever owns the project, its code runs already.
+    # Git's variables may name another repository.  Git refuses folders of other owners, but this code runs already.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:

@@ -1,5 +1,7 @@
-"""The reference numbers that the repository keeps: every table of a finished run in summary, its claims, settings and
-files; and what differs from them."""
+"""The reference numbers in the repository, and their comparison with those of a run.
+
+They are a summary of each table of a finished run, its claims, its settings, and the names of its files.
+"""
 
 from pathlib import Path
 
@@ -10,16 +12,16 @@ from ictd.pipeline.grid import CELL
 from ictd.storage import load_json, save_json
 from ictd.tables import load_table, save_tables
 
-# Processors round differently, and training carries that on.
+# Relative: processors round differently, and training propagates the differences.
 TOLERANCE = 1e-6
-# What is rounding and nothing else, such as the difference of two ways to compute the same.
+# Absolute: for differences between two computations of the same number, which are rounding errors only.
 ROUNDING = 1e-12
-# The same for a sum over hundreds of rows of what changes with an entry's logarithm.
+# Absolute, for a check, which is a sum over hundreds of rows.
 CHECK_TOLERANCE = 1e-4
-# Magnitude below which an entry counts by its value, and above it by its logarithm; differences of values near 10, at
-# which the theory looks, round by 1e-14.
+# Checks are linear in entries below this magnitude, and logarithmic in entries above it.  It is far above the rounding
+# errors of differences of values near 10, 1e-14.
 UNIT = 1e-6
-# The tables, each with the columns whose values tell its groups of rows apart.
+# The tables, each with the columns that its rows are grouped by.
 TABLES = {
     "metrics/msve": CELL,
     "metrics/baselines": ["method", "states", "depth"],
@@ -44,26 +46,30 @@ KEYS = {"tables": ["table", "group", "column"], "claims": ["id"]}
 
 
 def main(results: Path, output: Path) -> None:
-    """Write the summaries of a finished run as CSV, and as JSON its settings and the names of its files (``make
-    reference``)."""
+    """Write summaries of a finished run as CSV, and its settings and names of files as JSON (``make reference``)."""
     manifest = load_json(results / "manifest.json")
     save_tables(output, summaries(results))
     save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
 
 
 def names_of_files(manifest: dict) -> dict[str, list[str]]:
-    """Names of the files that a manifest lists, results and pages."""
+    """Names of the results, "files", and of the pages that a manifest lists."""
     return {kind: sorted(manifest[kind]) for kind in ("files", "pages")}
 
 
 def summaries(results: Path) -> dict[str, pd.DataFrame]:
-    """Summaries of a finished run, one for each name in KEYS; ValueError names a missing or damaged file.
+    """Summarise a finished run.
 
     Returns
     -------
     dict with
-        tables : a row a table, group of rows and column, as ``summary`` has them
-        claims : a row a claim; value, relation, threshold and verdict
+        tables : rows of ``summary`` for each of TABLES
+        claims : value, relation, threshold and verdict of each claim
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or damaged.
     """
     parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
     claims = pd.DataFrame(load_json(results / "claims.json"))[["id", "value", "relation", "threshold", "verdict"]]
@@ -74,38 +80,43 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
 
 
 def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A row a group and column: how many rows and entries that are numbers there are, their mean, and a check.
+    """Summarise each column in each group of rows.
 
-    The check is the sum over rows of sinh^{-1}(entry / UNIT), weighted by 1 to 2 in their order, so that it changes by
-    what share an entry changes, however large the others are, and with the order.
+    The summary is the number of rows, the number of finite entries, their mean, and a check: the sum over rows of
+    sinh^{-1}(entry / UNIT), weighted by 1 to 2 in the order of the rows.  A relative change of any entry changes the
+    check, however large the other entries are, and so does another order.
     """
-    rows = []
+    lines = []
     for key, group in table.groupby(keys, sort=False):
         weights = np.linspace(1, 2, len(group))
         for column in group.drop(columns=keys):
             entries = group[column].to_numpy(dtype=float)
-            there = np.isfinite(entries)
+            finite = np.isfinite(entries)
             with np.errstate(over="ignore"):
-                check = (weights * np.arcsinh(entries / UNIT))[there].sum()
-                mean = entries[there].mean() if there.any() else np.nan
-            rows.append([_name(key), column, len(group), there.sum(), mean, check])
-    return pd.DataFrame(rows, columns=["group", "column", "rows", "entries", "mean", "check"])
+                check = (weights * np.arcsinh(entries / UNIT))[finite].sum()
+                mean = entries[finite].mean() if finite.any() else np.nan
+            lines.append([_name(key), column, len(group), finite.sum(), mean, check])
+    return pd.DataFrame(lines, columns=["group", "column", "rows", "entries", "mean", "check"])
 
 
-def differences(found: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:
-    """What differs between two tables, a sentence each.
+def differences(table: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:
+    """Compare a table with its reference; a sentence for each difference.
 
-    Numbers may differ by TOLERANCE, relative, and ROUNDING, and checks by CHECK_TOLERANCE.
+    Parameters
+    ----------
+    table, reference : tables with the same columns
+    keys : list of the columns that identify a row
     """
-    found, reference = (table.set_index(keys).sort_index() for table in (found, reference))
-    twice = found.index[found.index.duplicated()]
-    if len(twice):
-        return [f"{_name(twice[0])} is there twice"]
-    sentences = [f"{_name(key)} is missing" for key in reference.index.difference(found.index)]
-    sentences += [f"{_name(key)} is not in the reference" for key in found.index.difference(reference.index)]
-    both = reference.index.intersection(found.index)
+    table = table.set_index(keys).sort_index()
+    reference = reference.set_index(keys).sort_index()
+    duplicates = table.index[table.index.duplicated()]
+    if len(duplicates):
+        return [f"{_name(duplicates[0])} is there twice"]
+    sentences = [f"{_name(key)} is missing" for key in reference.index.difference(table.index)]
+    sentences += [f"{_name(key)} is not in the reference" for key in table.index.difference(reference.index)]
+    both = reference.index.intersection(table.index)
     for column in reference.columns:
-        new, old = found.loc[both, column], reference.loc[both, column]
+        new, old = table.loc[both, column], reference.loc[both, column]
         if pd.api.types.is_numeric_dtype(old):
             rtol, atol = (0, CHECK_TOLERANCE) if column == "check" else (TOLERANCE, ROUNDING)
             same = np.isclose(new, old, rtol=rtol, atol=atol, equal_nan=True)

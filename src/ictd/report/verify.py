@@ -7,26 +7,28 @@ from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, 
 from ictd.storage import file_digest, load_json
 from ictd.tables import load_table
 
+# Number of differences that are listed.
 SHOWN = 20
 
 
 def main(results: Path, reference: Path) -> None:
-    """Say that the run agrees with the reference.
+    """Print that the run agrees with the reference.
 
-    ValueError says what differs: settings or code, files that are not those of the manifest, or numbers.
+    ValueError says what differs: code, settings, files, or numbers.
     """
     manifest, wanted = load_json(results / "manifest.json"), load_json(reference / "run.json")
     check_code(results, manifest["code"])
     check_settings(results, manifest["settings"], wanted["settings"])
     check_files(results, manifest, wanted)
-    found, tables = summaries(results), {name: load_table(reference / f"{name}.csv") for name in KEYS}
-    sentences = [line for name in KEYS for line in differences(found[name], tables[name], KEYS[name])]
+    tables = summaries(results)
+    wanted_tables = {name: load_table(reference / f"{name}.csv") for name in KEYS}
+    sentences = [line for name in KEYS for line in differences(tables[name], wanted_tables[name], KEYS[name])]
     if sentences:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
         shown = "\n  ".join(sentences[:SHOWN])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
-    rows = sum(len(table) for table in tables.values())
-    print(f"{results} agrees with the reference in all of its {rows} rows, within {TOLERANCE:g}.")
+    size = sum(len(table) for table in wanted_tables.values())
+    print(f"{results} agrees with the reference in all of its {size} rows, within {TOLERANCE:g}.")
 
 
 def check_code(results: Path, code: dict[str, str]) -> None:

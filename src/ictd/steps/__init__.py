@@ -1,4 +1,4 @@
-"""The work of the paper's rules, a module each: a ``main`` reads files, calls the library and writes files.
+"""Steps: modules whose ``main`` does the work of a rule of the paper; it reads files, calls the library, writes files.
 
-``python -m ictd.pipeline.runner ictd.steps.NAME --help`` says what one takes.
+``python -m ictd.pipeline.runner ictd.steps.NAME --help`` lists the arguments of a step.
 """

@@ -1,4 +1,4 @@
-"""Train the first tasks of each cell again with the other engine, evaluate a run on whole prompts, and compare."""
+"""Check a run of each cell: train its first tasks with the other engine, and evaluate it on whole prompts."""
 
 from copy import deepcopy
 from functools import cache
@@ -35,50 +35,62 @@ def main(
     trained: list[Path],
     output: Path,
 ) -> None:
-    """Write two differences for the first seed of each cell, over the largest of what is compared.
+    """Write two relative differences for the first seed of each cell.
 
-    One is that of the weights at the snapshots within the first tasks.  The other is that of the MSVE at the end of
-    pretraining, at any one context length: from Gram matrices, and as the paper's Transformer has it on whole prompts.
-    Cells are those that the folders of ``trained`` are named after, in whose order ``task_sets`` and ``unrolls`` are.
-    ValueError names the cells with a difference above the tolerance.
+    ``difference`` is that of the weights at the snapshots within the first tasks.  ``evaluation_difference`` is that of
+    the MSVE at the end of pretraining, computed from Gram matrices and by the paper's Transformer on whole prompts.
+    Both are over the largest entry that is compared.  The folders of ``trained`` are named after the cells;
+    ``task_sets`` and ``unrolls`` have the same order.  ValueError names the cells with a difference above the
+    tolerance.
     """
-    other, scaled = next(name for name in ENGINES if name != engine), scaled_attention
-    lengths, rows, faults = [ENUMERATED, *context_lengths], [], []
-    cells = [Cell.parse(path.parent.name) for path in trained]
-    for cell, of_tasks, of_unrolls, path in zip(cells, task_sets, unrolls, trained, strict=True):
-        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, of_tasks, of_unrolls)
-        tasks_seen, u, A = (array[0] for array in load_arrays(path, "tasks_seen", "u", "A"))
-        seen = tasks_seen[tasks_seen <= tasks]
+    other_engine = next(name for name in ENGINES if name != engine)
+    lengths = [ENUMERATED, *context_lengths]
+    records, faults = [], []
+    for task_file, unroll_file, run_file in zip(task_sets, unrolls, trained, strict=True):
+        cell = Cell.parse(run_file.parent.name)
+        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, task_file, unroll_file)
+        tasks_seen, u, A = (array[0] for array in load_arrays(run_file, "tasks_seen", "u", "A"))
+        snapshots = tasks_seen[tasks_seen <= tasks]
+        number = snapshots[-1]
         try:
             history = pretrain_history(
-                task_set[: seen[-1]], batches[: seen[-1]], cell.algo, cell.depth, discount, learning_rate,
-                start.u, start.A, other, seen, scaled=scaled,
+                task_set[:number], batches[:number], cell.algo, cell.depth, discount, learning_rate,
+                start.u, start.A, other_engine, snapshots, scaled=scaled_attention,
             )  # fmt: skip
         except Divergence as divergence:
             history = divergence.history
-        kept, again = flat(u[: len(seen)], A[: len(seen)]), flat(history.weights.u, history.weights.A)
-        last, difference = largest_difference(seen, kept, again)
-        place = max(context_lengths), discount, evaluation_env
-        data = draw_unseen_tasks(seed, cell.states, unseen_tasks, *place, **env_options)
-        evaluated = evaluation_difference(Weights(u[-1], A[-1]), data, lengths, cell.depth, scaled)
-        differences = {"difference": difference, "evaluation_difference": evaluated}
-        rows.append({**cell._asdict(), "seed": seed, "tasks": last, **differences})
-        for what, found in (f"weights after {last} tasks", difference), ("MSVE", evaluated):
-            if not found <= tolerance:
-                faults.append(f"{cell}, seed {seed}, {what} by {found:.2g} of the largest")
+        stored = flat(u[: len(snapshots)], A[: len(snapshots)])
+        again = flat(history.weights.u, history.weights.A)
+        compared_tasks, difference = largest_difference(snapshots, stored, again)
+        data = draw_unseen_tasks(
+            seed, cell.states, unseen_tasks, max(context_lengths), discount, evaluation_env, **env_options
+        )
+        of_msve = evaluation_difference(Weights(u[-1], A[-1]), data, lengths, cell.depth, scaled_attention)
+        records.append(
+            {
+                **cell._asdict(),
+                "seed": seed,
+                "tasks": compared_tasks,
+                "difference": difference,
+                "evaluation_difference": of_msve,
+            }
+        )
+        for name, value in (f"weights after {compared_tasks} tasks", difference), ("MSVE", of_msve):
+            if not value <= tolerance:
+                faults.append(f"{cell}, seed {seed}, {name} by {value:.2g} of the largest")
     if faults:
         raise ValueError(
             f"The fused engine and the definition differ by more than audit.tolerance, {tolerance:g}: "
             f"{'; '.join(faults)}; do not use these runs before you know why."
         )
-    save_json(output, rows)
+    save_json(output, records)
 
 
 @cache
 def first_tasks(env: str, states: int, initial_gain: float, size: int, tasks: Path, unrolls: Path) -> tuple:
-    """As ``stored_runs``, the first run that two files hold the material of, with its first tasks only."""
+    """Seed, tasks, batches and initial weights of the first run of ``stored_runs``, for its first tasks only."""
     seed, task_set, batches, start = next(stored_runs(env, states, initial_gain, tasks, unrolls))
-    # Copies, so that the rest can go.
+    # Copies, so that the memory of the other tasks is freed.
     return seed, deepcopy(task_set[:size]), deepcopy(batches[:size]), start
 
 
@@ -88,22 +100,43 @@ def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool) -> float:
-    """Largest difference of the MSVE on unseen tasks from Gram matrices and from whole prompts, over the largest at the
-    same context length, for weights u (2n,) and A (2n, 2n)."""
+    """Relative difference of the MSVE from Gram matrices and from whole prompts, the largest over context lengths.
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    data : UnseenTasks
+    lengths : list of ints
+    depth : int, number of layers
+    scaled : bool
+        Whether attention is divided by the context length.
+    """
     model = LinearTransformer(weights, depth, scaled)
-    whole = [data.error(literal_estimates(model, data.columns(length))) for length in lengths]
-    pairs = zip(weights_msve(weights, data, lengths, depth, scaled), whole, strict=True)
+    from_prompts = [data.error(literal_estimates(model, data.columns(length))) for length in lengths]
+    pairs = zip(weights_msve(weights, data, lengths, depth, scaled), from_prompts, strict=True)
     return max(largest_difference(np.ones(1, int), fast[None], slow[None])[1] for fast, slow in pairs)
 
 
-def largest_difference(tasks_seen: np.ndarray, kept: np.ndarray, again: np.ndarray) -> tuple[int, float]:
-    """Number of tasks up to which two courses of the parameters are compared, and their largest relative difference.
+def largest_difference(tasks_seen: np.ndarray, stored: np.ndarray, again: np.ndarray) -> tuple[int, float]:
+    """Compare the parameters of two trainings at S snapshots.
 
-    A run that diverges is compared up to there, and has to diverge with both engines.  ``tasks_seen`` is (S,), the
-    courses are rows of parameters at S snapshots.
+    Snapshots that are not finite have to be the same in both, and are left out.
+
+    Parameters
+    ----------
+    tasks_seen : (S,) int array
+    stored, again : (S, p) arrays, parameters at each snapshot
+
+    Returns
+    -------
+    tasks : int, number of tasks at the last snapshot that is compared
+    difference : float
+        Largest difference over the largest parameter; infinite if only one of the trainings diverged.
     """
     finite = np.isfinite(again).all(axis=1)
-    same = (np.isfinite(kept).all(axis=1) == finite).all()
+    same_divergence = (np.isfinite(stored).all(axis=1) == finite).all()
     largest = np.max(np.abs(again[finite]), initial=SMALLEST)
-    difference = float(np.max(np.abs(kept - again)[finite], initial=0) / largest) if same else np.inf
-    return int(np.max(tasks_seen[finite], initial=0)), difference
+    tasks = int(np.max(tasks_seen[finite], initial=0))
+    if not same_divergence:
+        return tasks, np.inf
+    return tasks, float(np.max(np.abs(stored - again)[finite], initial=0) / largest)

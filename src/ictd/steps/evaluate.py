@@ -1,4 +1,4 @@
-"""Evaluate pretrained Transformers of one setting on unseen tasks, and gather the runs of each cell in one file."""
+"""Evaluate the pretrained Transformers of one setting on unseen tasks, and join the runs of each cell in one file."""
 
 from pathlib import Path
 
@@ -23,38 +23,39 @@ def main(
     weights: list[Path],
     evaluations: list[Path],
 ) -> None:
-    """Write all runs' weights, and the MSVE for each seed, context length and task, a file each for each cell.
+    """Write the weights of all runs of a cell in one file, and their MSVE for each context length and task in another.
 
-    The files of ``weights`` and ``evaluations``, in the same order, and the folders of ``runs`` are named after the
-    cells.
+    Cells differ in their algorithm only.  The files of ``weights`` and ``evaluations``, in the same order, and the
+    folders of ``runs`` are named after them.
     """
-    scaled = scaled_attention
     cells = [path.stem for path in weights]
-    names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
-    joined = [join_arrays([path for path in runs if path.parent.name == cell], *names) for cell in cells]
-    seeds = joined[0][0]
+    histories = [joined_runs([path for path in runs if path.parent.name == cell]) for cell in cells]
+    seeds = histories[0]["seeds"]
     lengths = [ENUMERATED, *context_lengths]
-    last = Weights(*(np.stack([one[i][:, -1] for one in joined], axis=1) for i in (2, 3)))
+    last = Weights(
+        np.stack([history["u"][:, -1] for history in histories], axis=1),
+        np.stack([history["A"][:, -1] for history in histories], axis=1),
+    )  # (S, cells, ...)
     msve = np.empty((len(seeds), len(cells), len(lengths), tasks))
     for i, seed in enumerate(seeds):
         data = draw_unseen_tasks(
             int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
         )
-        msve[i] = weights_msve(last[i], data, lengths, depth, scaled)
-    for i, (_, tasks_seen, u, A, online_msve, diverged_at) in enumerate(joined):
+        msve[i] = weights_msve(last[i], data, lengths, depth, scaled_attention)
+    for i, history in enumerate(histories):
         save_arrays(
             weights[i],
             seeds=seeds,
-            u=u[:, -1],
-            A=A[:, -1],
-            diverged_at=diverged_at,
-            tasks_seen=tasks_seen[0],
-            history_u=u,
-            history_A=A,
-            online_msve=online_msve,
+            u=history["u"][:, -1],
+            A=history["A"][:, -1],
+            diverged_at=history["diverged_at"],
+            tasks_seen=history["tasks_seen"][0],
+            history_u=history["u"],
+            history_A=history["A"],
+            online_msve=history["online_msve"],
             depth=np.array(depth),
             discount=np.array(discount),
-            scaled=np.array(scaled),
+            scaled=np.array(scaled_attention),
         )
         save_arrays(
             evaluations[i],
@@ -62,5 +63,11 @@ def main(
             context_lengths=np.array(context_lengths),
             msve=msve[:, i, 1:],
             enumerated_msve=msve[:, i, 0],
-            diverged_at=diverged_at,
+            diverged_at=history["diverged_at"],
         )
+
+
+def joined_runs(paths: list[Path]) -> dict[str, np.ndarray]:
+    """Arrays of the runs in several files, each joined along the axis of seeds, by name."""
+    names = ("seeds", "tasks_seen", "u", "A", "online_msve", "diverged_at")
+    return dict(zip(names, join_arrays(paths, *names), strict=True))

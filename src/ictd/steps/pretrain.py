@@ -30,12 +30,12 @@ def main(
     diverged: Path,
     outputs: list[Path],
 ) -> None:
-    """Write the weights of each seed at log-spaced task counts, and its learning curve, a file for each cell.
+    """Write the weights of each seed at log-spaced numbers of tasks, and its learning curve, a file for each cell.
 
-    Cells are those that the folders of ``outputs`` are named after: all algorithms train on the same tasks.  The
-    learning curve is the MSVE on each task just before its update, averaged over the tasks between two counts.  A run
-    that diverges is NaN from there on, with the number of the task.  Unless ``on_divergence`` is "record", its finite
-    snapshots go to the folder ``diverged``, and a ValueError names its cell, seed and task.
+    The folders of ``outputs`` are named after the cells, which differ in their algorithm and train on the same tasks.
+    The learning curve is the MSVE on each task just before its update, averaged over the tasks between two snapshots.
+    The arrays of a run that diverges are NaN from there on, and ``diverged_at`` is the number of the task.  Unless
+    ``on_divergence`` is "record", a ValueError names the run, and its finite snapshots go to the folder ``diverged``.
     """
     runs = {output: [] for output in outputs}
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
@@ -43,8 +43,8 @@ def main(
         value = value_function(task_set.transition, task_set.reward, discount)
         for output in outputs:
             cell = Cell.parse(output.parent.name)
-            kept = diverged / f"{cell}-seed-{seed}.npz"
-            kept.unlink(missing_ok=True)
+            finite_snapshots = diverged / f"{cell}-seed-{seed}.npz"
+            finite_snapshots.unlink(missing_ok=True)
             diverged_at = 0
             try:
                 history = pretrain_history(
@@ -56,15 +56,15 @@ def main(
                 history, diverged_at = divergence.history, divergence.task
                 if on_divergence == "fail":
                     finite = np.isfinite(history.weights.A).all(axis=(1, 2))
-                    snapshots_kept = history.weights[finite]
-                    save_arrays(kept, tasks_seen=tasks_seen[finite], u=snapshots_kept.u, A=snapshots_kept.A)
+                    weights = history.weights[finite]
+                    save_arrays(finite_snapshots, tasks_seen=tasks_seen[finite], u=weights.u, A=weights.A)
                     raise ValueError(
-                        f"{cell}, seed {seed}: {divergence}; its finite snapshots are in {kept}. Choose another"
-                        " learning rate, or set on_divergence to record."
+                        f"{cell}, seed {seed}: {divergence}; its finite snapshots are in {finite_snapshots}."
+                        " Choose another learning rate, or set on_divergence to record."
                     ) from None
                 logger.warning("%s, seed %d: %s", cell, seed, divergence)
             error = msve(task_set.stationary, value, history.estimates)
-            curve = np.array([part.mean() for part in np.split(error, tasks_seen[:-1])])
+            curve = np.array([between.mean() for between in np.split(error, tasks_seen[:-1])])
             runs[output].append(
                 {
                     "seeds": np.int64(seed),
@@ -75,5 +75,5 @@ def main(
                     "diverged_at": np.int64(diverged_at),
                 }
             )
-    for output, parts in runs.items():
-        save_arrays(output, **stacked(parts, len(parts)))
+    for output, runs_of_cell in runs.items():
+        save_arrays(output, **stacked(runs_of_cell, len(runs_of_cell)))

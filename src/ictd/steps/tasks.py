@@ -1,4 +1,4 @@
-"""Generate task sets: tasks (Algorithms 3 and 4) and their stationary distributions."""
+"""Sample task sets: tasks (Algorithms 3 and 4) and their stationary distributions."""
 
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from ictd.steps.training_data import save_material
 
 
 def main(env: str, states: int, seeds: str, tasks: int, env_options: dict, output: Path) -> None:
-    """Write transition, reward and stationary, with leading axes of seeds and tasks."""
-    of = seeds_of(seeds)
-    drawn = (sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options) for seed in of)
-    save_material(output, of, drawn)
+    """Write transition, reward and stationary, each with leading axes of seeds and tasks."""
+    task_sets = (
+        sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **env_options)
+        for seed in seeds_of(seeds)
+    )
+    save_material(output, seeds_of(seeds), task_sets)

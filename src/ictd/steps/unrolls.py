@@ -1,4 +1,4 @@
-"""Unroll task sets, and keep the sufficient statistics of the batches of Algorithms 1 and 2."""
+"""Unroll tasks, and keep the sufficient statistics of the batches of Algorithms 1 and 2."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ictd.storage import load_arrays
 def main(
     env: str, states: int, batch_size: int, discount: float, rollout_steps: int, tasks: Path, output: Path
 ) -> None:
-    """Write transitions and returns, with leading axes of seeds and tasks."""
+    """Write the counts of transitions and the sums of returns of each task's batch."""
     (seeds,) = load_arrays(tasks, "seeds")
     batches = (
         unroll(task_set, batch_size, discount, rollout_steps, generator(seed, env, states, "unrolls"))

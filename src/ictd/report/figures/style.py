@@ -18,9 +18,9 @@ from PIL import Image
 from ictd.pipeline.grid import Cell
 from ictd.storage import replacing
 
-# Okabe and Ito's colours, told apart with any colour vision; TD and MC have the same ones everywhere.
+# Okabe and Ito's colours, which are distinct with any colour vision.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
-# For everything else: Okabe and Ito's others, and some of Tol's.
+# Other lines: Okabe and Ito's remaining colours, and some of Tol's.
 LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#332288", "#999933", "#AA4499")
 NAMES = {
     "td": "multi-task TD",
@@ -31,11 +31,11 @@ NAMES = {
     "boyan": "Boyan's chain",
     "loop": "Loop",
 }
-LARGEST = 1e100  # Greater numbers, of runs that diverge, are not drawn.
+LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 PNG_DPI = 200
 
-# Neither settings of the user's nor a machine's fonts of the same names, which are other versions.
+# Ignore the user's settings, and fonts of the machine, which may be other versions of Matplotlib's.
 matplotlib.rcdefaults()
 matplotlib.use("Agg")
 fonts = font_manager.fontManager
@@ -56,12 +56,12 @@ plt.rcParams.update(
 
 
 def env_name(env: str) -> str:
-    """Name of an environment in titles, in lines of 20 letters; one that is not listed gets its own with a capital."""
+    """Name of an environment in titles, in lines of 20 letters."""
     return textwrap.fill(NAMES.get(env, env.replace("_", " ").capitalize()), 20)
 
 
 def setting_looks(cells: Iterable[Cell]) -> dict[Cell, dict]:
-    """Look and name of each setting, a cell without its algorithm: the same in all figures of the same settings."""
+    """Colour, dashes and label of each setting, a cell with an empty algorithm; they depend on the settings only."""
     settings = sorted({cell._replace(algo="") for cell in cells})
     looks = zip(settings, cycle(LINES), cycle(("-", "--", ":", "-.")), strict=False)
     return {
@@ -73,8 +73,8 @@ def setting_looks(cells: Iterable[Cell]) -> dict[Cell, dict]:
 def save(figure: Figure, path: Path) -> None:
     """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes.
 
-    It is laid out once, for the first, which takes as long as the drawing; ``savefig`` would draw each once more for
-    it.  A PNG has a palette, which takes a third of the room and keeps pages that carry many small enough for browsers.
+    The layout is computed once, for the PNG, because it takes as long as drawing; ``savefig`` would compute it
+    for each format.  A palette makes the PNG a third as large, which keeps pages with many figures small.
     """
     figure.set_dpi(PNG_DPI)
     with replacing(path.with_suffix(".png")) as temporary:
@@ -90,7 +90,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def setting_title(cell: Cell, vary: str) -> str:
-    """What sets a panel apart from the others of its figure, where these vary ``depths``, ``states`` or ``envs``."""
+    """Title of a panel in a figure that varies "depths", "states" or "envs", or shows the "main" setting."""
     titles = {
         "main": f"{env_name(cell.env)}, $n = {cell.states}$, $L = {cell.depth}$",
         "depths": f"$L = {cell.depth}$",
@@ -114,12 +114,12 @@ def diverged_note(diverged: pd.Series) -> str:
 
 
 def legend(figure: Figure, ncols: int = 3) -> None:
-    """A legend of all panels below the figure, which it makes higher; each label once, in as many columns as fit."""
+    """Add a legend of all panels below the figure, each label once, in at most ``ncols`` columns."""
     pairs = [axes.get_legend_handles_labels() for axes in figure.axes]
-    found = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
-    for columns in range(ncols if found else 0, 0, -1):
+    entries = {label: handle for handles, labels in pairs for handle, label in zip(handles, labels, strict=True)}
+    for columns in range(ncols if entries else 0, 0, -1):
         look = {"fontsize": 8, "handlelength": 1.8, "handletextpad": 0.6, "columnspacing": 1.2}
-        made = figure.legend(found.values(), found, loc="outside lower center", ncols=columns, **look)
+        made = figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, **look)
         size = made.get_window_extent()
         if size.width < figure.bbox.width or columns == 1:
             figure.set_figheight(figure.get_figheight() + size.height / figure.dpi)

@@ -1,4 +1,4 @@
-"""The workflow in ten boxes."""
+"""A diagram of the workflow, with a box for each group of rules."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from ictd.report.figures.style import WIDTH, save
 
-# Boxes with column and row, what they are, and their rules.
+# For each box its column, row, description and rules.
 BOXES = {
     "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
     "Unrolls": (1, 0, "what a batch counts\nof each task", "unrolls"),
@@ -32,14 +32,14 @@ BOXES = {
         "summaries slider compute notebook manifest about all",
     ),
 }  # fmt: skip
-# Those that follow from others are left out.
+# Most arrows that follow from others are left out.
 ARROWS = [
     ("Task sets", "Unrolls"), ("Unrolls", "Pretraining"), ("Pretraining", "Evaluation"), ("Pretraining", "Audit"),
     ("Evaluation", "Theory's checks"), ("Evaluation", "Tables and claims"),
     ("Baselines", "Tables and claims"), ("Audit", "Tables and claims"), ("Theory's checks", "Tables and claims"),
     ("Tables and claims", "Figures"), ("Tables and claims", "Report"), ("Figures", "Report"),
 ]  # fmt: skip
-# Of boxes and between their middles, in inches.
+# Size of a box, and steps between the middles of boxes, in inches.
 SIZE, STEP = (1.56, 0.85), (1.95, -1.2)
 
 
@@ -68,10 +68,10 @@ def workflow(jobs: dict[str, int]) -> Figure:
         axes.text(
             x, y - 0.3, f"{count} jobs" if count > 1 else "1 job", ha="center", va="center", fontsize=7.5, color="0.4"
         )
-    for one, other in ARROWS:
-        ends = [(STEP[0] * BOXES[name][0], STEP[1] * BOXES[name][1]) for name in (one, other)]
+    for source, target in ARROWS:
+        ends = [(STEP[0] * BOXES[name][0], STEP[1] * BOXES[name][1]) for name in (source, target)]
         style = {"arrowstyle": "-|>", "mutation_scale": 9, "lw": 0.8, "color": "0.3", "shrinkA": 0, "shrinkB": 1}
-        axes.add_patch(FancyArrowPatch(*ends, patchA=patches[one], patchB=patches[other], **style))
+        axes.add_patch(FancyArrowPatch(*ends, patchA=patches[source], patchB=patches[target], **style))
     axes.set(aspect="equal", xlim=(-0.85, 4.75), ylim=(-4.07, 0.47))
     axes.axis("off")
     return figure
