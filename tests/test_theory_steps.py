@@ -20,7 +20,7 @@ from ictd.tables import load_table, long_table, save_table
 from ictd.theory import statements
 from ictd.theory.columns import long_columns, save_columns
 from ictd.theory.family import random_preconditioner
-from ictd.theory.steps import agreement, descent, family, precision, pretrained, values
+from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52

@@ -17,7 +17,7 @@ use rule step as theory_values with:
         job="theory_values/{env}",
     priority: 1
     params:
-        **step("ictd.theory.steps.values", config["theory"], states=VALUE_STATES, env_options=own_options),
+        **step("ictd.steps.theory.values", config["theory"], states=VALUE_STATES, env_options=own_options),
 
 
 use rule step as theory_descent with:
@@ -28,7 +28,7 @@ use rule step as theory_descent with:
         job="theory_descent/{env}-{states}",
     priority: more_states_first
     params:
-        **step("ictd.theory.steps.descent", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.descent", config["theory"], env_options=own_options),
 
 
 use rule step as theory_family with:
@@ -39,7 +39,7 @@ use rule step as theory_family with:
         job="theory_family/{env}-{states}",
     priority: 1
     params:
-        **step("ictd.theory.steps.family", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.family", config["theory"], env_options=own_options),
 
 
 use rule step as theory_pretrained with:
@@ -52,7 +52,7 @@ use rule step as theory_pretrained with:
         job=f"theory_pretrained/{CELL}",
     priority: 1
     params:
-        **step("ictd.theory.steps.pretrained", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.pretrained", config["theory"], env_options=own_options),
 
 
 use rule step as theory_agreement with:
@@ -64,7 +64,7 @@ use rule step as theory_agreement with:
     conda:
         f"{ENVS}/pretrain.yaml"
     params:
-        **step("ictd.theory.steps.agreement", settings=GRID_SETTINGS),
+        **step("ictd.steps.theory.agreement", settings=GRID_SETTINGS),
 
 
 use rule step as theory_precision with:
@@ -75,7 +75,7 @@ use rule step as theory_precision with:
     priority: 1
     params:
         **step(
-            "ictd.theory.steps.precision",
+            "ictd.steps.theory.precision",
             config["theory"],
             states=VALUE_STATES,
             update_states=lambda wildcards: [states for env, states in SIMULATIONS if env == wildcards.env],

@@ -1,1 +1,1 @@
-"""What runs the work: configuration, the grid, files, digests of the code, and the params of rules."""
+"""Between the library and Snakemake: configuration, the grid of runs, digests of the code, and the params of rules."""

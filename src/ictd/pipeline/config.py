@@ -1,4 +1,7 @@
-"""The configuration: values that are given in place of those of the project's files, checked in one sentence."""
+"""The configuration of the workflow: the project's settings, overridden by given values, and checked by schemas.
+
+An error in the configuration raises a ValueError of one sentence that names the key, its value and what is allowed.
+"""
 
 import math
 import os
@@ -16,9 +19,9 @@ from ictd.checks import shown
 from ictd.mrp import ENVIRONMENTS, sample_tasks
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-# Above it, not every float is a whole number.
+# Above this number, floats cannot represent every whole number.
 LARGEST_INTEGER = 2**53
-# Types of JSON schema in words.
+# Descriptions of the types of JSON schema.
 TYPES = {
     "array": "a list, such as [a, b]",
     "integer": "an integer",
@@ -33,24 +36,38 @@ PROJECT_FOLDERS = (
 
 
 def load_config(given: dict, root: Path) -> dict:
-    """The whole configuration: the paper's keys, and the settings of each study under its name.
+    """Load the whole configuration: the paper's settings, and the settings of each study under the study's name.
 
-    Values that are given, by ``--config`` or ``--configfile``, take the place of those of ``config.yaml`` and of
-    ``studies/NAME/config.yaml`` below the project's folder ``root``.  ValueError of one sentence for a key that is
-    unknown or missing, a value that the schema does not allow, an environment that does not exist, or a folder of
-    results that cannot be used.
+    Parameters
+    ----------
+    given : dict
+        Values of ``--config`` and ``--configfile``.  They override those of ``config.yaml`` and of
+        ``studies/NAME/config.yaml``.
+    root : Path, the project's folder
+
+    Returns
+    -------
+    dict of all settings
+
+    Raises
+    ------
+    ValueError
+        If a key is unknown or missing, a schema does not allow a value, an environment does not exist, or the folder of
+        results cannot be used.
     """
     schema = load_yaml(root / "workflow/schemas/config.schema.yaml")
     studies = study_names(root)
-    own = {key: given[key] for key in given if key not in studies}
-    config = checked_values(merged(load_yaml(root / "config.yaml"), own), schema)
+    # Keys with the name of a study are allowed here, and checked below by the study's own schema.
+    schema["properties"] |= {name: {} for name in studies}
+    given_to_paper = {key: given[key] for key in given if key not in studies}
+    config = checked_values(merged(load_yaml(root / "config.yaml"), given_to_paper), schema)
     check_environments(config)
     check_folder(Path(config["results"]), root)
     for name in studies:
         settings = merged(load_yaml(root / f"studies/{name}/config.yaml"), given.get(name, {}))
-        of_study = load_yaml(root / f"studies/{name}/schema.yaml")
-        of_study["$defs"] = schema["$defs"]
-        config[name] = checked_values(settings, of_study, name)
+        study_schema = load_yaml(root / f"studies/{name}/schema.yaml")
+        study_schema["$defs"] = schema["$defs"]
+        config[name] = checked_values(settings, study_schema, name)
     return config
 
 
@@ -60,15 +77,15 @@ def study_names(root: Path) -> list[str]:
 
 
 def merged(defaults, given):
-    """Defaults with given values in their place; mappings are merged, lists replaced."""
+    """Override defaults by given values; mappings are merged, and lists are replaced."""
     if not isinstance(defaults, dict) or not isinstance(given, dict):
         return given
-    both = {key: merged(defaults[key], given[key]) for key in defaults.keys() & given.keys()}
-    return defaults | given | both
+    common = {key: merged(defaults[key], given[key]) for key in defaults.keys() & given.keys()}
+    return defaults | given | common
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a key that a mapping has twice, of which YAML's own loader takes the last."""
+    """A loader that refuses a key that a mapping has twice; YAML's own loader silently takes the last value."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -80,27 +97,47 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def load_yaml(path: Path) -> dict:
-    """Mapping in a YAML file; ValueError with file and line if it is missing, or not valid, or has a key twice."""
+    """Load a mapping from a YAML file.
+
+    Raises a ValueError that names the file and the line if the file is missing or not valid, or has a key twice.
+    """
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
     except (UnicodeDecodeError, yaml.YAMLError):
         raise ValueError(f"{path} is not a text in UTF-8.") from None
-    if not isinstance(found, dict):
+    if not isinstance(mapping, dict):
         raise ValueError(f"{path} has no keys with values.")
-    return found
+    return mapping
 
 
 def checked_values(values: dict, schema: dict, section: str = "") -> dict:
-    """Values as loaded from YAML, with numbers as such, checked by a JSON schema.
+    """Convert values as loaded from YAML to numbers where the schema wants numbers, and check them by the schema.
 
-    Besides the keywords of JSON schema there are ``ascending`` for lists of numbers, ``atMost`` for mappings, from a
-    key to another key whose value is at least as large, and ``variants`` for lists of mappings with names: each name
-    once, and the first with nothing else.  ``means`` beside a pattern says it in words.  ValueError of one sentence
-    that names the key, its value and what is allowed.
+    Schemas may use these keywords in addition to those of JSON schema.
+
+    - ``ascending`` in a list: the numbers ascend.
+    - ``atMost`` in a mapping: for each pair of keys, the value of the first is at most the value of the second.
+    - ``variants`` in a list of mappings: each has a name of its own, and the first has nothing but a name.
+    - ``means``: describes a ``pattern`` in words, for the message.
+
+    Parameters
+    ----------
+    values : dict
+    schema : dict, a JSON schema
+    section : str, the key of these values in the whole configuration
+
+    Returns
+    -------
+    dict of the converted values
+
+    Raises
+    ------
+    ValueError
+        If the schema does not allow a value.
     """
     values = numbers_from_text(values, schema)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
@@ -110,9 +147,9 @@ def checked_values(values: dict, schema: dict, section: str = "") -> dict:
 
 
 def numbers_from_text(value, schema: dict):
-    """Values with numbers that YAML or ``--config`` leave as text, like 1e-3, and whole ones, like 20.0, as integers.
+    """Convert texts that are numbers, such as 1e-3, to floats, and whole floats, such as 20.0, to integers.
 
-    A text stays where the schema wants a text.
+    YAML and ``--config`` leave some numbers as texts.  A text remains a text where the schema wants a text.
     """
     if isinstance(value, dict):
         inner = schema.get("properties", {})
@@ -125,24 +162,24 @@ def numbers_from_text(value, schema: dict):
 
 
 def check_environments(config: dict) -> None:
-    """Refuse an environment that does not exist, or one that does not take its options; ValueError."""
+    """Raise a ValueError if an environment does not exist or does not take its options."""
     readings = config["readings"]
-    named = [("envs", env) for env in config["envs"]]
-    named += [("readings.evaluation_env", readings["evaluation_env"])]
-    named += [("readings.env_options", env) for env in readings["env_options"]]
-    for key, env in named:
+    keys_and_envs = [("envs", env) for env in config["envs"]]
+    keys_and_envs += [("readings.evaluation_env", readings["evaluation_env"])]
+    keys_and_envs += [("readings.env_options", env) for env in readings["env_options"]]
+    for key, env in keys_and_envs:
         if env not in ENVIRONMENTS:
             raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
         options = readings["env_options"].get(env, {})
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **options)
         except (ValueError, TypeError) as error:
-            what = str(error).rstrip(".")
-            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {what}.") from None
+            reason = str(error).rstrip(".")
+            raise ValueError(f"Config: environment {env!r} with its readings.env_options: {reason}.") from None
 
 
 def check_folder(results: Path, root: Path) -> None:
-    """Refuse a folder for results that has the project's own files, or that cannot be written to; ValueError."""
+    """Raise a ValueError if the folder of results holds files of the project or cannot be written to."""
     folder, root = results.resolve(), root.resolve()
     inside = folder.is_relative_to(root) and folder.relative_to(root).parts[:1]
     if folder in {root, *root.parents} or (inside and inside[0] in PROJECT_FOLDERS):
@@ -191,19 +228,19 @@ VALIDATOR = jsonschema.validators.extend(
 
 
 def _explain(error: jsonschema.ValidationError, section: str) -> str:
-    """What is wrong, where, and what is allowed, as the inside of a sentence."""
+    """Describe an error of a schema, as the inside of a sentence: the key, its value, and what is allowed."""
     key = ".".join(part for part in (section, *error.absolute_path) if part and isinstance(part, str))
     place = next((f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)), "")
-    found, rule, allowed = error.instance, error.validator, error.validator_value
+    value, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
         known = error.schema["properties"]
-        unknown = sorted(set(found) - set(known), key=str)
+        unknown = sorted(set(value) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
         return f"{where} an unknown key {shown(unknown[0])}; the keys are {', '.join(known)}"
     if rule == "required":
-        missing = [name for name in allowed if name not in found]
+        missing = [name for name in allowed if name not in value]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
-    wanted = {
+    advice = {
         "type": f"give {TYPES.get(str(allowed), allowed)}",
         "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
         "minimum": f"give at least {allowed}",
@@ -217,13 +254,13 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "uniqueItems": "give each value once",
         "pattern": f"give {error.schema.get('means')} only",
     }
-    what = "empty" if found is None else shown(found)
-    return f"{place}{key} is {what}; {wanted.get(rule, error.message)}"
+    given = "empty" if value is None else shown(value)
+    return f"{place}{key} is {given}; {advice.get(rule, error.message)}"
 
 
 @contextmanager
 def ending_in_a_sentence() -> Iterator[None]:
-    """End the program with the sentence of a ValueError."""
+    """Turn a ValueError into the end of the program, with the error's sentence as its output."""
     try:
         yield
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """A setting of the paper's grid with an algorithm; with a seed it makes a run."""
+    """A setting of the paper's grid and an algorithm.  A cell and a seed determine a run."""
 
     algo: str
     env: str
@@ -26,23 +26,27 @@ class Cell(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "Cell":
-        """The cell that ``str`` names."""
+        """Make the cell from its name, such as "td-boyan-5-30"."""
         algo, env, states, depth = name.split("-")
         return cls(algo, env, int(states), int(depth))
 
 
-CELL = list(Cell._fields)  # The columns that name a cell in tables.
+CELL = list(Cell._fields)  # Columns of tables that identify a cell.
 
 
 def main_setting(config: dict) -> dict:
-    """env, states and depth of the main setting, the first value of each list."""
+    """The main setting, a dict of env, states and depth: the first value of each list."""
     return {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
 
 
 def cells(config: dict, vary: str | None = None) -> list[Cell]:
-    """Cells of a checked configuration's grid: the main setting and those that change one of its values.
+    """List the cells of a grid: those of the main setting, and those that change one of its values.
 
-    With ``vary``, they are only those that change "envs", "states" or "depths", or the main setting's for "main".
+    Parameters
+    ----------
+    config : dict, a checked configuration
+    vary : str, optional
+        "main" for the cells of the main setting only; "envs", "states" or "depths" for those that change this value.
     """
     main = main_setting(config)
     settings = [main] if vary in (None, "main") else []
@@ -53,35 +57,43 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
 
 
 def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: Iterable[Path]) -> list[str]:
-    """Ranges "first-last" that the seeds are cut into, one a job.
+    """Divide the seeds into ranges "first-last", one for each job.
 
-    Ranges of finished runs are kept, so that more seeds, or jobs of another size, do not repeat what is there.  Of
-    ranges that start alike, the one that most cells have is kept, and of those the longest.
+    Ranges of finished runs are kept, so that runs are not repeated when the number of seeds or the size of jobs
+    changes.  If finished ranges have the same first seed, the range with the most files is kept, and among those with
+    equally many files the longest.
 
     Parameters
     ----------
-    wanted : number of seeds a job, or "auto" for as many as keep all cores busy
-    seeds : number of seeds
-    cells : number of cells, or of settings, that have these seeds
-    cores : number of cores
-    files : files of finished runs, whose names are their ranges
+    wanted : int or "auto"
+        Number of seeds in a job.  "auto" is the largest number that keeps all cores busy.
+    seeds : int, number of seeds
+    cells : int, number of cells, or of settings, that have these seeds
+    cores : int, number of cores
+    files : iterable of Path
+        Files of finished runs, named after their ranges.
+
+    Returns
+    -------
+    list of str, the ranges in ascending order
     """
     size = max(1, seeds // math.ceil(cores / cells)) if wanted == "auto" else wanted
-    named = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
-    finished = Counter((int(found[1]), int(found[2])) for found in named if found)
-    by_number = sorted(finished, key=lambda one: (finished[one], one[1]))
-    last_of = {first: last for first, last in by_number if first <= last < seeds}
+    matches = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
+    finished = Counter((int(match[1]), int(match[2])) for match in matches if match)  # Number of files of each range.
+    # The last range with a first seed overrides the others.
+    by_number = sorted(finished, key=lambda pair: (finished[pair], pair[1]))
+    last_seed = {first: last for first, last in by_number if first <= last < seeds}
     ranges, first = [], 0
     while first < seeds:
-        following = min((start for start in last_of if start > first), default=seeds)
-        last = last_of.get(first, min(first + size, following, seeds) - 1)
+        next_finished = min((start for start in last_seed if start > first), default=seeds)
+        last = last_seed.get(first, min(first + size, next_finished, seeds) - 1)
         ranges.append(f"{first}-{last}")
         first = last + 1
     return ranges
 
 
 def seeds_of(text: str) -> range:
-    """Seeds of a range "first-last"; ValueError if the text is not such a range."""
+    """Parse the seeds of a range "first-last"; a text that is not a range raises a ValueError."""
     first, last = map(int, text.split("-")) if re.fullmatch(r"\d+-\d+", text) else (1, 0)
     if first > last or last >= 2**63:
         raise ValueError(f"seeds is {text!r}; give first-last, such as 0-19.")

@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-# The project's folder, and the folder that holds each of its packages.
+# The project's folder, and the parent folder of each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
 # Endings of the files that belong to a module of the same name.
 ASSETS = (".css", ".js")
-# What may have a docstring.
+# Nodes of a syntax tree that may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def module_path(name: str) -> Path | None:
-    """File of one of the project's modules, such as "ictd.mrp"; None for a module of another package."""
+    """Find the file of one of the project's modules, such as "ictd.mrp"; None for modules of other packages."""
     root = PACKAGES.get(name.split(".")[0])
     if root is None:
         return None
@@ -34,7 +34,7 @@ def module_path(name: str) -> Path | None:
 
 
 def syntax_tree(path: Path) -> ast.Module:
-    """Syntax tree of a Python file; ValueError with file and line if the file is not valid Python."""
+    """Parse a Python file; a syntax error raises a ValueError that names the file and the line."""
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
@@ -42,42 +42,54 @@ def syntax_tree(path: Path) -> ast.Module:
 
 
 def code_digests(name: str) -> dict[str, str]:
-    """Digest of each of the project's modules that a module imports, anywhere in its code, by name.
+    """Compute the digest of each of the project's modules that a module imports, directly or through other modules.
 
-    The module itself, the packages that hold it, and what imported modules import are included.  Imports by name, with
-    ``importlib``, are not followed.  ValueError if a module does not exist or is not valid Python, or if it takes from
-    the package ``ictd`` a name that the package looks up when it is used, as that import cannot be followed.
+    Imports anywhere in the code count, also those in functions.  Imports with ``importlib`` are not followed.
+
+    Parameters
+    ----------
+    name : str, a module such as "ictd.steps.tasks"
+
+    Returns
+    -------
+    dict of digests by the names of modules, including the module itself and its packages
+
+    Raises
+    ------
+    ValueError
+        If a module does not exist or is not valid Python, or if it imports from ``ictd`` a name that the package loads
+        on first use, because such an import cannot be followed.
     """
     if module_path(name) is None:
         raise ValueError(f"There is no module {name}.")
-    found, waiting = {}, [name]
+    digests, waiting = {}, [name]
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found[module], imports = _digest_and_imports(module)
+        if module not in digests:
+            digests[module], imports = _digest_and_imports(module)
             waiting += imports
-    return dict(sorted(found.items()))
+    return dict(sorted(digests.items()))
 
 
 def notebook_digests(path: Path) -> dict[str, str]:
-    """Digest of each of the project's modules that the cells of a notebook import, as of ``code_digests``."""
+    """Compute the digest of each of the project's modules that the cells of a notebook import, as ``code_digests``."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    found = {}
+    digests = {}
     for name in _imports(ast.parse(source), package=""):
         if module_path(name):
-            found |= code_digests(name)
-    return found
+            digests |= code_digests(name)
+    return digests
 
 
 def text_digest(path: Path) -> str:
-    """Digest of a text that a step reads, or of the captions in a folder."""
+    """Compute the digest of a text file, or of all captions in a folder."""
     files = sorted(path.glob("*.rst")) if path.is_dir() else [path]
     return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
 
 
 def digest(*texts: str) -> str:
-    """Short digest of texts."""
+    """Compute a digest of texts, 12 hexadecimal digits."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
 
 
@@ -99,7 +111,7 @@ def _digest_and_imports(module: str) -> tuple[str, list[str]]:
 
 
 def _looked_up(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Imports of names that the package ``ictd`` looks up only when they are used: their lines and names."""
+    """Find imports of names that the package ``ictd`` loads on first use, with their lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, "what is used of ictd") for alias in node.names if alias.name == "ictd")
@@ -109,7 +121,7 @@ def _looked_up(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _imports(tree: ast.Module, package: str) -> list[str]:
-    """Modules that a module of a package may import: of ``from a import b``, both a and a.b."""
+    """List the modules that a module of a package may import; ``from a import b`` gives both a and a.b."""
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

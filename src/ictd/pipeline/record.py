@@ -1,8 +1,8 @@
-"""The record of a run: ``run.json`` in the folder of results has the settings and digests of the code.
+"""The record of a run: the settings and digests of the code, in the file ``run.json`` in the folder of results.
 
-Snakemake knows from the folder ``.snakemake`` with which settings and code each file was made.  It misses two cases:
-results that ``.snakemake`` does not belong to, as after a copy of results, and a module that is edited while jobs run.
-The record shows both.  Every run that has jobs begins by writing it.
+Snakemake stores in ``.snakemake`` the settings and code that made each file.  It misses two cases: results without a
+matching ``.snakemake``, such as a copy of results, and a module that is edited while jobs run.  The record detects
+both.  A run writes it before the first job.
 """
 
 import py_compile
@@ -13,21 +13,30 @@ from pathlib import Path
 from ictd.pipeline.provenance import code_digests, digest, module_path
 from ictd.storage import file_digest, load_json, save_json
 
-# Variable in which the workflow tells a job where the record is.
+# Environment variable with the path of the record, which the workflow sets for jobs.
 RECORD_VARIABLE = "ICTD_RUN_RECORD"
-# Bytes 4 to 7 of a compiled module that Python compares with the content of its source, not with its time.
+# Bytes 4 to 7 of a compiled module that Python compares with its source by content, not by time.
 COMPARED_BY_CONTENT = b"\x03\x00\x00\x00"
 
 
 def record_path(results: Path) -> Path:
-    """Where the record of a folder of results is."""
+    """The path of the record in a folder of results."""
     return results / "run.json"
 
 
 def write_record(results: Path, settings: dict, code: dict[str, str]) -> None:
-    """Write the record of a run that begins, and a copy into ``.snakemake``; ValueError if there is no room or right.
+    """Write the record of a new run, and a copy of it into ``.snakemake``.
 
-    ``code`` has the digest of each module by name.
+    Parameters
+    ----------
+    results : Path, the folder of results
+    settings : dict
+    code : dict, the digest of each module by name
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be written.
     """
     sources = {name: file_digest(module_path(name)) for name in code}
     record = {"settings": settings, "code": code, "sources": sources}
@@ -45,9 +54,9 @@ def _copy(results: Path) -> Path:
 
 
 def compare_by_content(path: Path) -> None:
-    """Have Python compare a compiled module with its source by content, now and whenever it compiles it anew.
+    """Compile a module such that Python compares the compiled file with its source by content.
 
-    By default it compares times in seconds and sizes, so that an edit of the same size within a second goes unseen.
+    By default Python compares sizes and times in seconds, and misses an edit of the same size within one second.
     """
     compiled = Path(cache_from_source(str(path)))
     with suppress(OSError):
@@ -56,35 +65,41 @@ def compare_by_content(path: Path) -> None:
 
 
 def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
-    """Refuse results made with other settings or code if ``.snakemake`` has no record of them; ValueError.
+    """Raise a ValueError if results have other settings or code and ``.snakemake`` has no record of them.
 
-    Snakemake would take their files for up to date, and mix them with new ones.
+    Without this check Snakemake would treat their files as up to date, and mix them with new files.
     """
     path, copy = record_path(results), _copy(results)
     if not path.exists() or (copy.exists() and copy.read_bytes() == path.read_bytes()):
         return
     # The manifest is older than the record if the last run did not make all results.
-    made = [load_json(one) for one in (path, results / "manifest.json") if one.exists()]
-    other = list(dict.fromkeys(name for record in made for name in differences(record, settings, code)))
-    if other:
+    records = [load_json(file) for file in (path, results / "manifest.json") if file.exists()]
+    names = list(dict.fromkeys(name for record in records for name in differences(record, settings, code)))
+    if names:
         raise ValueError(
-            f"{results} was made with other settings or code ({', '.join(other)}), and .snakemake has no record of it. "
+            f"{results} was made with other settings or code ({', '.join(names)}), and .snakemake has no record of it. "
             f"Remove {results}, or give another folder as results; or remove {path} to accept files of mixed settings "
             "or code."
         )
 
 
 def differences(record: dict, settings: dict, code: dict[str, str]) -> list[str]:
-    """Keys of settings and names of modules in which a record differs from settings and code, the first ten."""
-    pairs = [(record["settings"], settings), (record["code"], code)]
-    found = [key for one, other in pairs for key in other if key in one and one[key] != other[key]]
-    return found if len(found) <= 10 else [*found[:10], f"and {len(found) - 10} more"]
+    """List the keys of settings and the modules in which a record differs, the first ten of them."""
+    changed = []
+    for recorded, current in ((record["settings"], settings), (record["code"], code)):
+        changed += [key for key in current if key in recorded and recorded[key] != current[key]]
+    return changed if len(changed) <= 10 else [*changed[:10], f"and {len(changed) - 10} more"]
 
 
 def check_code(path: Path, module: str) -> None:
-    """Refuse to carry out a step whose code was edited since the run with this record was planned; ValueError.
+    """Raise a ValueError if the code of a step was edited after the run was planned.
 
-    The code is what the module of the step imports.  Edits of comments and docstrings are no change.
+    The code of a step is its module and all modules that it imports.  Edits of comments and docstrings do not count.
+
+    Parameters
+    ----------
+    path : Path, the record of the run
+    module : str, the step
     """
     if not path.exists():
         return

@@ -1,7 +1,8 @@
-"""What the rules files call: the params of a rule that carries out a step.
+"""The params of a rule that runs a step, for the files of rules.
 
-A step is a module with a function ``main`` that reads files, calls the library and writes files.  Its parameters have
-types and no defaults, so that a rule says all that a result depends on.  They are read without importing the module.
+A step is a module with a function ``main`` that reads files, calls the library and writes files.  The parameters of
+``main`` have types and no defaults, so that a rule states everything that its result depends on.  The parameters are
+read from the syntax tree, without importing the module.
 """
 
 import ast
@@ -16,17 +17,21 @@ from ictd.pipeline.provenance import code_digests, module_path, notebook_digests
 from ictd.pipeline.record import RECORD_VARIABLE, record_path
 
 RUNNER = "ictd.pipeline.runner"
-# Types of the parameters of steps; a dict and a bool are given as JSON.
+# Types of the parameters of steps.  On the command line a dict and a bool are written as JSON.
 TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
 
 class Steps:
-    """Makes the params of rules, for a checked configuration.
+    """Makes the params of rules from a checked configuration.
+
+    Parameters
+    ----------
+    config : dict, a checked configuration
 
     Attributes
     ----------
     code : dict
-        Digest of each module that the steps of the rules so far import, by name.
+        Digest of each module, by name, that the steps of all rules so far import.
     """
 
     def __init__(self, config: dict):
@@ -34,34 +39,46 @@ class Steps:
         self.code = {}
 
     def __call__(self, module: str, *sections: dict, **given) -> dict:
-        """Params of a rule that carries out the step ``module``, such as "ictd.steps.tasks".
+        """Make the params of a rule that runs a step.
 
-        A parameter of the step's ``main`` that is a ``Path``, or a list of them, is the rule's input or output of that
-        name.  ``output`` without a name is the rule's output (of several, their folder, or the first if they are one
-        file in two formats).  Any other parameter is looked up in ``given``, in the
-        wildcards of the rule, in ``sections`` (mappings of values by name, the first that has it), in the readings, and
-        in the top level of the configuration.  A function in ``given`` is called with the wildcards.
+        A parameter of the step's ``main`` that is a ``Path``, or a list of them, gets the rule's input or output of
+        that name.  The parameter ``output`` gets the rule's output if no output has that name: the only output, the
+        first output if all are one file in several formats, or else the common folder of all outputs.
 
-        ValueError if the module does not exist or has no ``main``, or if a parameter is unknown or has no value.
+        Any other parameter gets the first value found in ``given``, in the wildcards of the rule, in ``sections``, in
+        the readings, and in the top level of the configuration.
+
+        Parameters
+        ----------
+        module : str, the step, such as "ictd.steps.tasks"
+        *sections : dicts
+            Values by the names of parameters, such as parts of the configuration; the first has priority.
+        **given : values of parameters
+            A function is called with the wildcards.
 
         Returns
         -------
         dict with
-            step : the module's name
-            one entry a module that the step imports, and one a text that it is given : its digest
+            step : name of the module
+            one entry for each module that the step imports, and for each text file in ``given`` : its digest
             settings, files : functions that return the options of the command line
+
+        Raises
+        ------
+        ValueError
+            If the module does not exist or has no ``main``, or if a parameter is unknown or has no value.
         """
         parameters = main_parameters(module)
         unknown = sorted(given.keys() - parameters.keys())
         if unknown:
             raise ValueError(f"Step {module} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
         paths = [name for name, kind in parameters.items() if "Path" in kind and name not in given]
-        known = self.config | self.config["readings"]
+        configured = self.config | self.config["readings"]
         for section in reversed(sections):
-            known |= section
+            configured |= section
 
         def settings(wildcards) -> str:
-            values = known | dict(wildcards.items()) | given
+            values = configured | dict(wildcards.items()) | given
             return shlex.join(
                 word
                 for name in parameters
@@ -70,19 +87,19 @@ class Steps:
             )
 
         def files(wildcards, input, output) -> str:
-            named = dict(output.items()) | dict(input.items())
+            files_by_name = dict(output.items()) | dict(input.items())
             if len(output):
-                same = len({Path(path).with_suffix("") for path in output}) == 1
-                named.setdefault("output", output[0] if same else commonpath(output))
-            missing = [name for name in paths if name not in named]
+                one_file = len({Path(path).with_suffix("") for path in output}) == 1
+                files_by_name.setdefault("output", output[0] if one_file else commonpath(output))
+            missing = [name for name in paths if name not in files_by_name]
             if missing:
                 raise ValueError(f"Step {module} needs an input or output {missing[0]!r} of its rule.")
-            return shlex.join(word for name in paths for word in option(name, named[name]))
+            return shlex.join(word for name in paths for word in option(name, files_by_name[name]))
 
         results = Path(self.config["results"])
         given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
         texts = {name: path for name, path in given_paths.items() if not path.is_relative_to(results)}
-        # What else the runner imports changes no result.
+        # Other modules that the runner imports do not change results.
         code = code_digests(module) | {RUNNER: code_digests(RUNNER)[RUNNER]}
         for path in texts.values():
             if path.suffix == ".ipynb":
@@ -95,7 +112,10 @@ class Steps:
 
 
 def main_parameters(module: str) -> dict[str, str]:
-    """Names and types of the parameters of a step's ``main``; ValueError if there is no ``main``, or no such type."""
+    """Read the names and types of the parameters of a step's ``main``.
+
+    Raises a ValueError if the step has no ``main``, or if a parameter has no type of ``TYPES``.
+    """
     path = module_path(module)
     if path is None:
         raise ValueError(f"There is no step {module}.")
@@ -103,19 +123,19 @@ def main_parameters(module: str) -> dict[str, str]:
     main = next((function for function in functions if function.name == "main"), None)
     if main is None:
         raise ValueError(f"{path} has no function main, so it is no step.")
-    found = {}
+    parameters = {}
     for argument in (*main.args.args, *main.args.kwonlyargs):
         kind = ast.unparse(argument.annotation) if argument.annotation else ""
         if kind.removeprefix("list[").removesuffix("]") not in TYPES:
             raise ValueError(
                 f"{path}, line {argument.lineno}: give {argument.arg} a type, {', '.join(TYPES)} or a list of one."
             )
-        found[argument.arg] = kind
-    return found
+        parameters[argument.arg] = kind
+    return parameters
 
 
 def value_of(module: str, name: str, kind: str, values: dict, wildcards):
-    """Value of a step's parameter; ValueError if there is none, or a list where one value is needed."""
+    """Look up the value of a step's parameter; no value, or a list in place of one value, raises a ValueError."""
     value = values.get(name)
     if callable(value):
         value = value(wildcards)
@@ -125,7 +145,7 @@ def value_of(module: str, name: str, kind: str, values: dict, wildcards):
 
 
 def option(name: str, value) -> list[str]:
-    """An option as words of a command line; a mapping and a bool are given as JSON."""
+    """Write an option as words of a command line; a dict and a bool are written as JSON."""
     if isinstance(value, dict | bool):
         value = json.dumps(value, sort_keys=True)
     values = value if isinstance(value, list | tuple) else [value]
@@ -133,12 +153,18 @@ def option(name: str, value) -> list[str]:
 
 
 def env_options(config: dict, env: str) -> dict:
-    """Options of an environment, from the readings."""
+    """The options of an environment, from the readings of the configuration."""
     return config["readings"]["env_options"].get(env, {})
 
 
 def job_environment(source: str, results: Path) -> str:
-    """Variables of a job, as the beginning of its command; ``source`` is the folder that holds the package ``ictd``."""
+    """Write the environment variables of a job as the beginning of its command.
+
+    Parameters
+    ----------
+    source : str, folder that holds the package ``ictd``
+    results : Path, the folder of results
+    """
     variables = {
         "PYTHONPATH": source,
         "PYTHONNOUSERSITE": 1,
@@ -152,5 +178,5 @@ def job_environment(source: str, results: Path) -> str:
 
 
 def use_own_python() -> None:
-    """Have jobs find the Python that runs Snakemake; an environment that ``--sdm`` activates comes before it."""
+    """Let jobs use the Python that runs Snakemake, unless ``--sdm`` activates an environment of the rule."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

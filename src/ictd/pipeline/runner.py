@@ -1,7 +1,7 @@
-"""Carry out a step from the command line: ``python -m ictd.pipeline.runner MODULE --option value ...``.
+"""Run a step from the command line: ``python -m ictd.pipeline.runner MODULE --option value ...``.
 
-The options are the parameters of the module's ``main``, and every one must be given, so that a command line says all
-that its result depends on.  ``python -m ictd.pipeline.runner MODULE --help`` lists them.
+The options are the parameters of the module's ``main``.  Every option must be given, so that a command states
+everything that its result depends on.  ``python -m ictd.pipeline.runner MODULE --help`` lists the options.
 """
 
 import argparse
@@ -29,17 +29,17 @@ logger = logging.getLogger("ictd.pipeline.runner")
 
 
 def main() -> None:
-    """Carry out the step that the command line names.
+    """Run the step that the command line names.
 
-    The log, on standard error, has the command, versions and time.  What goes wrong for a reason that a person can
-    mend ends the process with one sentence, the last line of the log.
+    The log, on standard error, contains the command, the versions and the time.  If the user can fix an error, the
+    process ends with one sentence, which is the last line of the log.
     """
-    # Imports and compiling make many objects and few cycles: to look for these less often saves 3% of a run.
+    # Imports and compiling make many objects but few cycles.  Less frequent garbage collection saves 3% of a run.
     gc.set_threshold(50_000)
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
     module, *words = sys.argv[1:]
-    # Behind all else, as the project's folder may have names of other packages.
+    # Last in the search path, because names in the project's folder may be those of other packages.
     sys.path.append(str(PROJECT))
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     for package in PACKAGES:
@@ -69,36 +69,36 @@ def main() -> None:
 
 
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:
-    """Parser of a step's options, each of the type that the annotation of its parameter names.
+    """Make the parser of a step's options; each option has the type of its parameter.
 
     A ``list[T]`` takes one or more values, a ``dict`` takes JSON, and a ``bool`` takes true or false.
     """
-    made = argparse.ArgumentParser(
+    step_parser = argparse.ArgumentParser(
         prog=f"python -m ictd.pipeline.runner {module}", description=step.__doc__, allow_abbrev=False
     )
     for parameter in signature(step).parameters.values():
         kind = parameter.annotation
         listed = get_origin(kind) is list
         item = get_args(kind)[0] if listed else kind
-        made.add_argument(
+        step_parser.add_argument(
             f"--{parameter.name.replace('_', '-')}",
             required=True,
             nargs="+" if listed else None,
             type=json.loads if item in (dict, bool) else item,
             metavar={dict: "json", bool: "true|false"}.get(item, item.__name__.lower()),
         )
-    return made
+    return step_parser
 
 
 def installed(packages: tuple[str, ...]) -> list[str]:
-    """Names and versions of those packages that are installed."""
-    found = []
+    """List the names and versions of the packages that are installed."""
+    versions = []
     for package in packages:
         try:
-            found.append(f"{package} {metadata.version(package)}")
+            versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 if __name__ == "__main__":
