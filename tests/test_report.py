@@ -56,7 +56,7 @@ def test_what_snakemakes_report_says_first(tmp_path):
     schema = PROJECT / "workflow/schemas/config.schema.yaml"
     about.main(tmp_path / "m.json", tmp_path / "c.json", schema, tmp_path / "a.rst")
     said = (tmp_path / "a.rst").read_text()
-    assert "1 of 2 claims and statements of the paper, 1 of 1 checks hold in every place" in said
+    assert "1 of 2 claims and statements of the paper, 1 of 1 checks hold in all of their settings" in said
     assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said and "git does not track" in said
 
 

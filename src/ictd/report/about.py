@@ -38,7 +38,7 @@ def verdicts(claims: list[dict]) -> str:
         number, hold = count([claim for claim in claims if claim["kind"] == kind])
         if number:
             counts.append(f"{hold} of {number} {words}")
-    return f"{', '.join(counts)} hold in every place that they speak of."
+    return f"{', '.join(counts)} hold in all of their settings."
 
 
 def environment(prefix: Path, contained: bool) -> str:

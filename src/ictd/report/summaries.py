@@ -70,8 +70,8 @@ def summary(claims: list[dict], theory_ids: set[str], settings: dict, schema: di
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} a seed.
 {difference_from_paper(settings, schema)}</p>
 <p>Of the paper's <b>{experiment_claims} claims on its experiments, {experiments_hold} hold</b> everywhere. Of
-<b>{statements} statements and steps of its theory, {proved} hold</b> on all tasks, layers and query states tried. What
-does not hold everywhere stands below, with where it fails and the value measured there.</p>
+<b>{statements} statements and steps of its theory, {proved} hold</b> on all tasks, layers and query states tried. The
+claims that fail are listed below, with the settings where they fail and the values measured there.</p>
 {what_fails(on_experiments)}{what_fails(on_theory)}"""
 
 
@@ -89,8 +89,8 @@ def evaluation_summary(tables: dict[str, pd.DataFrame], settings: dict) -> str:
     sampled_means = {f"multi-task {algo.upper()}": mean for algo, mean in msve.items()}
     sampled_means |= {name: baselines[method] for method, name in BASELINES.items()}
     enumerated_means = {f"multi-task {algo.upper()}": mean for algo, mean in enumerated.items()}
-    return f"""<p>What this is worth: on unseen tasks of the main setting, with {longest} steps, the MSVE is
-{html.text(_listed(sampled_means))}. On enumerated prompts, those of pretraining, it is
+    return f"""<p>How accurate is it? On unseen tasks of the main setting, with {longest} steps, the MSVE is
+{html.text(_listed(sampled_means))}. On the enumerated prompts of pretraining it is
 {_listed(enumerated_means)}. (Means over trials.)</p>\n"""
 
 

@@ -58,7 +58,7 @@ def verdict(group: list[dict]) -> str:
             sentence += f": {'; '.join(values)}"
     corrected = holding(group, "corrected")
     if corrected != holding(group):
-        sentence += f". Corrected for their number it holds in {corrected}"
+        sentence += f". It holds in {corrected} after correction for multiple testing"
     return sentence
 
 
