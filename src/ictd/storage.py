@@ -36,7 +36,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 class Unusable(ValueError):
-    """A file is missing or damaged; the message is one sentence that says how to make the file again."""
+    """Raised for a file that is missing or damaged.  The message is one sentence that says how to make the file again."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def save_arrays(path: Path, **arrays: np.ndarray) -> None:
 
 
 def load_arrays(path: Path, *names: str) -> list[np.ndarray]:
-    """Read named arrays from an .npz file; ``Unusable`` if the file is missing or damaged or lacks an array."""
+    """Read named arrays from an .npz file.  A missing or damaged file, or a missing array, raises ``Unusable``."""
     with reading(path), np.load(path) as archive:
         missing = [name for name in names if name not in archive]
         if missing:
@@ -112,7 +112,7 @@ def save_text(path: Path, text: str) -> None:
 
 
 def load_text(path: Path) -> str:
-    """Read a text file; ``Unusable`` if it is missing."""
+    """Read a text file.  A missing file raises ``Unusable``."""
     with reading(path):
         return path.read_text(encoding="utf-8")
 
@@ -123,12 +123,12 @@ def save_json(path: Path, value) -> None:
 
 
 def load_json(path: Path):
-    """Read a JSON file; ``Unusable`` if it is missing or damaged."""
+    """Read a JSON file.  A missing or damaged file raises ``Unusable``."""
     with reading(path):
         return json.loads(load_text(path))
 
 
 def file_digest(path: Path) -> str:
-    """Compute the SHA-256 of a file; ``Unusable`` if it is missing."""
+    """Compute the SHA-256 of a file.  A missing file raises ``Unusable``."""
     with reading(path):
         return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -9,7 +9,7 @@ from ictd.storage import reading, save_text
 
 
 def load_table(path: Path) -> pd.DataFrame:
-    """Read a table; ``ictd.storage.Unusable``, a ValueError, if the file is missing or damaged."""
+    """Read a table.  A missing or damaged file raises a ValueError, ``ictd.storage.Unusable``."""
     with reading(path):
         return pd.read_csv(path)
 
