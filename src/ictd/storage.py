@@ -36,7 +36,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 class Unusable(ValueError):
-    """Raised for a file that is missing or damaged.  The message is one sentence that says how to make the file again."""
+    """Raised for a missing or damaged file.  The message is one sentence that says how to make the file again."""
 
 
 @contextmanager
