@@ -1,13 +1,13 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run a study, NAME being a folder in studies/; a quarter of an hour to 40 minutes
+## make NAME         run the study in studies/NAME; a quarter of an hour to 40 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make reference    write the reference numbers from a finished run; seconds
 ## make images       write the images of the documentation from a finished run; needs Chromium; seconds
 ## make test         run the linters and the tests; 3 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
-## make test-interruptions KILLS=60   stop a smoke run that many times and compare its results
+## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
 ## make test-slurm   run the smoke workflow on a one-node Slurm cluster that is installed for it (as root); 4 minutes
 ## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
 ## make test-apptainer   do the same with Apptainer from Debian unstable (as root)

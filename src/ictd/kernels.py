@@ -1,12 +1,12 @@
-"""Compiled kernels, and the folder that keeps them between processes.
+"""Compiled kernels, and the folder that stores them between processes.
 
-A kernel is compiled once for each number of states, because ``size`` makes that number a part of its arguments' types.
-Loops of a length that the compiler knows take half the time.
+A kernel is compiled once for each number of states, because ``size`` makes this number a part of the types of its
+arguments.  Loops whose length the compiler knows take half the time.
 
-numba compiles a kernel again after an edit of the kernel's own file, but not after an edit of another file whose
-kernels it calls.  So the folder is named after the digest of all files with kernels, of this package and of the
-studies, and an edit of any of them compiles all kernels again.  The old folder, a few MB, stays; remove it at any time.
-What kernels name must be defined in these files.
+After an edit, numba compiles the kernels of the edited file again, but not the kernels in other files that call them.
+So the folder is named after the digest of all files with kernels, of this package and of the studies.  An edit of one
+of these files compiles all kernels again.  The old folder, a few MB, remains and can be removed at any time.  Functions
+and constants that a kernel uses must be defined in these files.
 """
 
 import fcntl
@@ -25,10 +25,14 @@ logger = logging.getLogger(__name__)
 
 
 def kernel(function: FunctionType | None = None, *, noalias: bool = False):
-    """Decorator: numba compiles the function at its first call, and later processes load the compiled code.
+    """Decorate a function: numba compiles it at its first call, and later processes load the compiled code.
 
-    ``noalias`` states that no array that the kernel writes to overlaps another of its arguments.  The compiler can then
-    compute several entries at once, which makes sums along rows faster and look-ups slower.
+    Parameters
+    ----------
+    function : function
+    noalias : bool
+        States that an array to which the kernel writes overlaps no other argument.  The compiler can then compute
+        several entries at once, which makes sums along rows faster and look-ups slower.
     """
     if function is None:
         return partial(kernel, noalias=noalias)
@@ -36,14 +40,14 @@ def kernel(function: FunctionType | None = None, *, noalias: bool = False):
     other_folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder or "")
     try:
-        # Division by zero gives what NumPy's does, without a check.
+        # With this error model, division by zero gives inf or NaN as in NumPy, without a check.
         compiled = numba.njit(error_model="numpy", cache=folder is not None)(function)
     finally:
-        # Functions of other packages are kept where they were.
+        # Compiled functions of other packages remain in their own folder.
         numba.config.CACHE_DIR = other_folder
     if folder and hasattr(compiled, "_cache"):
         compiled._cache.save_overload = partial(_save_alone, folder / "lock", compiled._cache.save_overload)
-    # numba has no public option for noalias.  Without it a kernel is only slower.
+    # numba has no public option for noalias.  If this private attribute is missing, kernels are slower but correct.
     compiler = getattr(compiled, "_compiler", None)
     if noalias and hasattr(compiler, "_customize_flags"):
         compiler._customize_flags = _without_aliases
@@ -70,12 +74,12 @@ def _save_alone(lock: Path, save, signature, compiled):
 
 
 def size(number: int) -> tuple[int, ...]:
-    """A number that a kernel knows when it is compiled: the length of a tuple."""
+    """Make a number that the compiler of a kernel knows: the length of a tuple."""
     return (0,) * number
 
 
 def kernel_files() -> list[Path]:
-    """The files of the package and of the studies that define kernels, and this file."""
+    """List the files of the package and of the studies that define kernels, and this file."""
     this = Path(__file__)
     paths = [*this.parent.rglob("*.py"), *this.parents[2].glob("studies/*/*.py")]
     return sorted(path for path in paths if path == this or b"\n@kernel" in path.read_bytes())
@@ -83,7 +87,7 @@ def kernel_files() -> list[Path]:
 
 @cache
 def cache_folder() -> Path | None:
-    """Folder of compiled kernels; None, with a warning in the log, where this process cannot write."""
+    """Find or make the folder of compiled kernels; None, with a warning in the log, if it cannot be written to."""
     try:
         content = b"".join(path.read_bytes() for path in kernel_files())
         made_for = f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()}"

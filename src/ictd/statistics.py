@@ -1,50 +1,62 @@
-"""Statistics over trials; the seed is the unit, where no other is named."""
+"""Statistics over trials.  A sample is a seed, unless stated otherwise."""
 
 from functools import cache
 
 import numpy as np
 
+# Number of bootstrap resamples.
 RESAMPLES = 10_000
 
 
 @cache
 def _shares(size: int) -> np.ndarray:
-    """Share (RESAMPLES, size) of each of some samples in each resample, the same at every call."""
-    taken = np.random.default_rng(0).integers(size, size=(RESAMPLES, size)) + size * np.arange(RESAMPLES)[:, None]
-    return np.bincount(taken.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
+    """Shares (RESAMPLES, size) of ``size`` samples in bootstrap resamples, the same at every call."""
+    drawn = np.random.default_rng(0).integers(size, size=(RESAMPLES, size))
+    index = drawn + size * np.arange(RESAMPLES)[:, None]  # One bin for each resample and sample.
+    return np.bincount(index.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
 def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
-    """Means (resamples, ...) of samples (N, ...) drawn with replacement, the same draws at every call."""
+    """Means (resamples, ...) of bootstrap resamples of samples (N, ...), the same draws at every call."""
     return np.tensordot(_shares(len(samples))[:resamples], samples, axes=1)
 
 
 def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """95% percentile interval of a statistic (R,) of resamples."""
+    """95% percentile interval of a statistic (R,) over R resamples."""
     low, high = np.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
 
 
 def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
-    """95% percentile bootstrap interval of the mean of one-dimensional samples."""
+    """95% percentile bootstrap interval of the mean of samples (N,)."""
     return interval(bootstrap_means(samples))
 
 
 def discoveries(p: np.ndarray, level: float) -> np.ndarray:
-    """Which of m hypotheses are rejected while the expected share of wrong ones among them stays below a level.
+    """Select the hypotheses to reject at a false discovery rate.
 
-    Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995: all up to the largest k whose k-th
-    smallest p-value is at most level k / m.  ``p`` is (m,); the result is (m,) bool.
+    Rejects the hypotheses with the k smallest p-values, where k is the largest number such that the k-th smallest
+    p-value is at most level k / m.  Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1),
+    1995.
+
+    Parameters
+    ----------
+    p : (m,) array of p-values
+    level : float, the false discovery rate
+
+    Returns
+    -------
+    rejected : (m,) bool array
     """
     order = np.argsort(p, kind="stable")
     below = np.nonzero(p[order] <= level * np.arange(1, len(p) + 1) / len(p))[0]
-    found = np.zeros(len(p), dtype=bool)
-    found[order[: below.max(initial=-1) + 1]] = True
-    return found
+    rejected = np.zeros(len(p), dtype=bool)
+    rejected[order[: below.max(initial=-1) + 1]] = True
+    return rejected
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 0 along the last axis; ties share the mean of their ranks, and NaN counts as infinite."""
+    """Ranks from 0 along the last axis; ties get the mean of their ranks, and NaN counts as infinite."""
     values = np.where(np.isnan(values), np.inf, values)
     below = (values[..., None, :] < values[..., :, None]).sum(axis=-1)
     equal = (values[..., None, :] == values[..., :, None]).sum(axis=-1)
@@ -52,7 +64,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Pearson's correlation along the last axis; zero where one side is constant."""
+    """Pearson's correlation along the last axis; zero if one array is constant there."""
     first = first - first.mean(axis=-1, keepdims=True)
     second = second - second.mean(axis=-1, keepdims=True)
     norms = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
@@ -60,7 +72,7 @@ def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation along the last axis; zero where one side is constant."""
+    """Spearman's rank correlation along the last axis; zero if one array is constant there."""
     return correlation(ranks(first), ranks(second))
 
 

@@ -1,6 +1,6 @@
-"""Result files: arrays as .npz, texts and JSON.  Tables are in ``table_files``.
+"""Reading and writing of result files: arrays as .npz, texts and JSON.  ``ictd.tables`` reads and writes tables.
 
-A file appears under its name only when it is complete.
+A file gets its final name only when it is complete.
 """
 
 import glob
@@ -17,13 +17,13 @@ import numpy as np
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; the file there takes the place of ``path`` when the block ends well.
+    """Yield a temporary path in the folder of ``path``, and rename it to ``path`` when the block ends without an error.
 
-    What a writer that was killed left behind is removed.
+    Temporary files of writers that were killed are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".*.{glob.escape(path.name)}"):
-        left.unlink(missing_ok=True)
+    for abandoned in path.parent.glob(f".*.{glob.escape(path.name)}"):
+        abandoned.unlink(missing_ok=True)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
     try:
         yield temporary
@@ -36,12 +36,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 class Unusable(ValueError):
-    """A sentence on a file that is missing or damaged."""
+    """Raised for a missing or damaged file.  The message is one sentence that says how to make the file again."""
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what a missing or damaged file makes its reader raise into an Unusable that says how to remake the file."""
+    """Turn the errors of reading a missing or damaged file into ``Unusable``."""
     try:
         yield
     except FileNotFoundError:
@@ -49,9 +49,9 @@ def reading(path: Path) -> Iterator[None]:
     except (PermissionError, MemoryError, Unusable):
         raise
     except Exception as error:
-        what = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        problem = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         remedy = f"make it anew: rm {shlex.quote(str(path))}, then run snakemake as before"
-        raise Unusable(f"{path} cannot be used: {what}; {remedy}.") from None
+        raise Unusable(f"{path} cannot be used: {problem}; {remedy}.") from None
 
 
 def save_arrays(path: Path, **arrays: np.ndarray) -> None:
@@ -61,7 +61,7 @@ def save_arrays(path: Path, **arrays: np.ndarray) -> None:
 
 
 def load_arrays(path: Path, *names: str) -> list[np.ndarray]:
-    """Read named arrays from a .npz file; ValueError naming the file, if it is missing, damaged or lacks an array."""
+    """Read named arrays from an .npz file.  A missing or damaged file, or a missing array, raises ``Unusable``."""
     with reading(path), np.load(path) as archive:
         missing = [name for name in names if name not in archive]
         if missing:
@@ -70,20 +70,33 @@ def load_arrays(path: Path, *names: str) -> list[np.ndarray]:
 
 
 def load_named(path: Path, *names: str) -> dict[str, np.ndarray]:
-    """As ``load_arrays``, a dict of the arrays by name."""
+    """Read named arrays from an .npz file as a dict by name, with the errors of ``load_arrays``."""
     return dict(zip(names, load_arrays(path, *names), strict=True))
 
 
 def join_arrays(paths: list[Path], *names: str) -> list[np.ndarray]:
-    """Read named arrays from several files and join each along its leading axis."""
+    """Read named arrays from several files, and concatenate each along its leading axis."""
     parts = [load_arrays(path, *names) for path in paths]
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
-    """Mappings or dataclass objects of arrays as one mapping, each array stacked along a new leading axis.
+    """Stack the arrays of several parts along a new leading axis.
 
-    There are ``size`` parts, which are made one after the other; ValueError if there are not.
+    Parameters
+    ----------
+    parts : iterable of dicts or dataclass objects, whose values are arrays
+        An iterator makes them one after the other, so that only one part is in memory at a time.
+    size : int, number of parts
+
+    Returns
+    -------
+    dict of arrays (size, ...)
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer parts than ``size``.
     """
     arrays = {}
     for i, part in zip(range(size), parts, strict=True):
@@ -93,13 +106,13 @@ def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a text."""
+    """Write a text file."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def load_text(path: Path) -> str:
-    """Read a text; ValueError naming the file, if it is missing."""
+    """Read a text file.  A missing file raises ``Unusable``."""
     with reading(path):
         return path.read_text(encoding="utf-8")
 
@@ -110,12 +123,12 @@ def save_json(path: Path, value) -> None:
 
 
 def load_json(path: Path):
-    """Read a JSON file; ValueError naming the file, if it is missing or damaged."""
+    """Read a JSON file.  A missing or damaged file raises ``Unusable``."""
     with reading(path):
         return json.loads(load_text(path))
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file; ValueError naming the file, if it is missing."""
+    """Compute the SHA-256 of a file.  A missing file raises ``Unusable``."""
     with reading(path):
         return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -158,7 +158,7 @@ def env_options(config: dict, env: str) -> dict:
 
 
 def job_environment(source: str, results: Path) -> str:
-    """Write the environment variables of a job as the beginning of its command.
+    """Make the prefix of a job's command that sets its environment variables.
 
     Parameters
     ----------
