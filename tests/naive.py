@@ -9,6 +9,9 @@ import ictd
 from ictd import evaluation, sampling
 from ictd.literal import batch_of
 
+# The matrices are too small to share out.
+torch.set_num_threads(1)
+
 # The paper's main setting, and others outside its grid: environment, states, layers, discount.  There are few numbers
 # of states, as kernels are compiled for each.
 SETTINGS = [
