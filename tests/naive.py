@@ -1,11 +1,29 @@
-"""Slow, obvious versions of what the package computes fast."""
+"""Slow, obvious versions of what the package computes fast, and material that tests share."""
 
 import itertools
 
 import numpy as np
+import torch
 
 import ictd
 from ictd import evaluation, sampling
+from ictd.literal import batch_of
+
+# The matrices are too small to share out.
+torch.set_num_threads(1)
+
+# The paper's main setting, and others outside its grid: environment, states, layers, discount.  There are few numbers
+# of states, as kernels are compiled for each.
+SETTINGS = [
+    ("boyan", 5, 30, 0.9),
+    ("boyan", 2, 1, 0.5),
+    ("loop", 3, 7, 0.95),
+    ("loop", 5, 3, 0.0),
+    ("boyan", 3, 2, 0.99),
+]
+
+
+# Markov reward processes
 
 
 def stationary(transition):
@@ -24,6 +42,9 @@ def truncated_value(transition, reward, discount, steps):
     return value
 
 
+# Trajectories
+
+
 def alias_probabilities(accept, successor):
     """Distribution that one row of an alias table draws from."""
     n = len(accept)
@@ -36,58 +57,56 @@ def alias_probabilities(accept, successor):
     return probability
 
 
-def tables(tasks, i):
-    """Alias tables of one task."""
+def alias_tables(tasks, i):
+    """Alias tables of one task: thresholds (n+1, n), and outcomes (n+1, n, 2)."""
     n = tasks.states
     accept, successor = sampling.alias_tables(tasks.transition[i], tasks.stationary[i])
     return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
 def step(state, bits, accept, successor):
-    """Next state: the column that the bits fall into, then itself or its alias."""
+    """Next state: the column that the bits fall into, then the column's state or its alias."""
     n = accept.shape[1]
     column, fraction = divmod(int(bits) * n, 2**32)
     return int(successor[state, column, 1 if fraction < int(accept[state, column]) else 0])
 
 
-def words_of(rng):
+def random_words(rng):
     """Endless 64-bit numbers of the stream that a generator starts, by NumPy's own SFC64."""
     source = np.random.SFC64(0)
     state = source.state
-    state["state"]["state"][:] = [
-        *(int(rng.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)) for _ in range(3)),
-        1,
-    ]
+    seed = [int(rng.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)) for _ in range(3)]
+    state["state"]["state"][:] = [*seed, 1]
     source.state = state
     source.random_raw(12)
     while True:
         yield int(source.random_raw())
 
 
-def halves(words, count):
-    """The next 32-bit numbers, the lower half of each word first; what is left of the last word is not used."""
-    found = [next(words) for _ in range((count + 1) // 2)]
-    return [half for word in found for half in (word % 2**32, word // 2**32)][:count]
+def random_halves(words, count):
+    """The next 32-bit numbers, the lower half of each word first; the rest of the last word is not used."""
+    taken = [next(words) for _ in range((count + 1) // 2)]
+    return [half for word in taken for half in (word % 2**32, word // 2**32)][:count]
 
 
 def paths_from(transition, state, steps):
-    """All paths of some steps from a state that can be, in the order of their states, with their probabilities."""
+    """All paths of some steps from a state with a positive probability, in the order of their states."""
     if not steps:
         return [((), 1.0)]
-    return [
-        ((j, *rest), transition[state, j] * chance)
-        for j in range(len(transition)) if transition[state, j] > 0
-        for rest, chance in paths_from(transition, j, steps - 1)
-    ]  # fmt: skip
+    paths = []
+    for j in range(len(transition)):
+        if transition[state, j] > 0:
+            paths += [((j, *rest), transition[state, j] * p) for rest, p in paths_from(transition, j, steps - 1)]
+    return paths
 
 
 def jump(state, bits, paths):
     """One of the paths from a state, by an alias table of their probabilities."""
     columns = max(map(len, paths))
-    chances = np.array([chance for _, chance in paths[state]] + [0.0] * (columns - len(paths[state])))
+    probability = np.array([p for _, p in paths[state]] + [0.0] * (columns - len(paths[state])))
     accept, outcome = np.empty(columns, np.uint64), np.empty((columns, 2), np.uint16)
-    space = np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
-    sampling.fill_alias_row(chances, accept, outcome, *space)
+    scratch = np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
+    sampling.fill_alias_row(probability, accept, outcome, *scratch)
     column, fraction = divmod(bits * columns, 2**32)
     return paths[state][outcome[column, 1 if fraction < int(accept[column]) else 0]][0]
 
@@ -95,12 +114,13 @@ def jump(state, bits, paths):
 def unroll(tasks, batch_size, discount, rollout_steps, rng):
     """Algorithm 2's trajectories one after another, from the same random numbers as the kernel."""
     n = tasks.states
-    visits, transitions, returns = np.zeros((len(tasks), n)), np.zeros((len(tasks), n, n)), np.zeros((len(tasks), n))
-    words = words_of(rng)
+    visits, return_sums = np.zeros((2, len(tasks), n))
+    transitions = np.zeros((len(tasks), n, n))
+    words = random_words(rng)
     for i in range(len(tasks)):
-        table, p, r = tables(tasks, i), tasks.transition[i], tasks.reward[i]
+        table, p, r = alias_tables(tasks, i), tasks.transition[i], tasks.reward[i]
         path = [n]
-        for bits in halves(words, batch_size + 1):
+        for bits in random_halves(words, batch_size + 1):
             path.append(step(path[-1], bits, *table))
         path = path[1:]
         walks = [[s] for s in path[:-1]]
@@ -109,42 +129,25 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
             while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= sampling.PATHS:
                 steps += 1
             paths = [paths_from(p, s, steps) for s in range(n)]
-            for walk, bits in zip(walks, halves(words, 2 * ((batch_size + 2) // 2)), strict=False):
+            for walk, bits in zip(walks, random_halves(words, 2 * ((batch_size + 2) // 2)), strict=False):
                 walk += jump(walk[-1], bits, paths)
         for t, walk in enumerate(walks):
             visits[i, path[t]] += 1
             transitions[i, path[t], path[t + 1]] += 1
-            returns[i, path[t]] += sum(discount**k * r[s] for k, s in enumerate(walk))
-    return visits, transitions, returns
+            return_sums[i, path[t]] += sum(discount**k * r[s] for k, s in enumerate(walk))
+    return visits, transitions, return_sums
 
 
-def transformer(weights, depth, prompt, scaled=True):
-    """TF_L of one prompt, layer by layer, products in the paper's order."""
-    P, Q, Z = weights.P(), weights.Q(), prompt
-    m = prompt.shape[1] - 1
-    M = np.diag(np.append(np.ones(m), 0.0))
-    for _ in range(depth):
-        Z = Z + P @ Z @ M @ (Z.T @ Q @ Z) / (m if scaled else 1)
-    return -Z[-1, -1]
+def transition_counts(paths, lengths, states):
+    """Transitions among the first steps of trajectories, one after another."""
+    counts = np.zeros((len(paths), states, states), int)
+    for i, path in enumerate(paths):
+        for t in range(lengths[i]):
+            counts[i, path[t], path[t + 1]] += 1
+    return counts
 
 
-def errors(weights, data, length, depth, scaled=True):
-    """MSVE of weights on each unseen task, by whole prompts; those of length 0 are enumerated."""
-    found = []
-    for p, r, path, mu, v in zip(*tasks_of(data), strict=True):
-        queries = range(len(r))
-        if length:
-            prompts = [sampled_prompt(path[: length + 1], r, data.discount, s) for s in queries]
-        else:
-            prompts = [enumerated_prompt(p, r, data.discount, s) for s in queries]
-        values = np.array([transformer(weights, depth, prompt, scaled) for prompt in prompts])
-        found.append((mu * (values - v) ** 2).sum())
-    return np.array(found)
-
-
-def tasks_of(data):
-    """Transitions, rewards, trajectories, stationary distributions and values of unseen tasks."""
-    return data.tasks.transition, data.tasks.reward, data.paths, data.tasks.stationary, data.value
+# Prompts
 
 
 def columns_of_steps(states, rewards, n, discount):
@@ -175,26 +178,163 @@ def enumerated_prompt(transition, reward, discount, query):
     return prompt
 
 
-def batch_td(path, reward, discount, step_size, updates):
-    """Batch TD, sample by sample."""
-    w = np.zeros(len(reward))
+def averages(features, next_features, rewards):
+    """C, D, E, b and d of ``Context`` by their definitions, step by step."""
+    m, n = np.shape(features)
+    averages = {"C": np.zeros((n, n)), "D": np.zeros((n, n)), "E": np.zeros((n, n)), "b": np.zeros(n), "d": np.zeros(n)}
+    for now, following, reward in zip(features, next_features, rewards, strict=True):
+        averages["C"] += np.outer(now, now) / m
+        averages["D"] += np.outer(now, following) / m
+        averages["E"] += np.outer(following, following) / m
+        averages["b"] += reward * now / m
+        averages["d"] += reward * following / m
+    return averages
+
+
+# Transformer and baselines
+
+
+def transformer(weights, depth, prompt, scaled=True):
+    """TF_L of one prompt, layer by layer, products in the paper's order."""
+    P, Q, Z = weights.P(), weights.Q(), prompt
+    m = prompt.shape[1] - 1
+    M = np.diag(np.append(np.ones(m), 0.0))
+    for _ in range(depth):
+        Z = Z + P @ Z @ M @ (Z.T @ Q @ Z) / (m if scaled else 1)
+    return -Z[-1, -1]
+
+
+def enumerated_values(weights, depth, transition, reward, discount, scaled=True):
+    """TF_L of every query state of an enumerated prompt."""
+    prompts = [enumerated_prompt(transition, reward, discount, s) for s in range(len(reward))]
+    return np.array([transformer(weights, depth, prompt, scaled) for prompt in prompts])
+
+
+def sampled_values(weights, depth, path, reward, discount, scaled=True):
+    """TF_L of every query state of the prompt of a trajectory."""
+    prompts = [sampled_prompt(path, reward, discount, s) for s in range(len(reward))]
+    return np.array([transformer(weights, depth, prompt, scaled) for prompt in prompts])
+
+
+def errors(weights, data, length, depth, scaled=True):
+    """MSVE of weights on each unseen task, by whole prompts; those of length 0 are enumerated."""
+    errors = []
+    for p, r, path, mu, v in zip(*tasks_of(data), strict=True):
+        if length:
+            values = sampled_values(weights, depth, path[: length + 1], r, data.discount, scaled)
+        else:
+            values = enumerated_values(weights, depth, p, r, data.discount, scaled)
+        errors.append((mu * (values - v) ** 2).sum())
+    return np.array(errors)
+
+
+def tasks_of(data):
+    """Transitions, rewards, trajectories, stationary distributions and values of unseen tasks."""
+    return data.tasks.transition, data.tasks.reward, data.paths, data.tasks.stationary, data.value
+
+
+def batch_td(states, rewards, n, discount, step_size, updates):
+    """Batch TD on a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, sample by sample."""
+    w = np.zeros(n)
     for _ in range(updates):
-        change = np.zeros(len(reward))
-        for now, following in itertools.pairwise(path):
-            change[now] += reward[now] + discount * w[following] - w[now]
-        w = w + step_size * change / (len(path) - 1)
+        change = np.zeros(n)
+        for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
+            change[now] += reward + discount * w[following] - w[now]
+        w = w + step_size * change / len(rewards)
     return w
 
 
-def lstd(path, reward, discount, ridge):
-    """LSTD, sample by sample."""
-    n = len(reward)
+def lstd(states, rewards, n, discount, ridge):
+    """LSTD on a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, sample by sample."""
     matrix, vector = ridge * np.eye(n), np.zeros(n)
-    for now, following in itertools.pairwise(path):
-        phi, ahead = np.eye(n)[now], np.eye(n)[following]
-        matrix += np.outer(phi, phi - discount * ahead)
-        vector += reward[now] * phi
+    for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
+        phi, next_phi = np.eye(n)[now], np.eye(n)[following]
+        matrix += np.outer(phi, phi - discount * next_phi)
+        vector += reward * phi
     return np.linalg.solve(matrix, vector)
+
+
+def certainty_equivalence(states, rewards, n, discount, pseudo_counts, other_reward):
+    """Values of the maximum likelihood model of a trajectory, with pseudo-counts of transitions, by value iteration."""
+    counts, sums = np.zeros((n, n)) if pseudo_counts is None else pseudo_counts.copy(), np.zeros(n)
+    visits = np.zeros(n)
+    for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
+        counts[now, following] += 1
+        visits[now] += 1
+        sums[now] += reward
+    value = np.zeros(n)
+    for _ in range(1000):
+        previous, value = value, np.zeros(n)
+        for s in range(n):
+            value[s] = sums[s] / visits[s] if visits[s] else other_reward
+            for j in range(n):
+                if counts[s].sum():
+                    value[s] += discount * counts[s, j] / counts[s].sum() * previous[j]
+    return value
+
+
+# Pretraining
+
+
+def batch_loss(weights, tasks, batches, algo, depth, discount, targets):
+    """Half the mean squared error of task 0's batch to fixed targets, (n, n) of pairs of states or (n,) of states."""
+    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
+    total = 0.0
+    for s in range(tasks.states):
+        for following in range(tasks.states):
+            target = targets[s, following] if algo == "td" else targets[s]
+            total += batches.transitions[0, s, following] * (target - values[s]) ** 2
+    return total / 2 / batches.visits[0].sum()
+
+
+def batch_gradient(weights, tasks, batches, algo, depth, discount):
+    """Gradient of ``batch_loss`` for u and A, flat, by central differences; the targets do not move."""
+    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
+    if algo == "td":
+        targets = tasks.reward[0][:, None] + discount * values[None, :]
+    else:
+        targets = batches.return_sums[0] / np.maximum(batches.visits[0], 1)
+    flat = np.concatenate([weights.u, weights.A.ravel()])
+    gradient = np.empty_like(flat)
+    for k in range(len(flat)):
+        losses = []
+        for sign in (1, -1):
+            moved = flat.copy()
+            moved[k] += sign * 1e-6
+            shifted = weights_of(moved, tasks.states)
+            losses.append(batch_loss(shifted, tasks, batches, algo, depth, discount, targets))
+        gradient[k] = (losses[0] - losses[1]) / 2e-6
+    return gradient
+
+
+def weights_of(flat, states):
+    """Weights from u and A in one flat array."""
+    return ictd.Weights(flat[: 2 * states], flat[2 * states :].reshape(2 * states, 2 * states))
+
+
+def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learning_rate, start, clip):
+    """Algorithms 1 and 2 with sampled contexts as prompts, in torch on whole prompts; returns u and A."""
+    model = ictd.LinearTransformer(start, depth)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    for i in range(len(tasks)):
+        context = ictd.sampled_columns(paths[i, : lengths[i] + 1], tasks.reward[i], discount)
+        prompts = torch.from_numpy(ictd.prompts_of(context))
+        state, following, mean_return = batch_of(batches, i)
+        estimate = model(prompts[state])
+        target = mean_return
+        if algo == "td":
+            target = torch.from_numpy(tasks.reward[i])[state] + discount * model(prompts[following]).detach()
+        optimizer.zero_grad()
+        (0.5 * ((target - estimate) ** 2).mean()).backward()
+        if clip:
+            norm = torch.sqrt((model.u.grad**2).sum() + (model.A.grad**2).sum())
+            for parameter in model.parameters():
+                parameter.grad *= min(1, clip / norm)
+        optimizer.step()
+    return model.u.detach().numpy(), model.A.detach().numpy()
+
+
+# Statistics
 
 
 def rank_correlation(first, second):
@@ -204,13 +344,32 @@ def rank_correlation(first, second):
     return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]
 
 
+def discoveries(p, level):
+    """Benjamini and Hochberg's rejected hypotheses, by trying every number of rejections."""
+    rejections = 0
+    for k in range(1, len(p) + 1):
+        if sorted(p)[k - 1] <= level * k / len(p):
+            rejections = k
+    return [sorted(p).index(value) < rejections for value in p]
+
+
+# Material
+
+
+def material(env, states, discount, tasks=200, batch=64, tau=50):
+    """Tasks, their batches, and initial weights."""
+    task_set = ictd.sample_tasks(env, states, tasks, ictd.generator(1, env, states, "tasks"))
+    batches = ictd.unroll(task_set, batch, discount, tau, ictd.generator(1, env, states, "unrolls"))
+    return task_set, batches, ictd.initial_weights(states, 0.1, ictd.generator(1, env, states, "weights"))
+
+
 def sampled_material(env, states, size, lengths, discount):
-    """Tasks, unrolls, the Gram matrices of a context of each, and the paths that the contexts come from."""
+    """Tasks, their batches, the Gram of a context of each, and the paths that the contexts come from."""
     tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
-    unrolls = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
+    batches = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
     contexts = evaluation.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
-    return tasks, unrolls, contexts.gram(discount), paths
+    return tasks, batches, contexts.gram(discount), paths
 
 
 def larger_weights(states, seed=5):
@@ -219,6 +378,11 @@ def larger_weights(states, seed=5):
     theta = ictd.theta_td(states)
     noise = 0.2 * rng.normal(size=theta.A.shape)
     return ictd.Weights(0.2 * rng.normal(size=theta.u.shape), theta.A + noise)
+
+
+def several_weights(states, count=3):
+    """Several ``larger_weights`` with a leading axis."""
+    return stacked([larger_weights(states, seed) for seed in range(count)])
 
 
 def stacked(parts):

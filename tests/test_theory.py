@@ -4,8 +4,7 @@ import naive_theory as naive
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights
-from test_engines import SETTINGS
+from naive import SETTINGS, larger_weights
 from tolerances import ENGINES, ROUNDING
 
 import ictd

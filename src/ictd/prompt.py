@@ -204,7 +204,7 @@ class Context:
     array([[0.  , 0.33],
            [0.33, 0.33]])
     >>> ictd.lstd(context, discount=0.9, ridge=0.01).round(2)
-    array([-0.74, -1.93])
+    array([-2.22, -3.6 ])
     """
 
     length: int | np.ndarray

@@ -1,4 +1,4 @@
-"""What the public functions do with right and with wrong arguments."""
+"""Validation of arguments: public functions take valid ones in all their forms, and refuse invalid ones."""
 
 import copy
 import dataclasses
@@ -13,9 +13,9 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT
+from ictd.checks import LARGEST_DISCOUNT, array, shown
 
-SAME = settings(max_examples=2000, derandomize=True, deadline=None)
+REPEATABLE = settings(max_examples=2000, derandomize=True, deadline=None)
 # A last axis may be shorter in these arguments, and entries may be NaN in those.
 ANY_LENGTH = {
     ("sampled_columns", "paths"),
@@ -39,15 +39,15 @@ OUT_OF_RANGE = {
 
 @cache
 def calls():
-    """Public functions by name, each with arguments that are right."""
+    """Public functions by name, each with valid arguments."""
     rng = np.random.default_rng(0)
     tasks = ictd.sample_tasks("loop", 3, 2, rng)
-    unrolls, weights, paths = ictd.unroll(tasks, 8, 0.5, 5, rng), larger_weights(3), np.array([[0, 1, 2], [2, 2, 0]])
+    batches, weights, paths = ictd.unroll(tasks, 8, 0.5, 5, rng), larger_weights(3), np.array([[0, 1, 2], [2, 2, 0]])
     p, r, gamma = tasks.transition, tasks.reward, {"discount": 0.5}
     context = ictd.Context.enumerated(p, r)
     prompt = ictd.joint_prompt(ictd.enumerated_columns(p, r, 0.5))
     drawn = {"states": 3, "size": 2, "rng": rng}
-    training = {"tasks": tasks, "batches": unrolls, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
+    training = {"tasks": tasks, "batches": batches, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
                 "u": weights.u, "A": weights.A, "engine": "fused"}  # fmt: skip
     of_model = {"weights": weights, "depth": 2, "scaled": False}
     return {
@@ -56,7 +56,7 @@ def calls():
         "value_function": (ictd.value_function, {"transition": p, "reward": r, **gamma}),
         "msve": (ictd.msve, {"stationary": tasks.stationary, "value": r, "estimate": 2 * r}),
         "sample_tasks": (ictd.sample_tasks, {"env": "loop", **drawn, "threshold": 0.25}),
-        "BatchStatistics": (ictd.BatchStatistics, vars(unrolls)),
+        "BatchStatistics": (ictd.BatchStatistics, vars(batches)),
         "unroll": (ictd.unroll, {"tasks": tasks, "batch_size": 4, **gamma, "rollout_steps": 2, "rng": rng}),
         "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
         "Weights": (ictd.Weights, vars(weights)),
@@ -82,8 +82,8 @@ def calls():
     }  # fmt: skip
 
 
-def wrong(function: str, name: str, value):
-    """Values that an argument must not have in place of a right one."""
+def invalid_values(function: str, name: str, value):
+    """Values that an argument must not have in place of a valid one."""
     others = st.text() | st.binary() | st.dictionaries(st.text(), st.integers()) | st.complex_numbers()
     if isinstance(value, bool):
         others |= st.integers() | st.floats()
@@ -94,7 +94,7 @@ def wrong(function: str, name: str, value):
     elif isinstance(value, str):
         others = st.binary() | st.integers() | st.lists(st.integers())
     elif isinstance(value, np.ndarray):
-        others |= st.sampled_from(wrong_arrays(value, (function, name)))
+        others |= st.sampled_from(invalid_arrays(value, (function, name)))
     else:
         others |= st.integers() | st.just(type(value))
     if name not in OPTIONAL or function == "msve":
@@ -103,7 +103,7 @@ def wrong(function: str, name: str, value):
     return others | st.sampled_from(out_of_range) if out_of_range else others
 
 
-def wrong_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
+def invalid_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
     arrays = [value + 0j, value.astype(str), value.astype(object), value > 0, np.ma.masked_array(value)]
     arrays += [value[..., :0], [[1], [1, 2]], np.zeros(value.shape, "datetime64[D]")]
     if place not in ANY_LENGTH:
@@ -118,7 +118,7 @@ def wrong_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
 
 
 def forms(value):
-    """A right value in all the forms in which it may be given."""
+    """A valid value in all the forms in which it may be given."""
     if isinstance(value, bool | int):
         return st.sampled_from([value, np.asarray(value)[()]])
     if isinstance(value, float):
@@ -129,53 +129,95 @@ def forms(value):
     return st.just(value)
 
 
-def assert_same(found, expected):
-    if dataclasses.is_dataclass(found):
-        for field in dataclasses.fields(found):
-            assert_same(getattr(found, field.name), getattr(expected, field.name))
-    elif isinstance(found, torch.nn.Module):
-        assert_same(list(found.parameters()), list(expected.parameters()))
-    elif isinstance(found, list):
-        assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
-    elif isinstance(found, np.random.Generator):
-        assert found.integers(2**63) == expected.integers(2**63)
+def assert_same(result, expected):
+    if dataclasses.is_dataclass(result):
+        for field in dataclasses.fields(result):
+            assert_same(getattr(result, field.name), getattr(expected, field.name))
+    elif isinstance(result, torch.nn.Module):
+        assert_same(list(result.parameters()), list(expected.parameters()))
+    elif isinstance(result, list):
+        assert all(torch.equal(*pair) for pair in zip(result, expected, strict=True))
+    elif isinstance(result, np.random.Generator):
+        assert result.integers(2**63) == expected.integers(2**63)
+    elif isinstance(result, torch.Tensor):
+        assert_same(result.detach().numpy(), expected.detach().numpy())
     else:
-        found, expected = (one.detach() if isinstance(one, torch.Tensor) else one for one in (found, expected))
-        assert np.asarray(found).dtype.isnative
-        np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+        assert np.asarray(result).dtype.isnative
+        np.testing.assert_allclose(result, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-@SAME
+@REPEATABLE
 @given(st.data())
-def test_wrong_arguments_are_answered_in_one_sentence(data):
+def test_invalid_arguments_are_refused_in_one_sentence(data):
     name = data.draw(st.sampled_from(list(calls())))
-    function, right = calls()[name]
-    argument = data.draw(st.sampled_from(list(right)))
-    value = data.draw(wrong(name, argument, right[argument]))
+    function, valid = calls()[name]
+    argument = data.draw(st.sampled_from(list(valid)))
+    value = data.draw(invalid_values(name, argument, valid[argument]))
     with pytest.raises(ValueError) as error:
-        function(**{**copy.deepcopy(right), argument: value})
-    said = str(error.value)
-    assert "\n" not in said and said.endswith(".") and any(one in said for one in right), said
+        function(**{**copy.deepcopy(valid), argument: value})
+    message = str(error.value)
+    assert "\n" not in message and message.endswith(".") and any(name in message for name in valid), message
 
 
 @pytest.mark.filterwarnings("error")
-@SAME
+@REPEATABLE
 @given(st.data())
-def test_right_arguments_are_taken_in_all_their_forms(data):
-    function, right = calls()[data.draw(st.sampled_from(list(calls())))]
-    given = {name: data.draw(forms(value)) for name, value in right.items()}
-    assert_same(function(**copy.deepcopy(given)), function(**copy.deepcopy(right)))
+def test_valid_arguments_are_taken_in_all_their_forms(data):
+    function, valid = calls()[data.draw(st.sampled_from(list(calls())))]
+    given = {name: data.draw(forms(value)) for name, value in valid.items()}
+    assert_same(function(**copy.deepcopy(given)), function(**copy.deepcopy(valid)))
 
 
-def test_every_public_function_is_called():
-    called = {name for name in calls() if hasattr(ictd, name)}
-    assert called == set(ictd.__all__) - {"ENVIRONMENTS", "load_model"}
+def test_every_public_function_is_tested():
+    tested = {name for name in calls() if hasattr(ictd, name)}
+    assert tested == set(ictd.__all__) - {"ENVIRONMENTS", "load_model"}
 
 
 @pytest.mark.parametrize("name", ["Tasks", "value_function", "from_trajectory", "values", "pretrain_history"])
-def test_wrong_calls_are_answered_by_python(name):
-    function, right = calls()[name]
-    first, *others = right
-    for arguments in ({**right, "unknown": 1}, {other: right[other] for other in others}):
+def test_unknown_and_missing_arguments_are_refused_by_python(name):
+    function, valid = calls()[name]
+    first, *others = valid
+    for arguments in ({**valid, "unknown": 1}, {other: valid[other] for other in others}):
         with pytest.raises(TypeError, match=f"unknown|{first}"):
             function(**arguments)
+
+
+NARROW = np.array([[0.1, 0.9], [1 / 3, 2 / 3]], np.float32)
+
+
+def test_probabilities_of_narrow_types_are_normalised():
+    tasks = ictd.Tasks(NARROW, [0, 1])
+    np.testing.assert_allclose(tasks.transition[0], [[0.1, 0.9], [1 / 3, 2 / 3]], atol=1e-7)
+    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
+    assert tasks.transition.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "sizes", "bound"),
+    [
+        ("n, n", (3, 3), {}, {"n": 3}),
+        ("n, n", (3, 4), {}, None),
+        ("n, n", (3,), {}, None),
+        ("..., 2n+1, m", (5, 7, 2), {}, {"...": (5,), "n": 3, "m": 2}),
+        ("..., 2n+1, m", (6, 2), {}, None),
+        ("..., m+1", (1,), {}, None),
+        ("..., m+1", (4,), {"m": 3}, {"...": (), "m": 3}),
+        ("..., m+1", (4,), {"m": 2}, None),
+        ("..., n", (5, 2), {"...": (5,)}, {"...": (5,), "n": 2}),
+        ("..., n", (2,), {"...": (5,)}, None),
+        ("*, n", (2,), {"...": (5,)}, {"...": (5,), "n": 2}),
+    ],
+)
+def test_shapes_bind_sizes(shape, given, sizes, bound):
+    if bound is None:
+        with pytest.raises(ValueError, match="argument has shape"):
+            array(shape)("argument", np.zeros(given), sizes)
+    else:
+        array(shape)("argument", np.zeros(given), sizes)
+        assert sizes == bound
+
+
+@pytest.mark.parametrize("value", ["x" * 300, np.zeros((40, 40)), "a\nb"], ids=["long", "array", "lines"])
+def test_values_are_shown_on_a_short_line(value):
+    text = shown(value)
+    assert len(text) <= 100 and "\n" not in text

@@ -1,0 +1,197 @@
+"""Measures of weights in comparison with theta^TD, and directions of weights that change no output."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.anatomy import (
+    agreement_measures,
+    decomposition_measures,
+    pattern_measures,
+    pattern_shares,
+    preconditioned_td,
+    preconditioner,
+    project_identifiable,
+    residual,
+    unidentifiable_direction,
+)
+from ictd.evaluation import draw_unseen_tasks
+from ictd.prompt import ENUMERATED
+from ictd.transformer import estimates
+
+
+def items(measures):
+    """Measures of a single matrix as numbers."""
+    return {name: value.item() for name, value in measures.items()}
+
+
+@pytest.mark.parametrize(("sign", "pattern"), [(1, 1), (-1, 0)])
+def test_pattern_of_multiples_of_theta_td(sign, pattern):
+    theta = ictd.theta_td(4)
+    cosines = dict.fromkeys(("cosine", "cosine_top", "cosine_A11", "cosine_A12"), sign)
+    expected = cosines | {"alpha": sign * 0.5, "diagonal_signs": pattern, "largest_u": 0}
+    expected |= {"share_A11": 0.5, "share_A12": 0.5, "share_A21": 0, "share_A22": 0}
+    assert items(pattern_measures(ictd.Weights(theta.u, sign * 2.0 * theta.A))) == pytest.approx(expected)
+    expected = dict.fromkeys(("pattern", "pattern_A11", "pattern_A12"), pattern) | {"pattern_A21": 0, "pattern_A22": 0}
+    assert items(pattern_shares(sign * theta.A)) == pytest.approx(expected)
+
+
+def test_pattern_measures_equal_their_definitions():
+    A = ictd.theta_td(2).A.copy()
+    A[0, 0], A[2:, :2], A[2, 3], A[1, 3] = 3.0, 0.5, 0.2, 2.0
+    u = np.array([0.1, -0.7, 0, 0])
+    squares = {"A11": 9 + 1, "A12": 1 + 4, "A21": 1, "A22": 0.04}
+    total, along = sum(squares.values()), -3 + 1 + 1 + 2
+    expected = {f"share_{name}": square / total for name, square in squares.items()}
+    expected |= {"diagonal_signs": 0.75, "largest_u": 0.7, "alpha": along / 4 / 2}
+    expected |= {"cosine": along / np.sqrt(total * 4), "cosine_top": along / np.sqrt(15 * 4)}
+    expected |= {"cosine_A11": (-3 + 1) / np.sqrt(10 * 2), "cosine_A12": (1 + 2) / np.sqrt(5 * 2)}
+    assert items(pattern_measures(ictd.Weights(u, A))) == pytest.approx(expected)
+    shares = {"pattern": along**2 / total / 4, "pattern_A11": 0, "pattern_A12": 0.9}
+    shares |= {"pattern_A21": 1 / 15, "pattern_A22": 0.04 / 15}
+    assert items(pattern_shares(A)) == pytest.approx(shares)
+
+
+def test_measures_of_several_weights_are_those_of_each():
+    weights = naive.several_weights(3)
+    for measures in (pattern_measures, lambda weights: decomposition_measures(weights, 0.9)):
+        together = measures(weights)
+        for k in range(3):
+            alone = measures(weights[k])
+            for name, values in together.items():
+                assert values[k] == pytest.approx(alone[name], abs=ROUNDING), name
+
+
+def test_signs_of_weights_that_are_not_finite_are_not_counted():
+    A = np.stack([ictd.theta_td(2).A, np.full((4, 4), np.nan)])
+    signs = pattern_measures(ictd.Weights(np.zeros((2, 4)), A))["diagonal_signs"]
+    assert signs[0] == 1 and np.isnan(signs[1])
+
+
+def test_the_residual_is_orthogonal_to_theta_td():
+    A, theta = np.random.default_rng(0).normal(size=(5, 6, 6)), ictd.theta_td(3).A
+    assert np.abs((residual(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
+    assert np.abs(residual(4.2 * theta)).max() < ROUNDING
+    # What is taken away is a multiple of theta^TD.
+    taken = (A - residual(A))[0]
+    np.testing.assert_allclose(taken, -taken[0, 0] * theta, atol=ROUNDING)
+
+
+@pytest.mark.parametrize(("factor", "correlation", "distance"), [(1, 1, 0), (-1, -1, 2), (2, 1, 2 / 3)])
+def test_agreement_of_multiples(factor, correlation, distance):
+    A = np.random.default_rng(0).normal(size=(6, 6))
+    measures = agreement_measures(A, factor * A)
+    assert measures["correlation"] == pytest.approx(correlation)
+    assert measures["residual_correlation"] == pytest.approx(correlation)
+    assert measures["distance"] == pytest.approx(distance)
+
+
+def test_agreement_measures_equal_their_definitions():
+    td, mc = np.random.default_rng(1).normal(size=(2, 3, 6, 6))
+    mc = mc + 2 * ictd.theta_td(3).A
+    measures = agreement_measures(td, mc)
+    for k in range(3):
+        correlation = np.corrcoef(td[k].ravel(), mc[k].ravel())[0, 1]
+        residuals = np.corrcoef(residual(td)[k].ravel(), residual(mc)[k].ravel())[0, 1]
+        norms = np.linalg.norm(td[k]), np.linalg.norm(mc[k])
+        assert measures["correlation"][k] == pytest.approx(correlation)
+        assert measures["residual_correlation"][k] == pytest.approx(residuals)
+        assert measures["distance"][k] == pytest.approx(np.linalg.norm(td[k] - mc[k]) / np.mean(norms))
+
+
+@pytest.mark.parametrize(("env", "states", "discount"), [("boyan", 5, 0.9), ("loop", 4, 0.5), ("boyan", 3, 0.99)])
+def test_unidentifiable_directions_change_no_output(env, states, discount):
+    data = draw_unseen_tasks(1, states, 5, 12, discount, env)
+    weights, rng = naive.several_weights(states), np.random.default_rng(0)
+    a = unidentifiable_direction(states, discount)
+    added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
+    from_the_right = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
+    projected = project_identifiable(weights, discount)
+    for gram in (data.gram(ENUMERATED), data.gram(12)):
+        expected = estimates(weights, gram, 5)
+        largest = np.abs(expected).max()
+        for same in (added, projected, project_identifiable(added, discount)):
+            np.testing.assert_allclose(estimates(same, gram, 5), expected, atol=1e-10 * largest)
+        assert np.abs(estimates(from_the_right, gram, 5) - expected).max() > 0.01 * largest
+    np.testing.assert_allclose(project_identifiable(added, discount).A, projected.A, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize(
+    ("env", "states", "count"), [("boyan", 2, 4), ("boyan", 3, 6), ("boyan", 5, 10), ("loop", 3, 6), ("loop", 5, 10)]
+)
+def test_there_are_no_other_unidentifiable_directions(env, states, count):
+    tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
+    basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
+    contexts = ictd.enumerated_columns(tasks.transition, tasks.reward, 0.9)[:, :-1]
+    products = []
+    for X in contexts:
+        XA = X.T @ basis
+        products += [(XA @ X).reshape(len(basis), -1), XA[:, :, :states].reshape(len(basis), -1)]
+    of_A = np.linalg.svd(np.concatenate(products, axis=1), compute_uv=False)
+    assert (of_A < 1e-10 * of_A[0]).sum() == count
+    of_u = np.linalg.svd(np.concatenate(contexts, axis=1), compute_uv=False)
+    assert (of_u < 1e-10 * of_u[0]).sum() == 1
+
+
+def test_projected_weights_have_lower_halves_that_sum_to_zero():
+    weights, a = naive.several_weights(4), unidentifiable_direction(4, 0.9)
+    projected = project_identifiable(weights, 0.9)
+    assert np.abs(projected.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    assert np.abs(projected.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
+    # What is taken away lies along a.
+    columns = weights.A.swapaxes(1, 2), projected.A.swapaxes(1, 2)
+    for before, after in ((weights.u, projected.u), columns):
+        taken = before - after
+        np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
+        assert np.abs(taken).max() > 0.01
+
+
+@pytest.mark.parametrize("hidden", [np.zeros(8), np.random.default_rng(0).normal(size=8)], ids=["theta", "with hidden"])
+def test_decomposition_of_theta_td(hidden):
+    theta, a = ictd.theta_td(4), unidentifiable_direction(4, 0.9)
+    measures = decomposition_measures(ictd.Weights(theta.u, 0.8 * theta.A + a[:, None] * hidden), 0.9)
+    expected = {"alpha": 0.2, "cosine": 1, "theta": 1, "preconditioner": 0, "outside": 0, "H": 0, "diagonal": 1}
+    expected |= {"symmetric": 0, "u": 0}
+    for name, value in expected.items():
+        assert measures[name] == pytest.approx(value, abs=ROUNDING), name
+
+
+def test_decomposition_of_other_known_weights():
+    theta, rng = ictd.theta_td(4), np.random.default_rng(0)
+    assert decomposition_measures(theta, 0.9, scaled=False)["alpha"] == 1
+    assert decomposition_measures(ictd.Weights(theta.u, -theta.A), 0.9)["cosine"] == -1
+    K = rng.normal(size=(8, 4))
+    K[4:] -= K[4:].mean(axis=0)
+    np.testing.assert_allclose(preconditioner(preconditioned_td(K)), K)
+    inside = decomposition_measures(ictd.Weights(theta.u, preconditioned_td(K)), 0.9)
+    assert inside["outside"] == pytest.approx(0, abs=ROUNDING)
+    with np.errstate(invalid="ignore"):
+        opposite = decomposition_measures(ictd.Weights(theta.u, np.concatenate([K, K], axis=1)), 0.9)
+    assert opposite["outside"] == pytest.approx(1)
+
+
+def test_decomposition_measures_equal_their_definitions():
+    n, gamma, weights = 3, 0.8, naive.larger_weights(3, 7)
+    a = np.array([-gamma] * n + [1.0] * n)
+    u = weights.u - weights.u[n:].mean() * a
+    A = np.column_stack([column - column[n:].mean() * a for column in weights.A.T])
+    whole, K = (A**2).sum(), (A[:, n:] - A[:, :n]) / 2
+    G, H = K[:n], K[n:]
+    theta = (np.trace(A[:n, n:]) - np.trace(A[:n, :n])) / (2 * n)
+    along, inside = theta**2 * 2 * n / whole, 2 * (K**2).sum() / whole
+    diagonal = np.trace(G) ** 2 / n / (G**2).sum()
+    expected = {
+        "unidentifiable": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
+        "alpha": theta / n,
+        "cosine": np.sign(theta) * np.sqrt(along),
+        "theta": along,
+        "preconditioner": inside - along,
+        "outside": 1 - inside,
+        "H": (H**2).sum() / (K**2).sum(),
+        "diagonal": diagonal,
+        "symmetric": (((G + G.T) / 2) ** 2).sum() / (G**2).sum() - diagonal,
+        "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
+    }
+    assert items(decomposition_measures(weights, gamma)) == pytest.approx(expected)

@@ -1,0 +1,107 @@
+"""The compiled engine: estimates, gradients and updates for both kinds of prompts."""
+
+import naive
+import numpy as np
+import pytest
+import torch
+from tolerances import DIFFERENCES, ENGINES, ROUNDING
+
+import ictd
+from ictd.engine import Engine, value_gradients
+from ictd.prompt import Context, Gram, enumerated_columns
+from ictd.rng import generator
+
+GAMMA, RATE = 0.9, 1e-3
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(("env", "states", "depth", "discount"), naive.SETTINGS)
+def test_estimates_equal_naive(env, states, depth, discount, scaled):
+    tasks, batches, _ = naive.material(env, states, discount, tasks=3)
+    weights = naive.larger_weights(states)
+    weights = weights if scaled else ictd.Weights(weights.u, weights.A / states)
+    for i in range(3):
+        engine = Engine(weights, "td", depth, discount, RATE, scaled)
+        estimates, _ = engine.train(tasks[i : i + 1].reward, batches[i : i + 1], tasks[i : i + 1].transition)
+        expected = naive.enumerated_values(weights, depth, tasks.transition[i], tasks.reward[i], discount, scaled)
+        np.testing.assert_allclose(estimates[0], expected, atol=ROUNDING * 100 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("prompts", ["enumerated", "gram"])
+@pytest.mark.parametrize("algo", ["td", "mc"])
+@pytest.mark.parametrize("depth", [1, 4])
+def test_the_first_update_equals_finite_differences(algo, depth, prompts):
+    tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=1)
+    weights = naive.larger_weights(3)
+    gradient = naive.batch_gradient(weights, tasks, batches, algo, depth, GAMMA)
+    engine = Engine(weights, algo, depth, GAMMA, RATE)
+    gram = Context.enumerated(tasks.transition, tasks.reward).gram(GAMMA)
+    engine.train(tasks.reward, batches, tasks.transition if prompts == "enumerated" else gram)
+    # After one step Adam's first moment is a tenth of the gradient.
+    np.testing.assert_allclose(engine.mean * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())
+    flat = np.concatenate([weights.u, weights.A.ravel()])
+    expected = flat - RATE * gradient / (np.abs(gradient) + 1e-8)
+    large = np.abs(gradient) > 1e-3
+    np.testing.assert_allclose(engine.parameter[large], expected[large], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("algo", "env", "states", "depth", "clip"),
+    [("td", "boyan", 3, 6, 0), ("mc", "boyan", 3, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 3, 1, 0)],
+)
+def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip):
+    lengths = generator(0, env, states, "lengths").integers(1, 30, 40)
+    tasks, batches, gram, paths = naive.sampled_material(env, states, 40, lengths, GAMMA)
+    start = naive.larger_weights(states)
+    engine = Engine(start, algo, depth, GAMMA, RATE, clip=clip)
+    _, updates = engine.train(tasks.reward, batches, gram)
+    u, A = naive.train_on_paths(tasks, batches, paths, lengths, algo, depth, GAMMA, RATE, start, clip)
+    assert updates == 40 and np.abs(A - start.A).max() > 1e-3
+    np.testing.assert_allclose(engine.weights()[1], A, atol=ENGINES)
+    np.testing.assert_allclose(engine.weights()[0], u, atol=ENGINES)
+
+
+@pytest.mark.parametrize("columns", [True, False], ids=["columns", "context"])
+@pytest.mark.parametrize("clip", [0.0, 0.1])
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_both_kinds_of_prompts_agree(algo, clip, columns):
+    """Enumerated contexts, given by their transitions and by their averages; in two blocks and in one."""
+    tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=300)
+    start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
+    by_transition, by_gram = (Engine(start, algo, 30, GAMMA, RATE, clip=clip) for _ in range(2))
+    expected, _ = by_transition.train(tasks.reward, batches, tasks.transition)
+    gram = Context.enumerated(tasks.transition, tasks.reward).gram(GAMMA)
+    if columns:
+        gram = Gram.of_columns(enumerated_columns(tasks.transition, tasks.reward, GAMMA))
+    estimates = []
+    for block in (slice(0, 7), slice(7, 300)):
+        estimates.append(by_gram.train(tasks.reward[block], batches[block], gram[block])[0])
+    np.testing.assert_allclose(np.concatenate(estimates), expected, atol=ROUNDING * 10)
+    np.testing.assert_allclose(by_gram.parameter, by_transition.parameter, atol=ROUNDING)
+    np.testing.assert_allclose(by_gram.square, by_transition.square, atol=ROUNDING)
+    assert by_gram.steps == by_transition.steps == 300
+
+
+@pytest.mark.parametrize("prompts", ["enumerated", "gram"])
+def test_training_stops_before_an_estimate_that_is_not_finite(prompts):
+    tasks, batches, gram, _ = naive.sampled_material("boyan", 3, 9, np.full(9, 4), GAMMA)
+    reward, c = tasks.reward.copy(), gram.c.copy()
+    reward[5] = c[5] = 1e308
+    given = tasks.transition if prompts == "enumerated" else Gram(gram.length, gram.M, c)
+    engine = Engine(naive.larger_weights(3), "td", 5, GAMMA, RATE)
+    estimates, updates = engine.train(reward, batches, given)
+    assert updates == engine.steps == 5
+    assert np.isfinite(estimates[:5]).all() and np.isnan(estimates[6:]).all() and np.isfinite(engine.parameter).all()
+
+
+@pytest.mark.parametrize(("env", "states", "depth", "discount"), naive.SETTINGS)
+def test_value_gradients_equal_autograd(env, states, depth, discount):
+    tasks, weights = naive.material(env, states, discount, tasks=2)[0], naive.larger_weights(states)
+    weights = ictd.Weights(weights.u, weights.A / states)
+    model = ictd.LinearTransformer(weights, depth, scaled=False)
+    values = model(ictd.joint_prompt(enumerated_columns(tasks.transition[1], tasks.reward[1], discount)), states)
+    gradients = value_gradients(weights, tasks, 1, discount, depth)
+    for s in range(states):
+        u, A = torch.autograd.grad(values[s], [model.u, model.A], retain_graph=True)
+        expected = np.concatenate([u.numpy(), A.numpy().ravel()])
+        np.testing.assert_allclose(gradients[s], expected, atol=ROUNDING * max(1, np.abs(expected).max()))

@@ -1,0 +1,138 @@
+"""The Transformer on whole prompts."""
+
+import naive
+import numpy as np
+import pytest
+import torch
+from tolerances import DIFFERENCES, ROUNDING
+
+import ictd
+from ictd.evaluation import draw_unseen_tasks
+from ictd.literal import AutogradEngine, batch_of, literal_estimates
+
+STATES, DISCOUNT = 4, 0.85
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw_unseen_tasks(7, STATES, 5, 25, DISCOUNT, "boyan")
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("depth", [1, 9])
+def test_transformer_equals_naive(data, depth, scaled):
+    weights = naive.larger_weights(STATES)
+    model = ictd.LinearTransformer(weights, depth, scaled)
+    columns = data.columns(6)
+    separate = model(torch.from_numpy(ictd.prompts_of(columns))).detach().numpy()
+    joint = model(torch.from_numpy(ictd.joint_prompt(columns)), queries=STATES).detach().numpy()
+    by_columns = literal_estimates(model, columns)
+    for i in range(5):
+        expected = naive.sampled_values(weights, depth, data.paths[i, :7], data.tasks.reward[i], DISCOUNT, scaled)
+        for values in (separate, joint, by_columns):
+            np.testing.assert_allclose(values[i], expected, atol=ROUNDING * max(1, np.abs(expected).max()))
+
+
+def test_parameters_form_the_matrices_of_the_weights():
+    weights = naive.several_weights(3)
+    model = ictd.LinearTransformer(weights, 2)
+    np.testing.assert_array_equal(model.P().detach().numpy(), weights.P())
+    np.testing.assert_array_equal(model.Q().detach().numpy(), weights.Q())
+
+
+def test_weights_may_have_leading_axes(data):
+    weights = naive.several_weights(STATES)
+    prompts = torch.from_numpy(ictd.prompts_of(data.columns(25)[0]))
+    together = ictd.LinearTransformer(weights[:, None], 5)(prompts).detach().numpy()
+    for k in range(3):
+        alone = ictd.LinearTransformer(weights[k], 5)(prompts).detach().numpy()
+        np.testing.assert_allclose(together[k], alone, atol=ROUNDING)
+
+
+@pytest.fixture(scope="module", params=[0.9, 0.0])
+def prompts(request, data):
+    """A discount, and the enumerated contexts of tasks with it: columns, joint prompts, separate prompts."""
+    columns = ictd.enumerated_columns(data.tasks.transition, data.tasks.reward, request.param)
+    return request.param, columns, ictd.joint_prompt(columns), ictd.prompts_of(columns)
+
+
+def test_the_number_of_queries_is_checked(prompts):
+    discount, columns, joint, separate = prompts
+    model = ictd.LinearTransformer(naive.larger_weights(STATES), 3)
+    refused = [(joint, None), (joint, 0), (joint, -1), (joint, 5), (joint, True), (columns, 1)]
+    # With a discount of 0, context columns without a reward look like queries.
+    refused += [(joint, 3)] if discount > 0 else [(separate, None)]
+    for prompt, queries in refused:
+        with pytest.raises(ValueError, match="quer"):
+            model(prompt, queries)
+
+
+def test_prompts_may_be_tensors_arrays_or_lists(prompts):
+    _, _, joint, separate = prompts
+    model = ictd.LinearTransformer(naive.larger_weights(STATES), 3)
+    values = model(joint, queries=4).detach().numpy()
+    np.testing.assert_array_equal(model(torch.from_numpy(joint), queries=4).detach().numpy(), values)
+    np.testing.assert_array_equal(model(joint.tolist(), queries=4).detach().numpy(), values)
+    np.testing.assert_allclose(model(separate, queries=1).detach().numpy()[..., 0], values, atol=ROUNDING)
+    single = model(torch.from_numpy(joint).float(), queries=4).detach().numpy()
+    np.testing.assert_allclose(single, values, atol=1e-4 * np.abs(values).max())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda joint: joint + 0j,
+        lambda joint: torch.from_numpy(joint + 0j),
+        lambda joint: np.where(joint == 1, np.nan, joint),
+        lambda joint: torch.from_numpy(np.where(joint == 1, np.inf, joint)),
+        lambda joint: joint.astype(str),
+    ],
+)
+def test_prompts_of_other_values_are_refused(prompts, damage):
+    model = ictd.LinearTransformer(naive.larger_weights(STATES), 3)
+    with pytest.raises(ValueError, match="prompt"):
+        model(damage(prompts[2]), queries=4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "queries", "message"),
+    [((5, 4), None, r"shape \(5, 4\), 2 states.* 3 states"), ((7, 3), 3, r"m \+ 3\) with m above 0"), ((), 1, "shape")],
+)
+def test_prompts_of_other_shapes_are_refused(shape, queries, message):
+    with pytest.raises(ValueError, match=message):
+        ictd.LinearTransformer(ictd.theta_td(3), 2)(torch.zeros(shape), queries)
+
+
+@pytest.mark.parametrize("row", [3, 4, 5, 6])
+def test_query_columns_with_next_features_or_rewards_are_refused(row):
+    query = np.eye(7, 1) + np.eye(7)[:, [row]]
+    with pytest.raises(ValueError, match="does not end in just 1 columns"):
+        ictd.LinearTransformer(ictd.theta_td(3), 2)(np.concatenate([np.ones((7, 3)), query], axis=1))
+
+
+def test_a_transformer_without_layers_is_refused():
+    with pytest.raises(ValueError, match="depth is 0"):
+        ictd.LinearTransformer(ictd.theta_td(3), 0)
+
+
+def test_a_batch_has_the_transitions_and_the_return_sums_of_its_statistics():
+    _, batches, _ = naive.material("loop", 3, 0.9, tasks=2)
+    state, following, mean_return = batch_of(batches, 1)
+    counts, return_sums = np.zeros((3, 3)), np.zeros(3)
+    for t in range(64):
+        counts[state[t], following[t]] += 1
+        return_sums[state[t]] += mean_return[t]
+    np.testing.assert_array_equal(counts, batches.transitions[1])
+    np.testing.assert_allclose(return_sums, batches.return_sums[1], atol=ROUNDING * 100)
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_the_gradient_by_autograd_equals_finite_differences(algo):
+    tasks, batches, _ = naive.material("boyan", 3, 0.9, tasks=1)
+    weights = naive.larger_weights(3)
+    engine = AutogradEngine(weights, algo, 4, 0.9, 1e-3, True)
+    engine.train(tasks.reward, batches, tasks.transition)
+    gradient = naive.batch_gradient(weights, tasks, batches, algo, 4, 0.9)
+    # After one step Adam's first moment is a tenth of the gradient.
+    moments = np.concatenate([moment.numpy().ravel() for moment in engine.state[0]])
+    np.testing.assert_allclose(moments * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())

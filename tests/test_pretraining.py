@@ -1,0 +1,157 @@
+"""Runs of Algorithms 1 and 2: engines, snapshots, blocks, and divergence."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ENGINES
+
+import ictd
+from ictd import pretraining
+from ictd.engine import Engine
+from ictd.pretraining import Divergence, pretrain_history, pretrain_in_blocks, snapshot_counts
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+@pytest.mark.parametrize(("env", "states", "depth", "discount"), naive.SETTINGS)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_engines_agree(env, states, depth, discount, algo, scaled):
+    count = 50 if depth < 30 else 25
+    tasks, batches, start = naive.material(env, states, discount, count)
+    settings = {"algo": algo, "depth": depth, "discount": discount, "learning_rate": 1e-3, "scaled": scaled}
+    settings |= {"u": start.u, "A": start.A, "tasks_seen": [1, 20, count]}
+    fused = pretrain_history(tasks, batches, **settings, engine="fused")
+    autograd = pretrain_history(tasks, batches, **settings, engine="autograd")
+    np.testing.assert_allclose(fused.weights.A, autograd.weights.A, atol=ENGINES)
+    np.testing.assert_allclose(fused.weights.u, autograd.weights.u, atol=ENGINES)
+    np.testing.assert_allclose(fused.estimates, autograd.estimates, atol=ENGINES)
+    moved = np.abs(fused.weights.A[-1] - start.A).max()
+    assert moved > 0.005, "agreement of weights that do not move shows nothing"
+
+
+def test_snapshots_do_not_change_the_run():
+    tasks, batches, start = naive.material("loop", 3, 0.9)
+    settings = ("mc", 6, 0.9, 1e-3, start.u, start.A)
+    end = ictd.pretrain(tasks, batches, *settings)
+    history = pretrain_history(tasks, batches, *settings, tasks_seen=snapshot_counts(200, 11))
+    np.testing.assert_array_equal(history.weights[-1].A, end.A)
+    assert len(history.tasks_seen) <= 11 and history.tasks_seen[-1] == 200
+    early = ictd.pretrain(tasks[:20], batches[:20], *settings)
+    snapshots = pretrain_history(tasks, batches, *settings, tasks_seen=[20, 200])
+    np.testing.assert_array_equal(snapshots.weights[0].A, early.A)
+    np.testing.assert_array_equal(snapshots.estimates, history.estimates)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "number", "counts"), [(7, 1, [7]), (1000, 4, [1, 10, 100, 1000]), (3, 50, [1, 2, 3])]
+)
+def test_snapshot_counts(tasks, number, counts):
+    assert snapshot_counts(tasks, number).tolist() == counts
+
+
+def test_pretraining_lowers_the_error():
+    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=3000)
+    history = pretrain_history(tasks, batches, "td", 10, 0.9, 1e-3, start.u, start.A)
+    value = ictd.value_function(tasks.transition, tasks.reward, 0.9)
+    error = ictd.msve(tasks.stationary, value, history.estimates)
+    assert error[-300:].mean() < 0.1 * error[:300].mean()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algo": "sarsa"}, "algo is 'sarsa'"),
+        ({"engine": "jax"}, "engine is 'jax'"),
+        ({"depth": 0}, "depth is 0"),
+        ({"depth": 2.5}, "depth is 2.5"),
+        ({"discount": 1.0}, "discount is 1.0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"learning_rate": np.inf}, "learning_rate is inf"),
+        ({"A": np.zeros((4, 4))}, "A has shape"),
+        ({"u": np.zeros(4), "A": np.zeros((4, 4))}, "u has shape"),
+        ({"tasks_seen": [3, 2]}, "tasks_seen must ascend"),
+        ({"tasks_seen": [2, 4]}, "tasks_seen must ascend .* 5"),
+        ({"tasks_seen": [0, 5]}, "tasks_seen"),
+        ({"tasks_seen": []}, "tasks_seen"),
+        ({"batches": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, "batches.visits has shape"),
+        (
+            {"batches": ictd.BatchStatistics(*(np.stack([x] * 5) for x in ([1, 0, 0], np.diag([1, 0, 0]), [0, 0, 0])))},
+            r"batches.transitions\[0, 0, 0\] counts steps that cannot be",
+        ),
+    ],
+)
+def test_invalid_settings_are_refused(changes, message):
+    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=5)
+    settings = {"algo": "td", "depth": 3, "discount": 0.9, "learning_rate": 1e-3, "u": start.u, "A": start.A}
+    with pytest.raises(ValueError, match=message):
+        pretrain_history(tasks, **{"batches": batches, **settings, **changes})
+
+
+@pytest.mark.parametrize("engine", ["fused", "autograd"])
+def test_a_divergence_has_the_history_up_to_its_task(engine):
+    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=9)
+    settings = {"algo": "td", "depth": 4, "discount": 0.9, "learning_rate": 1e-3, "u": start.u, "A": start.A}
+    settings |= {"engine": engine, "tasks_seen": [2, 4, 9]}
+    expected = pretrain_history(tasks, batches, **settings)
+    reward = tasks.reward.copy()
+    reward[6] = 1e308
+    with pytest.raises(Divergence) as raised:
+        pretrain_history(ictd.Tasks(tasks.transition, reward, tasks.stationary), batches, **settings)
+    history = raised.value.history
+    assert raised.value.task == 7
+    np.testing.assert_array_equal(history.weights.A[:2], expected.weights.A[:2])
+    np.testing.assert_array_equal(history.estimates[:6], expected.estimates[:6])
+    assert np.isnan(history.weights.A[2]).all() and np.isnan(history.weights.u[2]).all()
+    assert np.isnan(history.estimates[6:]).all()
+
+
+def test_a_divergence_of_the_last_update_is_found():
+    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=1)
+    large = ictd.Tasks(tasks.transition, 1e6 * tasks.reward, tasks.stationary)
+    with pytest.raises(Divergence) as raised:
+        pretrain_history(large, batches, "td", 2, 0.9, 1e308, start.u, start.A)
+    assert raised.value.task == 1 and np.isfinite(raised.value.history.estimates).all()
+
+
+def in_blocks(tasks, batches, seen, start):
+    """Snapshots of ``pretrain_in_blocks`` with blocks of 7 tasks."""
+    blocks = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
+
+    def draw(size):
+        block = next(blocks)
+        assert block.stop - block.start == size
+        return tasks.reward[block], batches[block], tasks.transition[block]
+
+    return pretrain_in_blocks(Engine(start, "mc", 4, 0.9, 1e-3), draw, seen)
+
+
+def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
+    monkeypatch.setattr(pretraining, "BLOCK", 7)
+    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
+    seen = np.array([1, 7, 10, 20])
+    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start.u, start.A, tasks_seen=seen).weights
+    weights = in_blocks(tasks, batches, seen, start)
+    np.testing.assert_array_equal(weights.A, expected.A)
+    np.testing.assert_array_equal(weights.u, expected.u)
+    reward = tasks.reward.copy()
+    reward[8] = 1e308
+    diverged = in_blocks(ictd.Tasks(tasks.transition, reward, tasks.stationary), batches, seen, start)
+    np.testing.assert_array_equal(diverged.A[:2], expected.A[:2])
+    assert np.isnan(diverged.A[2:]).all() and np.isnan(diverged.u[2:]).all()
+
+
+def test_blocks_of_another_size_are_refused():
+    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
+
+    def draw(size):
+        return tasks.reward, batches, tasks.transition
+
+    with pytest.raises(ValueError, match="20 tasks in place of 30"):
+        pretrain_in_blocks(Engine(start, "mc", 4, 0.9, 1e-3), draw, np.array([30]))
+
+
+def test_long_runs_log_their_progress(monkeypatch, caplog):
+    monkeypatch.setattr(pretraining, "PROGRESS_SECONDS", -1)
+    tasks, batches, start = naive.material("boyan", 2, 0.9, tasks=5)
+    with caplog.at_level("INFO"):
+        pretrain_history(tasks, batches, "td", 1, 0.9, 1e-3, start.u, start.A, tasks_seen=[2, 5])
+    assert [record.getMessage() for record in caplog.records] == ["2 of 5 tasks", "5 of 5 tasks"]

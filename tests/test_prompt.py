@@ -1,0 +1,152 @@
+"""Prompts of whole columns, and the averages over the columns of contexts."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.evaluation import sample_contexts
+from ictd.prompt import Context, Gram
+
+DISCOUNT, STATES = 0.85, 4
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return ictd.sample_tasks("loop", STATES, 3, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def paths(tasks):
+    return ictd.sample_paths(tasks, 7, np.random.default_rng(1))
+
+
+def assert_averages(context, expected):
+    """The fields of a context of no leading axes."""
+    for name, value in expected.items():
+        np.testing.assert_allclose(getattr(context, name), value, atol=ROUNDING, err_msg=name)
+
+
+def context_of(contexts, i):
+    """One of several contexts along a leading axis."""
+    length = contexts.length[i] if np.ndim(contexts.length) else contexts.length
+    return Context(length, *(getattr(contexts, name)[i] for name in "CDEbd"))
+
+
+def test_prompts_equal_naive(tasks, paths):
+    sampled = ictd.prompts_of(ictd.sampled_columns(paths, tasks.reward, DISCOUNT))
+    enumerated = ictd.prompts_of(ictd.enumerated_columns(tasks.transition, tasks.reward, DISCOUNT))
+    for i, reward in enumerate(tasks.reward):
+        for s in range(STATES):
+            expected = naive.sampled_prompt(paths[i], reward, DISCOUNT, s)
+            np.testing.assert_array_equal(sampled[i, s], expected)
+            expected = naive.enumerated_prompt(tasks.transition[i], reward, DISCOUNT, s)
+            np.testing.assert_array_equal(enumerated[i, s], expected)
+
+
+def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
+    columns = ictd.sampled_columns(paths, tasks.reward, DISCOUNT)
+    joint = ictd.joint_prompt(columns)
+    np.testing.assert_array_equal(joint[..., :-STATES], columns)
+    for s in range(STATES):
+        np.testing.assert_array_equal(joint[..., s - STATES], ictd.prompts_of(columns)[:, s, :, -1])
+
+
+@pytest.mark.parametrize("length", [1, 7])
+def test_averages_of_a_trajectory_equal_naive(length):
+    """Rewards are random, not a function of the state."""
+    rng = np.random.default_rng(length)
+    states, rewards = rng.integers(0, STATES, (2, length + 1)), rng.normal(size=(2, length))
+    contexts = Context.from_trajectory(states, rewards, STATES)
+    for i in range(2):
+        features = np.eye(STATES)[states[i]]
+        expected = naive.averages(features[:-1], features[1:], rewards[i]) | {"length": length}
+        assert_averages(context_of(contexts, i), expected)
+
+
+def test_averages_of_paths_equal_naive(tasks, paths):
+    contexts = Context.of_paths(paths, tasks.reward)
+    for i, path in enumerate(paths):
+        features = np.eye(STATES)[path]
+        expected = naive.averages(features[:-1], features[1:], tasks.reward[i, path[:-1]])
+        assert_averages(context_of(contexts, i), expected | {"length": 7})
+
+
+def test_averages_of_shares_equal_naive(tasks, paths):
+    D = naive.transition_counts(paths, np.full(3, 7), STATES) / 7
+    contexts = Context.of_shares(7, D, tasks.reward)
+    for i, path in enumerate(paths):
+        features = np.eye(STATES)[path]
+        expected = naive.averages(features[:-1], features[1:], tasks.reward[i, path[:-1]])
+        assert_averages(context_of(contexts, i), expected | {"length": 7})
+    given = Context.of_shares(7, D, tasks.reward, E=2 * D)
+    np.testing.assert_array_equal(given.E, 2 * D)
+
+
+def test_averages_of_enumerated_contexts_equal_naive(tasks):
+    contexts = Context.enumerated(tasks.transition, tasks.reward)
+    for i in range(len(tasks)):
+        expected = naive.averages(np.eye(STATES), tasks.transition[i], tasks.reward[i])
+        assert_averages(context_of(contexts, i), expected | {"length": STATES})
+
+
+def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
+    lengths = np.array([1, 7, 30, 2])
+    tasks = ictd.sample_tasks("loop", 4, 4, ictd.generator(3, "loop", 4, "tasks"))
+    contexts = sample_contexts(tasks, lengths, ictd.generator(3, "loop", 4, "contexts"))
+    paths = ictd.sample_paths(tasks, 30, ictd.generator(3, "loop", 4, "contexts"))
+    for i, length in enumerate(lengths):
+        alone = Context.of_paths(paths[i, : length + 1], tasks.reward[i])
+        assert_averages(context_of(contexts, i), {name: getattr(alone, name) for name in ("length", *"CDEbd")})
+
+
+def test_gram_of_a_context_equals_that_of_its_columns(tasks, paths):
+    cases = [
+        (Context.of_paths(paths, tasks.reward), ictd.sampled_columns(paths, tasks.reward, DISCOUNT)),
+        (
+            Context.enumerated(tasks.transition, tasks.reward),
+            ictd.enumerated_columns(tasks.transition, tasks.reward, DISCOUNT),
+        ),
+    ]
+    for context, columns in cases:
+        gram, of_columns = context.gram(DISCOUNT), Gram.of_columns(columns)
+        assert gram.length == of_columns.length == columns.shape[-1]
+        np.testing.assert_allclose(gram.M, of_columns.M, atol=ROUNDING)
+        np.testing.assert_allclose(gram.c, of_columns.c, atol=ROUNDING)
+
+
+def test_gram_of_columns_equals_naive():
+    columns = np.random.default_rng(0).normal(size=(2, 5, 3))
+    gram = Gram.of_columns(columns)
+    for i in range(2):
+        M = sum(np.outer(column[:-1], column[:-1]) for column in columns[i].T) / 3
+        c = sum(column[-1] * column[:-1] for column in columns[i].T) / 3
+        np.testing.assert_allclose(gram.M[i], M, atol=ROUNDING)
+        np.testing.assert_allclose(gram.c[i], c, atol=ROUNDING)
+
+
+def test_an_index_of_a_gram_takes_leading_axes_only():
+    M, c = np.arange(64.0).reshape(4, 4, 4), np.arange(16.0).reshape(4, 4)
+    several = Gram(np.arange(1, 5), M, c)
+    assert several[2].length == 3 and (several[2].M == M[2]).all() and (several[2].c == c[2]).all()
+    assert Gram(7, M, c)[1:].length == 7
+    with pytest.raises(IndexError):
+        several[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Context.from_trajectory([0, 7, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
+        (lambda: Context.from_trajectory([0, -1, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
+        (lambda: Context.from_trajectory([0, 1, 2], [1.0, 2.0, 3.0], n=5), r"rewards has shape \(3,\); .*m = 2\."),
+        (lambda: Context.of_paths([0, 5], np.zeros(5)), r"paths\[1\] .* 5 states"),
+        (lambda: Context.enumerated(np.full((3, 3), 1 / 3), np.zeros(5)), r"reward has shape \(5,\); .*n = 3\."),
+        (lambda: ictd.sampled_columns([0, 3], np.zeros(3), 0.9), r"paths\[1\] .* 3 states"),
+        (lambda: ictd.joint_prompt(np.zeros((4, 3))), "columns has shape"),
+    ],
+)
+def test_invalid_contexts_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

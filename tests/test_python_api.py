@@ -1,0 +1,107 @@
+"""Examples in the documentation, in docstrings and in the notebook, and models of a run of the workflow."""
+
+import doctest
+import io
+import itertools
+import json
+from importlib import import_module
+
+import naive
+import numpy as np
+import pages
+import pandas as pd
+import papermill
+import pytest
+from projects import ROOT
+
+import ictd
+from ictd.steps import evaluate, pretrain, tasks, unrolls
+
+PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
+# Modules with examples in docstrings.
+MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
+# One cell's settings, a run of which is small; the other algorithm's diverges.
+SETTINGS = {
+    "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
+    "initial_gain": 0.1, "scaled_attention": True, "engine": "fused", "on_divergence": "record",
+    "env_options": {}, "evaluation_env": "boyan", "context_lengths": [3], "seeds": "0-1", "tasks": 20,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with the results of a small run."""
+    folder = tmp_path_factory.mktemp("project")
+    results = folder / "results"
+
+    def carry_out(step, **given):
+        taken = step.main.__code__.co_varnames[: step.main.__code__.co_argcount]
+        step.main(**{name: (SETTINGS | given)[name] for name in taken})
+
+    files = {"tasks": results / "tasks/boyan-5/0-1.npz", "unrolls": results / "unrolls/boyan-5/0-1.npz"}
+    carry_out(tasks, output=files["tasks"])
+    carry_out(unrolls, tasks=files["tasks"], output=files["unrolls"])
+    for algo, rate in (("td", 0.001), ("mc", 1e200)):
+        run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
+        given = {"learning_rate": rate, "diverged": results / "diverged"}
+        carry_out(pretrain, **files, **given, outputs=[run])
+        made = {name: [results / name / f"{algo}-boyan-5-30.npz"] for name in ("weights", "evaluations")}
+        carry_out(evaluate, runs=[run], tasks=2, **made)
+    return folder
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_of_docstrings_print_what_they_say(module):
+    outcome = doctest.testmod(import_module(f"ictd.{module}"))
+    assert outcome.attempted > 0 == outcome.failed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_pages_print_what_the_pages_say(page, project, monkeypatch):
+    """Numbers that depend on the weights of a full run differ here; all others agree but for the last digit."""
+    monkeypatch.chdir(project)
+    examples = pages.examples(page)
+    found = pages.printed_by([code for code, _ in examples])
+    for (code, said), printed in zip(examples, found, strict=True):
+        if said is not None:
+            assert pages.without_numbers(printed) == pages.without_numbers(said), code
+            if "model." not in code:
+                np.testing.assert_allclose(pages.numbers(printed), pages.numbers(said), atol=0.011)
+    assert page.name == "README.md" or all(said for _, said in examples)
+
+
+def test_models_of_a_run_of_the_workflow_are_loaded(project):
+    for seed in (0, 1):
+        model = ictd.load_model(str(project / "results"), "td-boyan-5-30", seed=np.int64(seed))
+        with np.load(project / "results/weights/td-boyan-5-30.npz") as stored:
+            np.testing.assert_array_equal(model.weights.A, stored["A"][seed])
+            np.testing.assert_array_equal(model.weights.u, stored["u"][seed])
+        assert (model.depth, model.discount, model.scaled) == (30, 0.9, True)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_notebook_on_an_own_chain(project, tmp_path, noise):
+    """With and without rewards that depend on the next state."""
+    notebook, chain = ROOT / "examples/own-chain.ipynb", tmp_path / "chain.csv"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells) and len(cells) < 12
+    lines = pd.read_csv(ROOT / "examples/own-chain.csv")
+    lines["reward"] = 0.3 - 0.2 * lines["from"] + noise * lines["reward"]
+    lines.to_csv(chain, index=False)
+    given = {"chain": str(chain), "results": str(project / "results"), "run": "td-boyan-5-30", "seed": 1, "steps": 60}
+    done = papermill.execute_notebook(notebook, tmp_path / "done.ipynb", given, progress_bar=False)
+    outputs = [output["data"] for cell in done.cells for output in cell.get("outputs", []) if "data" in output]
+    assert any("image/png" in data for data in outputs)
+    table = next(data["text/plain"] for data in outputs if "text/html" in data)
+    _, transformer, _, _, truth = np.loadtxt(io.StringIO(table), skiprows=2).T
+    p, reward = np.zeros((2, 5, 5))
+    for line in lines.itertuples():
+        p[line[1], line[2]], reward[line[1], line[2]] = line.probability, line.reward
+    r = (p * reward).sum(axis=1)
+    path = ictd.sample_paths(ictd.Tasks(p, r), 60, np.random.default_rng(0))[0]
+    rewards = np.array([reward[pair] for pair in itertools.pairwise(path)])
+    prompt = ictd.joint_prompt(naive.columns_of_steps(path, rewards, 5, 0.9))
+    model = ictd.load_model(project / "results", "td-boyan-5-30", 1)
+    expected = ictd.LinearTransformer(model.weights, 30)(prompt, queries=5).detach().numpy()
+    np.testing.assert_allclose(transformer, expected, atol=0.006)
+    np.testing.assert_allclose(truth, naive.truncated_value(p, r, 0.9, 400), atol=0.006)

@@ -1,0 +1,23 @@
+"""Streams of random numbers."""
+
+import numpy as np
+
+import ictd
+
+
+def test_streams_differ_in_each_of_their_keys():
+    keys = {(0, "boyan", 5, "tasks"), (1, "boyan", 5, "tasks"), (0, "loop", 5, "tasks"), (0, "boyan", 3, "tasks")}
+    keys |= {(0, "boyan", 5, purpose) for purpose in ("unrolls", "validation", "tuning")}
+    assert len({ictd.generator(*key).integers(2**63) for key in keys}) == len(keys)
+
+
+def test_a_stream_depends_on_its_keys_alone():
+    first = ictd.generator(0, "boyan", 5, "tasks").random(9)
+    ictd.generator(1, "loop", 5, "unrolls").random(9)
+    np.testing.assert_array_equal(ictd.generator(0, "boyan", 5, "tasks").random(9), first)
+
+
+def test_the_stream_that_published_results_were_drawn_from():
+    """Other streams would change every result."""
+    drawn = ictd.generator(0, "boyan", 5, "tasks").integers(2**63, size=2)
+    assert drawn.tolist() == [3306955339824466221, 8404079031529606255]

@@ -1,0 +1,181 @@
+"""Weights, the Transformer's output as a function of averages, and pretrained models."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.evaluation import draw_unseen_tasks
+from ictd.prompt import ENUMERATED, Gram
+from ictd.storage import save_arrays
+from ictd.transformer import Model, estimates
+
+
+def assert_close(values, expected):
+    np.testing.assert_allclose(values, expected, atol=ROUNDING * max(1, np.abs(expected).max()))
+
+
+def test_P_and_Q_have_the_blocks_of_theta_looped():
+    u, A = np.arange(12.0).reshape(3, 4), np.arange(48.0).reshape(3, 4, 4)
+    weights = ictd.Weights(u, A)
+    P, Q = np.zeros((2, 3, 5, 5))
+    P[:, 4] = np.column_stack([u, np.ones(3)])
+    Q[:, :4, :4] = A
+    np.testing.assert_array_equal(weights.P(), P)
+    np.testing.assert_array_equal(weights.Q(), Q)
+    assert weights.states == 2
+
+
+def test_theta_td_of_two_states():
+    theta = ictd.theta_td(2)
+    np.testing.assert_array_equal(theta.u, np.zeros(4))
+    np.testing.assert_array_equal(theta.A, [[-1, 0, 1, 0], [0, -1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
+
+
+def test_initial_weights_are_xavier_normal_with_gain():
+    drawn = ictd.initial_weights(100, 0.1, np.random.default_rng(0))
+    deviation = 0.1 / np.sqrt(201)
+    assert drawn.A.std() == pytest.approx(deviation, rel=0.02) and abs(drawn.A.mean()) < 1e-4
+    assert drawn.u.std() == pytest.approx(deviation, rel=0.2) and (drawn.u != 0).all()
+    rng = np.random.default_rng(0)
+    small = ictd.initial_weights(1, 0.1, np.random.default_rng(0))
+    np.testing.assert_array_equal(small.u, rng.normal(0, 0.1 / np.sqrt(3), 2))
+    np.testing.assert_array_equal(small.A, rng.normal(0, 0.1 / np.sqrt(3), (2, 2)))
+
+
+def test_an_index_of_weights_takes_leading_axes_only():
+    """With as many weights as entries along the other axes."""
+    several = ictd.Weights(np.zeros((4, 4)), np.arange(64.0).reshape(4, 4, 4))
+    np.testing.assert_array_equal(several[1].A, several.A[1])
+    np.testing.assert_array_equal(several[:, None].A, several.A[:, None])
+    np.testing.assert_array_equal(several[..., 0].A, several.A[0])
+    with pytest.raises(IndexError):
+        several[..., 0, 0]
+
+
+@pytest.mark.parametrize("shape", [(0,), (3,), ()])
+def test_weights_of_no_whole_number_of_states_are_refused(shape):
+    with pytest.raises(ValueError, match="u has shape"):
+        ictd.Weights(np.zeros(shape), np.zeros(shape + shape[-1:]))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    ("env", "states", "length", "depth"), [("boyan", 5, 17, 4), ("loop", 2, 1, 1), ("loop", 7, 60, 6)]
+)
+def test_estimates_equal_naive(env, states, length, depth, scaled):
+    data = draw_unseen_tasks(0, states, 3, length, 0.9, env)
+    weights = naive.several_weights(states)
+    enumerated = estimates(weights, data.gram(ENUMERATED), depth, scaled)
+    sampled = estimates(weights, data.gram(length), depth, scaled)
+    assert enumerated.shape == sampled.shape == (3, 3, states)
+    for run in range(3):
+        for i, (p, r, path, _, _) in enumerate(zip(*naive.tasks_of(data), strict=True)):
+            expected = naive.enumerated_values(weights[run], depth, p, r, 0.9, scaled)
+            assert_close(enumerated[run, i], expected)
+            expected = naive.sampled_values(weights[run], depth, path, r, 0.9, scaled)
+            assert_close(sampled[run, i], expected)
+
+
+def test_estimates_on_contexts_of_several_lengths():
+    """With as many contexts as entries along the other axes."""
+    rng, weights = np.random.default_rng(0), naive.larger_weights(4)
+    M, c = rng.normal(size=(8, 8, 8)), rng.normal(size=(8, 8))
+    together = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
+    for i in range(8):
+        alone = estimates(weights, Gram(i + 1, M[i], c[i]), 3, scaled=False)
+        np.testing.assert_allclose(together[0, i], alone, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(("lead", "length"), [((), 1), ((), 40), ((3,), 7), ((2, 3), 12)])
+def test_values_of_trajectories_equal_naive(lead, length, scaled):
+    """Rewards are random, not a function of the state."""
+    rng, weights, n = np.random.default_rng(length), naive.larger_weights(4), 4
+    states, rewards = rng.integers(0, n, (*lead, length + 1)), rng.normal(size=(*lead, length))
+    weights = weights if scaled else ictd.Weights(weights.u, weights.A / length)
+    values = Model(weights, 5, 0.85, scaled).values(ictd.Context.from_trajectory(states, rewards, n))
+    assert values.shape == (*lead, n)
+    for index in np.ndindex(lead):
+        columns = naive.columns_of_steps(states[index], rewards[index], n, 0.85)
+        prompts = [np.column_stack([columns, query]) for query in np.eye(2 * n + 1)[:n]]
+        assert_close(values[index], [naive.transformer(weights, 5, prompt, scaled) for prompt in prompts])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_values_of_enumerated_contexts_equal_naive(scaled):
+    tasks, weights = ictd.sample_tasks("loop", 4, 3, np.random.default_rng(0)), naive.larger_weights(4)
+    values = Model(weights, 6, 0.9, scaled).values(ictd.Context.enumerated(tasks.transition, tasks.reward))
+    for i in range(3):
+        expected = naive.enumerated_values(weights, 6, tasks.transition[i], tasks.reward[i], 0.9, scaled)
+        assert_close(values[i], expected)
+
+
+def test_values_of_several_models_on_several_contexts():
+    weights = naive.several_weights(3, count=2)
+    contexts = ictd.Context.from_trajectory([[0, 1, 2], [2, 0, 0]], [[1.0, -1.0], [0.5, 2.0]], 3)
+    alone = ictd.Context.from_trajectory([0, 1, 2], [1.0, -1.0], 3)
+    values = Model(weights, 4, 0.9).values(contexts)
+    assert values.shape == (2, 2, 3) and Model(weights, 4, 0.9).values(alone).shape == (2, 3)
+    np.testing.assert_allclose(values[1, 0], Model(weights[1], 4, 0.9).values(alone), atol=ROUNDING)
+
+
+def test_contexts_of_another_number_of_states_are_refused():
+    model = Model(ictd.theta_td(5), 3, 0.9)
+    with pytest.raises(ValueError, match=r"context has 3 states.* 5 states"):
+        model.values(ictd.Context.from_trajectory([0, 1, 2], [1.0, 2.0], n=3))
+    with pytest.raises(ValueError, match=r"context is .* Context"):
+        model.values(np.zeros((11, 3)))
+
+
+RUN = "td-boyan-2-30"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of results with a run of seeds 3 and 5, of which seed 5 diverged."""
+    weights = naive.several_weights(2, count=2)
+    save_arrays(
+        tmp_path / f"weights/{RUN}.npz", seeds=np.array([3, 5]), u=weights.u, A=weights.A,
+        diverged_at=np.array([0, 70]), depth=np.array(30), discount=np.array(0.9), scaled=np.array(False),
+    )  # fmt: skip
+    return tmp_path
+
+
+def test_a_saved_model_is_loaded_with_its_settings(results):
+    model = ictd.load_model(str(results), RUN, seed=np.int64(3))
+    expected = naive.several_weights(2, count=2)[0]
+    np.testing.assert_array_equal(model.weights.u, expected.u)
+    np.testing.assert_array_equal(model.weights.A, expected.A)
+    assert (model.depth, model.discount, model.scaled) == (30, 0.9, False)
+
+
+@pytest.mark.parametrize(
+    ("run", "seed", "message"),
+    [
+        ("td-boyan-2-31", 3, f"run is 'td-boyan-2-31'; choose from {RUN}"),
+        (f"../weights/{RUN}", 3, "run is '../weights/"),
+        (None, 3, "run is None"),
+        (RUN, 2, "no seed 2; choose from 3, 5"),
+        (RUN, -1, "seed is -1"),
+        (RUN, "3", "seed is '3'"),
+        (RUN, 5, "seed 5 diverged at task 70"),
+    ],
+)
+def test_models_that_are_not_in_the_results_are_refused(results, run, seed, message):
+    with pytest.raises(ValueError, match=message):
+        ictd.load_model(results, run, seed)
+
+
+@pytest.mark.parametrize(("folder", "message"), [("nowhere", "nowhere holds no weights"), (3, "results is 3")])
+def test_folders_without_models_are_refused(folder, message):
+    with pytest.raises(ValueError, match=message):
+        ictd.load_model(folder, RUN, 3)
+
+
+def test_damaged_models_are_refused(results):
+    path = results / f"weights/{RUN}.npz"
+    path.write_bytes(path.read_bytes()[:900])
+    with pytest.raises(ValueError, match=f"{RUN}.npz cannot be used"):
+        ictd.load_model(results, RUN, 3)
