@@ -1,4 +1,4 @@
-"""Decompose a cell's pretrained weights, and evaluate them with parts removed."""
+"""Decompose the pretrained weights of a cell, and evaluate them with parts removed."""
 
 from pathlib import Path
 
@@ -17,14 +17,15 @@ from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights, theta_td
 
-# All models are evaluated on the same tasks.
+# Seed of the unseen tasks, which are the same for all models.
 SEED = 0
-# Variants that are also multiplied by the best of some factors, and repeated in some times as many layers.
+# Variants that are also evaluated with controls: A multiplied by the best of FACTORS, and REPEATED times the layers.
 CONTROLLED = ("theta", "structure", "theta_outside", "no_u")
 FACTORS = log_spaced(0.5, 16, 16)
 REPEATED = (3, 10)
-TUNED_ON = 100
 CONTROLS = ("scaled", *(f"repeated_{times}" for times in REPEATED))
+# Largest number of tasks on which factors are tuned.
+TUNED_ON = 100
 
 
 def main(
@@ -41,47 +42,49 @@ def main(
     weights: Path,
     output: Path,
 ) -> None:
-    """Write each run's measures, and its MSVE and that of each variant, on enumerated prompts and sampled contexts.
+    """Write the measures of each run, and the MSVE of each run and variant, on enumerated and on sampled prompts.
 
-    Beside these is the MSVE of theta^TD with the step size that is best on other tasks.  A part may be missed for no
-    more than the size of the step, or for layers that are too few; so the variants in CONTROLLED are evaluated with A
-    multiplied by the factor that is best for a cell and length on others still, and in more layers.
+    For comparison, the MSVE of theta^TD with its best step size is written too.  The MSVE may rise without a part only
+    because the step becomes smaller, or because the number of layers is too small without it.  So the variants in
+    CONTROLLED are also evaluated with A multiplied by a factor, and in more layers.  Step sizes and factors are tuned
+    on other tasks, for each context length.
     """
     seeds, runs = finite_runs(weights)
     if not len(seeds):
-        raise ValueError(
-            f"All runs of {weights.stem} diverged, which leaves nothing to take apart; choose settings that last."
-        )
-    lengths, scaled = [ENUMERATED, *context_lengths], scaled_attention
-    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
-    data = draw_unseen_tasks(SEED, states, tasks, stream="ablation", **place)
-    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, stream="ablation tuning", **place)
-    coefficients = log_spaced(**step_sizes) * (states if scaled else 1)
-    best, theta_msve, variants = [], [], without_parts(runs, discount)
+        raise ValueError(f"All runs of {weights.stem} diverged, so none can be decomposed; choose other settings.")
+    scaled = scaled_attention
+    lengths = [ENUMERATED, *context_lengths]
+    options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
+    data = draw_unseen_tasks(SEED, states, tasks, stream="ablation", **options)
+    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, stream="ablation tuning", **options)
+    factor_tuning = draw_unseen_tasks(SEED, states, min(TUNED_ON, tuning_tasks), stream="ablation tuning", **options)
+    candidates = log_spaced(**step_sizes) * (states if scaled else 1)
+    variants = without_parts(runs, discount)
     with np.errstate(over="ignore", invalid="ignore"):
-        for length in lengths:
-            scores = tune_step_size(tuning, depth, [tuning.context(length)], coefficients, scaled)
-            best.append(coefficients[scores.argmin()])
-            theta_msve.append(batch_td_msve(data, depth, [data.context(length)], np.array(best[-1:]), scaled)[0, 0])
-        found = [weights_msve(one, data, lengths, depth, scaled) for one in variants.values()]
-        few = draw_unseen_tasks(SEED, states, min(TUNED_ON, tuning_tasks), stream="ablation tuning", **place)
-        controls, factors = [], []
+        coefficients = [best_coefficient(tuning, depth, length, candidates, scaled) for length in lengths]
+        theta_msve = [
+            batch_td_msve(data, depth, [data.context(length)], np.array([coefficient]), scaled)[0, 0]
+            for length, coefficient in zip(lengths, coefficients, strict=True)
+        ]  # (lengths, tasks)
+        msve = [weights_msve(variant, data, lengths, depth, scaled) for variant in variants.values()]
+        factors, control_msve = [], []
         for name in CONTROLLED:
-            one = variants[name]
-            factors.append([best_factor(one, few, length, depth, scaled) for length in lengths])
-            bigger = [
-                weights_msve(multiplied(one, factor), data, [length], depth, scaled)
-                for factor, length in zip(factors[-1], lengths, strict=True)
+            variant = variants[name]
+            best_factors = [best_factor(variant, factor_tuning, length, depth, scaled) for length in lengths]
+            with_factor = [
+                weights_msve(multiplied(variant, factor), data, [length], depth, scaled)
+                for factor, length in zip(best_factors, lengths, strict=True)
             ]
-            more = [weights_msve(one, data, lengths, times * depth, scaled) for times in REPEATED]
-            controls.append([np.concatenate(bigger, axis=1), *more])
+            in_more_layers = [weights_msve(variant, data, lengths, times * depth, scaled) for times in REPEATED]
+            factors.append(best_factors)
+            control_msve.append([np.concatenate(with_factor, axis=1), *in_more_layers])
     save_arrays(
         output, seeds=seeds, variants=np.array(list(variants)), lengths=np.array(lengths),
-        mean=np.mean(found, axis=-1), median=np.median(found, axis=-1),
-        best_coefficient=np.array(best), best_mean=np.mean(theta_msve, axis=1),
+        mean=np.mean(msve, axis=-1), median=np.median(msve, axis=-1),
+        best_coefficient=np.array(coefficients), best_mean=np.mean(theta_msve, axis=1),
         best_median=np.median(theta_msve, axis=1), controlled=np.array(CONTROLLED), controls=np.array(CONTROLS),
-        factor=np.array(factors), control_mean=np.mean(controls, axis=-1), control_median=np.median(controls, axis=-1),
-        **decomposition_measures(runs, discount, scaled),
+        factor=np.array(factors), control_mean=np.mean(control_msve, axis=-1),
+        control_median=np.median(control_msve, axis=-1), **decomposition_measures(runs, discount, scaled),
     )  # fmt: skip
 
 
@@ -92,37 +95,65 @@ def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
     return seeds[kept], Weights(u[kept], A[kept])
 
 
+def best_coefficient(data: UnseenTasks, depth: int, length: int, candidates: np.ndarray, scaled: bool) -> float:
+    """The coefficient of theta^TD with the least mean MSVE at one context length, from candidates (K,)."""
+    scores = tune_step_size(data, depth, [data.context(length)], candidates, scaled)
+    return candidates[scores.argmin()]
+
+
 def multiplied(weights: Weights, factor: float) -> Weights:
-    """The weights with A multiplied, as by a larger step."""
+    """The weights with A multiplied by a factor."""
     return Weights(weights.u, factor * weights.A)
 
 
 def best_factor(weights: Weights, data: UnseenTasks, length: int, depth: int, scaled: bool) -> float:
-    """The one of FACTORS with the least mean MSVE over runs and tasks; what is no number counts as infinite."""
+    """The factor of A, from FACTORS, with the least mean MSVE over runs and tasks; NaN counts as infinite."""
     means = [weights_msve(multiplied(weights, factor), data, [length], depth, scaled).mean() for factor in FACTORS]
     return FACTORS[np.where(np.isnan(means), np.inf, means).argmin()]
 
 
 def without_parts(weights: Weights, discount: float) -> dict[str, Weights]:
-    """Weights with parts removed, by names of what is left or of what is gone.
+    """Make variants of weights with parts removed.
 
-    Without u all subsets are there of the three parts of what prompts see of A: that along theta^TD, the ``rest`` of
-    K [-I, I], and what is ``outside``; ``no_u`` is all three.  ``weights`` have any leading axes, and ``discount`` is
-    gamma.
+    The identifiable part of A has three parts: the part along theta^TD (``theta``), the ``rest`` of the nearest
+    K [-I, I] (``structure``), and what is ``outside`` of it.
+
+    Parameters
+    ----------
+    weights : Weights with any leading axes
+    discount : float, gamma
+
+    Returns
+    -------
+    dict of Weights
+        whole : the given weights
+        no_u : all three parts, without u
+        structure, theta_outside, rest_outside : two of the three parts, without u
+        theta, rest, outside : one of the three parts, without u
+        G : [G; 0] [-I, I] in place of [G; H] [-I, I], without u
+        no_A11, no_A12, no_A21, no_A22 : the identifiable part of A without this block, with u
     """
-    A, n, none = project_identifiable(weights, discount).A, weights.states, 0 * weights.u
+    A, n = project_identifiable(weights, discount).A, weights.states
     K = preconditioner(A)
-    G = K.copy()
-    G[..., n:, :] = 0
-    theta, structure = theta_coefficient(A)[..., None, None] * theta_td(n).A, preconditioned_td(K)
-    left = {
-        "no_u": A, "structure": structure, "theta_outside": theta + A - structure, "theta": theta,
-        "rest_outside": A - theta, "rest": structure - theta, "outside": A - structure, "G": preconditioned_td(G),
-    }  # fmt: skip
-    variants = {"whole": weights} | {name: Weights(none, part) for name, part in left.items()}
+    upper_K = K.copy()
+    upper_K[..., n:, :] = 0
+    theta = theta_coefficient(A)[..., None, None] * theta_td(n).A
+    structure = preconditioned_td(K)
+    without_u = {
+        "no_u": A,
+        "structure": structure,
+        "theta_outside": theta + A - structure,
+        "theta": theta,
+        "rest_outside": A - theta,
+        "rest": structure - theta,
+        "outside": A - structure,
+        "G": preconditioned_td(upper_K),
+    }
+    variants = {"whole": weights}
+    variants |= {name: Weights(0 * weights.u, part) for name, part in without_u.items()}
+    halves = {"1": slice(None, n), "2": slice(n, None)}
     for block in BLOCKS:
-        rows, columns = (slice(None, n) if place == "1" else slice(n, None) for place in block[1:])
-        left = A.copy()
-        left[..., rows, columns] = 0
-        variants[f"no_{block}"] = Weights(weights.u, left)
+        without_block = A.copy()
+        without_block[..., halves[block[1]], halves[block[2]]] = 0
+        variants[f"no_{block}"] = Weights(weights.u, without_block)
     return variants

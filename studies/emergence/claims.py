@@ -1,8 +1,7 @@
-"""What pretraining makes emerge, as claims of our own with verdicts computed from tables.
+"""The study's claims on what emerges, with verdicts computed from tables.
 
-Seeds are the unit: an interval is the 95% bootstrap interval of a mean over seeds, paired where two numbers of a seed
-are compared.  Within a seed MSVE is the mean over tasks in one claim and the median in another, as some tasks have
-errors many times those of others.
+Intervals are 95% bootstrap intervals of means over seeds, paired if two numbers of a seed are compared.  Each claim on
+the MSVE is made for means and for medians over tasks, because the errors on some tasks are many times those on others.
 """
 
 from collections.abc import Iterator
@@ -14,9 +13,10 @@ import pandas as pd
 from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from ictd.tables import load_tables
+from ictd.tables import load_tables, rows_with
 
-# Claims on the MSVE of two variants, on enumerated prompts, or on the shortest contexts where their name says so.
+STATISTICS = ("mean", "median")  # Over tasks.
+# Pairs of variants by the claims that compare their MSVE on enumerated prompts, or on the shortest contexts ("_short").
 COMPARED = {
     "noise_is_missed": ("theta", "whole"),
     "preconditioner_first": ("theta", "structure"),
@@ -29,7 +29,7 @@ COMPARED = {
     "outside_harms_last_short": ("structure", "no_u"),
     "u_is_idle": ("no_u", "whole"),
 }
-# The same with controls, (variant, control), where a control of none is the variant as it is.
+# The same with pairs of (variant, control); the control "none" is the variant without a change.
 CONTROLLED = {
     "step_makes_up": (("theta", "scaled"), ("no_u", "none")),
     "structure_makes_up": (("structure", "scaled"), ("no_u", "none")),
@@ -37,13 +37,13 @@ CONTROLLED = {
     "structure_converges": (("structure", "repeated_10"), ("structure", "none")),
     "outside_is_for_one_depth": (("no_u", "repeated_3"), ("no_u", "none")),
 }
-# Of whom residuals are compared.
+# The runs whose residuals are compared, in words.
 PAIRS = {
     "algos": "multi-task TD and MC of one seed",
     "algos, seeds": "multi-task TD and MC of two seeds",
     "seeds": "two seeds of one algorithm",
 }
-# Claims on changes in long runs; those in LOGARITHMIC are changes of a logarithm.
+# Measures of the long runs by the claims on their changes; those in LOGARITHMIC are changes of a logarithm.
 CHANGES = {
     "alpha_grows": "alpha",
     "cosine_falls": "cosine",
@@ -54,86 +54,93 @@ LOGARITHMIC = ("structure_sharpens", "enumerated_improves")
 
 
 def main(statements: Path, tables: list[Path], output: Path) -> None:
-    """Write one entry a claim, with id, section, setting, statement, statistic, value, relation, threshold and
-    verdict, from the tables that ``check_emergence`` names."""
+    """Write each claim with its value and its verdict, as JSON."""
     save_claims(output, check_emergence(Statements(statements), load_tables(tables)))
 
 
-def check_emergence(of: Statements, tables: dict[str, pd.DataFrame]) -> list[Claim]:
-    """All claims on what emerges, as claims.toml states them.
+def check_emergence(statements: Statements, tables: dict[str, pd.DataFrame]) -> list[Claim]:
+    """Decide all claims on what emerges.
 
-    ``tables`` are measures, ablations, controls, baselines, correlations, course, phase and readings.
+    Parameters
+    ----------
+    statements : Statements of claims.toml
+    tables : "measures", "ablations", "controls", "baselines", "correlations", "course", "phase" and "readings"
     """
     return [
-        *_decomposition_claims(of, tables["measures"]),
-        *_ablation_claims(of, tables["ablations"], tables["controls"], tables["baselines"]),
-        *_correlation_claims(of, tables["correlations"]),
-        *_course_claims(of, tables["course"]),
-        *_phase_claims(of, tables["phase"]),
-        *_reading_claims(of, tables["readings"]),
+        *_decomposition_claims(statements, tables["measures"]),
+        *_ablation_claims(statements, tables["ablations"], tables["controls"], tables["baselines"]),
+        *_correlation_claims(statements, tables["correlations"]),
+        *_course_claims(statements, tables["course"]),
+        *_phase_claims(statements, tables["phase"]),
+        *_reading_claims(statements, tables["readings"]),
     ]
 
 
-def _decomposition_claims(of: Statements, measures: pd.DataFrame) -> Iterator[Claim]:
+def _decomposition_claims(statements: Statements, measures: pd.DataFrame) -> Iterator[Claim]:
     for cell, rows in measures.groupby(CELL, sort=False):
-        yield from of.of_trials("structure", cell, rows["outside"])
-        yield from of.of_trials("step_size", cell, rows["alpha"])
+        yield from statements.of_trials("structure", cell, rows["outside"])
+        yield from statements.of_trials("step_size", cell, rows["alpha"])
 
 
 def _ablation_claims(
-    of: Statements, ablations: pd.DataFrame, controls: pd.DataFrame, baselines: pd.DataFrame
+    statements: Statements, ablations: pd.DataFrame, controls: pd.DataFrame, baselines: pd.DataFrame
 ) -> Iterator[Claim]:
     shortest = ablations.loc[ablations["context_length"] != ENUMERATED, "context_length"].min()
     joined = pd.concat([ablations.assign(control="none"), controls])
     for cell, rows in joined.groupby(CELL, sort=False):
-        beside = baselines[(baselines[CELL] == list(cell)).all(axis=1)].set_index("context_length")
-        for over in ("mean", "median"):
-            every = np.log10(rows.pivot(index=["variant", "control", "context_length"], columns="seed", values=over))
-            table = every.xs("none", level="control")
-            best = np.log10(beside[f"best_{over}"])
+        cell_baselines = rows_with(baselines, **dict(zip(CELL, cell, strict=True))).set_index("context_length")
+        for statistic in STATISTICS:
+            index = ["variant", "control", "context_length"]
+            msve = np.log10(rows.pivot(index=index, columns="seed", values=statistic))
+            plain = msve.xs("none", level="control")
+            best_theta = np.log10(cell_baselines[f"best_{statistic}"])
             for name, (variant, other) in COMPARED.items():
                 length = shortest if name.endswith("_short") else ENUMERATED
-                ratio = table.loc[(variant, length)] - table.loc[(other, length)]
-                yield from of.of_trials(name, cell, ratio, over=over, steps=shortest)
-            for name, (one, other) in CONTROLLED.items():
-                ratio = every.loc[(*one, ENUMERATED)] - every.loc[(*other, ENUMERATED)]
-                yield from of.of_trials(name, cell, ratio, over=over)
+                ratio = plain.loc[(variant, length)] - plain.loc[(other, length)]
+                yield from statements.of_trials(name, cell, ratio, over=statistic, steps=shortest)
+            for name, (controlled, other) in CONTROLLED.items():
+                ratio = msve.loc[(*controlled, ENUMERATED)] - msve.loc[(*other, ENUMERATED)]
+                yield from statements.of_trials(name, cell, ratio, over=statistic)
             for name, length in (("beats_theta", ENUMERATED), ("beats_theta_short", shortest)):
-                ratio = table.loc[("whole", length)] - best[length]
-                yield from of.of_trials(name, cell, ratio, over=over, steps=shortest)
+                ratio = plain.loc[("whole", length)] - best_theta[length]
+                yield from statements.of_trials(name, cell, ratio, over=statistic, steps=shortest)
 
 
-def _correlation_claims(of: Statements, correlations: pd.DataFrame) -> Iterator[Claim]:
+def _correlation_claims(statements: Statements, correlations: pd.DataFrame) -> Iterator[Claim]:
     for (kind, *cell), rows in correlations.groupby(["kind", *CELL], sort=False):
         pair = PAIRS.get(kind, f"one seed at {kind.rpartition(' ')[2]} layers and at this depth")
         for name, null in (("residuals", "null_entries"), ("residuals_by_state", "null_states")):
-            more = (rows["cosine"] - rows[null]).dropna()
-            yield from of.of_trials(name, cell, more, kind=kind, pair=pair)
+            excess = (rows["cosine"] - rows[null]).dropna()
+            yield from statements.of_trials(name, cell, excess, kind=kind, pair=pair)
 
 
-def _course_claims(of: Statements, course: pd.DataFrame) -> Iterator[Claim]:
-    """From a tenth of some number of tasks to that number, for each at which an algorithm's long runs end."""
+def _course_claims(statements: Statements, course: pd.DataFrame) -> Iterator[Claim]:
+    """Decide claims on the last tenfold of tasks, for each number of tasks at which an algorithm's long runs end."""
     ends = sorted(set(course.groupby("algo")["tasks_seen"].max()))
     for (algo, env), rows in course.groupby(["algo", "env"], sort=False):
-        seen = rows["tasks_seen"].unique()
-        for end in (end for end in ends if end <= seen.max()):
-            first, last = (seen[np.abs(np.log(seen / tasks)).argmin()] for tasks in (end / 10, end))
+        tasks_seen = rows["tasks_seen"].unique()
+        for end in ends:
+            if end > tasks_seen.max():
+                continue
+            first, last = (tasks_seen[np.abs(np.log(tasks_seen / tasks)).argmin()] for tasks in (end / 10, end))
             for name, measure in CHANGES.items():
-                table = rows.pivot(index="tasks_seen", columns="seed", values=measure)
-                table = np.log10(table) if name in LOGARITHMIC else table
-                yield from of.of_trials(name, (algo, env, f"{first} to {last}"), table.loc[last] - table.loc[first])
+                values = rows.pivot(index="tasks_seen", columns="seed", values=measure)
+                values = np.log10(values) if name in LOGARITHMIC else values
+                setting = (algo, env, f"{first} to {last}")
+                yield from statements.of_trials(name, setting, values.loc[last] - values.loc[first])
 
 
-def _phase_claims(of: Statements, phase: pd.DataFrame) -> Iterator[Claim]:
-    for place, rows in phase.groupby(["algo", "states"], sort=False):
-        yield of.claim("finite", place, (rows["diverged_at"] > 0).sum())
-        yield from of.of_trials("structure_deep", place, rows.loc[rows["depth"] == rows["depth"].max(), "outside"])
+def _phase_claims(statements: Statements, phase: pd.DataFrame) -> Iterator[Claim]:
+    for setting, rows in phase.groupby(["algo", "states"], sort=False):
+        yield statements.claim("finite", setting, (rows["diverged_at"] > 0).sum())
+        deepest = rows[rows["depth"] == rows["depth"].max()]
+        yield from statements.of_trials("structure_deep", setting, deepest["outside"])
 
 
-def _reading_claims(of: Statements, readings: pd.DataFrame) -> Iterator[Claim]:
-    """The first reading is the one that others are compared with."""
+def _reading_claims(statements: Statements, readings: pd.DataFrame) -> Iterator[Claim]:
+    """Compare each reading with the first, which is ours."""
     verdicts = readings.pivot(index=["claim", "algo"], columns="reading", values="verdict")
-    first, *others = readings["reading"].unique()
-    held = verdicts[first] == "holds"
+    ours, *others = readings["reading"].unique()
+    held = verdicts[ours] == "holds"
     for name in others:
-        yield of.claim("reading", [name], (held & (verdicts[name] == "fails")).sum())
+        yield statements.claim("reading", [name], (held & (verdicts[name] == "fails")).sum())

@@ -1,4 +1,4 @@
-"""Pretrain far beyond the paper's number of tasks, and keep the weights on the way."""
+"""Pretrain far beyond the paper's number of tasks, and keep snapshots of the weights."""
 
 from pathlib import Path
 
@@ -28,11 +28,11 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write the weights of one run at log-spaced task counts; NaN from a divergence on."""
+    """Write the weights of one run at log-spaced numbers of tasks, NaN after a divergence."""
     streams = {name: generator(seed, env, states, f"course {name}") for name in ("tasks", "unrolls")}
     start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
     engine = Engine(start, algo, depth, discount, learning_rate, scaled_attention)
-    # Multi-task TD has no use for returns, whose simulation takes most of the time.
+    # TD does not use returns, whose simulation takes most of the time.
     steps = rollout_steps if algo == "mc" else 1
 
     def draw(size):
@@ -40,6 +40,6 @@ def main(
         batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
         return block.reward, batches, block.transition
 
-    seen = snapshot_counts(tasks, snapshots)
-    weights = pretrain_in_blocks(engine, draw, seen)
-    save_arrays(output, tasks_seen=seen, u=weights.u, A=weights.A)
+    tasks_seen = snapshot_counts(tasks, snapshots)
+    weights = pretrain_in_blocks(engine, draw, tasks_seen)
+    save_arrays(output, tasks_seen=tasks_seen, u=weights.u, A=weights.A)

@@ -1,4 +1,4 @@
-"""Measure the weights on the way of long pretraining."""
+"""Measure the snapshots of the weights of long runs."""
 
 from pathlib import Path
 
@@ -27,20 +27,26 @@ def main(
     runs: list[Path],
     output: Path,
 ) -> None:
-    """Write a row a run and snapshot: its shares, its MSVE and its Bellman error on unseen tasks."""
-    longest, scaled = max(context_lengths), scaled_attention
+    """Write a row for each run and snapshot: the measures of its weights, and its errors on unseen tasks.
+
+    ``msve_M`` is the mean MSVE on contexts of M steps, ``msve_0`` on enumerated prompts.  ``bellman`` is the root mean
+    square of the Bellman error r + gamma p TF_L - TF_L on enumerated prompts, weighted by mu.
+    """
+    longest = max(context_lengths)
     data = draw_unseen_tasks(0, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
-    gram, frames = data.gram(ENUMERATED), []
+    mu, p, r = data.tasks.stationary, data.tasks.transition, data.tasks.reward
+    enumerated = data.gram(ENUMERATED)
+    tables = []
     for path in runs:
-        seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
+        tasks_seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
         weights = Weights(u, A)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = weights_msve(weights, data, context_lengths, depth, scaled).mean(axis=-1)
-            TF = estimates(weights, gram, depth, scaled)
-            bellman = data.tasks.reward + discount * np.matvec(data.tasks.transition, TF) - TF
-        columns = {"tasks_seen": seen, **decomposition_measures(weights, discount, scaled)}
-        columns["bellman"] = np.sqrt((data.tasks.stationary * bellman**2).sum(axis=-1).mean(axis=-1))
-        columns[f"msve_{ENUMERATED}"] = data.error(TF).mean(axis=-1)
-        columns |= {f"msve_{length}": found[:, i] for i, length in enumerate(context_lengths)}
-        frames.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))
-    save_table(output, pd.concat(frames, ignore_index=True))
+            msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
+            values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
+            bellman_error = r + discount * np.matvec(p, values) - values
+        columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
+        columns["bellman"] = np.sqrt((mu * bellman_error**2).sum(axis=-1).mean(axis=-1))
+        columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
+        columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
+        tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))
+    save_table(output, pd.concat(tables, ignore_index=True))

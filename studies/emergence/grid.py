@@ -1,18 +1,18 @@
-"""What the study's rules go through: long runs, and readings of what the paper leaves open."""
+"""The long runs, the plane of states and depths, and the readings that a configuration spans."""
 
 import itertools
 
-# Our readings of what the configuration has no key for.
+# Our readings of what the paper leaves open and the configuration has no key for.
 OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64", "corner": "drawn", "skip": False}
 
 
 def courses(config: dict) -> list[str]:
-    """Algorithm and environment of each setting that is pretrained far beyond the paper's number of tasks."""
+    """Names ALGO-ENV of the long runs."""
     return [f"{algo}-{env}" for algo in config["algos"] for env in config["envs"]]
 
 
-def parts(config: dict) -> dict[str, list[str]]:
-    """Tables that ``course`` and ``phase`` are joined from, each a setting or trial, without endings."""
+def joined_tables(config: dict) -> dict[str, list[str]]:
+    """Names of the tables that "course" and "phase" are concatenated from."""
     plane = config["emergence"]["phase"]
     trials = itertools.product(plane["states"], range(plane["seeds"]))
     return {
@@ -22,13 +22,14 @@ def parts(config: dict) -> dict[str, list[str]]:
 
 
 def readings(config: dict) -> dict[str, dict]:
-    """Fields of ``readings.Reading`` for each reading, by its name: ours but for what it changes.
+    """Fields of ``readings.Reading`` for each reading, by its name: ours, with the reading's changes.
 
-    ``config`` is the whole configuration, with the study's settings under its name.
+    ``config`` is the whole configuration, with the study's settings under "emergence".
     """
     ours = OURS | {"learning_rate": config["learning_rate"]}
     ours |= {key: config["readings"][key] for key in ("scaled_attention", "initial_gain")}
-    return {
-        one["name"]: ours | {key: value for key, value in one.items() if key != "name"}
-        for one in config["emergence"]["readings"]
-    }
+    fields = {}
+    for entry in config["emergence"]["readings"]:
+        changes = {key: value for key, value in entry.items() if key != "name"}
+        fields[entry["name"]] = ours | changes
+    return fields

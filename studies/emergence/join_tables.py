@@ -1,4 +1,4 @@
-"""Put tables of one kind under each other."""
+"""Concatenate tables with the same columns."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ from ictd.tables import load_table, save_table
 
 
 def main(tables: list[Path], output: Path) -> None:
-    """Write one table."""
+    """Write the rows of all tables as one table."""
     save_table(output, pd.concat([load_table(path) for path in tables], ignore_index=True))

@@ -1,4 +1,4 @@
-"""Write the tables of the page on what emerges, as HTML."""
+"""Write the tables of the study's page as HTML."""
 
 from pathlib import Path
 
@@ -15,54 +15,64 @@ from ictd.tables import load_tables, rows_with
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:
-    """Write the tables as HTML, a page each: the claims, and those of the functions below."""
-    of, decided = load_tables(tables), load_json(claims)
-    pairs = of["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
+    """Write the tables of the claims, those of the functions below, and the slider, one HTML file for each."""
+    table, records = load_tables(tables), load_json(claims)
+    pairs = table["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
     frames = {
-        "claims": claims_overview(decided),
-        "claims_all": claims_rows(decided),
-        "measures": of["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
+        "claims": claims_overview(records),
+        "claims_all": claims_rows(records),
+        "measures": table["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
         "correlations": pairs.mean().reset_index(),
-        "other_readings": verdicts_by_reading(of["readings"]),
-        "reading_runs": medians(of["reading_runs"]),
+        "other_readings": verdicts_by_reading(table["readings"]),
+        "reading_runs": medians_by_reading(table["reading_runs"]),
     }
     save_frames(output, frames)
-    save(output / "slider.html", "slider", slider(courses_data(of["course"], runs)))
+    save(output / "slider.html", "slider", slider(slider_data(table["course"], runs)))
 
 
-def courses_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
-    """What the slider shows of the long runs, ALGO-ENV/SEED.npz, with cosine and MSVE from the table ``course``."""
-    by_cell, shown = {}, {}
+def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
+    """Data of the slider for the long runs that did not diverge, by cell ALGO-ENV.
+
+    A and the numbers of tasks come from ``runs``, files ALGO-ENV/SEED.npz; cosine and MSVE come from the table
+    ``course``.
+    """
+    A_by_cell, tasks_by_cell = {}, {}
     for path in runs:
         tasks_seen, A = load_arrays(path, "tasks_seen", "A")
         if np.isfinite(A).all():
-            by_cell.setdefault(path.parent.name, {})[int(path.stem)] = A, tasks_seen
-    for cell, trials in by_cell.items():
+            cell = path.parent.name
+            A_by_cell.setdefault(cell, {})[int(path.stem)] = A
+            tasks_by_cell[cell] = tasks_seen
+    data = {}
+    for cell, A_by_seed in A_by_cell.items():
         algo, env = cell.split("-")
-        rows = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
-        found = [rows[name].loc[list(trials)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}")]
-        shown[cell] = run_data(next(iter(trials.values()))[1], np.mean([A for A, _ in trials.values()], axis=0), *found)
-    return shown
+        table = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
+        cosine, msve = (table[name].loc[list(A_by_seed)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}"))
+        mean_A = np.mean(list(A_by_seed.values()), axis=0)
+        data[cell] = run_data(tasks_by_cell[cell], mean_A, cosine, msve)
+    return data
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
-    """A row a reading and a column a kind of claim: "holds", or that it fails, and with which algorithm."""
+    """A row for each reading and a column for each claim: "holds", or "fails" with the algorithms that fail."""
     cells = {}
-    for place, rows in readings.groupby(["reading", "claim"], sort=False):
+    for (reading, claim), rows in readings.groupby(["reading", "claim"], sort=False):
         failing = rows[rows["verdict"] == "fails"]
-        algos = [algo.upper() for algo in failing["algo"] if algo != "both"]
-        # A statistic that is not a number comes from trials that diverged.
-        said = " ".join(["fails", ", ".join([*algos, *(["diverged"] if failing["value"].isna().any() else [])])])
-        cells[place] = said.strip() if len(failing) else "holds"
+        reasons = [algo.upper() for algo in failing["algo"] if algo != "both"]
+        # A value is NaN because trials diverged.
+        if failing["value"].isna().any():
+            reasons.append("diverged")
+        cells[reading, claim] = f"fails {', '.join(reasons)}".strip() if len(failing) else "holds"
     table = pd.Series(cells).unstack()[readings["claim"].unique()].loc[readings["reading"].unique()]
     return table.rename_axis("reading").reset_index().assign(reading=[name.replace("_", " ") for name in table.index])
 
 
-def medians(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a reading and algorithm: trials that diverged, and medians over the others."""
-    grouped = runs.groupby(["reading", "algo"], sort=False)
+def medians_by_reading(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row for each reading and algorithm: how many trials diverged, and medians over the others."""
+    groups = runs.groupby(["reading", "algo"], sort=False)
     lengths = [name for name in runs if name.startswith("msve_")]
     shown = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", *dict.fromkeys([*lengths[:2], lengths[-1]])]
-    table = grouped[shown].median().reset_index()
-    table.insert(2, "diverged", grouped["diverged_at"].agg(lambda at: f"{(at > 0).sum()} of {len(at)}").to_numpy())
+    table = groups[shown].median().reset_index()
+    diverged = groups["diverged_at"].agg(lambda task: f"{(task > 0).sum()} of {len(task)}")
+    table.insert(2, "diverged", diverged.to_numpy())
     return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())

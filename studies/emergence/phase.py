@@ -1,4 +1,4 @@
-"""Pretrain one seed's runs of all depths, by both algorithms, on one number of states, and measure their weights."""
+"""Pretrain one seed at one number of states, with all depths and algorithms, and measure the weights."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.evaluation import batch_td_msve, draw_unseen_tasks, log_spaced, weights_msve
 from ictd.mrp import sample_tasks
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
@@ -14,6 +14,7 @@ from ictd.rng import generator
 from ictd.sampling import unroll
 from ictd.tables import save_table
 from ictd.transformer import initial_weights
+from studies.emergence.ablate import best_coefficient
 
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
@@ -38,32 +39,36 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write a row a run: cosine to theta^TD, shares, and MSVE on enumerated prompts beside theta^TD's best."""
+    """Write a row for each run: measures of its weights, and its MSVE on enumerated prompts of unseen tasks.
+
+    ``theta_msve`` is the MSVE of theta^TD with its best step size.  A run that diverged has no measures and no MSVE.
+    """
     scaled = scaled_attention
     task_set = sample_tasks(env, states, tasks, generator(seed, env, states, "phase tasks"), **env_options)
     rng = generator(seed, env, states, "phase unrolls")
-    unrolls = unroll(task_set, batch_size, discount, rollout_steps, rng)
+    batches = unroll(task_set, batch_size, discount, rollout_steps, rng)
     start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-    data, tuning = (
-        draw_unseen_tasks(seed, states, size, 1, discount, env, purpose, **env_options)
-        for purpose, size in (("phase", test_tasks), ("phase tuning", tuning_tasks))
-    )
-    coefficients, rows = log_spaced(**step_sizes) * (states if scaled else 1), []
+    # Contexts are enumerated, so one step of a trajectory is enough.
+    data = draw_unseen_tasks(seed, states, test_tasks, 1, discount, env, "phase", **env_options)
+    tuning = draw_unseen_tasks(seed, states, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
+    candidates = log_spaced(**step_sizes) * (states if scaled else 1)
+    table = []
     for depth in depths:
-        scores = tune_step_size(tuning, depth, [tuning.context(ENUMERATED)], coefficients, scaled)
-        best = coefficients[[scores.argmin()]]
-        theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], best, scaled).mean()
+        coefficient = best_coefficient(tuning, depth, ENUMERATED, candidates, scaled)
+        theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], np.array([coefficient]), scaled).mean()
         for algo in algos:
-            row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed}
+            row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed, "theta_msve": theta_msve}
+            table.append(row)
             try:
                 weights = pretrain_history(
-                    task_set, unrolls, algo, depth, discount, learning_rate, start.u, start.A, scaled=scaled
-                ).weights
-                with np.errstate(over="ignore", invalid="ignore"):
-                    found = weights_msve(weights, data, [ENUMERATED], depth, scaled)
-                measures = decomposition_measures(weights, discount, scaled)
-                row |= {"diverged_at": 0, "msve": found[0, 0].mean(), **{name: measures[name][0] for name in MEASURES}}
+                    task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, scaled=scaled
+                ).weights[-1]
             except Divergence as divergence:
-                row |= {"diverged_at": divergence.task}
-            rows.append({**row, "theta_msve": theta_msve})
-    save_table(output, pd.DataFrame(rows, columns=COLUMNS))
+                row["diverged_at"] = divergence.task
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                row["msve"] = weights_msve(weights, data, [ENUMERATED], depth, scaled).mean()
+            row["diverged_at"] = 0
+            measures = decomposition_measures(weights, discount, scaled)
+            row |= {name: measures[name] for name in MEASURES}
+    save_table(output, pd.DataFrame(table, columns=COLUMNS))

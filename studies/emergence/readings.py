@@ -35,19 +35,24 @@ def main(
     unrolls: list[Path],
     output: Path,
 ) -> None:
-    """Write for each algorithm and seed u and A, as means over layers, P and Q, and the MSVE on unseen tasks."""
+    """Write u, A, P and Q of each algorithm and seed, as means over layers, and the MSVE on unseen tasks."""
     torch.set_num_threads(1)
-    one = Reading(**reading)
-    groups = zip(tasks, unrolls, strict=True)
-    runs = [material for pair in groups for material in stored_runs(env, states, one.initial_gain, *pair)]
-    seeds, task_sets, batches, _ = zip(*runs, strict=True)
-    starts = [generator(seed, env, states, "weights") for seed in seeds]
-    model, diverged_at = one.pretrain(algos, depth, discount, task_sets, batches, starts)
-    longest, lengths, msve = max(context_lengths), [ENUMERATED, *context_lengths], []
-    for i, seed in enumerate(seeds * len(algos)):
+    chosen = Reading(**reading)
+    seeds, task_sets, batches = [], [], []
+    for task_file, unroll_file in zip(tasks, unrolls, strict=True):
+        for seed, task_set, batch, _ in stored_runs(env, states, chosen.initial_gain, task_file, unroll_file):
+            seeds.append(seed)
+            task_sets.append(task_set)
+            batches.append(batch)
+    rngs = [generator(seed, env, states, "weights") for seed in seeds]
+    model, diverged_at = chosen.pretrain(algos, depth, discount, task_sets, batches, rngs)
+    lengths = [ENUMERATED, *context_lengths]
+    errors = []
+    for run, seed in enumerate(seeds * len(algos)):
+        longest = max(context_lengths)
         data = draw_unseen_tasks(seed, states, test_tasks, longest, discount, evaluation_env, **env_options)
-        msve.append([data.error(literal_estimates(model[i], data.columns(length))) for length in lengths])
-    weights, (P, Q), msve = model.weights(), model.matrices(), np.array(msve)
+        errors.append([data.error(literal_estimates(model[run], data.columns(length))) for length in lengths])
+    weights, (P, Q), msve = model.weights(), model.matrices(), np.array(errors)
     arrays = {
         "u": weights.u, "A": weights.A, "P": P, "Q": Q, "diverged_at": diverged_at,
         "msve": msve[:, 1:], "enumerated_msve": msve[:, 0],
@@ -68,13 +73,16 @@ class Reading:
     scaled_attention : bool
         Whether attention is divided by the context length.
     parameters : "theta" for u and A, or "all" for all of P and Q
-    layers : "looped", or "separate" for parameters of their own
+    layers : "looped", or "separate" for layers with their own parameters
     initial_gain : float, of the Xavier normal initial values
     learning_rate : float, Adam's alpha
-    clip : float, largest norm of a gradient, 0 for any
+    clip : float
+        Largest norm of a gradient; 0 means no limit.
     precision : "float64" or "float32"
-    corner : "drawn" as all other entries, or "one", the last entry of P where all of P and Q are trained
-    skip : bool, whether an update is left out where its gradient is not finite
+    corner : "drawn" or "one"
+        Initial value of the last entry of P: drawn as the other entries, or 1.  Only for parameters "all".
+    skip : bool
+        Whether an update is skipped if its gradient is not finite.
     """
 
     scaled_attention: bool
@@ -88,8 +96,8 @@ class Reading:
     skip: bool
 
     @property
-    def collapses(self) -> bool:
-        """Whether the fused engine can carry it out."""
+    def compiled(self) -> bool:
+        """Whether the compiled engine, which trains u and A of looped Transformers in float64, can be used."""
         own = self.parameters, self.layers, self.clip, self.precision, self.skip
         return own == ("theta", "looped", 0, "float64", False)
 
@@ -99,38 +107,66 @@ class Reading:
         depth: int,
         discount: float,
         tasks: Sequence[Tasks],
-        unrolls: Sequence[BatchStatistics],
-        generators: Sequence[np.random.Generator],
+        batches: Sequence[BatchStatistics],
+        rngs: Sequence[np.random.Generator],
     ) -> tuple[Transformers, np.ndarray]:
-        """Pretrain S runs by each of some algorithms: "td", "mc" or both.
+        """Pretrain S runs by each of some algorithms.
 
-        ``tasks``, ``unrolls`` and ``generators`` are of each of S seeds; initial values come from the generators.
-        ``depth`` is L and ``discount`` gamma.
+        Parameters
+        ----------
+        algos : names "td" or "mc"
+        depth : int, number of layers L
+        discount : float, gamma
+        tasks : S Tasks, one for each seed
+        batches : S BatchStatistics of these tasks
+        rngs : S generators, which initial values are drawn from
 
-        The Transformers are of len(algos) S runs, those of the first algorithm first; NaN where they diverged.  The
-        (len(algos) S,) int array has the number of the task on which a run diverged, 0 if it did not.
+        Returns
+        -------
+        model : Transformers of len(algos) S runs, those of the first algorithm first; NaN where they diverged
+        diverged_at : (len(algos) S,) int array
+            Number of the task at which a run diverged, 0 if it did not.
         """
-        states, scaled = tasks[0].states, self.scaled_attention
-        layers, whole = depth if self.layers == "separate" else 1, self.parameters == "all"
-        start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in generators]
-        P, Q = np.stack(start * len(algos), axis=1)
+        model = self._initial_model(len(algos), depth, tasks[0].states, rngs)
+        names = np.repeat(algos, len(tasks))
+        tasks, batches = list(tasks) * len(algos), list(batches) * len(algos)
+        if self.compiled:
+            return self._pretrain_compiled(model, names, tasks, batches, discount)
+        masks = None if self.parameters == "all" else theta_masks(tasks[0].states)
+        options = self.learning_rate, masks, self.clip, self.skip
+        return model, pretrain_runs(model, names, tasks, batches, discount, *options)
+
+    def _initial_model(self, copies: int, depth: int, states: int, rngs: Sequence[np.random.Generator]) -> Transformers:
+        """Transformers with the initial values of S seeds, repeated for each algorithm."""
+        layers = depth if self.layers == "separate" else 1
+        whole = self.parameters == "all"
+        start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in rngs]
+        P, Q = np.stack(start * copies, axis=1)
         if self.corner == "one":
             P[..., -1, -1] = 1
-        model = Transformers(P, Q, depth, scaled, getattr(torch, self.precision))
-        names, tasks, unrolls = np.repeat(algos, len(tasks)), list(tasks) * len(algos), list(unrolls) * len(algos)
-        if not self.collapses:
-            masks = None if whole else theta_masks(states)
-            options = self.learning_rate, masks, self.clip, self.skip
-            return model, pretrain_runs(model, names, tasks, unrolls, discount, *options)
-        found, diverged_at = [], []
-        for i, algo in enumerate(names):
-            start = model.weights()[i]
-            arguments = (algo, depth, discount, self.learning_rate, start.u, start.A)
+        return Transformers(P, Q, depth, self.scaled_attention, getattr(torch, self.precision))
+
+    def _pretrain_compiled(
+        self,
+        model: Transformers,
+        algos: Sequence[str],
+        tasks: Sequence[Tasks],
+        batches: Sequence[BatchStatistics],
+        discount: float,
+    ) -> tuple[Transformers, np.ndarray]:
+        """Pretrain R runs by the compiled engine, one after the other, from the weights of a model."""
+        start = model.weights()
+        u, A, diverged_at = [], [], []
+        for run, algo in enumerate(algos):
+            arguments = (algo, model.depth, discount, self.learning_rate, start.u[run], start.A[run])
             try:
-                found.append(pretrain_history(tasks[i], unrolls[i], *arguments, scaled=scaled).weights[-1])
+                history = pretrain_history(tasks[run], batches[run], *arguments, scaled=self.scaled_attention)
                 diverged_at.append(0)
             except Divergence as divergence:
-                found.append(divergence.history.weights[-1])
+                history = divergence.history
                 diverged_at.append(divergence.task)
-        trained = Weights(np.stack([one.u for one in found]), np.stack([one.A for one in found]))
-        return Transformers(trained.P()[:, None], trained.Q()[:, None], depth, scaled), np.array(diverged_at)
+            u.append(history.weights.u[-1])
+            A.append(history.weights.A[-1])
+        weights = Weights(np.stack(u), np.stack(A))
+        trained = Transformers(weights.P()[:, None], weights.Q()[:, None], model.depth, self.scaled_attention)
+        return trained, np.array(diverged_at)

@@ -1,4 +1,4 @@
-# What pretraining makes emerge: parts of the weights, long runs, a plane of states and layers, and other readings.
+# A study beyond the paper: parts of the weights, long runs, a plane of states and layers, and other readings.
 import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]
@@ -7,7 +7,7 @@ EMERGENCE_EVALUATION = {
     "test_tasks": config["evaluation"]["tasks"],
     "context_lengths": config["evaluation"]["context_lengths"],
 }
-EMERGENCE_PARTS = EMERGENCE_GRID.parts(config)
+EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
 EMERGENCE_ABLATION_TABLES = "measures ablations controls factors baselines correlations".split()
 EMERGENCE_TABLES = expand(
@@ -136,7 +136,7 @@ use rule emergence_step as emergence_reading_tables with:
 use rule step as emergence_join_tables with:
     input:
         tables=lambda wildcards: expand(
-            "<results>/emergence/{part}.csv", part=EMERGENCE_PARTS[wildcards.table]
+            "<results>/emergence/{name}.csv", name=EMERGENCE_JOINED[wildcards.table]
         ),
     output:
         "<results>/emergence/{table,course|phase}.csv",

@@ -16,7 +16,7 @@ from ictd.pipeline.grid import Cell
 from ictd.pretraining import pretrain_history
 from ictd.report.claim import Statements
 from studies.emergence.ablate import without_parts
-from studies.emergence.ablation_tables import correlations, relabelled
+from studies.emergence.ablation_tables import correlations, relabel_states
 from studies.emergence.claims import check_emergence
 
 STUDY = Path(__file__).parents[1]
@@ -51,11 +51,11 @@ def test_variants_leave_what_they_name():
     np.testing.assert_array_equal(of["no_u"].A, A)
 
 
-def test_relabelled_moves_both_halves_of_rows_and_columns():
+def test_relabelling_moves_both_halves_of_rows_and_columns():
     theta, left = ictd.theta_td(4), residual(project_identifiable(some_weights(4), 0.9).A)
     order = np.array([2, 0, 3, 1])
-    np.testing.assert_array_equal(relabelled(theta.A, order), theta.A)
-    assert relabelled(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
+    np.testing.assert_array_equal(relabel_states(theta.A, order), theta.A)
+    assert relabel_states(left, order)[1, 0, 5] == left[1, 2, 4 + 0]
 
 
 def test_correlations_tell_shared_patterns_from_chance():
@@ -112,7 +112,7 @@ def test_long_pretraining_goes_on_from_block_to_block(under_conda):
         kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
         for kind, parts, names in (
             (ictd.Tasks, tasks, ("transition", "reward", "stationary")),
-            (ictd.BatchStatistics, unrolls, ("visits", "transitions", "returns")),
+            (ictd.BatchStatistics, unrolls, ("visits", "transitions", "return_sums")),
         )
     ]
     start = ictd.initial_weights(4, 0.1, ictd.generator(1, "boyan", 4, "weights"))

@@ -1,4 +1,4 @@
-"""What the study's figures draw and its pages say, from tables of numbers of no meaning."""
+"""What the study's figures draw and its pages say, from tables of made-up numbers."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,13 +25,13 @@ def test_ablations_and_controls_are_means_over_trials():
     plain = numbered({**axes_of_rows, "variant": list(figures.VARIANTS)}, ["mean"])
     baselines = numbered({**CELLS, "context_length": [5, 0]}, ["best_mean"], 1)
     table = numbered({**axes_of_rows, "variant": names, "control": controls}, ["mean"], 3)
-    for axes, length in zip(figures.ablations(plain, baselines, tuple(HERE.values())).axes, (0, 5), strict=True):
+    for axes, length in zip(figures.ablations(plain, baselines, HERE).axes, (0, 5), strict=True):
         for line, algo in zip(axes.lines, algos, strict=False):
             means = where(plain, algo=algo, context_length=length, **HERE).groupby("variant")["mean"].mean()
             np.testing.assert_allclose(line.get_xdata(), means[list(figures.VARIANTS)])
         best = where(baselines, algo="td", context_length=length, **HERE)["best_mean"].item()
         assert axes.lines[2].get_xdata() == [best, best]
-    for axes, algo in zip(figures.controls(plain, table, tuple(HERE.values())).axes, algos, strict=True):
+    for axes, algo in zip(figures.controls(plain, table, HERE).axes, algos, strict=True):
         for line, control in zip(axes.lines, ("none", *controls), strict=True):
             of = plain if control == "none" else where(table, control=control)
             means = where(of, algo=algo, context_length=0, **HERE).groupby("variant")["mean"].mean()
@@ -72,7 +72,7 @@ def test_no_figure_has_ink_on_its_border(algos, env, lost, tmp_path):
     pretrained = numbered({**prompts, "variant": list(figures.VARIANTS)}, ["mean"])
     course = numbered({**cells, "tasks_seen": [1, 10**6]}, [*(name for name, _ in figures.COURSE), "msve_100"])
     plane = numbered({**cells, "states": [2, 50], "depth": [1, 200]}, ["cosine", "outside", "msve", "theta_msve"])
-    at = (env, 20, 5)
+    at = {"env": env, "states": 20, "depth": 5}
     for figure in (
         figures.decompositions(numbered(cells, list(figures.SHARES))), figures.course(course),
         figures.ablations(pretrained, numbered(prompts, ["best_mean"]), at),

@@ -1,4 +1,4 @@
-"""The batched autograd engine beside single runs, and pretraining under other readings."""
+"""The batched autograd engine compared with single runs, and pretraining under other readings."""
 
 from types import SimpleNamespace
 
@@ -89,7 +89,7 @@ def literal_gradient(P, Q, depth, tasks, unrolls, algo):
 
     fixed, loss_of = values(P, Q), []
     visits, transitions = unrolls.visits[0], unrolls.transitions[0]
-    target = visits * tasks.reward[0] + 0.9 * transitions @ fixed if algo == "td" else unrolls.returns[0]
+    target = visits * tasks.reward[0] + 0.9 * transitions @ fixed if algo == "td" else unrolls.return_sums[0]
 
     def loss(P, Q):
         v = values(P, Q)
@@ -205,9 +205,9 @@ def test_a_corner_of_one_is_the_only_entry_that_is_not_drawn():
 def test_updates_that_are_not_finite_are_left_out():
     """A run whose third task has an infinite return, beside one that never sees that task."""
     tasks, unrolls = material("boyan", 3, 6, 2)
-    broken = [ictd.BatchStatistics(one.visits, one.transitions, one.returns) for one in unrolls]
-    broken[0].returns.flags.writeable = True
-    broken[0].returns[2] = np.inf
+    broken = [ictd.BatchStatistics(one.visits, one.transitions, one.return_sums) for one in unrolls]
+    broken[0].return_sums.flags.writeable = True
+    broken[0].return_sums[2] = np.inf
     options = {"parameters": "all", "corner": "one", "initial_gain": 0.01}
     model, diverged = pretrain(["mc"], 4, tasks, broken, skip=True, **options)
     lost, at = pretrain(["mc"], 4, tasks, broken, **options)
@@ -230,7 +230,7 @@ def test_what_is_left_out_changes_neither_parameters_nor_moments():
         for part in parts:
             part.grad = torch.full_like(part, 0.5)
             part.grad[torch.tensor(left_out)] = torch.nan
-        with batched_engine._kept(model, optimizer, torch.tensor(left_out)):
+        with batched_engine._unchanged(model, optimizer, torch.tensor(left_out)):
             optimizer.step()
         for part, old in zip(parts, before, strict=True):
             assert part.isfinite().all()

@@ -6,7 +6,7 @@ import pytest
 
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
-from studies.emergence.grid import courses, parts, readings
+from studies.emergence.grid import courses, joined_tables, readings
 from studies.emergence.readings import Reading
 
 
@@ -46,4 +46,4 @@ def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_s
     assert courses(load_config({}, PROJECT)) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
     config = {"algos": ["td"], "envs": ["loop"], "emergence": {"phase": {"states": [9, 4], "seeds": 2}}}
     of_phase = ["phase/9/0", "phase/9/1", "phase/4/0", "phase/4/1"]
-    assert parts(config) == {"course": ["course/td-loop"], "phase": of_phase}
+    assert joined_tables(config) == {"course": ["course/td-loop"], "phase": of_phase}

@@ -1,4 +1,4 @@
-"""The study's steps at a small size, beside slow computations."""
+"""The study's steps at a small size, compared with slow computations."""
 
 import itertools
 
@@ -105,10 +105,10 @@ def test_variants_are_evaluated_on_whole_prompts(ablations, algo, scaled):
         assert row[["best_mean", "best_median"]].tolist() == mean_and_median(theta, length)
 
 
-def test_a_cell_without_a_run_that_lasted_is_answered_in_a_sentence(tmp_path):
+def test_a_cell_whose_runs_all_diverged_is_refused_in_a_sentence(tmp_path):
     runs = weights_of(range(2))
     save_arrays(tmp_path / "td-loop-3-2.npz", seeds=np.arange(2), u=runs.u, A=runs.A, diverged_at=np.array([3, 8]))
-    with pytest.raises(ValueError, match="All runs of td-loop-3-2 diverged, which leaves nothing to take apart"):
+    with pytest.raises(ValueError, match="All runs of td-loop-3-2 diverged, so none can be decomposed"):
         ablate.main(
             STATES, DEPTH, GAMMA, False, "boyan", {}, TEST, 10, LENGTHS, SIZES, tmp_path / "td-loop-3-2.npz",
             tmp_path / "ablation.npz",
