@@ -9,10 +9,10 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.engine import value_gradients
+from ictd.steps.theory.agreement import gradients_by_appendix, gradients_by_torch, largest_difference
 from ictd.theory import statements
 from ictd.theory.decimals import exact_sides, exact_update
 from ictd.theory.recursion import evolve, gradients
-from ictd.steps.theory.agreement import gradients_by_appendix, gradients_by_torch, largest_difference
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
 
 

@@ -15,12 +15,11 @@ from tolerances import ENGINES
 
 import ictd
 from ictd.steps import concatenate
-from ictd.storage import save_arrays
-from ictd.tables import load_table, long_table, save_table
-from ictd.theory import statements
-from ictd.theory.columns import long_columns, save_columns
-from ictd.theory.family import random_preconditioner
 from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
+from ictd.storage import save_arrays
+from ictd.tables import load_table
+from ictd.theory import statements
+from ictd.theory.family import random_preconditioner
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
@@ -263,19 +262,6 @@ def test_gradients_for_separate_layers_are_taken_at_24_depths_or_fewer(tmp_path)
     depths = where(load_table(tmp_path / "neu.csv"), algo="mc", space="separate")["layer"].to_numpy()
     assert depths[0] == 1 and depths[-1] == 90 and len(depths) < 24
     np.testing.assert_array_equal(depths, sorted({round(90 ** (i / 23)) for i in range(24)}))
-
-
-def test_tables_are_written_as_pandas_writes_them(tmp_path):
-    numbers = np.array([[1 / 3, 1e-320, np.nan], [np.inf, -2.0, 1e22]])
-    axes, arrays = {"i": [4, 5], "x": [0.0, 0.1, 1e-5]}, {"a": numbers, "count": np.arange(6).reshape(2, 3)}
-    names = {"text": 'comma, "quoted"', "n": 3}
-    save_table(tmp_path / "pandas.csv", pd.concat([long_table(axes, arrays, **names)] * 2))
-    save_columns(tmp_path / "columns.csv", [long_columns(axes, arrays, **names)] * 2)
-    assert (tmp_path / "columns.csv").read_bytes() == (tmp_path / "pandas.csv").read_bytes()
-    with pytest.raises(ValueError, match=r"columns\.csv has the columns a; a table has b\."):
-        save_columns(tmp_path / "columns.csv", [{"a": [1]}, {"b": [1]}])
-    with pytest.raises(ValueError, match="zip"):
-        save_columns(tmp_path / "columns.csv", [{"a": [1], "b": []}])
 
 
 def test_tables_are_concatenated_by_their_folders(tmp_path):

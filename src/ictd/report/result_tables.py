@@ -99,7 +99,7 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
 def _mean_msve(result: dict, name: str, **names) -> pd.DataFrame:
     """A row for each seed and context length, with the mean over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
-    return long_table(axes, {"msve": result[name].mean(axis=-1)}, **names)
+    return pd.DataFrame(long_table(axes, {"msve": result[name].mean(axis=-1)}, **names))
 
 
 def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
@@ -112,10 +112,10 @@ def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     baselines : dict
         For each (states, depth) ``step_sizes`` (K,) and ``tuning_msve`` (K,).
     """
-    frames = [
-        long_table({"step_size": result["step_sizes"]}, {"msve": result["tuning_msve"]}, states=states, depth=depth)
-        for (states, depth), result in baselines.items()
-    ]
+    frames = []
+    for (states, depth), result in baselines.items():
+        axes = {"step_size": result["step_sizes"]}
+        frames.append(pd.DataFrame(long_table(axes, {"msve": result["tuning_msve"]}, states=states, depth=depth)))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -150,7 +150,7 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discoun
         columns = {"diverged_at": result["diverged_at"]}
         columns |= identifiable_measures(Weights(result["u"], result["A"]), discount)
         columns["enumerated_msve"] = evaluations[cell]["enumerated_msve"].mean(axis=-1)
-        frames.append(long_table({"seed": result["seeds"]}, columns, **cell._asdict()))
+        frames.append(pd.DataFrame(long_table({"seed": result["seeds"]}, columns, **cell._asdict())))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -190,7 +190,7 @@ def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
                 mean = history.sum(axis=0) / kept.sum()
             _, rows, columns = mean.shape
             axes = {"tasks_seen": result["tasks_seen"], "row": range(1, rows + 1), "column": range(1, columns + 1)}
-            frames.append(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name))
+            frames.append(pd.DataFrame(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name)))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -248,7 +248,7 @@ def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
             "to_go": np.sqrt(squared_norm(last - history.A) / squared_norm(last)),
             "online_msve": result["online_msve"],
         }
-        frames.append(long_table(axes, columns, **cell._asdict()))
+        frames.append(pd.DataFrame(long_table(axes, columns, **cell._asdict())))
     return pd.concat(frames, ignore_index=True)
 
 

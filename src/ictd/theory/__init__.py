@@ -8,5 +8,4 @@ The mathematics, which reads and writes no files:
 - ``family``: a set of weights that has the limit v, and of which theta^TD is one element,
 - ``decimals``: theta^TD in decimal arithmetic, where differences of float64 numbers are all rounding.
 
-``columns`` writes tables.  The folder ``steps`` has the modules with a function ``main`` that the rules call.
 """

@@ -10,7 +10,7 @@ from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.rng import generator
-from ictd.theory.columns import save_columns
+from ictd.tables import save_table
 from ictd.theory.recursion import evolve, gradients
 from ictd.transformer import Weights, theta_td
 
@@ -41,7 +41,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
                 # Unlike Python's, NumPy's max is NaN if one of the differences is.
                 columns[way] = [float(np.max(differences))]
             tables.append(columns)
-    save_columns(output, tables)
+    save_table(output, *tables)
 
 
 def gradients_by_torch(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:

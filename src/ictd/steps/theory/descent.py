@@ -10,7 +10,7 @@ import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.theory.columns import long_columns, save_columns
+from ictd.tables import long_table, save_table
 from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.statements import (
     OF_GRADIENTS,
@@ -45,9 +45,9 @@ def main(
     sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
     setting = {"env": env, "states": states}
     sweeps = sweep_in_parts(sampled, discount, update_depth)
-    save_columns(statements, statement_tables(sweeps, setting))
+    save_table(statements, *statement_tables(sweeps, setting))
     Z = evolve(theta_td(states), sampled, discount, update_depth)
-    save_columns(neu, neu_tables(Z, [sweep for _, sweep in sweeps], setting))
+    save_table(neu, *neu_tables(Z, [sweep for _, sweep in sweeps], setting))
 
 
 def sweep_in_parts(tasks: Tasks, discount: float, depth: int) -> list[tuple[Embeddings, GradientSweep]]:
@@ -70,7 +70,7 @@ def statement_tables(sweeps: list[tuple[Embeddings, GradientSweep]], setting: di
     tables = []
     for statement in OF_GRADIENTS:
         summary = summarise([statement(Z, sweep) for Z, sweep in sweeps])
-        tables.append(long_columns(layers, summary, statement=statement.__name__, **setting))
+        tables.append(long_table(layers, summary, statement=statement.__name__, **setting))
     return tables
 
 
@@ -89,7 +89,7 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
         by_space = {"looped": (np.arange(Z.depth + 1), looped), "separate": (depths, stacked(separate))}
         for space, (layers, estimate) in by_space.items():
             columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
-            tables.append(long_columns({"layer": layers}, columns, algo=algo, space=space, **setting))
+            tables.append(long_table({"layer": layers}, columns, algo=algo, space=space, **setting))
     return tables
 
 

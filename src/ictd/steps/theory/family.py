@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.theory.columns import long_columns, save_columns
+from ictd.tables import long_table, save_table
 from ictd.theory.family import MEMBERS, error_bound, largest_error, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import layer_updates, norm_of_mean
@@ -53,14 +53,14 @@ def main(
                 columns["bound"] = bound / scale
                 violations = int((error > bound + ROUNDING * scale).sum())
             columns["violations"] = np.full(len(layers), violations)
-            error_tables[member].append(long_columns({"layer": layers}, columns, member=member, **names))
+            error_tables[member].append(long_table({"layer": layers}, columns, member=member, **names))
         for algo in ALGOS:
             expected = Z["inside"].expected_errors(algo)
             looped = (layer_updates(Z["inside"], expected[:, depth], depth).sum(axis=1) for depth in depths)
             norms = {"norm": np.array([norm_of_mean(update) for update in looped])}
-            update_tables[algo].append(long_columns({"layer": depths}, norms, algo=algo, **names))
-    save_columns(errors, [table for member in MEMBERS for table in error_tables[member]])
-    save_columns(updates, [table for algo in ALGOS for table in update_tables[algo]])
+            update_tables[algo].append(long_table({"layer": depths}, norms, algo=algo, **names))
+    save_table(errors, *[table for member in MEMBERS for table in error_tables[member]])
+    save_table(updates, *[table for algo in ALGOS for table in update_tables[algo]])
 
 
 def update_depths(depth: int) -> np.ndarray:

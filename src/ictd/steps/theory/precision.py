@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.theory.columns import long_columns, save_columns
+from ictd.tables import long_table, save_table
 from ictd.theory.decimals import exact_sides, exact_update
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import sweep_gradients
@@ -40,7 +40,7 @@ def main(
                 tables += lemma_tables(tasks, task, discount, depth, names)
             if n in update_states:
                 tables += update_tables(tasks, task, discount, update_depth, names)
-    save_columns(output, tables)
+    save_table(output, *tables)
 
 
 def lemma_tables(tasks: Tasks, task: int, discount: float, depth: int, names: dict) -> list[dict[str, list]]:
@@ -50,7 +50,7 @@ def lemma_tables(tasks: Tasks, task: int, discount: float, depth: int, names: di
     for quantity, sides in exact_sides(tasks, task, discount, layers).items():
         exact, bound, ratio = sides.T
         columns = {"exact": exact, "bound": bound, "ratio": ratio, "difference": np.full(len(layers), np.nan)}
-        tables.append(long_columns({"layer": layers}, columns, quantity=quantity, **names))
+        tables.append(long_table({"layer": layers}, columns, quantity=quantity, **names))
     return tables
 
 
@@ -64,5 +64,5 @@ def update_tables(tasks: Tasks, task: int, discount: float, depth: int, names: d
         distance = np.abs(exact - sweep.updates[algo][0, -1]).sum()
         difference = distance / norm if norm else distance
         columns = {"exact": [norm], "bound": [np.nan], "ratio": [np.nan], "difference": [difference]}
-        tables.append(long_columns({"layer": [depth]}, columns, quantity=quantity, **names))
+        tables.append(long_table({"layer": [depth]}, columns, quantity=quantity, **names))
     return tables

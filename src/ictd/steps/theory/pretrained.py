@@ -8,7 +8,7 @@ from ictd.anatomy import pattern_measures
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
 from ictd.storage import load_arrays
-from ictd.theory.columns import long_columns, save_columns
+from ictd.tables import long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
@@ -63,13 +63,13 @@ def main(
                 for space, updates in group_updates(u_here, A_here, depth, sampled).items():
                     columns |= {f"{space}_{name}": [value] for name, value in vars(estimate_norm(updates)).items()}
                 columns["theta_td"] = [norm_of_mean(at_theta_td)]
-                line_tables.append(long_columns({"position": [position]}, columns, **cell, seed=seed))
+                line_tables.append(long_table({"position": [position]}, columns, **cell, seed=seed))
             for layers in depths.tolist():
                 updates = group_updates(u_seed, A_seed, layers, sampled[:FEW_TASKS])
                 norms = {f"{space}_norm": [norm_of_mean(update)] for space, update in updates.items()}
-                repeated_tables.append(long_columns({"layer": [layers]}, norms, **cell, seed=seed))
-    save_columns(line, line_tables)
-    save_columns(repeated, repeated_tables)
+                repeated_tables.append(long_table({"layer": [layers]}, norms, **cell, seed=seed))
+    save_table(line, *line_tables)
+    save_table(repeated, *repeated_tables)
 
 
 def repeated_depths(depth: int, update_depth: int) -> np.ndarray:

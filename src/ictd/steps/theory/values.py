@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.theory.columns import long_columns, save_columns
+from ictd.tables import long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.statements import OF_VALUES, summarise
 from ictd.transformer import theta_td
@@ -27,5 +27,5 @@ def main(env: str, states: list[int], tasks: int, depth: int, discount: float, e
                 inequalities[statement.__name__].append(statement(Z))
         for name, parts in inequalities.items():
             layers = {"layer": np.arange(depth + 1)}
-            tables.append(long_columns(layers, summarise(parts), statement=name, env=env, states=n))
-    save_columns(output, tables)
+            tables.append(long_table(layers, summarise(parts), statement=name, env=env, states=n))
+    save_table(output, *tables)
