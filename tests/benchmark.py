@@ -20,23 +20,23 @@ def seconds(function, repeats=3):
 
 
 def material(count=20_000):
-    """Task sets and unrolls of the main setting, and initial weights."""
+    """Task sets and batches of the main setting, and initial weights."""
     tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
-    unrolls = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
-    return tasks, unrolls, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
+    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
+    return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
 
 
 def main():
     """Print times per task and per step, and the engines' ratio."""
     torch.set_num_threads(1)
-    tasks, unrolls, start = material()
+    tasks, batches, start = material()
 
     def sample():
         return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
 
     def pretrain(algo, engine, count):
         arguments = (algo, DEPTH, DISCOUNT, 1e-3, start.u, start.A, engine)
-        return lambda: ictd.pretrain(tasks[:count], unrolls[:count], *arguments)
+        return lambda: ictd.pretrain(tasks[:count], batches[:count], *arguments)
 
     pretrain("td", "fused", 10)()
     step = seconds(sample) / (len(tasks) * BATCH * STEPS)

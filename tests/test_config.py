@@ -82,7 +82,7 @@ def refusal(given: dict) -> str:
         *((name, 3, f"{name} is 3; give keys with values") for name in STUDIES),
     ],
 )
-def test_bad_values_are_named_in_one_sentence(key, value, message):
+def test_invalid_values_are_refused_with_their_key(key, value, message):
     assert message in refusal(nested(key, value))
 
 
@@ -101,7 +101,7 @@ values = st.recursive(
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(key=st.sampled_from(keys(CONFIG)), value=values)
-def test_any_value_is_taken_or_refused_in_one_sentence(key, value):
+def test_any_value_is_accepted_or_refused_in_one_sentence(key, value):
     try:
         load_config(nested(key, value), ROOT)
     except ValueError as error:
@@ -111,7 +111,7 @@ def test_any_value_is_taken_or_refused_in_one_sentence(key, value):
 
 
 @pytest.mark.parametrize("key", [key for key in keys(CONFIG) if not key.startswith("readings.env_options.")])
-def test_every_key_is_needed_and_named(key):
+def test_every_key_is_required(key):
     config = copy.deepcopy(CONFIG)
     *sections, last = key.split(".")
     inner = functools.reduce(dict.__getitem__, sections, config)
@@ -124,7 +124,7 @@ def test_every_key_is_described():
     assert undescribed(SCHEMA) == []
 
 
-def test_given_values_take_the_place_of_the_papers():
+def test_given_values_replace_those_of_the_paper():
     study = {STUDIES[0]: {"seeds": "7"}} if STUDIES else {}
     found = load_config({"evaluation": {"tasks": "3"}, "depths": ["6"], "results": "007", **study}, ROOT)
     assert found["evaluation"] == CONFIG["evaluation"] | {"tasks": 3}
@@ -132,7 +132,7 @@ def test_given_values_take_the_place_of_the_papers():
     assert all(found[name]["seeds"] == 7 for name in study)
 
 
-def test_numbers_may_be_texts_where_the_schema_does_not_want_texts():
+def test_texts_of_numbers_are_read_as_numbers():
     schema = {"properties": {"name": {"type": "string"}}}
     given = {"a": ["1e-3", ".5", "1x"], "name": "007", "seeds": 20.0, "most": 1e30, "flag": True}
     wanted = {"a": [0.001, 0.5, "1x"], "name": "007", "seeds": 20, "most": 1e30, "flag": True}
@@ -153,7 +153,7 @@ def test_numbers_may_be_texts_where_the_schema_does_not_want_texts():
         (None, "c.yaml cannot be read: No such file or directory."),
     ],
 )
-def test_a_file_of_settings_that_is_none_is_named_with_the_line(tmp_path, content, message):
+def test_invalid_files_of_settings_are_refused_with_the_line(tmp_path, content, message):
     if content is not None:
         (tmp_path / "c.yaml").write_bytes(content.encode(errors="surrogateescape"))
     with pytest.raises(ValueError) as raised:
@@ -161,7 +161,7 @@ def test_a_file_of_settings_that_is_none_is_named_with_the_line(tmp_path, conten
     assert message in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_results_go_to_a_folder_of_their_own(tmp_path):
+def test_the_folder_of_results_must_be_its_own(tmp_path):
     root = tmp_path / "project"
     for name in ("project/src", "project/results", "other"):
         (tmp_path / name).mkdir(parents=True)
@@ -175,7 +175,7 @@ def test_results_go_to_a_folder_of_their_own(tmp_path):
         check_folder(tmp_path / "file/results", root)
 
 
-def test_the_papers_grid():
+def test_the_grid_is_that_of_the_paper():
     settings = [("boyan", 5, 30), ("boyan", 5, 5), ("boyan", 5, 10), ("boyan", 5, 60)]
     settings += [("boyan", 3, 30), ("boyan", 10, 30), ("loop", 5, 30)]
     found = cells(CONFIG)

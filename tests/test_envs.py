@@ -31,7 +31,7 @@ def third_party(module: str) -> set[str]:
     return {PACKAGE_OF.get(top, top) for top in tops} - {"IPython"}
 
 
-def test_every_environment_has_just_what_its_rules_import():
+def test_every_environment_has_exactly_what_its_rules_import():
     """That of the studies serves whatever study there is."""
     found = {}
     for step, environment in rules_of_paper().values():
@@ -56,7 +56,7 @@ def test_every_environment_has_the_locks_versions_and_hashes(name):
         assert {f"--{part}" for part in hashes} == expected if expected else "hash=" in hashes[-1], pin
 
 
-def test_the_lock_has_what_is_asked_for():
+def test_the_lock_has_what_the_requirements_name():
     direct = re.findall(r"^[\w.-]+==[^\s;]+", (ROOT / "envs/requirements.in").read_text(), re.MULTILINE)
     assert direct and all(re.search(rf"^{re.escape(pin)}(?![\w.])", LOCK, re.MULTILINE) for pin in direct)
 
@@ -105,7 +105,7 @@ def test_both_images_have_the_same_files():
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_an_image_without_a_mounted_folder_says_that_its_results_go(lost, tmp_path):
+def test_an_image_without_a_mounted_folder_warns_that_results_are_lost(lost, tmp_path):
     """Called in a folder that is no mount, and in one that is."""
     done = subprocess.run([ROOT / "envs/image", "echo", "run"], cwd=tmp_path if lost else "/proc", capture_output=True)
     assert done.stdout == b"run\n" and (b"Nothing is mounted at " in done.stderr) == lost

@@ -53,7 +53,7 @@ def check_files(results: Path) -> None:
         assert path.read_text().rstrip().endswith(("</html>", "</svg>")), path
 
 
-def test_a_run_that_is_killed_goes_on_to_the_same_bytes(smoke, tmp_path):
+def test_a_killed_run_continues_to_the_same_bytes(smoke, tmp_path):
     """Snakemake and its jobs get SIGKILL while the first run of a cell is pretrained."""
     folder, files = small_project(tmp_path), [f"results-smoke/{kind}/{CELL}.npz" for kind in ("weights", "evaluation")]
     arguments = [*files, "--cores", "1", "--config", *FEW, "algos=[td]"]

@@ -69,7 +69,7 @@ def test_kernels_work_as_plain_python(project):
     assert run(project, SCRIPT, NUMBA_DISABLE_JIT="1") == (["9.0"], "")
 
 
-def test_kernels_work_where_numba_lacks_the_private_attribute(monkeypatch):
+def test_kernels_do_not_need_the_private_attributes_of_numba(monkeypatch):
     monkeypatch.setattr(numba, "njit", lambda **options: lambda function: function)
     assert kernels.kernel(noalias=True)(abs)(-2.0) == 2.0
 

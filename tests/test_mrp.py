@@ -37,6 +37,12 @@ def test_stationary_distribution_of_known_chains(transition, stationary):
     np.testing.assert_allclose(ictd.stationary_distribution(transition), stationary, rtol=ROUNDING)
 
 
+def test_stationary_distributions_may_have_several_leading_axes():
+    transition = ictd.sample_tasks("loop", 4, 6, rng()).transition
+    expected = ictd.stationary_distribution(transition).reshape(2, 3, 4)
+    np.testing.assert_array_equal(ictd.stationary_distribution(transition.reshape(2, 3, 4, 4)), expected)
+
+
 @pytest.mark.parametrize("reducible", [[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
 def test_a_reducible_chain_is_refused_with_its_index(reducible):
     with pytest.raises(ValueError, match=r"^transition\[1\] is reducible"):

@@ -56,7 +56,7 @@ def test_the_readme_links_to_every_page():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_is_named_is_there(page):
+def test_targets_and_modules_that_pages_name_exist(page):
     """Targets of make, modules and files of Python."""
     text = page.read_text(encoding="utf-8")
     targets = {*re.findall(r"^([\w-]+)(?: [\w-]+)*:", text_of("Makefile"), re.MULTILINE), *STUDIES, "NAME"}

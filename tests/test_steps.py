@@ -58,7 +58,7 @@ def test_parameters_are_given_or_wildcards_or_of_the_configuration(written):
     assert "--tasks 1 " in Steps(CONFIG)("ours.m", {"tasks": 1}, OWN)["settings"](wildcards)
 
 
-def test_files_are_the_rules_input_and_output(written):
+def test_files_of_a_step_are_the_input_and_output_of_its_rule(written):
     written(STEP)
     files = Steps(CONFIG)("ours.m", OWN)["files"]
     runs = named(runs=["a b.npz", "c.npz"])
@@ -68,7 +68,7 @@ def test_files_are_the_rules_input_and_output(written):
         files(None, named(), Namedlist(["a.png"]))
 
 
-def test_modules_and_texts_are_there_by_their_digests(tmp_path):
+def test_params_have_the_digests_of_modules_and_texts(tmp_path):
     (tmp_path / "claims.toml").write_text("a = 1")
     step = Steps(CONFIG | {"results": str(tmp_path / "results")})
     given = {"statements": tmp_path / "claims.toml", "theory": tmp_path / "results/theory.json"}
@@ -91,19 +91,19 @@ def test_modules_and_texts_are_there_by_their_digests(tmp_path):
         (STEP.replace("def main", "def other"), {}, "m.py has no function main, so it is no step."),
     ],
 )
-def test_mistakes_in_a_rule_or_a_step_are_named(written, text, given, message):
+def test_mistakes_in_a_rule_or_a_step_are_refused(written, text, given, message):
     written(text)
     with pytest.raises(ValueError) as raised:
         Steps(CONFIG)("ours.m", OWN, **given)["settings"](named(env="loop", states="5"))
     assert message in str(raised.value)
 
 
-def test_a_step_that_does_not_exist_is_named():
+def test_a_step_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=r"^There is no step ictd\.steps\.gone\.$"):
         main_parameters("ictd.steps.gone")
 
 
-def test_help_says_what_a_step_writes_and_takes():
+def test_the_help_of_a_step_has_its_docstring_and_parameters():
     said = " ".join(runner.parser("ictd.steps.tasks", tasks.main).format_help().split())
     assert "Write transition, reward and stationary" in said
     assert all(f"--{name.replace('_', '-')}" in said for name in main_parameters("ictd.steps.tasks"))
@@ -142,7 +142,7 @@ def test_words_of_the_command_line_have_the_types_of_parameters(monkeypatch):
         ("--coun 1 --options {}", "the following arguments are required: --count"),
     ],
 )
-def test_words_that_do_not_fit_are_named(words, message, monkeypatch, capsys):
+def test_words_of_another_type_are_refused(words, message, monkeypatch, capsys):
     def main(count: int, options: dict):
         raise AssertionError
 
@@ -161,7 +161,7 @@ def test_words_that_do_not_fit_are_named(words, message, monkeypatch, capsys):
         (OSError(errno.EACCES, "No", "a.csv"), "error: a.csv: No; make room or give write access, then run snakemake"),
     ],
 )
-def test_what_a_person_can_mend_ends_in_a_sentence(error, message, monkeypatch):
+def test_errors_of_the_user_end_in_a_sentence(error, message, monkeypatch):
     def main():
         raise error
 
@@ -181,7 +181,7 @@ TASKS = "--env boyan --states 3 --seeds 3-1 --tasks 2 --env-options {} --output 
         ("ictd.steps.gone", "", "error: No module named 'ictd.steps.gone'."),
     ],
 )
-def test_a_step_answers_bad_input_in_one_sentence(tmp_path, module, options, message):
+def test_invalid_input_of_a_step_ends_in_a_sentence(tmp_path, module, options, message):
     command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", module, *options.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == message and "Traceback" not in done.stderr

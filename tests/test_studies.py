@@ -152,13 +152,13 @@ def test_a_broken_study_is_an_error_with_its_place(said, i):
     assert ended and BROKEN[i][-1] in f"{ended}\n{text}"
 
 
-def test_studies_leave_the_paper_as_it_is(said):
+def test_studies_do_not_change_the_paper(said):
     ended, text = said["all"]
     assert ended == 0 and not planned_rules(text) & rules_of_paper().keys()
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_without_the_others_a_study_is_as_it_is(said, name):
+def test_a_study_does_not_depend_on_the_others(said, name):
     def own(text):
         return {rule for rule in planned_rules(text) if re.match(rf"{name}(_|$)", rule)}
 

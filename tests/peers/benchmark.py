@@ -29,7 +29,7 @@ AGREE = 1e-10
 
 
 def material(n: int):
-    """Task sets, unrolls and initial parameters of all seeds."""
+    """Task sets, batches and initial parameters of all seeds."""
     found = []
     for seed in range(SEEDS):
         rngs = [ictd.generator(seed, "boyan", n, name) for name in ("tasks", "unrolls", "weights")]
@@ -41,9 +41,9 @@ def material(n: int):
 def ours(runs):
     """A pass over all seeds, and the parameters that it ends with."""
     engines = []
-    for tasks, unrolls, start in runs:
+    for tasks, batches, start in runs:
         engines.append(Engine(start, "td", DEPTH, DISCOUNT, RATE, True))
-        engines[-1].train(tasks.reward, unrolls, tasks.transition)
+        engines[-1].train(tasks.reward, batches, tasks.transition)
     return np.stack([engine.parameter for engine in engines])
 
 
@@ -58,10 +58,10 @@ def in_c(n: int, folder: str):
 
     def run(runs):
         found = []
-        for tasks, unrolls, start in runs:
+        for tasks, batches, start in runs:
             parameter = np.concatenate([start.u, start.A.ravel()])
             moments = np.zeros((2, len(parameter)))
-            given = tasks.transition, tasks.reward, unrolls.visits, unrolls.transitions
+            given = tasks.transition, tasks.reward, batches.visits, batches.transitions
             numbers = double(DISCOUNT), double(RATE)
             train(ctypes.c_long(len(tasks)), *map(pointer, given), *numbers, *map(pointer, (parameter, *moments)))
             found.append(parameter)
