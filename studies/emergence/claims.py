@@ -77,9 +77,9 @@ def check_emergence(statements: Statements, tables: dict[str, pd.DataFrame]) -> 
 
 
 def _decomposition_claims(statements: Statements, measures: pd.DataFrame) -> Iterator[Claim]:
-    for cell, rows in measures.groupby(CELL, sort=False):
-        yield from statements.of_trials("structure", cell, rows["outside"])
-        yield from statements.of_trials("step_size", cell, rows["alpha"])
+    for cell, trials in measures.groupby(CELL, sort=False):
+        yield from statements.of_trials("structure", cell, trials["outside"])
+        yield from statements.of_trials("step_size", cell, trials["alpha"])
 
 
 def _ablation_claims(
@@ -87,11 +87,11 @@ def _ablation_claims(
 ) -> Iterator[Claim]:
     shortest = ablations.loc[ablations["context_length"] != ENUMERATED, "context_length"].min()
     joined = pd.concat([ablations.assign(control="none"), controls])
-    for cell, rows in joined.groupby(CELL, sort=False):
+    for cell, trials in joined.groupby(CELL, sort=False):
         cell_baselines = rows_with(baselines, **dict(zip(CELL, cell, strict=True))).set_index("context_length")
         for statistic in STATISTICS:
             index = ["variant", "control", "context_length"]
-            msve = np.log10(rows.pivot(index=index, columns="seed", values=statistic))
+            msve = np.log10(trials.pivot(index=index, columns="seed", values=statistic))
             plain = msve.xs("none", level="control")
             best_theta = np.log10(cell_baselines[f"best_{statistic}"])
             for name, (variant, other) in COMPARED.items():
@@ -107,33 +107,33 @@ def _ablation_claims(
 
 
 def _correlation_claims(statements: Statements, correlations: pd.DataFrame) -> Iterator[Claim]:
-    for (kind, *cell), rows in correlations.groupby(["kind", *CELL], sort=False):
+    for (kind, *cell), trials in correlations.groupby(["kind", *CELL], sort=False):
         pair = PAIRS.get(kind, f"one seed at {kind.rpartition(' ')[2]} layers and at this depth")
         for name, null in (("residuals", "null_entries"), ("residuals_by_state", "null_states")):
-            excess = (rows["cosine"] - rows[null]).dropna()
+            excess = (trials["cosine"] - trials[null]).dropna()
             yield from statements.of_trials(name, cell, excess, kind=kind, pair=pair)
 
 
 def _course_claims(statements: Statements, course: pd.DataFrame) -> Iterator[Claim]:
     """Decide claims on the last tenfold of tasks, for each number of tasks at which an algorithm's long runs end."""
     ends = sorted(set(course.groupby("algo")["tasks_seen"].max()))
-    for (algo, env), rows in course.groupby(["algo", "env"], sort=False):
-        tasks_seen = rows["tasks_seen"].unique()
+    for (algo, env), trials in course.groupby(["algo", "env"], sort=False):
+        tasks_seen = trials["tasks_seen"].unique()
         for end in ends:
             if end > tasks_seen.max():
                 continue
             first, last = (tasks_seen[np.abs(np.log(tasks_seen / tasks)).argmin()] for tasks in (end / 10, end))
             for name, measure in CHANGES.items():
-                values = rows.pivot(index="tasks_seen", columns="seed", values=measure)
+                values = trials.pivot(index="tasks_seen", columns="seed", values=measure)
                 values = np.log10(values) if name in LOGARITHMIC else values
                 setting = (algo, env, f"{first} to {last}")
                 yield from statements.of_trials(name, setting, values.loc[last] - values.loc[first])
 
 
 def _phase_claims(statements: Statements, phase: pd.DataFrame) -> Iterator[Claim]:
-    for setting, rows in phase.groupby(["algo", "states"], sort=False):
-        yield statements.claim("finite", setting, (rows["diverged_at"] > 0).sum())
-        deepest = rows[rows["depth"] == rows["depth"].max()]
+    for setting, trials in phase.groupby(["algo", "states"], sort=False):
+        yield statements.claim("finite", setting, (trials["diverged_at"] > 0).sum())
+        deepest = trials[trials["depth"] == trials["depth"].max()]
         yield from statements.of_trials("structure_deep", setting, deepest["outside"])
 
 

@@ -80,13 +80,13 @@ def check_sampled_prompts(
 
 def _baseline_claims(statements: Statements, as_trained: pd.DataFrame, longest: int) -> Iterator[Claim]:
     within = as_trained[as_trained["context_length"] <= longest]
-    for (*setting, length), rows in within.groupby(["algo", *SETTING, "context_length"], sort=False):
+    for (*setting, length), trials in within.groupby(["algo", *SETTING, "context_length"], sort=False):
         name = (*setting, f"{length} steps")
         for (claim, baseline), statistic in itertools.product(BEATEN.items(), STATISTICS):
-            ratio = np.log10(ratio_to_baseline(rows, baseline, statistic))
+            ratio = np.log10(ratio_to_baseline(trials, baseline, statistic))
             yield from statements.of_trials(claim, name, ratio, over=statistic)
-        if rows["bayes_mean"].notna().all():
-            ratio = np.log10(ratio_to_baseline(rows, "bayes"))
+        if trials["bayes_mean"].notna().all():
+            ratio = np.log10(ratio_to_baseline(trials, "bayes"))
             yield from statements.of_trials("above_bayes_error", name, ratio)
 
 
@@ -108,30 +108,31 @@ def _paper_claims(statements: Statements, within: pd.DataFrame) -> Iterator[Clai
     """Compare with the paper's runs, at the last snapshot after at most as many tasks."""
     paper = latest(within, prompts="enumerated")
     values = latest(within, paper["tasks_seen"].max())
-    for (algo, length), paper_rows in paper.groupby(["algo", "context_length"], sort=False):
-        rows = values[(values["algo"] == algo) & (values["context_length"] == length)]
-        yield from statements.of_trials("beats_enumerated", (algo, f"{length} steps"), log_ratio(rows, paper_rows))
+    for (algo, length), paper_trials in paper.groupby(["algo", "context_length"], sort=False):
+        trials = values[(values["algo"] == algo) & (values["context_length"] == length)]
+        yield from statements.of_trials("beats_enumerated", (algo, f"{length} steps"), log_ratio(trials, paper_trials))
 
 
 def _depth_claims(statements: Statements, by_depth: pd.DataFrame, longest: int) -> Iterator[Claim]:
     within = by_depth[by_depth["context_length"] <= longest]
-    for (algo, length), rows in within.groupby(["algo", "context_length"], sort=False):
-        for (_, shallower), (depth, deeper) in itertools.pairwise(rows.groupby("depth")):
+    for (algo, length), trials in within.groupby(["algo", "context_length"], sort=False):
+        for (_, shallower), (depth, deeper) in itertools.pairwise(trials.groupby("depth")):
             name = (algo, f"{depth} layers", f"{length} steps")
             yield from statements.of_trials("deeper_is_better", name, log_ratio(deeper, shallower))
 
 
 def _task_claims(statements: Statements, earlier: pd.DataFrame, at_the_end: pd.DataFrame) -> Iterator[Claim]:
     ends = dict(iter(at_the_end.groupby(["algo", "context_length"])))
-    for (algo, length), rows in earlier.groupby(["algo", "context_length"], sort=False):
+    for (algo, length), trials in earlier.groupby(["algo", "context_length"], sort=False):
         end = ends[algo, length]
-        if end["tasks_seen"].iloc[0] > rows["tasks_seen"].iloc[0]:
+        if end["tasks_seen"].iloc[0] > trials["tasks_seen"].iloc[0]:
             name = (algo, _number_of_tasks(end), f"{length} steps")
-            yield from statements.of_trials("more_tasks_help", name, log_ratio(end, rows), tasks=_number_of_tasks(rows))
+            ratio = log_ratio(end, trials)
+            yield from statements.of_trials("more_tasks_help", name, ratio, tasks=_number_of_tasks(trials))
 
 
-def _number_of_tasks(rows: pd.DataFrame) -> str:
-    return f"{rows['tasks_seen'].iloc[0]} tasks"
+def _number_of_tasks(trials: pd.DataFrame) -> str:
+    return f"{trials['tasks_seen'].iloc[0]} tasks"
 
 
 def _target_claims(statements: Statements, all_targets: pd.DataFrame, at_the_end: pd.DataFrame) -> Iterator[Claim]:
@@ -163,16 +164,16 @@ def _target_claims_over_tasks(statements: Statements, over_tasks: pd.DataFrame, 
 
 def _length_claims(statements: Statements, main_values: pd.DataFrame, longest: int) -> Iterator[Claim]:
     lengths = sorted(length for length in main_values["context_length"].unique() if length >= longest)
-    for algo, rows in main_values.groupby("algo", sort=False):
-        msve = np.log10(rows.pivot(index="seed", columns="context_length", values="mean"))
+    for algo, trials in main_values.groupby("algo", sort=False):
+        msve = np.log10(trials.pivot(index="seed", columns="context_length", values="mean"))
         for shorter, length in itertools.pairwise(lengths):
             yield from statements.of_trials("still_falls", (algo, f"{length} steps"), msve[length] - msve[shorter])
 
 
 def _transfer_claims(statements: Statements, values: pd.DataFrame) -> Iterator[Claim]:
     elsewhere = values[(values["env"] != values["on_env"]) | (values["discount"] != values["on_discount"])]
-    for (*setting, env, discount), rows in elsewhere.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
-        shortest = rows[rows["context_length"] == rows["context_length"].min()]
+    for (*setting, env, discount), trials in elsewhere.groupby(["algo", *SETTING, "on_env", "on_discount"], sort=False):
+        shortest = trials[trials["context_length"] == trials["context_length"].min()]
         for statistic in STATISTICS:
             ratio = np.log10(ratio_to_baseline(shortest, "ce_uniform", statistic))
             yield from statements.of_trials("transfers", (*setting, "on", env, discount), ratio, over=statistic)
@@ -180,20 +181,20 @@ def _transfer_claims(statements: Statements, values: pd.DataFrame) -> Iterator[C
 
 def _structure_claims(statements: Statements, weights: pd.DataFrame) -> Iterator[Claim]:
     # With one layer, the right half of A has no effect.
-    for setting, rows in weights[weights["depth"] > 1].groupby(["algo", *SETTING], sort=False):
-        yield from statements.of_trials("structure", setting, rows["outside"])
+    for setting, trials in weights[weights["depth"] > 1].groupby(["algo", *SETTING], sort=False):
+        yield from statements.of_trials("structure", setting, trials["outside"])
         # G has two entries off the diagonal for two states, too few for a correlation.
-        if rows["states"].iloc[0] > 2:
-            least = np.minimum(rows["predecessors"], rows["predecessors"] - rows["successors"])
+        if trials["states"].iloc[0] > 2:
+            least = np.minimum(trials["predecessors"], trials["predecessors"] - trials["successors"])
             yield from statements.of_trials("traces", setting, least)
 
 
 def _step_size_claims(
     statements: Statements, weights: pd.DataFrame, tuned: pd.DataFrame, longest: int
 ) -> Iterator[Claim]:
-    for algo, rows in weights.groupby("algo", sort=False):
+    for algo, trials in weights.groupby("algo", sort=False):
         for best in tuned[tuned["context_length"] <= longest].itertuples():
-            ratios = best.states * rows["alpha"].where(rows["alpha"] > 0) / best.theta_td_step
+            ratios = best.states * trials["alpha"].where(trials["alpha"] > 0) / best.theta_td_step
             name = (algo, f"{best.context_length} steps")
             yield from statements.of_trials("step_is_near", name, np.maximum(ratios, 1 / ratios))
 
@@ -205,21 +206,21 @@ def _attention_claims(
     linear = attention["attention"].iloc[0]
     baselines = main_baselines.pivot(index="context_length", columns="method", values="mean")
     runs = dict(iter(attention.groupby(["attention", "prompts", "algo", "context_length"], sort=False)))
-    for (kind, prompts, algo, length), rows in runs.items():
+    for (kind, prompts, algo, length), trials in runs.items():
         if length > longest or (length == ENUMERATED) != (prompts == "enumerated"):
             continue
         name = (kind, algo, "enumerated prompts" if length == ENUMERATED else f"{length} steps")
-        yield from statements.of_trials("emerges", name, rows["mean"] / baselines["zero"].iloc[0])
+        yield from statements.of_trials("emerges", name, trials["mean"] / baselines["zero"].iloc[0])
         if kind != linear and prompts == "contexts":
-            ratio = np.log10(rows["mean"] / baselines.loc[length, "ce_uniform"])
+            ratio = np.log10(trials["mean"] / baselines.loc[length, "ce_uniform"])
             yield from statements.of_trials("attention_beats_uniform", name, ratio)
         if kind != linear:
-            ratio = log_ratio(rows, runs[linear, prompts, algo, length])
+            ratio = log_ratio(trials, runs[linear, prompts, algo, length])
             yield from statements.of_trials("beats_linear", name, ratio)
 
 
 def _softmax_claims(statements: Statements, attention: pd.DataFrame) -> Iterator[Claim]:
     softmax = attention.dropna(subset=["softmax_response", "least_response", "greatest_response"])
-    for kind, rows in softmax.groupby("attention", sort=False):
-        ratios = rows[["least_response", "greatest_response"]].to_numpy() / rows[["softmax_response"]].to_numpy()
+    for kind, trials in softmax.groupby("attention", sort=False):
+        ratios = trials[["least_response", "greatest_response"]].to_numpy() / trials[["softmax_response"]].to_numpy()
         yield statements.claim("constant_rewards", (kind,), np.abs(ratios - 1).max())

@@ -1,4 +1,4 @@
-"""Speed of the batched autograd engine beside that of single runs (``make benchmark``)."""
+"""Speed of the batched autograd engine, compared with that of single runs (``make benchmark``)."""
 
 import numpy as np
 import torch

@@ -126,7 +126,7 @@ def test_first_gradient_is_that_of_the_loss_written_out(algo, layers, clip, monk
         np.testing.assert_allclose([part[run].numpy() for part in caught], expected, atol=DIFFERENCES)
 
 
-def test_what_is_not_trained_stays():
+def test_masked_entries_do_not_change():
     tasks, unrolls = material("boyan", 3, 5, 2)
     inside = torch.tensor(theta_masks(3), dtype=torch.bool)
     for changes, layers in (({"clip": 1}, 1), ({"layers": "separate"}, 3), ({"parameters": "all"}, 1)):
@@ -134,12 +134,12 @@ def test_what_is_not_trained_stays():
         for one, other, mask in zip(*(model.parameters() for model in after), inside, strict=True):
             moved = (one != other).all(dim=0)
             expected = torch.ones_like(mask) if "parameters" in changes else mask
-            # In a last layer of its own the query's column alone counts, and it has no lower half.
+            # In a separate last layer only the query's column has an effect, and its lower half is zero.
             assert moved.shape == (layers, 7, 7) and (moved[: layers - 1 or 1] == expected).all()
             assert not moved[-1][~expected].any() and moved[-1].any()
 
 
-def test_layers_of_their_own_have_the_first_gradient_of_a_looped_one_in_parts():
+def test_gradients_of_separate_layers_add_up_to_that_of_a_looped_layer():
     tasks, unrolls = material("loop", 3, 1, 2)
     P, Q = np.stack([initial_matrices(3, 0.5, 1, False, rng) for rng in generators(3, 2)], axis=1)
     gradients = []
@@ -202,8 +202,8 @@ def test_a_corner_of_one_is_the_only_entry_that_is_not_drawn():
     assert np.abs(Q).max() < 0.01
 
 
-def test_updates_that_are_not_finite_are_left_out():
-    """A run whose third task has an infinite return, beside one that never sees that task."""
+def test_updates_that_are_not_finite_are_skipped():
+    """The third task of the first run has an infinite return; the second run has no such task."""
     tasks, unrolls = material("boyan", 3, 6, 2)
     broken = [ictd.BatchStatistics(one.visits, one.transitions, one.return_sums) for one in unrolls]
     broken[0].return_sums.flags.writeable = True
@@ -216,23 +216,23 @@ def test_updates_that_are_not_finite_are_left_out():
     whole, _ = pretrain(["mc"], 4, tasks, unrolls, skip=True, **options)
     np.testing.assert_array_equal(model.P[1].detach().numpy(), whole.P[1].detach().numpy())
     assert np.isfinite(model.P[0].detach().numpy()).all() and (model.P[0] != whole.P[0]).any()
-    # A run ends at such a task if that is its last.
+    # A run has diverged if it skips the update for its last task.
     parts = [(one[:3], other[:3]) for one, other in zip(tasks, broken, strict=True)]
     assert pretrain(["mc"], 4, *zip(*parts, strict=True), skip=True, **options)[1].tolist() == [3, 0]
 
 
-def test_what_is_left_out_changes_neither_parameters_nor_moments():
+def test_skipped_updates_change_neither_parameters_nor_moments():
     parts = [torch.nn.Parameter(torch.ones(2, 1, 3, 3)) for _ in range(2)]
     model = SimpleNamespace(P=parts[0], Q=parts[1])
     optimizer = torch.optim.Adam(parts, lr=0.1)
-    for left_out in ([False, True], [False, False], [True, False]):
+    for skipped in ([False, True], [False, False], [True, False]):
         before = [part.detach().clone() for part in parts]
         for part in parts:
             part.grad = torch.full_like(part, 0.5)
-            part.grad[torch.tensor(left_out)] = torch.nan
-        with batched_engine._unchanged(model, optimizer, torch.tensor(left_out)):
+            part.grad[torch.tensor(skipped)] = torch.nan
+        with batched_engine._unchanged(model, optimizer, torch.tensor(skipped)):
             optimizer.step()
         for part, old in zip(parts, before, strict=True):
             assert part.isfinite().all()
-            assert [bool((part[i] == old[i]).all()) for i in range(2)] == left_out
+            assert [bool((part[i] == old[i]).all()) for i in range(2)] == skipped
             assert all(optimizer.state[part][name].isfinite().all() for name in batched_engine.MOMENTS)

@@ -174,7 +174,7 @@ def test_what_is_compared(tables):
     others = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
     away = with_baselines(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
     assert set(away["lstd_mean"]) == {7.0}
-    # The best one has the least mean, whatever its median.
+    # The best baseline has the least mean, whatever its median is.
     better = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 0.001))
     beside = with_baselines(evaluated_as_trained(values), better)
     assert set(beside["best_is"]) == {"lstd"} and (beside["best_median"] == beside["lstd_median"]).all()
