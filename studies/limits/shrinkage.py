@@ -128,7 +128,7 @@ class Fit:
         self.discount = data.discount
         self.estimate = estimate
         self.root = np.sqrt(data.tasks.stationary)
-        self.deviation = self.root * (estimate - np.average(estimate, weights=self.root**2)) / self.root
+        self.deviation = estimate - np.average(estimate, weights=self.root**2)
 
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
         """Deviations (N n / 2,) of values (N, n) from the estimates of a half of the tasks, weighted as in the MSVE.
