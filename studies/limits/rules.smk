@@ -1,4 +1,4 @@
-# Limits of what pretraining can find: minimisers, what is outside of K [-I, I], and shrinkage towards the mean task.
+# A study beyond the paper: the limits of what pretraining can find. `snakemake limits` runs it.
 import studies.limits.grid as LIMITS_GRID
 
 LIMITS = config["limits"]

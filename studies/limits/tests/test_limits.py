@@ -383,13 +383,13 @@ def choice():
 
 
 @pytest.fixture(scope="module")
-def test_data():
+def unseen_tasks():
     return draw_unseen_tasks(0, N, 200, CHOICE_LENGTH, GAMMA, "boyan", "test")
 
 
 @pytest.fixture(scope="module")
-def baselines(choice, test_data):
-    return baseline_errors({CHOICE_LENGTH: choice}, {CHOICE_LENGTH: test_data})
+def baselines(choice, unseen_tasks):
+    return baseline_errors({CHOICE_LENGTH: choice}, {CHOICE_LENGTH: unseen_tasks})
 
 
 @pytest.fixture(scope="module")
@@ -408,14 +408,14 @@ def test_pseudo_counts_of_the_mean_chain_are_best(choice, baselines, mean_chain)
 
 
 @pytest.mark.parametrize("method", ["mean chain in unseen states", "mean chain alone"])
-def test_few_and_many_pseudo_counts_are_limits(test_data, baselines, mean_chain, method):
-    context = test_data.context(CHOICE_LENGTH)
+def test_few_and_many_pseudo_counts_are_limits(unseen_tasks, baselines, mean_chain, method):
+    context = unseen_tasks.context(CHOICE_LENGTH)
     visited = context.visits > 0
     p = np.broadcast_to(mean_chain / mean_chain.sum(axis=1, keepdims=True), context.D.shape)
     if method == "mean chain in unseen states":
         p = np.where(visited[..., None], context.D / np.where(visited, context.visits, 1)[..., None], p)
-    values = np.linalg.solve(np.eye(N) - GAMMA * p, (test_data.tasks.reward * visited)[..., None])[..., 0]
-    np.testing.assert_allclose(baselines[0][method, CHOICE_LENGTH], test_data.error(values), rtol=0.05)
+    values = np.linalg.solve(np.eye(N) - GAMMA * p, (unseen_tasks.tasks.reward * visited)[..., None])[..., 0]
+    np.testing.assert_allclose(baselines[0][method, CHOICE_LENGTH], unseen_tasks.error(values), rtol=0.05)
 
 
 def test_forms_and_fits_are_of_unseen_tasks(tmp_path):
