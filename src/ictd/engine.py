@@ -34,7 +34,6 @@ row, so that the compiler keeps several sums in registers.  The order of the ter
 import numpy as np
 
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
 from ictd.prompt import Gram
 from ictd.sampling import BatchStatistics
 from ictd.transformer import Weights
@@ -359,7 +358,9 @@ class Engine:
         return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
 
 
-def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+def value_gradients(
+    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
+) -> np.ndarray:
     """Compute the gradient of TF_L at each query state of one task, on the enumerated prompt.
 
     Attention is not divided by n.
@@ -367,8 +368,8 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     Parameters
     ----------
     weights : Weights, u (2n,) and A (2n, 2n)
-    tasks : Tasks
-    task : int, its index
+    transition : (n, n) array
+    reward : (n,) array
     discount : float, gamma
     depth : int, L
 
@@ -376,12 +377,12 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     -------
     gradients : (n, 2n + 4n^2) array, u before A
     """
-    states, n = tasks.states, size(tasks.states)
-    Yt = discount * tasks.transition[task]
+    states, n = len(reward), size(len(reward))
+    Yt = discount * transition
     Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
     AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
     g, lam, following = np.empty((3, states))
-    collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, R, h[0])
+    collapse(n, weights.u, weights.A, Y, reward, 1.0, AX, T, R, h[0])
     sweep_forward(n, T, h, g)
     rows = np.empty((states, 2 * states + 4 * states**2))
     for row, e in zip(rows, np.eye(states), strict=True):

@@ -205,7 +205,7 @@ def test_expected_updates_vanish_at_the_values():
     rows = {"J": 0, "J_mc": 0}
     for i in range(len(tasks)):
         scaled = ictd.Weights(weights.u, weights.A / N)
-        grad = ictd.engine.value_gradients(scaled, tasks, i, GAMMA, DEPTH)
+        grad = ictd.engine.value_gradients(scaled, tasks.transition[i], tasks.reward[i], GAMMA, DEPTH)
         grad[:, 2 * N :] /= N
         value = enumerated(tasks, GAMMA).target[i]
         (estimate,) = everything(enumerated(tasks, GAMMA)[i : i + 1]).estimates(parameters(1.0))[0]
