@@ -17,7 +17,7 @@ from pathlib import Path
 # The project's folder, and the parent folder of each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
-# Nodes of a syntax tree that may have a docstring.
+# What may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
