@@ -194,7 +194,9 @@ def check_folder(results: Path, root: Path) -> None:
 
 
 def _ascending(validator, wanted, values, schema):
-    if all(isinstance(value, int | float) for value in values) and values != sorted(values):
+    if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
+        return
+    if values != sorted(values):
         yield jsonschema.ValidationError("give them in ascending order")
 
 
@@ -206,7 +208,7 @@ def _at_most(validator, pairs, values, schema):
 
 
 def _variants(validator, wanted, values, schema):
-    if not all(isinstance(variant, dict) for variant in values):
+    if not isinstance(values, list) or not all(isinstance(variant, dict) for variant in values):
         return
     if values and len(values[0]) > 1:
         words = "begin with one that has a name only and changes nothing"
