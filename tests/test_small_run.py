@@ -76,9 +76,9 @@ def run(tmp_path_factory):
         for name, kind in (("task_sets", "tasks"), ("unrolls", "unrolls"))
     }
     trained = [folder / f"runs/{cell}/0-1.npz" for cell in cells]
-    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "audit.json")
+    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
     carry_out(
-        result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], audit=folder / "audit.json",
+        result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
         baselines=errors, output=folder / "metrics",
     )  # fmt: skip
@@ -180,7 +180,8 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
     for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
         data = unseen(seed, states)
         pairs = zip(data.paths, data.tasks.reward, strict=True)
-        lstd = np.array([naive.lstd(path[: length + 1], r, 0.9, 0.1) for path, r in pairs])
+        paths = [(path[: length + 1], reward) for path, reward in pairs]
+        lstd = np.array([naive.lstd(path, reward[path[:-1]], states, 0.9, 0.1) for path, reward in paths])
         expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
         expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
         for name, errors in expected.items():

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ictd
+from ictd.report.tables import load_table, load_tables, rows_with
 from ictd.steps.training_data import save_material, stored_runs
 from ictd.storage import (
     file_digest,
@@ -19,12 +20,9 @@ from ictd.storage import (
     load_arrays,
     load_json,
     load_named,
-    load_table,
-    load_tables,
     long_table,
     reading,
     replacing,
-    rows_with,
     save_arrays,
     save_json,
     save_table,

@@ -1,11 +1,10 @@
 """Reading and writing of result files: arrays as .npz, tables as .csv, texts and JSON.
 
-A table is a mapping from the names of its columns to sequences of one length.  Tables that are read are DataFrames.
+A table is a mapping from the names of its columns to sequences of one length, such as a DataFrame.
+``ictd.report.tables`` reads tables.
 
 A file gets its final name only when it is complete.
 """
-
-from __future__ import annotations
 
 import csv
 import glob
@@ -17,12 +16,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @contextmanager
@@ -136,24 +131,6 @@ def load_json(path: Path):
     """Read a JSON file.  A missing or damaged file raises ``Unusable``."""
     with reading(path):
         return json.loads(load_text(path))
-
-
-def load_table(path: Path) -> pd.DataFrame:
-    """Read a table.  A missing or damaged file raises a ValueError, ``ictd.storage.Unusable``."""
-    import pandas as pd  # Writing a table does not need pandas, whose import takes time.
-
-    with reading(path):
-        return pd.read_csv(path)
-
-
-def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
-    """Read tables, as a dict by the names of their files without the ending."""
-    return {path.stem: load_table(path) for path in paths}
-
-
-def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
-    """Select the rows with the given values in the columns of these names."""
-    return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
 def save_table(path: Path, *tables: Mapping) -> None:

@@ -1,7 +1,7 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = (
-    "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation audit".split()
+    "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 )
 
 
@@ -46,7 +46,6 @@ use rule step as metrics with:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        audit="<results>/audit.json",
     output:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:
