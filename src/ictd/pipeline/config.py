@@ -192,7 +192,8 @@ def check_folder(results: Path, root: Path) -> None:
 
 
 def _ascending(validator, wanted, values, schema):
-    if all(isinstance(value, int | float) for value in values) and values != sorted(values):
+    numbers = isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+    if numbers and values != sorted(values):
         yield jsonschema.ValidationError("give them in ascending order")
 
 
@@ -204,7 +205,7 @@ def _at_most(validator, pairs, values, schema):
 
 
 def _variants(validator, wanted, values, schema):
-    if not all(isinstance(variant, dict) for variant in values):
+    if not isinstance(values, list) or not all(isinstance(variant, dict) for variant in values):
         return
     if values and len(values[0]) > 1:
         words = "begin with one that has a name only and changes nothing"
