@@ -16,8 +16,7 @@ from tolerances import ENGINES
 import ictd
 from ictd.steps import concatenate
 from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
-from ictd.storage import save_arrays
-from ictd.tables import load_table
+from ictd.storage import load_table, save_arrays
 from ictd.theory import statements
 from ictd.theory.family import random_preconditioner
 

@@ -21,8 +21,7 @@ from ictd.pipeline.config import load_config, load_yaml
 from ictd.report import reference, verify
 from ictd.report.figures.workflow import BOXES
 from ictd.report.slider import COLOURS
-from ictd.storage import file_digest, load_json, save_json
-from ictd.tables import load_table, save_table
+from ictd.storage import file_digest, load_json, load_table, save_json, save_table
 
 CONFIG = load_config(load_yaml(ROOT / SMOKE), ROOT)
 FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ictd.tables import load_table, save_table
+from ictd.storage import load_table, save_table
 
 
 def main(tables: list[Path], output: Path) -> None:

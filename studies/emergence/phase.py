@@ -12,7 +12,7 @@ from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
 from ictd.sampling import unroll
-from ictd.tables import save_table
+from ictd.storage import save_table
 from ictd.transformer import initial_weights
 from studies.emergence.ablate import best_coefficient
 

@@ -9,7 +9,7 @@ import pandas as pd
 from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
-from ictd.tables import load_table, rows_with, save_tables
+from ictd.storage import load_table, rows_with, save_tables
 from studies.limits.grid import GAP, KINDS, LEAST
 
 # Measures that claims compare, of one run and mark to another's; marks are the paper's number of tasks and the last.

@@ -12,8 +12,7 @@ from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
-from ictd.storage import load_arrays
-from ictd.tables import save_tables
+from ictd.storage import load_arrays, save_tables
 from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts
 from studies.limits.minimise import Objective, flat, minimise, seen_basis, unflat

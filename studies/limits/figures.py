@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
-from ictd.tables import load_tables, rows_with
+from ictd.storage import load_tables, rows_with
 from studies.limits.claims import HEADS, reached
 from studies.limits.grid import LEAST
 

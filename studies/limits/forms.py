@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, log_spaced
 from ictd.mrp import Tasks, boyan
-from ictd.tables import save_table
+from ictd.storage import save_table
 from ictd.transformer import Weights, theta_td
 from studies.limits.engine import Prompts, columns
 from studies.limits.minimise import Objective, flat, minimise, seen_basis

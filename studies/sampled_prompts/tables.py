@@ -9,8 +9,7 @@ from ictd.anatomy import decomposition_measures, preconditioner, project_identif
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.statistics import bootstrap_means, interval
-from ictd.storage import join_arrays, load_arrays
-from ictd.tables import load_table, long_table, save_tables
+from ictd.storage import join_arrays, load_arrays, load_table, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import SETTING
 from studies.sampled_prompts.selection import BASELINES

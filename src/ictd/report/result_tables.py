@@ -17,8 +17,7 @@ from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell
 from ictd.rng import generator
 from ictd.statistics import bootstrap_means, interval
-from ictd.storage import load_json, load_named
-from ictd.tables import long_table, save_tables
+from ictd.storage import load_json, load_named, long_table, save_tables
 from ictd.transformer import Weights, theta_td
 
 METHODS = ("theta_td", "batch_td", "lstd", "zero")

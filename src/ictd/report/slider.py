@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import Cell
 from ictd.report import html
-from ictd.tables import load_tables, rows_with
+from ictd.storage import load_tables, rows_with
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.

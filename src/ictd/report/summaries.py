@@ -11,8 +11,7 @@ from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.verdicts import count
-from ictd.storage import load_json
-from ictd.tables import load_tables, rows_with
+from ictd.storage import load_json, load_tables, rows_with
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Baselines that the summary compares with the Transformers, in words.

@@ -17,8 +17,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps.training_data import save_material
-from ictd.storage import save_arrays
-from ictd.tables import save_table
+from ictd.storage import save_arrays, save_table
 from ictd.transformer import estimates
 from studies.emergence import (
     ablate,

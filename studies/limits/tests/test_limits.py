@@ -13,7 +13,7 @@ from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import draw_unseen_tasks, sample_contexts, weights_msve
 from ictd.mrp import msve
-from ictd.tables import load_table
+from ictd.storage import load_table
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend, panels_of, save
 from ictd.statistics import standard_error
-from ictd.tables import load_tables, rows_with
+from ictd.storage import load_tables, rows_with
 
 # Lines of the baselines: dashes and gaps in points.
 DASHES = {"theta_td": (0, (5, 2)), "lstd": (0, (5, 2, 1, 2)), "zero": "-"}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, panels_of, save
-from ictd.tables import load_tables, rows_with
+from ictd.storage import load_tables, rows_with
 from ictd.transformer import Weights, theta_td
 
 

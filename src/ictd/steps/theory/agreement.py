@@ -10,7 +10,7 @@ from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.rng import generator
-from ictd.tables import save_table
+from ictd.storage import save_table
 from ictd.theory.recursion import evolve, gradients
 from ictd.transformer import Weights, theta_td
 

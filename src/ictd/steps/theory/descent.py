@@ -10,7 +10,7 @@ import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.storage import long_table, save_table
 from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.statements import (
     OF_GRADIENTS,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.storage import long_table, save_table
 from ictd.theory.family import MEMBERS, error_bound, largest_error, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import layer_updates, norm_of_mean

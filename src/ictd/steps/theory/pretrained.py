@@ -7,8 +7,7 @@ import numpy as np
 from ictd.anatomy import pattern_measures
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.storage import load_arrays
-from ictd.tables import long_table, save_table
+from ictd.storage import load_arrays, long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
