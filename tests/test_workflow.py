@@ -138,7 +138,7 @@ def test_verification_says_what_differs(results, tmp_path, capsys):
     assert "results agrees with the reference in all of its " in said()
     assert "other settings than the reference (discount)" in said(settings=settings | {"discount": 0.8})
     assert "other code than the project's (ictd.mrp); run snakemake" in said(code=code | {"ictd.mrp": "x"})
-    assert "manifest.json does not list baselines/ snakemake to the end" in said(files={})
+    assert "manifest.json does not list baselines/3-6.npz; run snakemake to the end" in said(files={})
     table = load_table(path)
     table.iloc[0, -1] *= 1.01
     save_table(path, table)
