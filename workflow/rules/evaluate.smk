@@ -1,8 +1,6 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
-TABLES = (
-    "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
-)
+TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 
 
 # By all algorithms, as these are evaluated on the same tasks.

@@ -21,7 +21,8 @@ BOXES = {
         "theory_values theory_descent theory_family theory_pretrained theory_agreement theory_precision",
     ),
     "Tables and claims": (
-        1, 2, "statistics, thresholds,\nverdicts", "metrics claims theory_tables pretrained_tables theory_claims"
+        1, 2, "statistics, thresholds,\nverdicts",
+        "metrics claims theory_tables pretrained_tables theory_claims summaries",
     ),
     "Figures": (
         2, 2, "1 to 10, the theory's,\nand ours",
@@ -29,7 +30,7 @@ BOXES = {
     ),
     "Report": (
         1, 3, "pages, and the manifest\nof all files",
-        "summaries slider compute notebook manifest about all",
+        "slider compute notebook manifest about all",
     ),
 }  # fmt: skip
 # Most arrows that follow from others are left out.
