@@ -139,11 +139,11 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
     low, high = means["pattern_low"], means["pattern_high"]
     interval = low.map("{:.2f}".format) + " to " + high.map("{:.2f}".format)
     return pd.DataFrame({
-        "squared cosine, as prompts see A": means["cosine"].clip(lower=0) ** 2,
+        "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
         "interval": interval.where((low <= high) & (number != "1"), ""),
-        "squared cosine, A as it is": means["raw_cosine"].clip(lower=0) ** 2,
+        "squared cosine, full A": means["raw_cosine"].clip(lower=0) ** 2,
         "trials with the pattern": trials["projected"].astype(str) + " of " + number,
-        "judged by A as it is": trials["raw"].astype(str) + " of " + number,
+        "by the full A": trials["raw"].astype(str) + " of " + number,
     }).reset_index()  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: p
         trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
         verdicts = {
             "pattern": mean_weights["pattern_low"] > threshold,
-            "pattern, A as it is": has_pattern(mean_weights["raw_cosine"], threshold),
+            "pattern, full A": has_pattern(mean_weights["raw_cosine"], threshold),
             "in every trial": trials.groupby(CELL)["has"].all(),
         }
         if len(agreement):
