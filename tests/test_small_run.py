@@ -121,7 +121,7 @@ def test_runs_and_their_courses(run):
             continue
         assert stored["diverged_at"][seed] == 0
         drawn, batches, start = made(cell.env, cell.states, seed)
-        of_run = cell.algo, 2, 0.9, 0.01, start.u, start.A
+        of_run = cell.algo, 2, 0.9, 0.01, start
         history = pretrain_history(drawn, batches, *of_run, "autograd", np.array([1, 3, 12]))
         for name, array in vars(history.weights).items():
             np.testing.assert_allclose(stored[f"history_{name}"][seed], array, atol=ENGINES)
@@ -141,7 +141,7 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     kept = np.load(left)
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
-        before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start.u, start.A)
+        before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start)
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()

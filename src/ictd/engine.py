@@ -201,7 +201,7 @@ def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstra
 
 @kernel(noalias=True)
 def clip_gradient(gradient, largest):
-    """Scale a gradient in place to a norm of ``largest``, if its norm is larger; 0 means no limit."""
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
     total = 0.0
     for i in range(gradient.shape[0]):
         total += gradient[i] * gradient[i]
@@ -213,7 +213,7 @@ def clip_gradient(gradient, largest):
 
 @kernel(noalias=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
-    """Make descent step number ``steps`` of Adam, in place, on flat arrays, with one division an entry."""
+    """Make descent step number ``steps`` of Adam, in place, on flat arrays, with one division per entry."""
     root = np.sqrt(1.0 - BETA_2**steps)
     rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
     for i in range(parameter.shape[0]):

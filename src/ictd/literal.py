@@ -137,15 +137,15 @@ def literal_estimates(model: torch.nn.Module, columns: np.ndarray) -> np.ndarray
 class AutogradEngine:
     """Algorithms 1 and 2 by automatic differentiation on whole prompts.
 
-    Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``.
+    Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``, except ``clip``.
     """
 
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.parameters = [*self.model.parameters()]
-        # Both moments, no maxima, and numbers of updates, as torch's function ``adam`` takes them.  Importing torch's
-        # class Adam takes a second, because it imports torch's compiler.
+        # State for torch's function ``adam``: means, squares, no maxima, and numbers of updates.  The class Adam is not
+        # used, because its import takes a second.
         mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
         self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
         self.algo, self.states = algo, weights.states

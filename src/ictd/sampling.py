@@ -115,7 +115,7 @@ def outcome(state, bits, columns, accept):
     """Index of the outcome of ``state`` (uint64) for 32 random bits in flattened tables (n, columns, 2).
 
     The upper half of the product bits * columns is the column, and its lower half the random fraction.  A look-up
-    selects the outcome, as a mispredicted branch costs more than all the rest.
+    replaces a branch, because a misprediction costs more than the draw.
     """
     product = np.uint64(bits) * columns
     column = state * columns + (product >> np.uint64(32))

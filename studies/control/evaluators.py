@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ictd.baselines import lstd
-from ictd.evaluation import log_spaced
+from ictd.statistics import log_spaced
 from ictd.transformer import Weights, estimates, theta_td
 from studies.control.contexts import context_of
 from studies.control.processes import Processes, greedy, uniform

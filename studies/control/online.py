@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ictd.evaluation import log_spaced
 from ictd.rng import generator
+from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from studies.control.evaluators import improve, in_context_td, least_squares, smoothed, transformer

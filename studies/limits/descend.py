@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import log_spaced
 from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
+from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_tables
 from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks, log_spaced
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import Tasks, boyan
+from ictd.statistics import log_spaced
 from ictd.storage import save_table
 from ictd.transformer import Weights, theta_td
 from studies.limits.engine import Prompts, columns

@@ -3,7 +3,7 @@ BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth)
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 
 
-# By all algorithms, as these are evaluated on the same tasks.
+# One job evaluates all algorithms, because they share the unseen tasks.
 use rule step as evaluate with:
     input:
         runs=expand(
@@ -26,7 +26,7 @@ use rule step as evaluate with:
         **step("ictd.steps.evaluate", config["evaluation"], env_options=UNSEEN_OPTIONS),
 
 
-# In one job, as those of one number of states have the same contexts.
+# One job makes all baselines, because those with the same number of states share contexts.
 use rule step as baselines with:
     output:
         outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),

@@ -20,7 +20,7 @@ BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "ze
 
 
 def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
-    """Write the page ``summary``, and a page with a table for each name in ``pages`` below, as HTML.
+    """Write the page ``summary``, and a page for each name in ``pages`` below, as HTML.
 
     ``claims`` has all claims, ``theory`` those on the theory.
     """

@@ -55,7 +55,7 @@ def main(
         try:
             history = pretrain_history(
                 task_set[:number], batches[:number], cell.algo, cell.depth, discount, learning_rate,
-                start.u, start.A, other_engine, snapshots, scaled=scaled_attention,
+                start, other_engine, snapshots, scaled=scaled_attention,
             )  # fmt: skip
         except Divergence as divergence:
             history = divergence.history
