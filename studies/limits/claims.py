@@ -1,7 +1,8 @@
-"""Claims of our own on what pretraining can find; trials are starts, seeds, or groups of tasks, as each says."""
+"""Claims of the study.  Their trials are starts, seeds, or groups of tasks, as the statement of each claim says."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,103 +12,184 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
 from ictd.report.tables import load_table, rows_with
 from ictd.storage import save_tables
-from studies.limits.grid import GAP, KINDS, LEAST
+from studies.limits.grid import GAP, LEAST_MSVE
 
-# Measures that claims compare, of one run and mark to another's; marks are the paper's number of tasks and the last.
-COMPARED = {
-    "gain_removes": ("outside_norm", ("gain", 0), ("td", 0)), "gain_lowers": ("msve", ("gain", 0), ("td", 0)),
-    "start_removes": ("outside_norm", ("start", 0), ("td", 0)), "start_lowers": ("msve", ("start", 0), ("td", 0)),
-    "inside_costs": ("msve", ("inside", 0), ("td", 0)), "inside_costs_later": ("msve", ("inside", 1), ("td", 1)),
-    "outside_goes": ("outside", ("td", 1), ("td", 0)), "norm_goes": ("outside_norm", ("td", 1), ("td", 0)),
-}  # fmt: skip
-ROUNDING = 1e-16  # What is added to shares whose logarithm is taken.
-BEYOND = [0.1, 0.9, -1]  # What is closed beyond nine tenths, of the MSVE of GAP and of another method.
-SHIFTS = KINDS[1:4]  # Of tasks.
-HEADS = {"uniform": [], "heads": ["second head"]}  # Kinds that are trained on uniform tasks, as settings say it.
+# Added to a share before its logarithm is taken.
+ROUNDING = 1e-16
+# Distributions of shifted tasks, which are also the names of the fitted shifts.
+SHIFTS = ("steps", "last_row", "rewards")
+# Kinds of Transformers trained on uniform tasks, with the words of their setting.
+HEADS = {"uniform": [], "heads": ["second head"]}
+
+
+class Comparison(NamedTuple):
+    """A ratio of a measure of one run to that of another, each after a number of tasks.
+
+    ``mark`` and ``other_mark`` are "paper", the number of tasks closest to the paper's, or "last".
+    """
+
+    measure: str
+    run: str
+    mark: str
+    other_run: str
+    other_mark: str
+
+
+COMPARISONS = {
+    "gain_removes": Comparison("outside_norm", "gain", "paper", "td", "paper"),
+    "gain_lowers": Comparison("msve", "gain", "paper", "td", "paper"),
+    "start_removes": Comparison("outside_norm", "start", "paper", "td", "paper"),
+    "start_lowers": Comparison("msve", "start", "paper", "td", "paper"),
+    "inside_costs": Comparison("msve", "in_family", "paper", "td", "paper"),
+    "inside_costs_later": Comparison("msve", "in_family", "last", "td", "last"),
+    "outside_goes": Comparison("outside", "td", "last", "td", "paper"),
+    "norm_goes": Comparison("outside_norm", "td", "last", "td", "paper"),
+}
 
 
 def main(statements: Path, parts: list[Path], tasks: int, output: Path) -> None:
-    """Write tables, joined from ``parts``, claims, and pages of these; ``tasks`` is the paper's number."""
-    of, found = Statements(statements), {}
+    """Join ``parts`` of tables, and write the tables, the claims, and pages of the claims.
+
+    ``tasks`` is the paper's number of tasks.
+    """
+    names = {"rows": "descents", "spectrum": "spectra"}
+    tables = {}
     for path in parts:
-        name = {"rows": "descents", "spectrum": "spectra"}.get(path.stem, path.parent.name)
-        found.setdefault(name, []).append(load_table(path))
-    found = {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
-    save_tables(output, found)
-    made = *descents(of, found["descents"]), *course(of, found["course"], tasks)
-    save_claims(output / "claims.json", made := [*made, *shrinking(of, found["forms"], found["fits"])])
-    shown = as_records(made)
-    save_frames(output / "tables", {"claims": claims_overview(shown), "claims_all": claims_rows(shown)})
+        name = names.get(path.stem, path.parent.name)
+        tables.setdefault(name, []).append(load_table(path))
+    tables = {name: pd.concat(of_name, ignore_index=True) for name, of_name in tables.items()}
+    save_tables(output, tables)
+    claims = check_limits(Statements(statements), tables, tasks)
+    save_claims(output / "claims.json", claims)
+    records = as_records(claims)
+    save_frames(output / "tables", {"claims": claims_overview(records), "claims_all": claims_rows(records)})
 
 
-def reached(rows: pd.DataFrame) -> pd.DataFrame:
-    """Descents of one setting that end near the least value, but for that within the family; ``LEAST`` is none."""
-    return rows[(rows["start"] != "family") & (rows["value"] <= 2 * rows["value"].min() + LEAST)]
+def check_limits(statements: Statements, tables: dict[str, pd.DataFrame], tasks: int) -> list[Claim]:
+    """Decide all claims.
+
+    Parameters
+    ----------
+    statements : Statements of claims.toml
+    tables : "descents", "course", "forms" and "fits"
+    tasks : int, the paper's number of tasks
+    """
+    return [
+        *_minimiser_claims(statements, tables["descents"]),
+        *_curve_claims(statements, tables["course"]),
+        *_comparison_claims(statements, tables["course"], tasks),
+        *_form_claims(statements, tables["forms"]),
+        *_trained_claims(statements, tables["fits"]),
+        *_growth_claims(statements, tables["fits"]),
+    ]
 
 
-def descents(of: Statements, table: pd.DataFrame) -> Iterator[Claim]:
-    """Claims on minimisers."""
-    for place, rows in table.groupby(["env", "states", "depth"], sort=False):
-        near, first, random = reached(rows), rows.iloc[0], rows_with(rows, start="random")
-        yield from of.of_trials("nothing_outside", place, near["outside"])
-        yield from of.of_trials("distinct", place, near.loc[near["start"] != "theta_td", "distance"])
-        yield from of.of_trials("starts_reach", place, random.index.isin(near.index).astype(float))
-        family = rows_with(rows, start="family").min(numeric_only=True)
-        if first["depth"] > 1:  # With one layer the right half of A plays no part.
-            yield of.claim("flat_as_the_family", place, abs(first["dimension"] - first["rank"] - family["dimension"]))
-            yield of.claim("flat_along_the_family", place, np.log10(abs(first["along"]) + ROUNDING))
-        within, least = family["value"] + LEAST, rows["value"].min() + LEAST
-        yield of.claim("lower_off_the_family", place, np.log10(within / least))
-        for algo, ends in rows[rows["start"].isin(["td", "mc"])].groupby("start"):
-            yield from of.of_trials("below_pretrained", [algo, *place], np.log10(ends["held"] / ends["begin"]))
+def reaching_least(descents: pd.DataFrame) -> pd.DataFrame:
+    """Select the descents of one setting that end near the least MSVE, without those within the family."""
+    near = descents["msve"] <= 2 * descents["msve"].min() + LEAST_MSVE
+    return descents[near & (descents["start"] != "family")]
 
 
-def explained(rows: pd.DataFrame, place: pd.Series) -> pd.Series:
-    """Squared rank correlation of what is outside with a place, over the settings of each seed."""
-    ranks = pd.DataFrame({"place": place, "outside": rows["outside"]}).groupby(rows["seed"]).rank()
-    return pd.Series({seed: of["place"].corr(of["outside"]) ** 2 for seed, of in ranks.groupby(rows["seed"])})
+def _minimiser_claims(statements: Statements, table: pd.DataFrame) -> Iterator[Claim]:
+    for setting, descents in table.groupby(["env", "states", "depth"], sort=False):
+        reaching = reaching_least(descents)
+        from_theta_td = descents.iloc[0]
+        random = rows_with(descents, start="random")
+        family = rows_with(descents, start="family").min(numeric_only=True)
+        others = reaching[reaching["start"] != "theta_td"]
+        yield from statements.of_trials("nothing_outside", setting, reaching["outside"])
+        yield from statements.of_trials("distinct", setting, others["distance"])
+        yield from statements.of_trials("starts_reach", setting, random.index.isin(reaching.index).astype(float))
+        # With one layer, the right half of A has no effect.
+        if from_theta_td["depth"] > 1:
+            flat_directions = from_theta_td["directions"] - from_theta_td["curved_directions"]
+            yield statements.claim("flat_as_the_family", setting, abs(flat_directions - family["directions"]))
+            curvature = np.log10(abs(from_theta_td["family_curvature"]) + ROUNDING)
+            yield statements.claim("flat_along_the_family", setting, curvature)
+        ratio = (family["msve"] + LEAST_MSVE) / (descents["msve"].min() + LEAST_MSVE)
+        yield statements.claim("lower_off_the_family", setting, np.log10(ratio))
+        pretrained = descents[descents["start"].isin(["td", "mc"])]
+        for algo, trials in pretrained.groupby("start"):
+            ratio = np.log10(trials["test_msve"] / trials["msve_before"])
+            yield from statements.of_trials("below_pretrained", [algo, *setting], ratio)
 
 
-def course(of: Statements, table: pd.DataFrame, tasks: int) -> Iterator[Claim]:
-    """Claims on what is outside in trained runs; seeds are trials."""
-    both, trained = ["discount", "depth"], table[table["run"].isin(["td", "mc"]) & (table["alpha"] > 0)]
-    for (algo, seen), rows in trained.groupby(["run", "tasks"]):
-        if min(rows[both].nunique()) > 1:
-            layers, discount = rows["alpha"] * rows["depth"], 1 - rows["discount"]
-            curve, *others = (explained(rows, place) for place in (layers * discount, layers, discount))
-            yield from of.of_trials("one_curve", [algo, f"{seen} tasks"], curve)
-            yield from of.of_trials("product_tells", [algo, f"{seen} tasks"], curve - np.max(others, axis=0))
-    marks = table["tasks"].unique()
-    marks = marks[np.abs(marks - tasks).argmin()], marks[-1]
-    for (discount, depth), rows in table.groupby(both, sort=False):
-        at = rows.pivot(index="seed", columns=["run", "tasks"])
-        for name, (measure, *sides) in COMPARED.items():
-            if marks[0] == marks[1] and any(when for _, when in sides):
+def explained_share(runs: pd.DataFrame, quantity: pd.Series) -> pd.Series:
+    """Squared rank correlation, by seed, of the share outside with a quantity, over settings."""
+    compared = pd.DataFrame({"quantity": quantity, "outside": runs["outside"]})
+    ranks = compared.groupby(runs["seed"]).rank()
+    by_seed = ranks.groupby(runs["seed"])
+    return pd.Series({seed: trial["quantity"].corr(trial["outside"]) ** 2 for seed, trial in by_seed})
+
+
+def _curve_claims(statements: Statements, course: pd.DataFrame) -> Iterator[Claim]:
+    """What is outside as a function of alpha L (1 - gamma), over settings, after each number of tasks."""
+    runs = course[course["run"].isin(["td", "mc"]) & (course["alpha"] > 0)]
+    for (algo, tasks), some_runs in runs.groupby(["run", "tasks"]):
+        if min(some_runs[["discount", "depth"]].nunique()) == 1:
+            continue
+        step_layers = some_runs["alpha"] * some_runs["depth"]
+        one_minus_gamma = 1 - some_runs["discount"]
+        by_product = explained_share(some_runs, step_layers * one_minus_gamma)
+        by_layers = explained_share(some_runs, step_layers)
+        by_discount = explained_share(some_runs, one_minus_gamma)
+        setting = [algo, f"{tasks} tasks"]
+        yield from statements.of_trials("one_curve", setting, by_product)
+        yield from statements.of_trials("product_tells", setting, by_product - np.maximum(by_layers, by_discount))
+
+
+def _comparison_claims(statements: Statements, course: pd.DataFrame, tasks: int) -> Iterator[Claim]:
+    numbers = course["tasks"].unique()
+    marks = {"paper": numbers[np.abs(numbers - tasks).argmin()], "last": numbers[-1]}
+    for (discount, depth), runs in course.groupby(["discount", "depth"], sort=False):
+        by_run = runs.pivot(index="seed", columns=["run", "tasks"])
+        for name, comparison in COMPARISONS.items():
+            if marks["paper"] == marks["last"] and "last" in comparison:
                 continue
-            above, below = (at[measure, run, marks[when]] for run, when in sides)
-            yield from of.of_trials(name, [f"gamma={discount}", f"L={depth}"], np.log10(above / below))
+            measure = by_run[comparison.measure]
+            ratio = (
+                measure[comparison.run, marks[comparison.mark]]
+                / measure[comparison.other_run, marks[comparison.other_mark]]
+            )
+            yield from statements.of_trials(name, [f"gamma={discount}", f"L={depth}"], np.log10(ratio))
 
 
-def shrinking(of: Statements, forms: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Claim]:
-    """Claims on forms, whose trials are groups of tasks, and on trained Transformers, whose trials are seeds."""
+def closed_beyond(msve: pd.DataFrame, method: str) -> pd.Series:
+    """Decrease of the MSVE from LSTD to a method, beyond nine tenths of that to LSTD with pseudo-counts."""
+    return msve[[*GAP, method]] @ [0.1, 0.9, -1]
+
+
+def _form_claims(statements: Statements, forms: pd.DataFrame) -> Iterator[Claim]:
     for length, rows in forms.groupby("length", sort=False):
-        by = rows.pivot(index="group", columns="method", values="msve")
-        for form in by.columns.difference(GAP):
-            yield from of.of_trials("closes", [f"{length} steps"], by[[*GAP, form]] @ BEYOND, form=form)
-    for (algo, length), rows in fits.groupby(["algo", "length"], sort=False):
-        of_kind = {kind: one.set_index("seed") for kind, one in rows.groupby("kind")}
-        steps, plain = f"{length} steps", of_kind["uniform"]
-        other = 1 - plain[["ridge", "unseen", "even"]].max(axis=1)
+        msve = rows.pivot(index="group", columns="method", values="msve")
+        for form in msve.columns.difference(GAP):
+            yield from statements.of_trials("closes", [f"{length} steps"], closed_beyond(msve, form), form=form)
+
+
+def _trained_claims(statements: Statements, fits: pd.DataFrame) -> Iterator[Claim]:
+    for (algo, length), trials in fits.groupby(["algo", "length"], sort=False):
+        by_kind = {kind: of_kind.set_index("seed") for kind, of_kind in trials.groupby("kind")}
+        uniform = by_kind["uniform"]
+        steps = f"{length} steps"
         for kind, heads in HEADS.items():
-            yield from of.of_trials("trained_closes", [algo, *heads, steps], of_kind[kind][[*GAP, "msve"]] @ BEYOND)
-        yield from of.of_trials("second_head_helps", [algo, steps], np.log10(of_kind["heads"]["msve"] / plain["msve"]))
-        yield from of.of_trials("number_explains", [algo, steps], np.log10((1 - plain["number"]) / other))
+            beyond = closed_beyond(by_kind[kind], "msve")
+            yield from statements.of_trials("trained_closes", [algo, *heads, steps], beyond)
+        ratio = by_kind["heads"]["msve"] / uniform["msve"]
+        yield from statements.of_trials("second_head_helps", [algo, steps], np.log10(ratio))
+        best_other = uniform[["explained_ridge", "explained_unvisited", "explained_uniform"]].max(axis=1)
+        unexplained_ratio = (1 - uniform["explained_mean"]) / (1 - best_other)
+        yield from statements.of_trials("number_explains", [algo, steps], np.log10(unexplained_ratio))
         for kind in SHIFTS:
-            moved = {one: of_kind[one][kind] - plain[kind] for one in SHIFTS}
-            more = moved[kind] - np.max([moved[one].abs() for one in SHIFTS if one != kind], axis=0)
-            yield from of.of_trials("follows", [algo, steps], more, kind=kind.replace("_", " "))
-    for (kind, algo), rows in fits[fits["kind"].isin(HEADS)].groupby(["kind", "algo"]):
-        number = rows.pivot(index="seed", columns="length", values="k")
-        if len(number.columns) > 1:
-            grown = np.log10(number[max(number)] / number[min(number)])
-            yield from of.of_trials("number_grows", [algo, *HEADS[kind]], grown)
+            moved = {other: by_kind[other][kind] - uniform[kind] for other in SHIFTS}
+            by_others = np.max([moved[other].abs() for other in SHIFTS if other != kind], axis=0)
+            name = kind.replace("_", " ")
+            yield from statements.of_trials("follows", [algo, steps], moved[kind] - by_others, kind=name)
+
+
+def _growth_claims(statements: Statements, fits: pd.DataFrame) -> Iterator[Claim]:
+    on_uniform_tasks = fits[fits["kind"].isin(HEADS)]
+    for (kind, algo), trials in on_uniform_tasks.groupby(["kind", "algo"]):
+        k = trials.pivot(index="seed", columns="length", values="k")
+        if len(k.columns) > 1:
+            growth = np.log10(k[max(k)] / k[min(k)])
+            yield from statements.of_trials("number_grows", [algo, *HEADS[kind]], growth)

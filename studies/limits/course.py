@@ -1,12 +1,13 @@
-"""Pretraining with expected updates, for which nothing but tasks is drawn, and what is outside of K [-I, I] meanwhile.
+"""Pretraining with expected updates, and what is outside of the family K [-I, I] in its course.
 
-TD's target is r + gamma p TF_L and MC's is v.  Besides, all is as in the paper, but for what a run of RUNS changes.
+The updates are those of the paper for an infinite batch: only tasks are random.  The target of TD is r + gamma p TF_L,
+that of MC is v.  Each run of ``RUNS`` changes one thing.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ictd.anatomy import decomposition_measures, project_identifiable, squared_norm
 from ictd.kernels import size
@@ -14,59 +15,173 @@ from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.transformer import Weights, initial_weights, theta_td
-from studies.limits.descend import enumerated
+from studies.limits.descend import enumerated_prompts
 from studies.limits.engine import Prompts, train_block
-from studies.limits.minimise import Objective, flat, unflat
+from studies.limits.minimise import msve_of_parameters, parameters_of, weights_of
 
-# Algorithm; whether A is put on K [-I, I]; whether a gain is trained; alpha of a theta^TD that is added to the start.
+
+@dataclass(frozen=True)
+class Run:
+    """A way of pretraining.
+
+    Parameters
+    ----------
+    algo : "td" or "mc"
+    in_family : bool
+        Whether A is projected on K [-I, I], and u on zero, after each update.
+    train_gain : bool
+        Whether a factor of the output is trained, which is 1 in the paper.
+    step_size : float
+        Step size alpha of a theta^TD that is added to the random start.
+    """
+
+    algo: str
+    in_family: bool = False
+    train_gain: bool = False
+    step_size: float = 0
+
+
 RUNS = {
-    "td": ("td", False, False, 0), "mc": ("mc", False, False, 0), "inside": ("td", True, False, 0),
-    "gain": ("td", False, True, 0), "start": ("td", False, False, 1),
-}  # fmt: skip
+    "td": Run("td"),
+    "mc": Run("mc"),
+    "in_family": Run("td", in_family=True),
+    "gain": Run("td", train_gain=True),
+    "start": Run("td", step_size=1),
+}
 
 
 def main(
-    env: str, states: int, seed: int, discounts: list[float], depths: list[int], marks: list[int], test_tasks: int,
-    learning_rate: float, initial_gain: float, env_options: dict, output: Path,
-) -> None:  # fmt: skip
-    """Write a row a run, discount, depth and number of tasks, of ``marks``, for one seed."""
+    env: str,
+    states: int,
+    seed: int,
+    discounts: list[float],
+    depths: list[int],
+    marks: list[int],
+    test_tasks: int,
+    learning_rate: float,
+    initial_gain: float,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write a row for each run, discount, depth and number of tasks in ``marks``, for one seed."""
     tasks = sample_tasks(env, states, marks[-1], generator(seed, env, states, "limits course"), **env_options)
     test = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
-    drawn, theta = initial_weights(states, initial_gain, generator(seed, env, states, "weights")), theta_td(states)
-    rows = []
+    random = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
+    tables = []
     for discount in discounts:
-        prompts, beside = enumerated(tasks, discount), enumerated(test, discount)
+        prompts = enumerated_prompts(tasks, discount)
+        test_prompts = enumerated_prompts(test, discount)
         for depth in depths:
-            for run, (algo, inside, gain, alpha) in RUNS.items():
-                begin = flat(Weights(drawn.u, drawn.A + alpha * states * theta.A))
-                how = algo, depth, discount, learning_rate, marks, 0.0, inside, gain
-                kept = train(begin[None], np.ones((len(tasks), 1)), tasks, prompts, *how)[:, 0]
-                of = decomposition_measures(unflat(kept, states), discount)
-                errors = Objective([(beside, np.eye(len(begin)))], depth, 0 * begin)
-                found = {name: of[name] for name in ("alpha", "theta", "preconditioner", "outside")}
-                norm = np.sqrt(of["outside"] * squared_norm(project_identifiable(unflat(kept, states), discount).A))
-                found |= {"outside_norm": norm, "gain": kept[:, -1], "zero": errors.value_and_gradient(0 * begin)[0]}
-                found["msve"] = [errors.value_and_gradient(one)[0] for one in kept]
-                place = {"run": run, "discount": discount, "depth": depth, "seed": seed, "tasks": marks}
-                rows.append(pd.DataFrame(place | found))
-    save_table(output, pd.concat(rows, ignore_index=True))
+            for name, run in RUNS.items():
+                start = parameters_of(Weights(random.u, random.A + run.step_size * states * theta_td(states).A))
+                snapshots = train(
+                    start[None],
+                    np.ones((len(tasks), 1)),
+                    tasks,
+                    prompts,
+                    run.algo,
+                    depth,
+                    discount,
+                    learning_rate,
+                    marks,
+                    in_family=run.in_family,
+                    train_gain=run.train_gain,
+                )
+                columns = measures(snapshots[:, 0], states, depth, discount, test_prompts)
+                setting = {"run": name, "discount": discount, "depth": depth, "seed": seed}
+                setting = {key: [value] * len(marks) for key, value in setting.items()}
+                tables.append(setting | {"tasks": marks} | columns)
+    save_table(output, *tables)
+
+
+def measures(
+    snapshots: np.ndarray, states: int, depth: int, discount: float, test_prompts: Prompts
+) -> dict[str, np.ndarray]:
+    """Parts of A and the MSVE on unseen tasks, at each snapshot.
+
+    Parameters
+    ----------
+    snapshots : (marks, 2n + 4n^2 + 1) array of parameters
+    states : int, n
+    depth : int, L
+    discount : float, gamma
+    test_prompts : Prompts of unseen tasks
+
+    Returns
+    -------
+    dict of (marks,) arrays
+        alpha, theta, preconditioner, outside : of ``ictd.anatomy.decomposition_measures``
+        outside_norm : norm of the part of A that is outside of K [-I, I]
+        gain : factor of the output
+        msve : mean MSVE on the unseen tasks
+        zero : the same of estimates of zero
+    """
+    weights = weights_of(snapshots, states)
+    shares = decomposition_measures(weights, discount)
+    columns = {name: shares[name] for name in ("alpha", "theta", "preconditioner", "outside")}
+    columns["outside_norm"] = np.sqrt(shares["outside"] * squared_norm(project_identifiable(weights, discount).A))
+    columns["gain"] = snapshots[:, -1]
+    test_msve = msve_of_parameters(test_prompts, depth)
+    zero = test_msve.value_and_gradient(0 * snapshots[0])[0]
+    columns["zero"] = np.full(len(snapshots), zero)
+    columns["msve"] = np.array([test_msve.value_and_gradient(parameters)[0] for parameters in snapshots])
+    return columns
 
 
 def train(
-    begin: np.ndarray, shares: np.ndarray, tasks: Tasks, prompts: Prompts, algo: str, depth: int, discount: float,
-    learning_rate: float, marks: list[int], clip: float, inside: bool = False, gain: bool = False,
-) -> np.ndarray:  # fmt: skip
-    """Heads (marks, h, 2n + 4n^2 + 1), which begin as (h, 2n + 4n^2 + 1) and have ``shares`` (N, h) in each prompt,
-    after some numbers of tasks, a prompt each; NaN from a divergence on."""
-    state = begin.copy(), np.zeros_like(begin), np.zeros_like(begin)
-    kept, done = np.full((len(marks), *begin.shape), np.nan), 0
+    start: np.ndarray,
+    shares: np.ndarray,
+    tasks: Tasks,
+    prompts: Prompts,
+    algo: str,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    marks: list[int],
+    clip: float = 0.0,
+    in_family: bool = False,
+    train_gain: bool = False,
+) -> np.ndarray:
+    """Pretrain with expected updates, one for each task.
+
+    Parameters
+    ----------
+    start : (heads, 2n + 4n^2 + 1) array of parameters
+    shares : (N, heads) array
+        Weights of the heads in the output on each prompt.
+    tasks : Tasks, N of them with n states
+    prompts : Prompts of these tasks, with the true values as targets
+    algo : "td" or "mc"
+    depth : int, number of layers L
+    discount : float, gamma
+    learning_rate : float, of Adam
+    marks : list of int
+        Ascending numbers of tasks after which snapshots are taken.
+    clip : float
+        Largest norm of a gradient; 0 means no limit.
+    in_family : bool
+        Whether the first head is projected on K [-I, I], with u = 0, after each update.
+    train_gain : bool
+        Whether the factor of the output is trained.
+
+    Returns
+    -------
+    snapshots : (marks, heads, 2n + 4n^2 + 1) array, NaN after a divergence
+    """
+    parameter = start.copy()
+    mean = np.zeros_like(start)
+    square = np.zeros_like(start)
+    snapshots = np.full((len(marks), *start.shape), np.nan)
+    done = 0
     for i, mark in enumerate(marks):
-        one, of, share = prompts[done:mark], tasks[done:mark], shares[done:mark]
+        block = slice(done, mark)
+        some_tasks, some_prompts = tasks[block], prompts[block]
         done += train_block(
-            size(tasks.states), size(one.y.shape[1]), one.X, one.y, of.transition, of.reward, one.target, one.weight,
-            share, algo == "td", depth, discount, learning_rate, clip, inside, gain, *state, done,
+            size(tasks.states), size(prompts.y.shape[1]), some_prompts.X, some_prompts.y, some_tasks.transition,
+            some_tasks.reward, some_prompts.target, some_prompts.weight, shares[block], algo == "td", depth, discount,
+            learning_rate, clip, in_family, train_gain, parameter, mean, square, done,
         )  # fmt: skip
         if done < mark:
             break
-        kept[i] = state[0]
-    return kept
+        snapshots[i] = parameter
+    return snapshots

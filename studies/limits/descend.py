@@ -1,10 +1,13 @@
-"""Minimisers of the MSVE on enumerated prompts, at one depth, from several starts."""
+"""Minimisers of the mean MSVE on enumerated prompts, for one environment, number of states and depth.
+
+Descents start from theta^TD with its best step size, from random weights, and from pretrained weights.  They move along
+all identifiable directions, or stay in the family A = K [-I, I], u = 0.
+"""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ictd.anatomy import decomposition_measures
 from ictd.mrp import Tasks, sample_tasks, value_function
@@ -12,78 +15,187 @@ from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.statistics import log_spaced
-from ictd.storage import load_arrays, save_tables
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts
-from studies.limits.minimise import Objective, flat, minimise, seen_basis, unflat
+from studies.limits.minimise import (
+    MeanMsve,
+    family_basis,
+    identifiable_basis,
+    minimise,
+    parameters_of,
+    weights_of,
+)
 
-STEPS, GAIN = log_spaced(0.2, 10, 40), 0.3  # Step sizes of theta^TD to start from, and the gain of random starts.
-FLAT = 1e-9  # Curvatures below this share of the greatest count as none.
+# Step sizes of theta^TD, of which descents start from the best.
+STEP_SIZES = log_spaced(0.2, 10, 40)
+# Gain of random starts.
+GAIN = 0.3
+# A direction is flat if its curvature is below this share of the greatest.
+FLAT = 1e-9
 
 
 def main(
-    weights: list[Path], env: str, states: int, depth: int, discount: float, fixed_tasks: int, starts: int,
-    pretrained: int, tolerance: float, most_steps: int, newton_steps: int, env_options: dict, output: Path,
-) -> None:  # fmt: skip
-    """Write a row a start, and the curvatures where that from theta^TD ends; ``weights`` of other cells are passed."""
-    fixed, held = (
-        sample_tasks(env, states, fixed_tasks, generator(0, env, states, stream), **env_options)
-        for stream in ("limits", "limits held out")
-    )
-    whole, family = (seen_basis(states, discount, only) for only in (False, True))
-    free, within = (Objective([(enumerated(fixed, discount), basis)], depth) for basis in (whole, family))
-    beside, theta = Objective([(enumerated(held, discount), whole)], depth), theta_td(states).A
-    steps = [flat(Weights(np.zeros(2 * states), step * theta)) for step in STEPS]
-    best = min(steps, key=lambda one: free.value_and_gradient(whole.T @ one)[0])
-    begins = {("theta_td", 0): best, ("family", 0): best}
-    for seed in range(starts):
-        drawn = flat(initial_weights(states, GAIN, generator(seed, env, states, "limits start")))
-        begins |= {("random", seed): drawn, ("family", 1 + seed): drawn}
-    for path in weights:
-        cell = Cell.parse(path.stem)
-        if (cell.env, cell.states, cell.depth) == (env, states, depth):
-            u, A = load_arrays(path, "u", "A")
-            begins |= {(cell.algo, i): flat(Weights(u[i], A[i])) for i in range(min(pretrained, len(u)))}
-    rows, spectrum, first = [], None, None
-    for (start, seed), parameter in begins.items():
-        objective, basis = (within, family) if start == "family" else (free, whole)
-        begin = basis.T @ parameter
-        end, value, gradient, taken = minimise(objective, begin, tolerance, most_steps, newton_steps)
-        z = whole.T @ (basis @ end)
-        hessian, inside = objective.hessian(end), basis.T @ family
-        curvatures, along = (np.linalg.eigvalsh(H)[::-1] for H in (hessian, inside.T @ hessian @ inside))
+    weights: list[Path],
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    fixed_tasks: int,
+    starts: int,
+    pretrained: int,
+    tolerance: float,
+    most_steps: int,
+    newton_steps: int,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write a row for each descent, and the curvatures at the end of the first, which starts from theta^TD.
+
+    ``weights`` are files of pretrained weights, of which those of other cells are not used.
+    """
+    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
+    test_tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits held out"), **env_options)
+    prompts = enumerated_prompts(tasks, discount)
+    test_prompts = enumerated_prompts(test_tasks, discount)
+    whole = identifiable_basis(states, discount)
+    family = family_basis(states, discount)
+    random = [initial_weights(states, GAIN, generator(seed, env, states, "limits start")) for seed in range(starts)]
+    pretrained_weights = load_pretrained(weights, env, states, depth, pretrained)
+    starting_points = starting_weights(best_theta_td(prompts, depth, whole), random, pretrained_weights)
+
+    rows = []
+    spectrum = first = None
+    for (start, seed), start_weights in starting_points.items():
+        basis = family if start == "family" else whole
+        objective = MeanMsve([(prompts, basis)], depth)
+        z_before = basis.T @ parameters_of(start_weights)
+        minimum = minimise(objective, z_before, tolerance, most_steps, newton_steps)
+        parameters = basis @ minimum.z + objective.offset
+        hessian = objective.hessian(minimum.z)
+        curvatures = np.linalg.eigvalsh(hessian)[::-1]
+        whole_z = whole.T @ (basis @ minimum.z)
         if first is None:
-            first, spectrum = z, pd.DataFrame({"number": range(1, len(z) + 1), "curvature": curvatures})
-        before, after = (expected_updates(held, basis @ one + free.offset, depth, discount) for one in (begin, end))
-        of = decomposition_measures(unflat(basis @ end + free.offset, states), discount)
+            first = whole_z
+            spectrum = {"number": np.arange(1, len(first) + 1), "curvature": curvatures}
+        measures = decomposition_measures(weights_of(parameters, states), discount)
+        updates_before = expected_updates(test_tasks, basis @ z_before + objective.offset, depth, discount)
         rows.append(
             {
-                "start": start, "seed": seed, "begin": objective.value_and_gradient(begin)[0],
-                "value": value, "gradient": gradient, "steps": taken,
-                **{name: float(of[name]) for name in ("alpha", "outside", "H", "u")},
-                "held": beside.value_and_gradient(z)[0], "distance": np.linalg.norm(z - first) / np.linalg.norm(first),
-                "dimension": len(end), "rank": (curvatures > FLAT * curvatures[0]).sum(),
-                "along": along[0] / curvatures[0], "lowest": curvatures[-1] / curvatures[0],
-                **after, **{f"{name}_begin": of for name, of in before.items()},
+                "start": start,
+                "seed": seed,
+                "msve_before": objective.value_and_gradient(z_before)[0],
+                "msve": minimum.value,
+                "gradient_norm": minimum.gradient_norm,
+                "steps": minimum.steps,
+                **{name: float(measures[name]) for name in ("alpha", "outside", "H", "u")},
+                "test_msve": MeanMsve([(test_prompts, whole)], depth).value_and_gradient(whole_z)[0],
+                "distance": np.linalg.norm(whole_z - first) / np.linalg.norm(first),
+                **curvature_measures(hessian, curvatures, basis.T @ family),
+                **expected_updates(test_tasks, parameters, depth, discount),
+                **{f"{name}_before": update for name, update in updates_before.items()},
             }
-        )  # fmt: skip
-    place = {"env": env, "states": states, "depth": depth}
-    save_tables(output, {"rows": pd.DataFrame(rows).assign(**place), "spectrum": spectrum.assign(**place)})
+        )
+    descents = {name: [row[name] for row in rows] for name in rows[0]}
+    for name, table in (("rows", descents), ("spectrum", spectrum)):
+        setting = {"env": env, "states": states, "depth": depth}
+        number = len(next(iter(table.values())))
+        save_table(output / f"{name}.csv", table | {key: [value] * number for key, value in setting.items()})
 
 
-def enumerated(tasks: Tasks, discount: float) -> Prompts:
-    """Enumerated prompts of tasks, eq. (Z0 redef), with attention divided by n."""
-    root, n = np.sqrt(tasks.states), tasks.states
-    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, : 2 * n]
+def curvature_measures(hessian: np.ndarray, curvatures: np.ndarray, along_family: np.ndarray) -> dict[str, float]:
+    """Count and compare the curvatures at the end of a descent.
+
+    Parameters
+    ----------
+    hessian : (k, k) array
+    curvatures : (k,) array, its eigenvalues in descending order
+    along_family : (k, (2n - 1) n) array, directions of the family
+
+    Returns
+    -------
+    dict
+        directions : k
+        curved_directions : number of curvatures that are not flat
+        family_curvature : greatest curvature within the family, over the greatest of all
+        least_curvature : least curvature over the greatest
+    """
+    within_family = np.linalg.eigvalsh(along_family.T @ hessian @ along_family)[::-1]
+    return {
+        "directions": len(curvatures),
+        "curved_directions": (curvatures > FLAT * curvatures[0]).sum(),
+        "family_curvature": within_family[0] / curvatures[0],
+        "least_curvature": curvatures[-1] / curvatures[0],
+    }
+
+
+def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
+    """Enumerated prompts of tasks, eq. (Z0 redef), with attention divided by n.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+
+    Returns
+    -------
+    Prompts with X (N, 2n, n) and y (N, n), both divided by the square root of n
+    """
+    root = np.sqrt(tasks.states)
+    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
     value = value_function(tasks.transition, tasks.reward, discount)
     return Prompts(np.ascontiguousarray(X / root), tasks.reward / root, value, tasks.stationary)
 
 
-def expected_updates(tasks: Tasks, parameter: np.ndarray, depth: int, discount: float) -> dict[str, float]:
-    """J and J': sums of absolute entries of half the gradient of the MSVE to fixed targets r + gamma p TF_L, or v."""
-    of_values, basis = enumerated(tasks, discount), np.eye(len(parameter))[:, :-1]
-    (estimate,) = Objective([(of_values, basis)], depth).estimates(parameter[:-1])
-    of_targets = replace(of_values, target=tasks.reward + discount * np.matvec(tasks.transition, estimate))
-    of = {"J": of_targets, "J_mc": of_values}.items()
-    gradients = {name: Objective([(one, basis)], depth).value_and_gradient(parameter[:-1])[1] for name, one in of}
-    return {name: np.abs(gradient).sum() / 2 for name, gradient in gradients.items()}
+def best_theta_td(prompts: Prompts, depth: int, basis: np.ndarray) -> Weights:
+    """theta^TD with the step size, of ``STEP_SIZES``, that has the least mean MSVE."""
+    objective = MeanMsve([(prompts, basis)], depth)
+    theta = theta_td(prompts.target.shape[-1])
+    candidates = [Weights(theta.u, step_size * theta.A) for step_size in STEP_SIZES]
+    return min(candidates, key=lambda weights: objective.value_and_gradient(basis.T @ parameters_of(weights))[0])
+
+
+def load_pretrained(
+    files: list[Path], env: str, states: int, depth: int, number: int
+) -> dict[tuple[str, int], Weights]:
+    """Load the first trials of the cells with these settings, by algorithm and number of the trial."""
+    pretrained = {}
+    for path in files:
+        cell = Cell.parse(path.stem)
+        if (cell.env, cell.states, cell.depth) == (env, states, depth):
+            u, A = load_arrays(path, "u", "A")
+            for trial in range(min(number, len(u))):
+                pretrained[cell.algo, trial] = Weights(u[trial], A[trial])
+    return pretrained
+
+
+def starting_weights(
+    theta: Weights, random: list[Weights], pretrained: dict[tuple[str, int], Weights]
+) -> dict[tuple[str, int], Weights]:
+    """Weights that descents start from, by the name and the number of the start.
+
+    Descents within the family start from theta^TD, number 0, and from the parts of the random weights in the family.
+    """
+    starts = {("theta_td", 0): theta, ("family", 0): theta}
+    for seed, weights in enumerate(random):
+        starts["random", seed] = weights
+        starts["family", 1 + seed] = weights
+    return starts | pretrained
+
+
+def expected_updates(tasks: Tasks, parameters: np.ndarray, depth: int, discount: float) -> dict[str, float]:
+    """Sums of the absolute entries of the expected updates of TD and MC, "J_td" and "J_mc".
+
+    The update is half the gradient of the mean MSVE to fixed targets, r + gamma p TF_L for TD and v for MC, on
+    enumerated prompts of N tasks.  ``parameters`` is a vector (2n + 4n^2 + 1,) with a gain of one.
+    """
+    prompts = enumerated_prompts(tasks, discount)
+    basis = np.eye(len(parameters))[:, :-1]
+    z = parameters[:-1]
+    (estimate,) = MeanMsve([(prompts, basis)], depth).estimates(z)
+    td_target = tasks.reward + discount * np.matvec(tasks.transition, estimate)
+    sums = {}
+    for name, target in (("J_td", td_target), ("J_mc", prompts.target)):
+        _, gradient = MeanMsve([(replace(prompts, target=target), basis)], depth).value_and_gradient(z)
+        sums[name] = np.abs(gradient).sum() / 2
+    return sums

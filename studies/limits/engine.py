@@ -1,47 +1,111 @@
-"""The looped Transformer's error and its exact gradient, on prompts of any number of columns.
+"""Errors and exact gradients of the looped Transformer on prompts of any number of columns.
 
-A context enters TF_L only through its M and c (``ictd.gram``), and there are X (2n, k) and y (k,) with M = X X' and
-c = X y, k at most 2n: whatever its length, it is worth a prompt of k columns, an enumerated one of n.  With
-    T = I + X' A X,    B_q = X' A[:, :n],    h_0 = u X + y,    h_{l+1} = h_l T,    TF_L(s) = -w g B_q[:, s],
-g = h_0 + ... + h_{L-1} and w a gain of the output, 1 in the paper, the sweeps are those of ``ictd.engine``: for
-state weights e, q = w B_q e, and lam' and dT of sum_l h_l q, the gradient of sum_s e_s TF_L(s) is du = -X lam,
-dA = -X (dT X' + w [g' e', 0]), dw = -g B_q e.
+A context enters TF_L only through its averages M and c (``ictd.prompt.Gram``).  For X (2n, k) and y (k,) with
+
+    M = X X',    c = X y,
+
+TF_L is the same as on a prompt of the k columns of X with rewards y, attention not divided by a length.  An enumerated
+prompt of n states needs k = n columns, and a context of any length at most 2n - 1.  With a factor w of the output, the
+``gain``, which is 1 in the paper,
+
+    h_0 = u X + y,    T = I + X' A X,    R = X' A[:, :n],    TF_L(s) = -w g R[:, s],
+
+where g = h_0 + ... + h_{L-1} is that of ``ictd.engine``.  For state weights e (n,) and q = w R e, the backward sweep of
+``ictd.engine`` gives lam and dT, and the gradient of sum_s e_s TF_L(s) is
+
+    du = -X lam,    dA = -X (dT X' + w [g' e', 0]),    dw = -g R e.
+
+Parameters are vectors (2n + 4n^2 + 1,) of u, the rows of A, and w.  Kernels take n and k as a ``kernels.size``.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.engine import adam, sweep_adjoint, sweep_forward
+from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
+
+# Eigenvalues of M below this share of the greatest are rounding errors of zero.
+RANK_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """N prompts of k columns, X (N, 2n, k) and y (N, k), with values (N, n) and stationary distributions (N, n)."""
+    """N prompts of k columns, with the values to estimate and the weights of their errors.
+
+    ``prompts[a:b]`` selects prompts.
+
+    Parameters
+    ----------
+    X : (N, 2n, k) array, upper rows of the columns
+    y : (N, k) array, rewards of the columns
+    target : (N, n) array, values to estimate
+    weight : (N, n) array
+        Weights of the squared errors, the stationary distribution mu for the MSVE.
+    """
 
     X: np.ndarray
     y: np.ndarray
     target: np.ndarray
     weight: np.ndarray
 
-    def __getitem__(self, tasks: slice) -> "Prompts":
-        return Prompts(*(np.ascontiguousarray(array[tasks]) for array in vars(self).values()))
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: slice) -> "Prompts":
+        return Prompts(*(np.ascontiguousarray(array[index]) for array in vars(self).values()))
 
 
-def columns(gram: Gram) -> tuple[np.ndarray, np.ndarray]:
-    """X (N, 2n, 2n - 1) and y (N, 2n - 1) with M = X X' and c = X y; no M has a greater rank."""
-    values, vectors = (array[..., 1:] for array in np.linalg.eigh(gram.M))
-    kept = values > 1e-12 * values[:, -1:]  # Others are rounding.
-    root = np.sqrt(np.where(kept, values, 0.0))
-    y = np.vecmat(gram.c, vectors) / np.where(kept, root, np.inf)
-    return np.ascontiguousarray(vectors * root[:, None]), y
+def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Prompts:
+    """Make prompts of 2n - 1 columns with the averages of given contexts.
+
+    Parameters
+    ----------
+    gram : Gram of N contexts, M (N, 2n, 2n) and c (N, 2n)
+        The rank of M is at most 2n - 1, because one direction is the same in all columns (``ictd.anatomy``).
+    target, weight : (N, n) arrays of ``Prompts``
+
+    Returns
+    -------
+    Prompts with X (N, 2n, 2n-1) and y (N, 2n-1)
+    """
+    eigenvalues, eigenvectors = np.linalg.eigh(gram.M)
+    eigenvalues = eigenvalues[..., 1:]
+    eigenvectors = eigenvectors[..., 1:]
+    nonzero = eigenvalues > RANK_TOLERANCE * eigenvalues[:, -1:]
+    roots = np.sqrt(np.where(nonzero, eigenvalues, 0.0))
+    X = np.ascontiguousarray(eigenvectors * roots[:, None])
+    y = np.vecmat(gram.c, eigenvectors) / np.where(nonzero, roots, np.inf)
+    return Prompts(X, y, target, weight)
+
+
+@kernel
+def workspace(n, k, depth):
+    """Allocate the arrays of a prompt of k columns, in two tuples.
+
+    ``forward`` fills the first tuple: AX (2n, k) with A X, T (k, k), R (k, n), h (L, k) and g (k,).  ``backward`` reads
+    it, and fills the second tuple: q (k,), lam (k,), dT (k, k), D (k, 2n) with dT X' + w [g' e', 0], and scratch arrays
+    of the sweep, ``following`` (k,) and ``across`` (k, k).
+    """
+    states, wide, width = len(n), 2 * len(n), len(k)
+    AX = np.empty((wide, width))
+    T = np.empty((width, width))
+    R = np.empty((width, states))
+    h = np.empty((depth, width))
+    g = np.empty(width)
+    q = np.empty(width)
+    lam = np.empty(width)
+    dT = np.empty((width, width))
+    D = np.empty((width, wide))
+    following = np.empty(width)
+    across = np.empty((width, width))
+    return (AX, T, R, h, g), (q, lam, dT, D, following, across)
 
 
 @kernel(noalias=True)
 def multiply(rows, inner, columns, left, right, product):
-    """Fill ``product`` with left @ right, of sizes known at compile time."""
+    """Fill ``product`` with left @ right; the three numbers of rows and columns are sizes."""
     for i in range(len(rows)):
         for s in range(len(columns)):
             total = 0.0
@@ -50,39 +114,34 @@ def multiply(rows, inner, columns, left, right, product):
             product[i, s] = total
 
 
-@kernel
-def space(n, k, depth):
-    """Work space: A X, T, B_q, h, dT, and D (k, 2n); g, q, lam and another (k,), and T'."""
-    wide, width = 2 * len(n), len(k)
-    T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
-    g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
-    AX, Bq, h, D = np.empty((wide, width)), np.empty((width, len(n))), np.empty((depth, width)), np.empty((width, wide))
-    return AX, T, Bq, h, dT, D, g, q, lam, following, across
-
-
 @kernel(noalias=True)
-def forward(n, k, parameter, X, y, work, estimate):
-    """Fill A X, T, B_q, h, g and the estimates TF_L (n,) of one prompt; ``parameter`` has u, A and the gain."""
-    wide, one, (AX, T, Bq, h, _, _, g, _, _, _, _) = 2 * len(n), (0,), work
+def forward(n, k, parameter, X, y, arrays, estimate):
+    """Fill the estimates TF_L (n,) of one prompt, and the first arrays of ``workspace``."""
+    single = (0,)  # The size 1.
+    AX, T, R, h, g = arrays
+    wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
     multiply(n + n, n + n, k, A, X, AX)
     multiply(k, n + n, k, X.T, AX, T)
-    multiply(k, n + n, n, X.T, A, Bq)
-    multiply(one, n + n, k, parameter[None, :wide], X, h)
+    multiply(k, n + n, n, X.T, A, R)
+    multiply(single, n + n, k, parameter[None, :wide], X, h)
     for s in range(len(k)):
         T[s, s] += 1.0
         h[0, s] += y[s]
     sweep_forward(k, T, h, g)
-    multiply(one, k, n, g[None, :], Bq, estimate[None, :])
+    multiply(single, k, n, g[None, :], R, estimate[None, :])
     for s in range(len(n)):
         estimate[s] *= -parameter[-1]
 
 
 @kernel(noalias=True)
-def backward(n, k, gain, X, work, e, gradient):
-    """Fill ``gradient`` (2n + 4n^2 + 1,) with that of sum_s e_s TF_L(s) for u, A and the gain, after ``forward``."""
-    wide, one, (_, T, Bq, h, dT, D, g, q, lam, following, across) = 2 * len(n), (0,), work
-    multiply(k, n, one, Bq, e[:, None], q[:, None])
+def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
+    """Fill ``gradient`` (2n + 4n^2 + 1,) with that of sum_s e_s TF_L(s), after ``forward``."""
+    single = (0,)  # The size 1.
+    _, T, R, h, g = arrays
+    q, lam, dT, D, following, across = sweep_arrays
+    wide = 2 * len(n)
+    multiply(k, n, single, R, e[:, None], q[:, None])
     gradient[-1] = 0.0
     for s in range(len(k)):
         gradient[-1] -= g[s] * q[s]
@@ -92,7 +151,7 @@ def backward(n, k, gain, X, work, e, gradient):
     for i in range(len(k)):
         for s in range(len(n)):
             D[i, s] += gain * g[i] * e[s]
-    multiply(n + n, k, one, X, lam[:, None], gradient[:wide, None])
+    multiply(n + n, k, single, X, lam[:, None], gradient[:wide, None])
     multiply(n + n, k, n + n, X, D, gradient[wide:-1].reshape(wide, wide))
     for j in range(wide + wide * wide):
         gradient[j] = -gradient[j]
@@ -100,42 +159,71 @@ def backward(n, k, gain, X, work, e, gradient):
 
 @kernel(noalias=True)
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
-    """Fill estimates, the gradient of the mean MSVE and, if it has rows, the Jacobian of sqrt(mu) TF_L."""
-    work, one = space(n, k, depth), np.empty_like(parameter)
-    e, gain, loss = np.empty(len(n)), parameter[-1], 0.0
+    """Fill the estimates (N, n) and the gradient of the mean MSVE over N prompts, and return the mean MSVE.
+
+    ``jacobian`` (N, n, 2n + 4n^2 + 1) gets the derivatives of sqrt(mu) TF_L, unless it has no rows.  At a prompt whose
+    error is not finite the kernel stops, and returns infinity.
+    """
+    states, tasks, gain = len(n), len(y), parameter[-1]
+    arrays, sweep_arrays = workspace(n, k, depth)
+    e, task_gradient = np.empty(states), np.empty_like(parameter)
+    loss = 0.0
     gradient[:] = 0.0
-    for i in range(len(y)):
-        forward(n, k, parameter, X[i], y[i], work, estimates[i])
-        for s in range(len(jacobian[:1]) * len(n)):
-            e[:] = 0.0
-            e[s] = np.sqrt(weight[i, s])
-            backward(n, k, gain, X[i], work, e, jacobian[i, s])
-        for s in range(len(n)):
-            off = estimates[i, s] - target[i, s]
-            loss += weight[i, s] * off * off
-            e[s] = 2.0 * weight[i, s] * off
+    for i in range(tasks):
+        forward(n, k, parameter, X[i], y[i], arrays, estimates[i])
+        if len(jacobian) > 0:
+            for s in range(states):
+                e[:] = 0.0
+                e[s] = np.sqrt(weight[i, s])
+                backward(n, k, gain, X[i], arrays, sweep_arrays, e, jacobian[i, s])
+        for s in range(states):
+            error = estimates[i, s] - target[i, s]
+            loss += weight[i, s] * error * error
+            e[s] = 2.0 * weight[i, s] * error
         if not np.isfinite(loss):
             return np.inf
-        backward(n, k, gain, X[i], work, e, one)
+        backward(n, k, gain, X[i], arrays, sweep_arrays, e, task_gradient)
         for j in range(len(parameter)):
-            gradient[j] += one[j] / len(y)
-    return loss / len(y)
+            gradient[j] += task_gradient[j] / tasks
+    return loss / tasks
+
+
+@kernel(noalias=True)
+def project_on_family(n, parameter):
+    """Replace A by the nearest matrix K [-I, I], and u by zero, in place."""
+    states, wide = len(n), 2 * len(n)
+    A = parameter[wide:-1].reshape(wide, wide)
+    parameter[:wide] = 0.0
+    A[:, states:] = (A[:, states:] - A[:, :states]) / 2.0
+    A[:, :states] = -A[:, states:]
 
 
 @kernel(noalias=True)
 def train_block(
-    n, k, X, y, transition, reward, target, weight, shares, bootstrap, depth, discount, rate, clip, inside, gain,
-    parameter, mean, square, steps,
+    n, k, X, y, transition, reward, target, weight, shares, bootstrap, depth, discount, learning_rate, clip, in_family,
+    train_gain, parameter, mean, square, steps,
 ):  # fmt: skip
-    """Expected updates, e = mu (TF_L - target) with r + gamma p TF_L or v, by Adam, clipped to ``clip`` > 0, of heads
-    (h, 2n + 4n^2 + 1) whose sum with weights ``shares`` (N, h) is (u, A, gain) of a prompt; ``inside`` puts A of the
-    first on K [-I, I] and u on 0; returns how many are made before estimates stop being finite."""
-    states, wide, work, one = len(n), 2 * len(n), space(n, k, depth), np.empty_like(parameter[0])
-    e, estimate, gradient = np.empty(states), np.empty(states), np.empty_like(parameter)
-    for i in range(len(y)):
-        share = shares[i : i + 1].T
-        whole = np.sum(share * parameter, axis=0)
-        forward(n, k, whole, X[i], y[i], work, estimate)
+    """Make one expected update for each of N prompts, in place.
+
+    parameter, mean and square (heads, 2n + 4n^2 + 1) are the parameters of the heads and the moments of Adam.  A prompt
+    is evaluated with the sum of the heads, weighted by its ``shares`` (N, heads).  The update descends along
+    sum_s e_s grad TF_L(s) with
+
+        e = mu (TF_L - r - gamma p TF_L)  with ``bootstrap`` (TD),    e = mu (TF_L - v)  without (MC),
+
+    by Adam, after clipping to the norm ``clip`` if it is above zero.  ``in_family`` projects the first head on the
+    family K [-I, I], u = 0, after each update.  Without ``train_gain`` the gain keeps its value.
+
+    Stops at a prompt whose estimates are not finite, before its update, and returns the number of updates made.
+    """
+    states, tasks = len(n), len(y)
+    arrays, sweep_arrays = workspace(n, k, depth)
+    e, estimate = np.empty(states), np.empty(states)
+    gradient, sum_gradient = np.empty_like(parameter), np.empty_like(parameter[0])
+    for i in range(tasks):
+        share = shares[i : i + 1].T  # (heads, 1)
+        weighted_sum = np.sum(share * parameter, axis=0)
+        forward(n, k, weighted_sum, X[i], y[i], arrays, estimate)
         for s in range(states):
             wanted = target[i, s]
             if bootstrap:
@@ -145,16 +233,13 @@ def train_block(
             e[s] = weight[i, s] * (estimate[s] - wanted)
         if not np.isfinite(np.sum(e)):
             return i
-        backward(n, k, whole[-1], X[i], work, e, one)
-        one[-1] *= gain
-        gradient[:] = share * one
-        norm = np.sqrt(np.sum(gradient * gradient))
-        if clip > 0.0 and norm > clip:
-            gradient *= clip / norm
-        adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), rate, steps + i + 1)
-        if inside:
-            A = parameter[0, wide:-1].reshape(wide, wide)
-            parameter[0, :wide] = 0.0
-            A[:, states:] = (A[:, states:] - A[:, :states]) / 2.0
-            A[:, :states] = -A[:, states:]
-    return len(y)
+        backward(n, k, weighted_sum[-1], X[i], arrays, sweep_arrays, e, sum_gradient)
+        if not train_gain:
+            sum_gradient[-1] = 0.0
+        gradient[:] = share * sum_gradient
+        if clip > 0.0:
+            clip_gradient(gradient.ravel(), clip)
+        adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), learning_rate, steps + i + 1)
+        if in_family:
+            project_on_family(n, parameter[0])
+    return tasks

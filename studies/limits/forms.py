@@ -1,9 +1,13 @@
-"""The best that forms of the looped Transformer can do on sampled contexts, each length alone or lengths together."""
+"""How close the forms of the looped Transformer can come to the values on sampled contexts.
+
+A form is one head or two, with weights for each context length or for all lengths together (``grid.forms``).  A second
+head is a second linear attention with weights of its own.  Its output is added, and it divides by m + k in place of m,
+so its share of the output of all weights is m / (m + k).  Baselines are LSTD, with a ridge or with pseudo-counts.
+"""
 
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
@@ -11,85 +15,193 @@ from ictd.mrp import Tasks, boyan
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
 from ictd.transformer import Weights, theta_td
-from studies.limits.engine import Prompts, columns
-from studies.limits.minimise import Objective, flat, minimise, seen_basis
+from studies.limits.engine import Prompts, sampled_prompts
+from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of
 
-RIDGES, PSEUDO_STEPS = log_spaced(1e-4, 30, 30), log_spaced(0.01, 1000, 41)
-NONE, ALL = 1e-3, 1e6  # Numbers of pseudo-steps that tell only where no step was seen, or in place of all that were.
-GROUPS, START = 20, 0.2  # Groups of test tasks that intervals are over; alpha of theta^TD that descents start from.
+# What the baselines choose from.
+RIDGES = log_spaced(1e-4, 30, 30)
+PSEUDO_COUNTS = log_spaced(0.01, 1000, 41)
+# Pseudo-counts that have an effect only in states that no step starts from, and pseudo-counts that outweigh all steps.
+FEW = 1e-3
+MANY = 1e6
+# Groups of test tasks, over which intervals are computed.
+GROUPS = 20
+# Step size of the theta^TD that descents start from.
+START = 0.2
+# Norm of the gradient at which a descent ends.
+TOLERANCE = 1e-10
 
 
 def main(
-    form: str, states: int, depth: int, discount: float, contexts: int, test_tasks: int, lengths: list[int],
-    most_steps: int, added: list[int], output: Path,
-) -> None:  # fmt: skip
-    """Write the MSVE on test tasks, a row a method, length and group of tasks.  Of a descent the step is kept that is
-    best on other tasks.  Lengths together are weighted by the inverse of the yardstick's MSVE."""
-    drawn = {}
-    for name, number in (("descent", contexts), ("choice", test_tasks), ("test", test_tasks)):
-        # As many contexts to descend on of all lengths together as of one alone.
-        number = max(GROUPS, number // len(lengths)) if name == "descent" and form != "alone" else number
-        drawn[name] = {m: draw_unseen_tasks(m, states, number, m, discount, "boyan", f"limits {name}") for m in lengths}
-    found, weights = yardsticks(drawn, discount)
-    if form != "yardsticks":
-        together = [[m] for m in lengths] if form == "alone" else [lengths]
-        ends = [best(group, drawn, weights, form, depth, most_steps, added) for group in together]
-        found = {(form, m): (errors, np.nan) for end in ends for m, errors in end.items()}
-    rows = [
-        {"method": name, "length": m, "group": i, "msve": group.mean(), "chosen": chosen}
-        for (name, m), (errors, chosen) in found.items()
-        for i, group in enumerate(np.array_split(errors, GROUPS))
-    ]
-    save_table(output, pd.DataFrame(rows))
+    form: str,
+    states: int,
+    depth: int,
+    discount: float,
+    contexts: int,
+    test_tasks: int,
+    lengths: list[int],
+    most_steps: int,
+    added: list[int],
+    output: Path,
+) -> None:
+    """Write the MSVE on test tasks, a row for each method, context length and group of tasks.
+
+    ``form`` is one of ``grid.forms``, or "baselines".  The weights of a form minimise the MSVE on other contexts.
+    For weights of all lengths together, lengths are weighted by the inverse of the MSVE of the best baseline.
+    """
+    # All lengths together have as many contexts as one length alone.
+    training_tasks = contexts if form == "alone" else max(GROUPS, contexts // len(lengths))
+    data = {}
+    for purpose, number in (("descent", training_tasks), ("choice", test_tasks), ("test", test_tasks)):
+        data[purpose] = {
+            m: draw_unseen_tasks(m, states, number, m, discount, "boyan", f"limits {purpose}") for m in lengths
+        }
+    errors, chosen, importance = baseline_errors(data["choice"], data["test"])
+    if form != "baselines":
+        groups = [[m] for m in lengths] if form == "alone" else [lengths]
+        errors = {}
+        for group in groups:
+            best = best_errors(group, data, importance, form, depth, most_steps, added)
+            errors |= {(form, m): msve for m, msve in best.items()}
+    rows = []
+    for (method, m), msve in errors.items():
+        for i, group in enumerate(np.array_split(msve, GROUPS)):
+            rows.append((method, m, i, group.mean(), chosen.get((method, m), np.nan)))
+    columns = zip(*rows, strict=True)
+    save_table(output, dict(zip(("method", "length", "group", "msve", "chosen"), columns, strict=True)))
 
 
 def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
-    """Boyan's chains: ``uniform``, with Beta(5, 1) ``steps``, a leaning ``last_row``, or ``rewards`` of mean 0.5."""
+    """Draw Boyan's chains from a shifted distribution.
+
+    Parameters
+    ----------
+    kind : str
+        "uniform" is the paper's distribution.  "steps" draws the probabilities of inner states to step to the next
+        state from Beta(5, 1).  "last_row" multiplies the last row by weights that fall from 1 to 0.1, and normalises
+        it.  "rewards" adds 0.5 to rewards.
+    states : int, n
+    size : int, number of tasks N
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Tasks
+    """
     transition, reward = boyan(states, size, rng)
     if kind == "steps":
-        inner, share = np.arange(states - 2), rng.beta(5, 1, (size, states - 2))
-        transition[:, inner, inner + 1], transition[:, inner, inner + 2] = share, 1 - share
+        inner = np.arange(states - 2)
+        next_state = rng.beta(5, 1, (size, states - 2))
+        transition[:, inner, inner + 1] = next_state
+        transition[:, inner, inner + 2] = 1 - next_state
     if kind == "last_row":
         last = transition[:, -1] * np.linspace(1, 0.1, states)
         transition[:, -1] = last / last.sum(axis=1, keepdims=True)
-    return Tasks(transition, reward + 0.5 * (kind == "rewards"))
+    if kind == "rewards":
+        reward = reward + 0.5
+    return Tasks(transition, reward)
 
 
-def yardsticks(drawn: dict[str, dict[int, UnseenTasks]], discount: float) -> tuple[dict, dict[int, float]]:
-    """MSVE of test tasks by LSTD, with pseudo-steps of other chains, and with those of the mean chain, each with the
-    ridge or number that is chosen; and the inverse of the last one's MSVE as tuned."""
-    found, weights = {}, {}
-    for m, choice in drawn["choice"].items():
-        mean = choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
-        even = np.full_like(mean, 1 / mean.size)
-        methods = {"lstd": (RIDGES, lambda seen, ridge: lstd(seen, discount, ridge))}
-        of_chain = {"mean chain in unseen states": (mean, [NONE]), "mean chain alone": (mean, [ALL])}
-        of_chain |= {"uniform chain": (even, PSEUDO_STEPS), "pseudo_steps": (mean, PSEUDO_STEPS)}
-        for name, (Q, numbers) in of_chain.items():
-            methods[name] = numbers, lambda seen, k, Q=Q: certainty_equivalence(seen, discount, k * Q)
-        for name, (values, method) in methods.items():
-            means = [choice.error(method(choice.context(m), value)).mean() for value in values]
-            test, weights[m], chosen = drawn["test"][m], 1 / min(means), values[int(np.argmin(means))]
-            found[name, m] = test.error(method(test.context(m), chosen)), chosen
-    return found, weights
+def baseline_errors(
+    choice: dict[int, UnseenTasks], test: dict[int, UnseenTasks]
+) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], float], dict[int, float]]:
+    """Compute the MSVE of LSTD with a ridge, and of LSTD with pseudo-counts of several chains.
+
+    Parameters
+    ----------
+    choice : UnseenTasks by context length m
+        Tasks on which ridges and pseudo-counts are chosen.  Their mean transitions are the mean chain.
+    test : UnseenTasks by context length m
+
+    Returns
+    -------
+    errors : dict of (N,) arrays by (method, m), the MSVE on each test task
+    chosen : dict of the chosen ridges and pseudo-counts by (method, m)
+    importance : dict by m
+        Inverse of the mean MSVE on ``choice`` of LSTD with pseudo-counts of the mean chain.
+    """
+    errors, chosen, importance = {}, {}, {}
+    for m, tuning in choice.items():
+        mean_chain = tuning.tasks.stationary.mean(axis=0)[:, None] * tuning.tasks.transition.mean(axis=0)
+        uniform_chain = np.full_like(mean_chain, 1 / mean_chain.size)
+        # What each method adds to a context, and what it can choose from.
+        methods = {
+            "lstd": (None, RIDGES),
+            "mean chain in unseen states": (mean_chain, [FEW]),
+            "mean chain alone": (mean_chain, [MANY]),
+            "uniform chain": (uniform_chain, PSEUDO_COUNTS),
+            "pseudo_counts": (mean_chain, PSEUDO_COUNTS),
+        }
+        for method, (chain, candidates) in methods.items():
+            msve = [baseline_error(tuning, m, chain, value).mean() for value in candidates]
+            best = candidates[int(np.argmin(msve))]
+            errors[method, m] = baseline_error(test[m], m, chain, best)
+            chosen[method, m] = best
+        importance[m] = 1 / min(msve)  # Of the last method.
+    return errors, chosen, importance
 
 
-def best(
-    lengths: list[int], drawn: dict, weights: dict, form: str, depth: int, most_steps: int, added: list[int]
+def baseline_error(data: UnseenTasks, m: int, chain: np.ndarray | None, value: float) -> np.ndarray:
+    """MSVE (N,) of LSTD with a ridge, or with pseudo-counts of a chain (n, n), whose entries sum to one."""
+    if chain is None:
+        return data.error(lstd(data.context(m), data.discount, value))
+    return data.error(certainty_equivalence(data.context(m), data.discount, value * chain))
+
+
+def best_errors(
+    lengths: list[int],
+    data: dict[str, dict[int, UnseenTasks]],
+    importance: dict[int, float],
+    form: str,
+    depth: int,
+    most_steps: int,
+    added: list[int],
 ) -> dict[int, np.ndarray]:
-    """MSVE of test tasks, by length, where the weighted MSVE of the contexts that are descended on is least."""
-    one, (form, _, number) = drawn["test"][lengths[0]], form.partition("-")
-    n = one.tasks.states
-    basis, theta = seen_basis(n, one.discount), theta_td(n)
+    """MSVE (N,) of test tasks, by context length, at the weights that minimise the weighted MSVE of some lengths.
 
-    def part(name: str, m: int):
-        share, of = m / (m + int(number or added[0])), drawn[name][m]
-        one = share * basis if number else basis
-        both = np.hstack([basis, share * basis]) if form == "heads" else one
-        return Prompts(*columns(of.gram(m)), of.value, weights[m] * of.tasks.stationary), both
+    The step of the descent is kept that has the least weighted MSVE on the tasks of "choice".
+    """
+    some_data = data["test"][lengths[0]]
+    states = some_data.tasks.states
+    identifiable = identifiable_basis(states, some_data.discount)
 
-    on, choice = (Objective([part(name, m) for m in lengths], depth) for name in ("descent", "choice"))
-    z = basis.T @ flat(Weights(theta.u, START * n * theta.A))
-    z = np.concatenate([z, np.zeros_like(z)]) if form == "heads" else z
-    z, *_ = minimise(on, z, 1e-10, most_steps, held=lambda z: choice.value_and_gradient(z)[0])
-    return {m: drawn["test"][m].error(Objective([part("test", m)], depth).estimates(z)[0]) for m in lengths}
+    def part(purpose: str, m: int) -> tuple[Prompts, np.ndarray]:
+        of_length = data[purpose][m]
+        weight = importance[m] * of_length.tasks.stationary
+        prompts = sampled_prompts(of_length.gram(m), of_length.value, weight)
+        return prompts, form_basis(form, m, added[0], identifiable)
+
+    training = MeanMsve([part("descent", m) for m in lengths], depth)
+    choice = MeanMsve([part("choice", m) for m in lengths], depth)
+    theta = theta_td(states)
+    start = identifiable.T @ parameters_of(Weights(theta.u, START * states * theta.A))
+    if form.startswith("heads"):
+        start = np.concatenate([start, np.zeros_like(start)])
+    minimum = minimise(training, start, TOLERANCE, most_steps, validation=lambda z: choice.value_and_gradient(z)[0])
+    errors = {}
+    for m in lengths:
+        (estimate,) = MeanMsve([part("test", m)], depth).estimates(minimum.z)
+        errors[m] = data["test"][m].error(estimate)
+    return errors
+
+
+def form_basis(form: str, m: int, added: int, identifiable: np.ndarray) -> np.ndarray:
+    """Basis of the parameters that a form has on contexts of m steps.
+
+    Parameters
+    ----------
+    form : str, one of ``grid.forms``
+    m : int
+    added : int
+        Number that the second head of "heads" adds to m.
+    identifiable : (2n + 4n^2 + 1, k) array
+
+    Returns
+    -------
+    basis : (2n + 4n^2 + 1, k) array, or (2n + 4n^2 + 1, 2k) for two heads
+    """
+    heads, _, number = form.partition("-")
+    share = m / (m + int(number or added))
+    if heads == "heads":
+        return np.hstack([identifiable, share * identifiable])
+    return share * identifiable if number else identifiable

@@ -1,10 +1,18 @@
-"""What the study's rules go through."""
+"""Names and numbers that several steps of the study share."""
 
-KINDS = ("uniform", "steps", "last_row", "rewards", "heads")  # The last is of uniform tasks, with a second head.
-GAP = ["lstd", "pseudo_steps"]  # Between which the gap is: LSTD with a ridge, and with pseudo-steps of the mean chain.
-LEAST = 1e-20  # A mean MSVE that counts as none.
+# Task distributions on which Transformers are trained.  "heads" has uniform tasks, and a second head.
+KINDS = ("uniform", "steps", "last_row", "rewards", "heads")
+# Baselines whose errors the gap is between: LSTD with a ridge, and LSTD with pseudo-counts of the mean chain.
+GAP = ["lstd", "pseudo_counts"]
+# Descents end at an MSVE below this; smaller values are not distinguished.
+LEAST_MSVE = 1e-20
 
 
 def forms(added: list[int]) -> list[str]:
-    """Forms of the Transformer: one head, or two with each number that is added to a divisor, their first unsaid."""
+    """Names of the forms of the Transformer.
+
+    "alone" has one head for each context length, "one" one head for all lengths, and "heads" a second head that divides
+    by m + k, where k is the first number of ``added``.  "one-k" has one head that divides by m + k, and "heads-k" two
+    heads, of which the second divides by m + k.
+    """
     return ["alone", "one", f"one-{added[0]}", "heads", *(f"heads-{number}" for number in added[1:])]

@@ -1,11 +1,16 @@
-"""Minimisers of the mean MSVE over fixed prompts: Levenberg and Marquardt's steps, finished by Newton's.
+"""Minimisers of the mean MSVE over fixed prompts, by the method of Levenberg and Marquardt with steps of Newton.
 
-A step is -(H + lam |H| I)^{-1} f', where H is 2 J'J / N with J the Jacobian of residuals r = sqrt(mu_i) (TF_L - v_i),
-by its singular values, as J'J has none below a 1e-16th of its greatest; and once it gains little the Hessian.  A step
-that does not lower f, or makes it infinite, is taken back, and lam grows.
+The mean MSVE is a mean of squared residuals r = sqrt(mu_i) (TF_L - v_i), with the Jacobian J.  A step is
+
+    -(|H| + lam max |H|)^{-1} f',
+
+where |H| has the absolute values of the eigenvalues of H.  H is 2 J'J / N, and after several steps of little decrease
+the Hessian.  Eigenvalues of 2 J'J / N come from the singular values of J, because the product J'J loses those below
+1e-16 times the greatest.  A step that does not lower f, or makes it infinite, is discarded, and lam grows.
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,140 +18,299 @@ from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
 from ictd.transformer import Weights
 from studies.limits.engine import Prompts, errors_and_gradient
-from studies.limits.grid import LEAST
+from studies.limits.grid import LEAST_MSVE
 
-AT_ONCE, FINE = 2000, 1e-8  # Prompts whose Jacobians are in memory together, and a mean MSVE that is small.
-LITTLE, PATIENCE = 1e-3, 3  # Relative decrease that is little, and steps that gain no more before Newton's take over.
-DIFFERENCE = 1e-5  # Differences are taken over this share of the largest parameter.
-FIRST_DAMPING, LEAST_DAMPING, TRIES = 1e-3, 1e-28, 25
+# Number of prompts whose Jacobians are in memory together, and of rows of one QR factorisation.
+PROMPTS_AT_ONCE = 2000
+ROWS_AT_ONCE = 1000
+# Below this mean MSVE, differences of gradients are mostly rounding errors.
+SMALL = 1e-8
+# A step whose relative decrease is below LITTLE is slow.  After PATIENCE slow steps in a row, Newton's steps follow.
+LITTLE = 1e-3
+PATIENCE = 3
+# Step of finite differences, over the largest parameter.
+DIFFERENCE = 1e-5
+# Factor lam: the first one, the least one, and the number of factors that a step tries.
+FIRST_DAMPING = 1e-3
+LEAST_DAMPING = 1e-28
+TRIES = 25
 
 
-class Objective:
-    """The mean MSVE at depth L of parts: prompts, and a basis by which (u, A, gain) = basis @ z + offset there."""
+class QuadraticModel(NamedTuple):
+    """Eigenvectors (k, k) of H, its eigenvalues (k,), and the coordinates (k,) of the gradient along them."""
 
-    def __init__(self, parts: list[tuple[Prompts, np.ndarray]], depth: int, offset: np.ndarray | None = None):
-        self.parts, self.depth, self.count = parts, depth, sum(len(prompts.y) for prompts, _ in parts)
-        self.offset = np.eye(len(parts[0][1]))[-1] if offset is None else offset
+    axes: np.ndarray
+    curvature: np.ndarray
+    slope: np.ndarray
 
-    def _sweep(self, one: Prompts, basis: np.ndarray, z: np.ndarray, jacobian: bool = False):
-        """Mean MSVE of some prompts, its gradient for all parameters, their estimates, and gradients of these."""
-        (tasks, n), parameters = one.target.shape, len(self.offset)
-        estimates, gradient = np.empty((tasks, n)), np.empty(parameters)
-        rows, sizes = np.empty((tasks * jacobian, n, parameters)), (size(n), size(one.y.shape[1]))
-        value = errors_and_gradient(
-            *sizes, one.X, one.y, one.target, one.weight, basis @ z + self.offset, self.depth, estimates, gradient, rows
-        )
-        return value, gradient, estimates, rows
+
+class SumOfSquares:
+    """A function f(z) = |r(z)|^2 / N of parameters z (k,).
+
+    Subclasses have the number ``count``, N, and the methods ``value_and_gradient`` and ``jacobians``.
+    """
+
+    count: int
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """f and its gradient (k,); infinity where estimates are."""
-        value, total = 0.0, np.zeros(len(z))
-        for prompts, basis in self.parts:
-            found, gradient, *_ = self._sweep(prompts, basis, z)
-            share = len(prompts.y) / self.count
-            value, total = value + share * found, total + share * (gradient @ basis)
-        return value, total
+        """Compute f and its gradient (k,)."""
+        raise NotImplementedError
 
-    def estimates(self, z: np.ndarray) -> list[np.ndarray]:
-        """TF_L (N, n) on the prompts of each part."""
-        return [self._sweep(prompts, basis, z)[2] for prompts, basis in self.parts]
+    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield blocks of rows of J (rows, k) and of r (rows,)."""
+        raise NotImplementedError
 
-    def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """J (rows, k) and r (rows,), of some prompts at a time."""
-        for prompts, basis in self.parts:
-            for first in range(0, len(prompts.y), AT_ONCE):
-                some = prompts[first : first + AT_ONCE]
-                *_, estimates, rows = self._sweep(some, basis, z, jacobian=True)
-                residuals = np.sqrt(some.weight) * (estimates - some.target)
-                yield rows.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
-
-    def factor(self, z: np.ndarray) -> np.ndarray:
-        """The triangle R, of k + 1 columns, of [J, r] / sqrt(N) = Q R."""
-        both = (np.column_stack(of) for of in self._jacobians(z))
-        rows = [np.linalg.qr(one, mode="r") for J in both for one in np.array_split(J, 1 + len(J) // 1000)]
-        return np.linalg.qr(np.vstack(rows) / np.sqrt(self.count), mode="r")
+    def triangle(self, z: np.ndarray) -> np.ndarray:
+        """Compute the triangular factor (k + 1, k + 1) of the QR factorisation of [J, r] / sqrt(N)."""
+        triangles = []
+        for jacobian, residuals in self.jacobians(z):
+            block = np.column_stack([jacobian, residuals])
+            for rows in np.array_split(block, 1 + len(block) // ROWS_AT_ONCE):
+                triangles.append(np.linalg.qr(rows, mode="r"))
+        return np.linalg.qr(np.vstack(triangles) / np.sqrt(self.count), mode="r")
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """By central differences of the gradient, (k, k); where f is small 2 J'J / N, as these round more."""
-        if self.value_and_gradient(z)[0] < FINE:
-            R = self.factor(z)[:, :-1]
+        """Compute the Hessian (k, k) by central differences of the gradient, or 2 J'J / N if f is small."""
+        if self.value_and_gradient(z)[0] < SMALL:
+            R = self.triangle(z)[:, :-1]
             return 2 * R.T @ R
         step = DIFFERENCE * max(1.0, np.abs(z).max())
-        rows = [self.value_and_gradient(z + d)[1] - self.value_and_gradient(z - d)[1] for d in step * np.eye(len(z))]
+        rows = []
+        for change in step * np.eye(len(z)):
+            after = self.value_and_gradient(z + change)[1]
+            before = self.value_and_gradient(z - change)[1]
+            rows.append(after - before)
         H = np.array(rows) / (2 * step)
         return (H + H.T) / 2
 
+    def newton_model(self, z: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
+        """Diagonalise the Hessian."""
+        curvature, axes = np.linalg.eigh(self.hessian(z))
+        return QuadraticModel(axes, curvature, axes.T @ gradient)
 
-class Residuals(Objective):
-    """The sum of squares of residuals, a function of parameters z (k,), with derivatives by differences."""
+    def gauss_newton_model(self, z: np.ndarray) -> QuadraticModel:
+        """Diagonalise 2 J'J / N."""
+        R = self.triangle(z)
+        left, singular, axes = np.linalg.svd(R[:, :-1], full_matrices=False)
+        return QuadraticModel(axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1]))
 
-    def __init__(self, residuals: Callable[[np.ndarray], np.ndarray]):
-        self.residuals, self.count = residuals, 1
+
+class Evaluation(NamedTuple):
+    """Mean MSVE of N prompts, its gradient, estimates (N, n), and the Jacobian of sqrt(mu) TF_L, (N, n, parameters)."""
+
+    msve: float
+    gradient: np.ndarray
+    estimates: np.ndarray
+    jacobian: np.ndarray
+
+
+class MeanMsve(SumOfSquares):
+    """The mean MSVE of TF_L over several sets of prompts, as a function of coordinates z (k,).
+
+    Parameters
+    ----------
+    parts : list of (Prompts, basis)
+        On the prompts of a part, the parameters are basis @ z + offset, with a basis (2n + 4n^2 + 1, k).
+    depth : int, number of layers L
+    offset : (2n + 4n^2 + 1,) array, optional
+        By default a gain of one.
+    """
+
+    def __init__(self, parts: list[tuple[Prompts, np.ndarray]], depth: int, offset: np.ndarray | None = None):
+        parameters = len(parts[0][1])
+        self.parts = parts
+        self.depth = depth
+        self.count = sum(len(prompts) for prompts, _ in parts)
+        self.offset = np.eye(parameters)[-1] if offset is None else offset
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """f and its gradient (k,)."""
-        ((J, r),) = self._jacobians(z)
-        return float(r @ r), 2 * J.T @ r
+        """Compute f and its gradient (k,).  f is infinite if an estimate is not finite."""
+        total = 0.0
+        total_gradient = np.zeros(len(z))
+        for prompts, basis in self.parts:
+            evaluation = self._evaluate(prompts, basis, z)
+            share = len(prompts) / self.count
+            total = total + share * evaluation.msve
+            total_gradient = total_gradient + share * (evaluation.gradient @ basis)
+        return total, total_gradient
 
-    def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        sides = [self.residuals(z + d) - self.residuals(z - d) for d in DIFFERENCE * np.eye(len(z))]
-        yield np.stack(sides, axis=1) / (2 * DIFFERENCE), self.residuals(z)
+    def estimates(self, z: np.ndarray) -> list[np.ndarray]:
+        """Compute TF_L (N, n) on the prompts of each part."""
+        return [self._evaluate(prompts, basis, z).estimates for prompts, basis in self.parts]
+
+    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield blocks of rows of J (rows, k) and of r (rows,)."""
+        for prompts, basis in self.parts:
+            for first in range(0, len(prompts), PROMPTS_AT_ONCE):
+                block = prompts[first : first + PROMPTS_AT_ONCE]
+                evaluation = self._evaluate(block, basis, z, with_jacobian=True)
+                residuals = np.sqrt(block.weight) * (evaluation.estimates - block.target)
+                yield evaluation.jacobian.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
+
+    def _evaluate(self, prompts: Prompts, basis: np.ndarray, z: np.ndarray, with_jacobian: bool = False) -> Evaluation:
+        tasks, states = prompts.target.shape
+        parameters = len(self.offset)
+        estimates = np.empty((tasks, states))
+        gradient = np.empty(parameters)
+        jacobian = np.empty((tasks if with_jacobian else 0, states, parameters))
+        msve = errors_and_gradient(
+            size(states), size(prompts.y.shape[1]), prompts.X, prompts.y, prompts.target, prompts.weight,
+            basis @ z + self.offset, self.depth, estimates, gradient, jacobian,
+        )  # fmt: skip
+        return Evaluation(msve, gradient, estimates, jacobian)
+
+
+def msve_of_parameters(prompts: Prompts, depth: int) -> MeanMsve:
+    """The mean MSVE as a function of the parameters (2n + 4n^2 + 1,) themselves, gain included."""
+    wide = prompts.X.shape[1]
+    parameters = wide + wide**2 + 1
+    return MeanMsve([(prompts, np.eye(parameters))], depth, np.zeros(parameters))
+
+
+class Residuals(SumOfSquares):
+    """The sum of squares of a function r(z), (rows,), of parameters z (k,), with derivatives by central differences."""
+
+    def __init__(self, residuals: Callable[[np.ndarray], np.ndarray]):
+        self.residuals = residuals
+        self.count = 1
+
+    def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Compute f and its gradient (k,)."""
+        ((jacobian, residuals),) = self.jacobians(z)
+        return float(residuals @ residuals), 2 * jacobian.T @ residuals
+
+    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield all rows of J (rows, k) and of r (rows,)."""
+        columns = []
+        for change in DIFFERENCE * np.eye(len(z)):
+            columns.append(self.residuals(z + change) - self.residuals(z - change))
+        yield np.stack(columns, axis=1) / (2 * DIFFERENCE), self.residuals(z)
+
+
+class Minimum(NamedTuple):
+    """Where a descent ends: z (k,), f, the norm of the gradient, and the number of steps."""
+
+    z: np.ndarray
+    value: float
+    gradient_norm: float
+    steps: int
 
 
 def minimise(
-    objective: Objective, z: np.ndarray, tolerance: float, most: int, newton: int = 0, held: Callable | None = None
-) -> tuple[np.ndarray, float, float, int]:
-    """Descend until the gradient is below ``tolerance`` and f, if small, falls no more, or f is below ``LEAST``, in so
-    many steps, ``newton`` with Hessians; returns z, f, the gradient's norm and the step, or those of least ``held``."""
-    (value, gradient), damping, slow, hessians = objective.value_and_gradient(z), FIRST_DAMPING, 0, 0
-    best, least = (z, value, np.nan, 0), np.inf
-    for step in range((most + 1) * bool(np.isfinite(value))):
+    objective: SumOfSquares,
+    z: np.ndarray,
+    tolerance: float,
+    most_steps: int,
+    newton_steps: int = 0,
+    validation: Callable[[np.ndarray], float] | None = None,
+) -> Minimum:
+    """Minimise a function from a starting point.
+
+    A descent ends when the gradient is below the tolerance (if f is below ``SMALL``, only after slow steps), when f is
+    below ``LEAST_MSVE``, after ``most_steps`` steps, or when no step lowers f.
+
+    Parameters
+    ----------
+    objective : SumOfSquares
+    z : (k,) array, starting point
+    tolerance : float, norm of the gradient
+    most_steps : int, greatest number of steps
+    newton_steps : int, greatest number of steps with the Hessian
+    validation : function of z, optional
+        If given, the point with its least value is returned, in place of the last point.
+
+    Returns
+    -------
+    Minimum
+    """
+    value, gradient = objective.value_and_gradient(z)
+    best = Minimum(z, value, np.nan, 0)
+    if not np.isfinite(value):
+        return best
+    best_score = np.inf
+    damping = FIRST_DAMPING
+    slow_steps = 0
+    hessians = 0
+    for step in range(most_steps + 1):
         norm = float(np.linalg.norm(gradient))
-        judged = held(z) if held else -step
-        if judged < least or not step:
-            best, least = (z, value, norm, step), judged
-        fine = value < FINE
-        if value < LEAST or (norm < tolerance and (slow >= PATIENCE or not fine)) or step == most:
+        score = validation(z) if validation else -step
+        if score < best_score or step == 0:
+            best = Minimum(z, value, norm, step)
+            best_score = score
+        small = value < SMALL
+        slow = slow_steps >= PATIENCE
+        converged = norm < tolerance and (slow or not small)
+        if value < LEAST_MSVE or converged or step == most_steps:
             break
-        exact = not fine and slow >= PATIENCE and hessians < newton
-        hessians += exact
-        if exact:
-            curvature, axes = np.linalg.eigh(objective.hessian(z))
-            along = axes.T @ gradient
+        newton = slow and not small and hessians < newton_steps
+        hessians += newton
+        model = objective.newton_model(z, gradient) if newton else objective.gauss_newton_model(z)
+        lower = _lower_point(objective, z, value, norm, model, damping)
+        if lower is not None:
+            little = value - lower.value < LITTLE * value
+            slow_steps = slow_steps + 1 if little else 0
+            z, value, gradient, damping = lower
+        elif small or newton or newton_steps == 0:
+            break
         else:
-            left, singular, axes = np.linalg.svd((R := objective.factor(z))[:, :-1], full_matrices=False)
-            axes, curvature, along = axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1])
-        largest = np.abs(curvature).max()
-        for _ in range(TRIES):
-            trial = z - axes @ (along / (np.abs(curvature) + damping * largest))
-            lower, slope = objective.value_and_gradient(trial)
-            if lower < value or (lower == value and np.linalg.norm(slope) < norm):
-                slow = slow + 1 if value - lower < LITTLE * value else 0
-                z, value, gradient, damping = trial, lower, slope, max(damping / 5, LEAST_DAMPING)
-                break
-            damping = max(4 * damping, LEAST_DAMPING)
-        else:
-            if fine or exact or not newton:
-                break
-            slow, damping = PATIENCE, FIRST_DAMPING
+            slow_steps = PATIENCE
+            damping = FIRST_DAMPING
     return best
 
 
-def flat(weights: Weights) -> np.ndarray:
-    """u, A and a gain of 1 as one vector (2n + 4n^2 + 1,)."""
+class LowerPoint(NamedTuple):
+    """A point z (k,) with a lower f, its f and gradient (k,), and the next factor lam."""
+
+    z: np.ndarray
+    value: float
+    gradient: np.ndarray
+    damping: float
+
+
+def _lower_point(
+    objective: SumOfSquares, z: np.ndarray, value: float, norm: float, model: QuadraticModel, damping: float
+) -> LowerPoint | None:
+    """Try steps with growing factors lam until one lowers f, or keeps f and lowers the norm of the gradient."""
+    size_of_curvature = np.abs(model.curvature)
+    largest = size_of_curvature.max()
+    for _ in range(TRIES):
+        trial = z - model.axes @ (model.slope / (size_of_curvature + damping * largest))
+        trial_value, trial_gradient = objective.value_and_gradient(trial)
+        if trial_value < value or (trial_value == value and np.linalg.norm(trial_gradient) < norm):
+            return LowerPoint(trial, trial_value, trial_gradient, max(damping / 5, LEAST_DAMPING))
+        damping = max(4 * damping, LEAST_DAMPING)
+    return None
+
+
+def parameters_of(weights: Weights) -> np.ndarray:
+    """Parameters (2n + 4n^2 + 1,) of weights: u, the rows of A, and a gain of one."""
     return np.concatenate([weights.u, weights.A.ravel(), [1.0]])
 
 
-def unflat(parameter: np.ndarray, states: int) -> Weights:
-    """u and A of such vectors, (..., 2n + 4n^2 + 1)."""
-    wide, lead = 2 * states, parameter.shape[:-1]
-    return Weights(parameter[..., :wide], parameter[..., wide:-1].reshape(*lead, wide, wide))
+def weights_of(parameters: np.ndarray, states: int) -> Weights:
+    """Weights u (..., 2n) and A (..., 2n, 2n) of parameters (..., 2n + 4n^2 + 1), without the gain."""
+    wide = 2 * states
+    A = parameters[..., wide:-1].reshape(*parameters.shape[:-1], wide, wide)
+    return Weights(parameters[..., :wide], A)
 
 
-def seen_basis(states: int, discount: float, family: bool = False) -> np.ndarray:
-    """Orthonormal columns: the 4n^2 - 1 directions of u and A that prompts see, or the (2n - 1) n of K [-I, I]."""
-    others, one = np.linalg.svd(unidentifiable_direction(states, discount)[None])[2][1:].T, np.eye(states)
-    of_A = np.kron(others, np.vstack([-one, one]) / np.sqrt(2) if family else np.eye(2 * states))
-    of_u = np.pad(others * (not family), ((0, len(of_A) + 1), (0, 0)))
-    whole = np.pad(of_A, ((2 * states, 1), (0, 0)))
-    return whole if family else np.hstack([of_u, whole])
+def identifiable_basis(states: int, discount: float) -> np.ndarray:
+    """Orthonormal basis (2n + 4n^2 + 1, 4n^2 - 1) of the directions of u and A that change outputs."""
+    identifiable = _identifiable_columns(states, discount)
+    basis_of_A = np.kron(identifiable, np.eye(2 * states))
+    basis_of_u = np.pad(identifiable, ((0, len(basis_of_A) + 1), (0, 0)))
+    return np.hstack([basis_of_u, np.pad(basis_of_A, ((2 * states, 1), (0, 0)))])
+
+
+def family_basis(states: int, discount: float) -> np.ndarray:
+    """Orthonormal basis (2n + 4n^2 + 1, (2n - 1) n) of the identifiable part of the family A = K [-I, I], u = 0."""
+    identity = np.eye(states)
+    rows = np.vstack([-identity, identity]) / np.sqrt(2)
+    basis_of_A = np.kron(_identifiable_columns(states, discount), rows)
+    return np.pad(basis_of_A, ((2 * states, 1), (0, 0)))
+
+
+def _identifiable_columns(states: int, discount: float) -> np.ndarray:
+    """Orthonormal basis (2n, 2n - 1) of the complement of the direction that every column of a context maps to zero."""
+    direction = unidentifiable_direction(states, discount)
+    return np.linalg.svd(direction[None])[2][1:].T

@@ -1,10 +1,10 @@
-# Limits of what pretraining can find: minimisers, what is outside of K [-I, I], and shrinkage towards the mean task.
+# A study beyond the paper: the limits of what pretraining can find. `snakemake limits` runs it.
 import studies.limits.grid as LIMITS_GRID
 
 LIMITS = config["limits"]
 LIMITS_MAIN = main_setting(config)
 LIMITS_OPTIONS = env_options(config, LIMITS_MAIN["env"])
-LIMITS_FORMS = ["yardsticks", *LIMITS_GRID.forms(LIMITS["forms"]["added"])]
+LIMITS_FORMS = ["baselines", *LIMITS_GRID.forms(LIMITS["forms"]["added"])]
 LIMITS_PARTS = [
     *expand(
         "<results>/limits/descend/{env}-{states}-{depth}/{name}.csv",
@@ -69,7 +69,7 @@ use rule limits_step as limits_forms with:
 
 use rule limits_step as limits_shrinkage with:
     input:
-        yardsticks="<results>/limits/forms/yardsticks.csv",
+        baselines="<results>/limits/forms/baselines.csv",
     output:
         "<results>/limits/fits/{kind}.csv",
     pathvars:

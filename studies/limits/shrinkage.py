@@ -1,9 +1,15 @@
-"""How close trained Transformers come, and what they shrink towards: LSTD with k pseudo-steps of Q, fitted to them."""
+"""Transformers trained on sampled contexts, and which form of shrunk LSTD their outputs are closest to.
 
+LSTD with pseudo-counts k of a chain Q adds k steps of that chain to a context, and so shrinks the estimate towards the
+values of Q.  The number k, the chain, and the reward of states that no step starts from are fitted to the outputs, with
+the weights mu of the MSVE.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, sample_contexts
@@ -13,82 +19,212 @@ from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.transformer import initial_weights
 from studies.limits.course import train
-from studies.limits.engine import Prompts, columns
-from studies.limits.forms import NONE, RIDGES, draw_tasks
-from studies.limits.grid import GAP, KINDS
-from studies.limits.minimise import Objective, Residuals, flat, minimise
+from studies.limits.engine import sampled_prompts
+from studies.limits.forms import FEW, RIDGES, draw_tasks
+from studies.limits.grid import GAP
+from studies.limits.minimise import Residuals, minimise, msve_of_parameters, parameters_of
 
-CLIP, MANY = 1.0, 20_000  # Longer gradients are shortened; tasks whose mean is taken for that of a distribution.
-TOLERANCE, MOST = 1e-8, 25  # A fit's gradient, and its steps.
-SHIFT, SHIFTED = 0.5, ("steps", "last_row")  # Shift of rewards, and those from one mean chain to another.
+# Largest norm of a gradient in pretraining.
+CLIP = 1.0
+# Number of tasks whose mean stands for the mean of a distribution.
+MANY_TASKS = 20_000
+# Norm of the gradient at which a fit ends, and its greatest number of steps.
+TOLERANCE = 1e-8
+MOST_STEPS = 25
+# Shift of the rewards in tasks of the kind "rewards".
+REWARD_SHIFT = 0.5
+# Kinds of tasks whose mean chain differs from that of uniform tasks.
+SHIFTED_CHAINS = ("steps", "last_row")
+
+
+class MeanTask(NamedTuple):
+    """Mean transitions (n, n) and mean stationary distribution (n,) of a distribution of tasks."""
+
+    transition: np.ndarray
+    stationary: np.ndarray
 
 
 def main(
-    kind: str, states: int, depth: int, discount: float, learning_rate: float, initial_gain: float, tasks: int,
-    fit_tasks: int, lengths: list[int], added: list[int], seeds: int, yardsticks: Path, output: Path,
-) -> None:  # fmt: skip
-    """Train on contexts of the least to the greatest of ``lengths``; write errors and fits on uniform tasks, others for
-    each seed, beside errors there of the ``yardsticks`` as they were tuned."""
-    tuned = load_table(yardsticks).groupby(["method", "length"])["chosen"].first()
-    shifted, rows = kind.replace("heads", "uniform"), []
-    many = {name: draw_tasks(name, states, MANY, generator(0, "boyan", states, f"limits {name}")) for name in KINDS[:3]}
-    chains = {name: (some.transition.mean(axis=0), some.stationary.mean(axis=0)) for name, some in many.items()}
+    kind: str,
+    states: int,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    initial_gain: float,
+    tasks: int,
+    fit_tasks: int,
+    lengths: list[int],
+    added: list[int],
+    seeds: int,
+    baselines: Path,
+    output: Path,
+) -> None:
+    """Train Transformers, and write their errors and what is fitted to their outputs.
 
-    def heads(m: np.ndarray) -> np.ndarray:
-        return np.stack([np.ones(np.shape(m)), m / (m + added[0])], axis=-1)[..., : 1 + (kind == "heads")]
+    Contexts of training have from the least to the greatest of ``lengths`` steps.  Outputs are
+    computed on contexts of uniform tasks, which differ between seeds.  ``baselines`` is a table of the step ``forms``
+    with the ridges and pseudo-counts of the baselines.
+    """
+    tuned = load_table(baselines).groupby(["method", "length"])["chosen"].first()
+    task_kind = "uniform" if kind == "heads" else kind
+    mean_tasks = {}
+    for name in ("uniform", *SHIFTED_CHAINS):
+        many = draw_tasks(name, states, MANY_TASKS, generator(0, "boyan", states, f"limits {name}"))
+        mean_tasks[name] = MeanTask(many.transition.mean(axis=0), many.stationary.mean(axis=0))
 
+    tables = []
     for seed in range(seeds):
-        rng = generator(seed, "boyan", states, f"limits {shifted} contexts")
-        drawn = draw_tasks(shifted, states, tasks, rng)
+        rng = generator(seed, "boyan", states, f"limits {task_kind} contexts")
+        drawn = draw_tasks(task_kind, states, tasks, rng)
         context = sample_contexts(drawn, rng.integers(min(lengths), max(lengths) + 1, tasks), rng)
         value = value_function(drawn.transition, drawn.reward, discount)
-        prompts = Prompts(*columns(context.gram(discount)), value, drawn.stationary)
-        begin = flat(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
-        begin = np.outer(np.eye(2)[0], begin)[: 1 + (kind == "heads")]
-        of = draw_unseen_tasks(seed, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
-        read = {m: Prompts(*columns(of.gram(m)), of.value, of.tasks.stationary) for m in lengths}
+        prompts = sampled_prompts(context.gram(discount), value, drawn.stationary)
+        start = parameters_of(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
+        start = np.stack([start, 0 * start]) if kind == "heads" else start[None]
+        unseen = draw_unseen_tasks(seed, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
         for algo in ("td", "mc"):
-            how = drawn, prompts, algo, depth, discount, learning_rate, [tasks], CLIP
-            end = train(begin, heads(context.length), *how)[-1]
-            for m, beside in read.items():
-                at = heads(m) @ end
-                (estimate,) = Objective([(beside, np.eye(len(at)))], depth, 0 * at).estimates(at)
-                place = {"kind": kind, "algo": algo, "seed": seed, "length": m}
-                rows.append(place | fitted(of, m, estimate, chains, *(tuned[name, m] for name in GAP)))
-    save_table(output, pd.DataFrame(rows))
+            (heads,) = train(
+                start,
+                shares_of_heads(context.length, kind, added[0]),
+                drawn,
+                prompts,
+                algo,
+                depth,
+                discount,
+                learning_rate,
+                [tasks],
+                CLIP,
+            )
+            for m in lengths:
+                parameters = shares_of_heads(m, kind, added[0]) @ heads
+                test_prompts = sampled_prompts(unseen.gram(m), unseen.value, unseen.tasks.stationary)
+                (estimate,) = msve_of_parameters(test_prompts, depth).estimates(parameters)
+                setting = {"kind": kind, "algo": algo, "seed": seed, "length": m}
+                ridge, pseudo_counts = (tuned[method, m] for method in GAP)
+                columns = setting | fits(unseen, m, estimate, mean_tasks, ridge, pseudo_counts)
+                tables.append({name: [entry] for name, entry in columns.items()})
+    save_table(output, *tables)
 
 
-def fitted(of: UnseenTasks, m: int, estimate: np.ndarray, chains: dict, ridge: float, k: float) -> dict[str, float]:
-    """MSVEs of estimates (N, n), of LSTD with ``ridge`` and with ``k`` pseudo-steps of the mean chain; and fits to the
-    estimates, weighted as the MSVE, on the first half of tasks, each with the share of the variance on the other
-    half that it explains: LSTD with a ridge; ``unseen``, the mean chain, and a reward, only where no step was seen;
-    ``even``, pseudo-steps of the uniform chain; ``number``, k of the mean chain; and ``chain``, with the t of
-    Q + t (Q_shifted - Q) in addition."""
-    (Q, share), root, context = chains["uniform"], np.sqrt(of.tasks.stationary), of.context(m)
-    moves, spread = [chains[name][0] - Q for name in SHIFTED], root * (estimate - np.average(estimate, weights=root**2))
+def shares_of_heads(m: int | np.ndarray, kind: str, added: int) -> np.ndarray:
+    """Weights (..., heads) of the heads on contexts of m steps (...): 1, and m / (m + added) of a second head."""
+    first = np.ones(np.shape(m))
+    return np.stack([first, m / (m + added)], axis=-1) if kind == "heads" else first[..., None]
 
-    def values(a: list[float], joint: np.ndarray | None) -> np.ndarray:
-        chain = share[:, None] * (Q + sum(t * move for t, move in zip(a[2:], moves, strict=False)))
-        return certainty_equivalence(
-            context, of.discount, abs(a[0]) * (chain if joint is None else joint), SHIFT * a[1]
-        )
 
-    def unexplained(found: np.ndarray, half: int) -> np.ndarray:
-        off, all_of_it = (np.array_split(root * one, 2)[half].ravel() for one in (found - estimate, spread / root))
-        return off / np.linalg.norm(all_of_it)
+class Fit:
+    """Fits of shrunk LSTD to the estimates of a Transformer.
 
-    def fit(start: list[float], *held: float, joint: np.ndarray | None = None) -> tuple[list[float], np.ndarray]:
-        off = Residuals(lambda a: unexplained(values([*held, *a], joint), 0))
-        a = [*held, *minimise(off, np.array(start), TOLERANCE, MOST)[0]]
-        return a, values(a, joint)
+    The first half of the tasks is for fitting, the second for judging.
 
-    ridges = [lstd(context, of.discount, one) for one in RIDGES]
-    ends = {"ridge": min(ridges, key=lambda one: np.linalg.norm(unexplained(one, 0)))}
-    _, ends["unseen"] = fit([0.0], NONE)
-    _, ends["even"] = fit([2.0, 0.0], joint=np.full_like(Q, 1 / Q.size))
-    (number, *_), ends["number"] = fit([5.0, 0.0])
-    (_, *chain), ends["chain"] = fit([5.0, 0.0, 0.0, 0.0])
-    measures = {name: 1 - (unexplained(end, 1) ** 2).sum() for name, end in ends.items()}
-    errors = {"msve": estimate, "lstd": lstd(context, of.discount, ridge), "pseudo_steps": values([k, 0.0], None)}
-    measures |= {name: of.error(found).mean() for name, found in errors.items()}
-    return measures | {"k": abs(number)} | dict(zip(("rewards", *SHIFTED), chain, strict=True))
+    Parameters
+    ----------
+    data : UnseenTasks, N of them with n states
+    m : int, context length
+    estimate : (N, n) array, outputs of the Transformer
+    """
+
+    def __init__(self, data: UnseenTasks, m: int, estimate: np.ndarray):
+        self.context = data.context(m)
+        self.discount = data.discount
+        self.estimate = estimate
+        self.root = np.sqrt(data.tasks.stationary)
+        self.deviation = estimate - np.average(estimate, weights=self.root**2)
+
+    def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
+        """Deviations (N n / 2,) of values (N, n) from the estimates of a half of the tasks, weighted as in the MSVE.
+
+        They are divided so that their sum of squares is the share of the variance that the values do not explain.
+        """
+        deviations = np.array_split(self.root * (values - self.estimate), 2)[half].ravel()
+        total = np.array_split(self.root * self.deviation, 2)[half].ravel()
+        return deviations / np.linalg.norm(total)
+
+    def explained(self, values: np.ndarray) -> float:
+        """Share of the variance on the second half of the tasks that values (N, n) explain."""
+        return 1 - (self.unexplained(values, 1) ** 2).sum()
+
+    def best_ridge(self) -> np.ndarray:
+        """Values (N, n) of LSTD with the ridge that fits best."""
+        candidates = [lstd(self.context, self.discount, ridge) for ridge in RIDGES]
+        return min(candidates, key=lambda values: np.linalg.norm(self.unexplained(values, 0)))
+
+    def shrunk(self, pseudo_counts: np.ndarray, reward: float) -> np.ndarray:
+        """Values (N, n) of LSTD with pseudo-counts (n, n), and a reward of states that no step starts from.
+
+        The unit of the reward is ``REWARD_SHIFT``.
+        """
+        return certainty_equivalence(self.context, self.discount, pseudo_counts, REWARD_SHIFT * reward)
+
+    def fit(self, values: Callable[..., np.ndarray], *start: float) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the arguments of a function, and return them with its values (N, n)."""
+        residuals = Residuals(lambda arguments: self.unexplained(values(*arguments), 0))
+        arguments = minimise(residuals, np.array(start), TOLERANCE, MOST_STEPS).z
+        return arguments, values(*arguments)
+
+
+def fits(
+    data: UnseenTasks,
+    m: int,
+    estimate: np.ndarray,
+    mean_tasks: dict[str, MeanTask],
+    ridge: float,
+    pseudo_counts: float,
+) -> dict[str, float]:
+    """Compute the error of a Transformer's estimates, and what shrunk LSTD explains of them.
+
+    Parameters
+    ----------
+    data : UnseenTasks, N of them with n states
+    m : int, context length
+    estimate : (N, n) array, outputs of the Transformer
+    mean_tasks : MeanTask by kind, of "uniform" and ``SHIFTED_CHAINS``
+    ridge, pseudo_counts : float, the best of the baselines
+
+    Returns
+    -------
+    dict
+        explained_ridge : share of the variance of outputs that LSTD with a ridge explains
+        explained_unvisited : that of the mean chain, and a reward, only in states that no step starts from
+        explained_uniform : that of pseudo-counts of the uniform chain
+        explained_mean : that of k pseudo-counts of the mean chain
+        explained_shifted : that of pseudo-counts of Q + sum_i t_i (Q_i - Q), with the mean chain Q_i of shifted tasks
+        msve, lstd, pseudo_counts : mean MSVE of the Transformer and of the baselines
+        k : the fitted pseudo-counts of the mean chain
+        rewards, steps, last_row : the fitted reward, over its shift, and t of the shifted chains
+    """
+    Q, share = mean_tasks["uniform"]
+    to_shifted = [mean_tasks[kind].transition - Q for kind in SHIFTED_CHAINS]
+    fit = Fit(data, m, estimate)
+
+    def in_unvisited_states(reward):
+        return fit.shrunk(FEW * (share[:, None] * Q), reward)
+
+    def of_uniform_chain(k, reward):
+        return fit.shrunk(abs(k) * np.full_like(Q, 1 / Q.size), reward)
+
+    def of_mean_chain(k, reward):
+        return fit.shrunk(abs(k) * (share[:, None] * Q), reward)
+
+    def of_shifted_chain(k, reward, steps, last_row):
+        chain = Q + (steps * to_shifted[0] + last_row * to_shifted[1])
+        return fit.shrunk(abs(k) * (share[:, None] * chain), reward)
+
+    _, unvisited = fit.fit(in_unvisited_states, 0.0)
+    _, uniform = fit.fit(of_uniform_chain, 2.0, 0.0)
+    (k, _), mean = fit.fit(of_mean_chain, 5.0, 0.0)
+    (_, rewards, steps, last_row), shifted = fit.fit(of_shifted_chain, 5.0, 0.0, 0.0, 0.0)
+    return {
+        "explained_ridge": fit.explained(fit.best_ridge()),
+        "explained_unvisited": fit.explained(unvisited),
+        "explained_uniform": fit.explained(uniform),
+        "explained_mean": fit.explained(mean),
+        "explained_shifted": fit.explained(shifted),
+        "msve": data.error(estimate).mean(),
+        "lstd": data.error(lstd(fit.context, data.discount, ridge)).mean(),
+        "pseudo_counts": data.error(of_mean_chain(pseudo_counts, 0.0)).mean(),
+        "k": abs(k),
+        "rewards": rewards,
+        "steps": steps,
+        "last_row": last_row,
+    }

@@ -1,4 +1,4 @@
-"""Kernels, minimisers and forms beside slow computations."""
+"""Kernels, minimisers and forms, compared with slow computations."""
 
 from dataclasses import replace
 
@@ -11,292 +11,430 @@ from tolerances import DIFFERENCES, ROUNDING
 import ictd
 from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
+from ictd.engine import value_gradients
 from ictd.evaluation import draw_unseen_tasks, sample_contexts, weights_msve
 from ictd.mrp import msve
 from ictd.report.tables import load_table
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train
-from studies.limits.descend import enumerated, expected_updates
-from studies.limits.engine import Prompts, columns
-from studies.limits.forms import draw_tasks, yardsticks
-from studies.limits.minimise import FINE, Objective, flat, minimise, seen_basis, unflat
-from studies.limits.shrinkage import fitted
+from studies.limits.descend import enumerated_prompts, expected_updates
+from studies.limits.engine import sampled_prompts
+from studies.limits.forms import baseline_errors, draw_tasks
+from studies.limits.minimise import (
+    SMALL,
+    MeanMsve,
+    SumOfSquares,
+    family_basis,
+    identifiable_basis,
+    minimise,
+    msve_of_parameters,
+    parameters_of,
+    weights_of,
+)
+from studies.limits.shrinkage import MeanTask, fits
 
 GAMMA, N, DEPTH = 0.9, 3, 4
+WIDE = 2 * N
+LENGTHS = np.array([4, 7, 9, 5, 20, 3])
+# Step of central differences.
+STEP = 1e-6
+# Context length and pseudo-counts of the outputs that are fitted, and the context length of the baselines.
+FIT_LENGTH = 8
+FIT_K = 6
+CHOICE_LENGTH = 6
 
 
-def some_tasks(size=6, kind="uniform"):
-    return draw_tasks(kind, N, size, np.random.default_rng(0))
+@pytest.fixture
+def tasks():
+    return draw_tasks("uniform", N, len(LENGTHS), np.random.default_rng(0))
+
+
+@pytest.fixture
+def context(tasks):
+    return sample_contexts(tasks, LENGTHS, np.random.default_rng(1))
+
+
+@pytest.fixture(params=["enumerated", "sampled"])
+def prompts(request, tasks, context):
+    enumerated = enumerated_prompts(tasks, GAMMA)
+    if request.param == "enumerated":
+        return enumerated
+    return sampled_prompts(context.gram(GAMMA), enumerated.target, enumerated.weight)
 
 
 def parameters(gain=1.3):
-    weights = naive.larger_weights(N, 0)
-    one = flat(weights)
-    one[-1] = gain
-    return one
+    """Parameters with larger weights than the initial ones, and a gain."""
+    vector = parameters_of(naive.larger_weights(N, 0))
+    vector[-1] = gain
+    return vector
 
 
-def everything(prompts, depth=DEPTH):
-    return Objective([(prompts, np.eye(4 * N**2 + 2 * N + 1))], depth, np.zeros(4 * N**2 + 2 * N + 1))
+def central_differences(function, z):
+    """Derivatives of a function by each entry of z, along the first axis."""
+    sides = [[function(z + sign * change) for change in STEP * np.eye(len(z))] for sign in (1, -1)]
+    return (np.array(sides[0]) - np.array(sides[1])) / (2 * STEP)
 
 
-def both_kinds():
-    tasks = some_tasks()
-    context = sample_contexts(tasks, np.array([4, 7, 9, 5, 20, 3]), np.random.default_rng(1))
-    whole = enumerated(tasks, GAMMA)
-    return [(whole, None), (Prompts(*columns(context.gram(GAMMA)), whole.target, whole.weight), context)]
+def naive_estimates(weights, tasks):
+    """TF_L on whole enumerated prompts."""
+    return np.array(
+        [
+            naive.enumerated_values(weights, DEPTH, transition, reward, GAMMA)
+            for transition, reward in zip(tasks.transition, tasks.reward, strict=True)
+        ]
+    )
 
 
-def test_estimates_are_those_of_the_transformer_on_either_kind_of_prompt():
-    one, tasks = parameters(), some_tasks()
-    for prompts, of in both_kinds():
-        (found,) = everything(prompts).estimates(one)
-        weights = unflat(one, N)
-        if of is None:
-            wanted = [
-                [naive.transformer(weights, DEPTH, naive.enumerated_prompt(p, r, GAMMA, s), True) for s in range(N)]
-                for p, r in zip(tasks.transition, tasks.reward, strict=True)
-            ]
-        else:
-            wanted = estimates(weights, of.gram(GAMMA), DEPTH)
-        np.testing.assert_allclose(found, 1.3 * np.array(wanted), rtol=1e-10)
-        value = everything(prompts).value_and_gradient(one)[0]
-        np.testing.assert_allclose(value, msve(tasks.stationary, prompts.target, found).mean(), rtol=ROUNDING)
+def test_estimates_on_enumerated_prompts_are_those_of_the_transformer(tasks):
+    prompts = enumerated_prompts(tasks, GAMMA)
+    (found,) = msve_of_parameters(prompts, DEPTH).estimates(parameters())
+    np.testing.assert_allclose(found, 1.3 * naive_estimates(weights_of(parameters(), N), tasks), rtol=1e-10)
 
 
-def test_gradient_and_jacobian_are_differences():
-    one = parameters()
-    for prompts, _ in both_kinds():
-        objective = everything(prompts)
-        steps = 1e-6 * np.eye(len(one))
-        gradient = objective.value_and_gradient(one)[1]
-        sides = [[objective.value_and_gradient(one + sign * d)[0] for d in steps] for sign in (1, -1)]
-        slow = (np.array(sides[0]) - sides[1]) / 2e-6
-        np.testing.assert_allclose(gradient, slow, atol=DIFFERENCES * np.abs(slow).max())
-        sides = [[objective.estimates(one + sign * d)[0] for d in steps] for sign in (1, -1)]
-        rows = np.sqrt(prompts.weight) * (np.array(sides[0]) - sides[1]) / 2e-6
-        J = rows.reshape(len(one), -1)
-        R = objective.factor(one)[:, :-1]
-        np.testing.assert_allclose(2 * R.T @ R, 2 * J @ J.T / 6, atol=DIFFERENCES * np.abs(J @ J.T).max())
-        sides = [[objective.value_and_gradient(one + sign * d)[1] for d in steps] for sign in (1, -1)]
-        slow = (np.array(sides[0]) - sides[1]) / 2e-6
-        np.testing.assert_allclose(objective.hessian(one), slow, atol=1e-5 * np.abs(slow).max())
-        # Where the MSVE is small, of which differences are rounding.
-        near = everything(replace(prompts, target=objective.estimates(one)[0] + 1e-6))
-        assert near.value_and_gradient(one)[0] < FINE
-        np.testing.assert_allclose(near.hessian(one), 2 * J @ J.T / 6, atol=DIFFERENCES * np.abs(J @ J.T).max())
+def test_estimates_on_sampled_prompts_are_those_of_the_transformer(tasks, context):
+    gram = context.gram(GAMMA)
+    prompts = sampled_prompts(gram, np.zeros((len(tasks), N)), tasks.stationary)
+    (found,) = msve_of_parameters(prompts, DEPTH).estimates(parameters())
+    np.testing.assert_allclose(found, 1.3 * estimates(weights_of(parameters(), N), gram, DEPTH), rtol=1e-10)
 
 
-def test_columns_have_the_gram_matrix():
-    gram = sample_contexts(some_tasks(), np.full(6, 2), np.random.default_rng(1)).gram(GAMMA)
-    X, y = columns(gram)
-    assert X.shape == (6, 2 * N, 2 * N - 1)
-    np.testing.assert_allclose(X @ X.mT, gram.M, atol=1e-14)
-    np.testing.assert_allclose(np.matvec(X, y), gram.c, atol=1e-14)
+def test_the_value_is_the_mean_msve(tasks, prompts):
+    objective = msve_of_parameters(prompts, DEPTH)
+    (found,) = objective.estimates(parameters())
+    expected = msve(tasks.stationary, prompts.target, found).mean()
+    np.testing.assert_allclose(objective.value_and_gradient(parameters())[0], expected, rtol=ROUNDING)
+
+
+def test_gradient_is_that_of_differences(prompts):
+    objective = msve_of_parameters(prompts, DEPTH)
+    slow = central_differences(lambda z: objective.value_and_gradient(z)[0], parameters())
+    found = objective.value_and_gradient(parameters())[1]
+    np.testing.assert_allclose(found, slow, atol=DIFFERENCES * np.abs(slow).max())
+
+
+def gauss_newton_hessian(objective, prompts):
+    """2 J'J / N by differences of estimates."""
+    derivatives = central_differences(lambda z: objective.estimates(z)[0], parameters())
+    J = (np.sqrt(prompts.weight) * derivatives).reshape(len(parameters()), -1)
+    return 2 * J @ J.T / len(prompts)
+
+
+def test_jacobian_is_that_of_differences(prompts):
+    objective = msve_of_parameters(prompts, DEPTH)
+    slow = gauss_newton_hessian(objective, prompts)
+    R = objective.triangle(parameters())[:, :-1]
+    np.testing.assert_allclose(2 * R.T @ R, slow, atol=DIFFERENCES * np.abs(slow).max())
+
+
+def test_hessian_is_that_of_differences(prompts):
+    objective = msve_of_parameters(prompts, DEPTH)
+    slow = central_differences(lambda z: objective.value_and_gradient(z)[1], parameters())
+    np.testing.assert_allclose(objective.hessian(parameters()), slow, atol=1e-5 * np.abs(slow).max())
+
+
+def test_hessian_of_a_small_msve_is_that_of_the_jacobian(prompts):
+    target = msve_of_parameters(prompts, DEPTH).estimates(parameters())[0] + 1e-6
+    objective = msve_of_parameters(replace(prompts, target=target), DEPTH)
+    assert objective.value_and_gradient(parameters())[0] < SMALL
+    slow = gauss_newton_hessian(objective, prompts)
+    np.testing.assert_allclose(objective.hessian(parameters()), slow, atol=DIFFERENCES * np.abs(slow).max())
+
+
+def test_columns_have_the_averages_of_their_contexts(tasks):
+    gram = sample_contexts(tasks, np.full(len(tasks), 2), np.random.default_rng(1)).gram(GAMMA)
+    prompts = sampled_prompts(gram, tasks.reward, tasks.stationary)
+    assert prompts.X.shape == (len(tasks), WIDE, WIDE - 1)
+    np.testing.assert_allclose(prompts.X @ prompts.X.mT, gram.M, atol=1e-14)
+    np.testing.assert_allclose(np.matvec(prompts.X, prompts.y), gram.c, atol=1e-14)
+
+
+class SlowAdam:
+    """Adam on the gradient at fixed targets, a task at a time, by ``MeanMsve`` with a basis for the heads."""
+
+    def __init__(self, start, tasks, prompts, algo, rate, clip):
+        self.heads = start.copy()
+        self.mean, self.square = 0 * start, 0 * start
+        self.tasks, self.prompts, self.algo, self.rate, self.clip = tasks, prompts, algo, rate, clip
+        self.steps = 0
+
+    def step(self, share, train_gain):
+        task = self.tasks[self.steps : self.steps + 1]
+        prompt = self.prompts[self.steps : self.steps + 1]
+        basis = np.kron(share, np.eye(self.heads.shape[1]))
+        offset = 0 * self.heads[0]
+        z = self.heads.ravel()
+        if self.algo == "td":
+            (estimate,) = MeanMsve([(prompt, basis)], DEPTH, offset).estimates(z)
+            prompt = replace(prompt, target=task.reward + GAMMA * np.matvec(task.transition, estimate))
+        gradient = MeanMsve([(prompt, basis)], DEPTH, offset).value_and_gradient(z)[1] / 2
+        gradient = gradient.reshape(self.heads.shape)
+        if not train_gain:
+            gradient[:, -1] = 0
+        if self.clip:
+            gradient = gradient * min(1, self.clip / np.linalg.norm(gradient))
+        self.steps += 1
+        self.mean = 0.9 * self.mean + 0.1 * gradient
+        self.square = 0.999 * self.square + 0.001 * gradient**2
+        mean = self.mean / (1 - 0.9**self.steps)
+        square = self.square / (1 - 0.999**self.steps)
+        self.heads = self.heads - self.rate * mean / (np.sqrt(square) + 1e-8)
 
 
 @pytest.mark.parametrize("algo", ["td", "mc"])
-@pytest.mark.parametrize(("clip", "inside", "gain"), [(0.0, False, False), (0.01, False, True), (0.0, True, False)])
-def test_training_is_adam_on_the_gradient_at_fixed_targets(algo, clip, inside, gain):
-    tasks, one, rate = some_tasks(), parameters(1.0) / 3, 1e-2
-    one[-1] = 1
-    prompts = enumerated(tasks, GAMMA)
-    how = algo, DEPTH, GAMMA, rate, [2, 6], clip, inside, gain
-    found = train(one[None], np.ones((6, 1)), tasks, prompts, *how)[:, 0]
-    mean, square, kept = 0 * one, 0 * one, []
+@pytest.mark.parametrize(
+    ("clip", "in_family", "train_gain"), [(0.0, False, False), (0.01, False, True), (0.0, True, False)]
+)
+def test_training_is_adam_on_the_gradient_at_fixed_targets(tasks, algo, clip, in_family, train_gain):
+    start = parameters() / 3
+    start[-1] = 1
+    prompts, marks, rate = enumerated_prompts(tasks, GAMMA), [2, 6], 1e-2
+    shares = np.ones((6, 1))
+    found = train(start[None], shares, tasks, prompts, algo, DEPTH, GAMMA, rate, marks, clip, in_family, train_gain)
+    slow = SlowAdam(start[None], tasks, prompts, algo, rate, clip)
     for i in range(6):
-        (few, task) = prompts[i : i + 1], tasks[i : i + 1]
-        if algo == "td":
-            (estimate,) = everything(few).estimates(one)
-            few = replace(few, target=task.reward + GAMMA * np.matvec(task.transition, estimate))
-        g = everything(few).value_and_gradient(one)[1] / 2
-        g[-1] *= gain
-        g *= min(1, clip / np.linalg.norm(g)) if clip else 1
-        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
-        one = one - rate * mean / (1 - 0.9 ** (i + 1)) / (np.sqrt(square / (1 - 0.999 ** (i + 1))) + 1e-8)
-        if inside:
-            A = unflat(one, N).A
-            half = (A[:, N:] - A[:, :N]) / 2
-            one = np.concatenate([np.zeros(2 * N), np.hstack([-half, half]).ravel(), one[-1:]])
-        kept += [one] if i in (1, 5) else []
-    np.testing.assert_allclose(found, kept, rtol=1e-9, atol=1e-12)
-    assert (found[:, -1] != 1).all() == gain
+        slow.step(shares[i], train_gain)
+        if in_family:
+            A = weights_of(slow.heads[0], N).A
+            K = (A[:, N:] - A[:, :N]) / 2
+            slow.heads[0, :-1] = np.concatenate([np.zeros(WIDE), np.hstack([-K, K]).ravel()])
+        if i + 1 in marks:
+            np.testing.assert_allclose(found[marks.index(i + 1)], slow.heads, rtol=1e-9, atol=1e-12)
+    assert (found[..., -1] != 1).all() == train_gain
 
 
 @pytest.mark.parametrize("algo", ["td", "mc"])
-def test_heads_are_trained_as_parts_of_their_sum(algo):
-    tasks, begin, rate = some_tasks(), np.stack([parameters(1.0) / 3, 0 * parameters()]), 1e-2
-    begin[0, -1], shares = 1, np.stack([np.ones(6), np.linspace(0.1, 0.9, 6)], axis=1)
-    prompts = enumerated(tasks, GAMMA)
-    found = train(begin, shares, tasks, prompts, algo, DEPTH, GAMMA, rate, [6], 0.05)
-    z, mean, square = begin.ravel(), 0 * begin.ravel(), 0 * begin.ravel()
-    for i in range(6):
-        few, task = prompts[i : i + 1], tasks[i : i + 1]
-        basis = np.kron(shares[i], np.eye(begin.shape[1]))
-        whole = Objective([(few, basis)], DEPTH, 0 * begin[0])
-        if algo == "td":
-            (estimate,) = whole.estimates(z)
-            few = replace(few, target=task.reward + GAMMA * np.matvec(task.transition, estimate))
-            whole = Objective([(few, basis)], DEPTH, 0 * begin[0])
-        g = (whole.value_and_gradient(z)[1] / 2).reshape(begin.shape)
-        g[:, -1] = 0
-        g = (g * min(1, 0.05 / np.linalg.norm(g))).ravel()
-        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
-        z = z - rate * mean / (1 - 0.9 ** (i + 1)) / (np.sqrt(square / (1 - 0.999 ** (i + 1))) + 1e-8)
-    np.testing.assert_allclose(found[0].ravel(), z, rtol=1e-9, atol=1e-12)
-    assert np.abs(found[0, 1]).max() > 1e-3
+def test_heads_are_trained_as_parts_of_their_sum(tasks, algo):
+    start = np.stack([parameters() / 3, 0 * parameters()])
+    start[0, -1] = 1
+    shares = np.stack([np.ones(6), np.linspace(0.1, 0.9, 6)], axis=1)
+    prompts = enumerated_prompts(tasks, GAMMA)
+    (found,) = train(start, shares, tasks, prompts, algo, DEPTH, GAMMA, 1e-2, [6], 0.05)
+    slow = SlowAdam(start, tasks, prompts, algo, 1e-2, 0.05)
+    for share in shares:
+        slow.step(share, train_gain=False)
+    np.testing.assert_allclose(found, slow.heads, rtol=1e-9, atol=1e-12)
+    assert np.abs(found[1]).max() > 1e-3
 
 
-def test_training_that_diverges_is_no_number():
-    tasks = some_tasks()
-    how = enumerated(tasks, GAMMA), "mc", DEPTH, GAMMA, 1e-3, [3, 6], 0.0
-    found = train(1e60 * parameters()[None], np.ones((6, 1)), tasks, *how)
+def test_training_that_diverges_is_nan(tasks):
+    prompts = enumerated_prompts(tasks, GAMMA)
+    start = 1e60 * parameters()[None]
+    found = train(start, np.ones((6, 1)), tasks, prompts, "mc", DEPTH, GAMMA, 1e-3, [3, 6])
     assert np.isnan(found).all()
 
 
-def test_bases_have_what_prompts_see_and_the_family():
-    whole, family = seen_basis(N, GAMMA), seen_basis(N, GAMMA, True)
-    assert whole.shape[1] == 4 * N**2 - 1 and family.shape[1] == (2 * N - 1) * N
-    for basis in (whole, family):
-        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
-        assert not basis[-1].any()
-    # What is left out changes no estimate, and of the family nothing is outside.
-    one = parameters(1.0)
-    one[-1] = 0
-    rest = one - whole @ (whole.T @ one)
-    objective = Objective([(enumerated(some_tasks(), GAMMA), np.eye(len(one)))], DEPTH)
-    np.testing.assert_allclose(objective.estimates(one)[0], objective.estimates(one - rest)[0], rtol=1e-9)
-    inside = unflat(family @ np.arange(1.0, 1 + family.shape[1]), N)
-    assert abs(decomposition_measures(inside, GAMMA)["outside"]) < 1e-12
+@pytest.mark.parametrize(
+    ("basis", "dimension"),
+    [(identifiable_basis(N, GAMMA), 4 * N**2 - 1), (family_basis(N, GAMMA), (2 * N - 1) * N)],
+)
+def test_bases_are_orthonormal_and_leave_the_gain(basis, dimension):
+    assert basis.shape[1] == dimension
+    np.testing.assert_allclose(basis.T @ basis, np.eye(dimension), atol=1e-12)
+    assert not basis[-1].any()
 
 
-def test_descents_end_where_the_gradient_is_zero_and_keep_to_their_basis(monkeypatch):
+def test_directions_outside_of_the_identifiable_ones_change_no_estimate(tasks):
+    basis = identifiable_basis(N, GAMMA)
+    z = parameters(gain=0)
+    unidentifiable = z - basis @ (basis.T @ z)
+    assert np.abs(unidentifiable).max() > 1e-3
+    objective = MeanMsve([(enumerated_prompts(tasks, GAMMA), np.eye(len(z)))], DEPTH)
+    np.testing.assert_allclose(objective.estimates(z)[0], objective.estimates(z - unidentifiable)[0], rtol=1e-9)
+
+
+def test_nothing_of_the_family_is_outside():
+    basis = family_basis(N, GAMMA)
+    weights = weights_of(basis @ np.arange(1.0, 1 + basis.shape[1]), N)
+    assert abs(decomposition_measures(weights, GAMMA)["outside"]) < 1e-12
+
+
+def descent(basis):
+    """The mean MSVE of many tasks on a basis, and its coordinates of theta^TD."""
     tasks = draw_tasks("uniform", N, 300, np.random.default_rng(0))
-    theta = flat(ictd.Weights(np.zeros(2 * N), N * ictd.theta_td(N).A))
-    ends = {}
-    for only in (False, True):
-        basis = seen_basis(N, GAMMA, only)
-        objective = Objective([(enumerated(tasks, GAMMA), basis)], DEPTH)
-        begin = objective.value_and_gradient(basis.T @ theta)[0]
-        z, value, gradient, steps = minimise(objective, basis.T @ theta, 1e-10, 100, 8)
-        assert gradient < 1e-10 and value < begin / 100 and steps <= 100
-        assert value == objective.value_and_gradient(z)[0]
-        ends[only] = value
-    assert ends[False] < ends[True]
-    # As many of Newton's steps as are allowed, and no more.
-    taken, whole = [], Objective.hessian
-    monkeypatch.setattr(Objective, "hessian", lambda self, z: taken.append(z) or whole(self, z))
-    for newton in (0, 2):
-        taken.clear()
-        minimise(objective, basis.T @ theta, 1e-14, 40, newton)
-        assert len(taken) == newton
-    # Stopped where another function is least, and not started where there is no value.
-    objective = Objective([(enumerated(tasks, GAMMA), basis)], DEPTH)
-    kept = minimise(objective, basis.T @ theta, 1e-10, 100, 0, lambda z: float(np.linalg.norm(z - basis.T @ theta)))
-    assert kept[3] == 0
-    assert minimise(objective, 1e200 * basis.T @ theta, 1e-10, 100, 0)[3] == 0
+    theta = parameters_of(ictd.Weights(np.zeros(WIDE), N * ictd.theta_td(N).A))
+    return MeanMsve([(enumerated_prompts(tasks, GAMMA), basis)], DEPTH), basis.T @ theta
 
 
-def test_expected_updates_vanish_at_the_values():
-    tasks = some_tasks()
-    of = expected_updates(tasks, parameters(1.0), DEPTH, GAMMA)
-    weights = unflat(parameters(1.0), N)
-    rows = {"J": 0, "J_mc": 0}
+def test_descents_end_where_the_gradient_is_zero():
+    ends = []
+    for basis in (identifiable_basis(N, GAMMA), family_basis(N, GAMMA)):
+        objective, start = descent(basis)
+        end = minimise(objective, start, 1e-10, 100, 8)
+        assert end.gradient_norm < 1e-10 and end.steps <= 100
+        assert end.value == objective.value_and_gradient(end.z)[0] < objective.value_and_gradient(start)[0] / 100
+        ends.append(end.value)
+    assert ends[0] < ends[1]
+
+
+@pytest.mark.parametrize("newton_steps", [0, 2])
+def test_a_descent_takes_no_more_newton_steps_than_allowed(monkeypatch, newton_steps):
+    objective, start = descent(family_basis(N, GAMMA))
+    calls, hessian = [], SumOfSquares.hessian
+    monkeypatch.setattr(SumOfSquares, "hessian", lambda self, z: calls.append(z) or hessian(self, z))
+    minimise(objective, start, 1e-14, 40, newton_steps)
+    assert len(calls) == newton_steps
+
+
+def test_a_descent_returns_the_best_point_of_its_validation():
+    objective, start = descent(family_basis(N, GAMMA))
+    end = minimise(objective, start, 1e-10, 100, validation=lambda z: float(np.linalg.norm(z - start)))
+    assert end.steps == 0
+
+
+def test_a_descent_does_not_start_where_the_msve_is_infinite():
+    objective, start = descent(family_basis(N, GAMMA))
+    assert minimise(objective, 1e200 * start, 1e-10, 100).steps == 0
+
+
+def test_expected_updates_are_means_of_gradients_of_values(tasks):
+    found = expected_updates(tasks, parameters(1.0), DEPTH, GAMMA)
+    weights = weights_of(parameters(1.0), N)
+    # value_gradients has attention that is not divided by n.
+    unscaled = ictd.Weights(weights.u, weights.A / N)
+    values = naive_estimates(weights, tasks)
+    true_values = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
+    updates = {"J_td": 0, "J_mc": 0}
     for i in range(len(tasks)):
-        scaled = ictd.Weights(weights.u, weights.A / N)
-        grad = ictd.engine.value_gradients(scaled, tasks.transition[i], tasks.reward[i], GAMMA, DEPTH)
-        grad[:, 2 * N :] /= N
-        value = enumerated(tasks, GAMMA).target[i]
-        (estimate,) = everything(enumerated(tasks, GAMMA)[i : i + 1]).estimates(parameters(1.0))[0]
-        targets = {"J": tasks.reward[i] + GAMMA * tasks.transition[i] @ estimate, "J_mc": value}
-        for name, target in targets.items():
-            rows[name] = rows[name] + (tasks.stationary[i] * (target - estimate)) @ grad
-    for name, row in rows.items():
-        np.testing.assert_allclose(of[name], np.abs(row / len(tasks)).sum(), rtol=1e-9)
+        gradients = value_gradients(unscaled, tasks, i, GAMMA, DEPTH)
+        gradients[:, WIDE:] /= N
+        td_target = tasks.reward[i] + GAMMA * tasks.transition[i] @ values[i]
+        for name, target in (("J_td", td_target), ("J_mc", true_values[i])):
+            updates[name] = updates[name] + (tasks.stationary[i] * (target - values[i])) @ gradients
+    for name, update in updates.items():
+        np.testing.assert_allclose(found[name], np.abs(update / len(tasks)).sum(), rtol=1e-9)
 
 
-def test_tasks_are_shifted_as_they_are_named():
-    of = {
+def test_tasks_are_shifted_as_their_kind_says():
+    drawn = {
         kind: draw_tasks(kind, 5, 20_000, np.random.default_rng(0))
         for kind in ("uniform", "steps", "last_row", "rewards")
     }
-    assert of["steps"].transition[:, 0, 1].mean() == pytest.approx(5 / 6, abs=0.01)
-    assert (np.diff(of["last_row"].transition[:, -1].mean(axis=0)) < -0.05).all()
-    assert of["rewards"].reward.mean() == pytest.approx(0.5, abs=0.01)
-    assert of["uniform"].reward.mean() == pytest.approx(0, abs=0.01)
+    assert drawn["steps"].transition[:, 0, 1].mean() == pytest.approx(5 / 6, abs=0.01)
+    assert (np.diff(drawn["last_row"].transition[:, -1].mean(axis=0)) < -0.05).all()
+    assert drawn["rewards"].reward.mean() == pytest.approx(0.5, abs=0.01)
+    assert drawn["uniform"].reward.mean() == pytest.approx(0, abs=0.01)
 
 
-def test_fits_find_what_made_the_outputs():
-    of, rng, chains = draw_unseen_tasks(0, N, 300, 8, GAMMA, "boyan", "tests"), np.random.default_rng(0), {}
+# What is fitted to outputs of LSTD with pseudo-counts of some chain
+
+
+@pytest.fixture(scope="module")
+def fit_data():
+    return draw_unseen_tasks(0, N, 300, FIT_LENGTH, GAMMA, "boyan", "tests")
+
+
+@pytest.fixture(scope="module")
+def mean_tasks():
+    rng, means = np.random.default_rng(0), {}
     for kind in ("uniform", "steps", "last_row"):
         many = draw_tasks(kind, N, 2000, rng)
-        chains[kind] = many.transition.mean(axis=0), many.stationary.mean(axis=0)
-    Q, share = chains["uniform"]
+        means[kind] = MeanTask(many.transition.mean(axis=0), many.stationary.mean(axis=0))
+    return means
 
-    def found(chain, reward):
-        outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * chain, reward)
-        return fitted(of, 8, outputs, chains, 0.1, 6)
 
-    plain = found(Q, 0.0)
-    assert plain["msve"] == pytest.approx(plain["pseudo_steps"]) and plain["pseudo_steps"] < plain["lstd"]
-    assert plain["lstd"] == pytest.approx(of.error(lstd(of.context(8), GAMMA, 0.1)).mean())
-    # Over 0.5, by which tasks with shifted rewards differ.
-    plain = found(Q, 0.2)
-    assert plain["k"] == pytest.approx(6, rel=1e-4) and plain["rewards"] == pytest.approx(0.2 / 0.5, rel=1e-4)
-    assert plain["number"] == pytest.approx(1) == plain["chain"] and plain["ridge"] < plain["unseen"] < 0.99
-    assert plain["ridge"] < plain["even"] < 0.99
-    assert abs(plain["steps"]) < 1e-3 and abs(plain["last_row"]) < 1e-3
-    # Both places at once, of which one alone explains less.
-    both = found(Q + 0.7 * (chains["steps"][0] - Q) + 1.2 * (chains["last_row"][0] - Q), -0.1)
-    assert both["steps"] == pytest.approx(0.7, abs=1e-3) and both["last_row"] == pytest.approx(1.2, abs=1e-3)
-    assert both["rewards"] == pytest.approx(-0.1 / 0.5, abs=1e-3) and both["number"] < both["chain"]
-    # Judged on other tasks than those of the fit.
-    noise = rng.normal(size=(300, N))
+@pytest.fixture(scope="module")
+def fitted(fit_data, mean_tasks):
+    share = mean_tasks["uniform"].stationary[:, None]
+
+    def fitted_to(chain, reward=0.0, noise=0.0):
+        outputs = certainty_equivalence(fit_data.context(FIT_LENGTH), GAMMA, FIT_K * share * chain, reward)
+        return fits(fit_data, FIT_LENGTH, outputs + noise, mean_tasks, ridge=0.1, pseudo_counts=FIT_K)
+
+    return fitted_to
+
+
+def test_errors_are_those_of_the_outputs_and_of_the_baselines(fit_data, mean_tasks, fitted):
+    found = fitted(mean_tasks["uniform"].transition)
+    assert found["msve"] == pytest.approx(found["pseudo_counts"]) and found["pseudo_counts"] < found["lstd"]
+    assert found["lstd"] == pytest.approx(fit_data.error(lstd(fit_data.context(FIT_LENGTH), GAMMA, 0.1)).mean())
+
+
+def test_pseudo_counts_and_reward_are_found(mean_tasks, fitted):
+    found = fitted(mean_tasks["uniform"].transition, 0.2)
+    # The unit of rewards is 0.5, the shift of the kind "rewards".
+    assert found["k"] == pytest.approx(FIT_K, rel=1e-4) and found["rewards"] == pytest.approx(0.2 / 0.5, rel=1e-4)
+    assert found["explained_mean"] == pytest.approx(1) == found["explained_shifted"]
+    assert found["explained_ridge"] < found["explained_unvisited"] < 0.99
+    assert found["explained_ridge"] < found["explained_uniform"] < 0.99
+    assert abs(found["steps"]) < 1e-3 and abs(found["last_row"]) < 1e-3
+
+
+def test_shifts_of_the_chain_are_found_together(mean_tasks, fitted):
+    Q, steps, last_row = (mean_tasks[kind].transition for kind in ("uniform", "steps", "last_row"))
+    found = fitted(Q + 0.7 * (steps - Q) + 1.2 * (last_row - Q), -0.1)
+    assert found["steps"] == pytest.approx(0.7, abs=1e-3) and found["last_row"] == pytest.approx(1.2, abs=1e-3)
+    assert found["rewards"] == pytest.approx(-0.1 / 0.5, abs=1e-3)
+    assert found["explained_mean"] < found["explained_shifted"]
+
+
+def test_fits_are_judged_on_other_tasks(mean_tasks, fitted):
+    noise = np.random.default_rng(0).normal(size=(300, N))
     noise[:150] = 0
-    outputs = certainty_equivalence(of.context(8), GAMMA, 6 * share[:, None] * Q)
-    assert fitted(of, 8, outputs + noise, chains, 0.1, 6)["number"] < 0.95
+    assert fitted(mean_tasks["uniform"].transition, noise=noise)["explained_mean"] < 0.95
 
 
-def test_yardsticks_are_chosen_on_other_tasks():
-    drawn = {name: {6: draw_unseen_tasks(0, N, 200, 6, GAMMA, "boyan", name)} for name in ("choice", "test")}
-    found, weights = yardsticks(drawn, GAMMA)
-    assert {m for _, m in found} == {6}
-    (ridge, _), (unseen, _), (alone, _), (even, _), (best, k) = found.values()
-    assert [name for name, _ in found][::4] == ["lstd", "pseudo_steps"] and 1 < k < 100
-    assert best.mean() < min(of.mean() for of in (ridge, unseen, alone, even))
-    # As the mean chain tells where no step was seen, and all transitions.
-    test, some = drawn["test"][6], drawn["choice"][6].tasks
-    joint = some.stationary.mean(axis=0)[:, None] * some.transition.mean(axis=0)
-    context, (chain,) = test.context(6), (joint / joint.sum(axis=1, keepdims=True),)
-    seen = context.visits > 0
-    rows = np.where(seen[..., None], context.successors / np.where(seen, context.visits, 1)[..., None], chain)
-    for errors, p in ((unseen, rows), (alone, np.broadcast_to(chain, rows.shape))):
-        values = np.linalg.solve(np.eye(N) - GAMMA * p, (test.tasks.reward * seen)[..., None])[..., 0]
-        np.testing.assert_allclose(errors, test.error(values), rtol=0.05)
-    choice = drawn["choice"][6]
-    steps = k * choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
-    errors = choice.error(certainty_equivalence(choice.context(6), GAMMA, steps))
-    assert weights[6] == pytest.approx(1 / errors.mean())
+# Baselines
+
+
+@pytest.fixture(scope="module")
+def choice():
+    return draw_unseen_tasks(0, N, 200, CHOICE_LENGTH, GAMMA, "boyan", "choice")
+
+
+@pytest.fixture(scope="module")
+def unseen_tasks():
+    return draw_unseen_tasks(0, N, 200, CHOICE_LENGTH, GAMMA, "boyan", "test")
+
+
+@pytest.fixture(scope="module")
+def baselines(choice, unseen_tasks):
+    return baseline_errors({CHOICE_LENGTH: choice}, {CHOICE_LENGTH: unseen_tasks})
+
+
+@pytest.fixture(scope="module")
+def mean_chain(choice):
+    return choice.tasks.stationary.mean(axis=0)[:, None] * choice.tasks.transition.mean(axis=0)
+
+
+def test_pseudo_counts_of_the_mean_chain_are_best(choice, baselines, mean_chain):
+    errors, chosen, importance = baselines
+    k = chosen["pseudo_counts", CHOICE_LENGTH]
+    assert {m for _, m in errors} == {CHOICE_LENGTH} and 1 < k < 100
+    means = {method: msve.mean() for (method, _), msve in errors.items()}
+    assert len(means) == 5 and min(means, key=means.get) == "pseudo_counts"
+    errors_of_choice = choice.error(certainty_equivalence(choice.context(CHOICE_LENGTH), GAMMA, k * mean_chain))
+    assert importance[CHOICE_LENGTH] == pytest.approx(1 / errors_of_choice.mean())
+
+
+@pytest.mark.parametrize("method", ["mean chain in unseen states", "mean chain alone"])
+def test_few_and_many_pseudo_counts_are_limits(unseen_tasks, baselines, mean_chain, method):
+    context = unseen_tasks.context(CHOICE_LENGTH)
+    visited = context.visits > 0
+    p = np.broadcast_to(mean_chain / mean_chain.sum(axis=1, keepdims=True), context.D.shape)
+    if method == "mean chain in unseen states":
+        p = np.where(visited[..., None], context.D / np.where(visited, context.visits, 1)[..., None], p)
+    values = np.linalg.solve(np.eye(N) - GAMMA * p, (unseen_tasks.tasks.reward * visited)[..., None])[..., 0]
+    np.testing.assert_allclose(baselines[0][method, CHOICE_LENGTH], unseen_tasks.error(values), rtol=0.05)
 
 
 def test_forms_and_fits_are_of_unseen_tasks(tmp_path):
-    """Yardsticks as they are tuned, a form before its first step, and Transformers that are trained on contexts."""
-    lengths, given = [4, 9], (N, DEPTH, GAMMA, 60, 40)
-    for form in ("yardsticks", "one"):
-        forms.main(form, *given, lengths, 0, [20], tmp_path / f"{form}.csv")
-    files = tmp_path / "yardsticks.csv", tmp_path / "fits.csv"
-    shrinkage.main("heads", N, DEPTH, GAMMA, 1e-2, 0.3, 30, 40, lengths, [20], 1, *files)
-    tuned, one, fits = (load_table(tmp_path / f"{name}.csv") for name in ("yardsticks", "one", "fits"))
-    theta = ictd.Weights(np.zeros(2 * N), forms.START * N * ictd.theta_td(N).A)
+    """Baselines as tuned, a form before its first step, and Transformers that are trained on contexts."""
+    lengths, setting = [4, 9], (N, DEPTH, GAMMA, 60, 40)
+    for form in ("baselines", "one"):
+        forms.main(form, *setting, lengths, 0, [20], tmp_path / f"{form}.csv")
+    shrinkage.main(
+        "heads", N, DEPTH, GAMMA, 1e-2, 0.3, 30, 40, lengths, [20], 1, tmp_path / "baselines.csv", tmp_path / "fits.csv"
+    )
+    tuned, one, table = (load_table(tmp_path / f"{name}.csv") for name in ("baselines", "one", "fits"))
+    theta = ictd.Weights(np.zeros(WIDE), forms.START * N * ictd.theta_td(N).A)
     for m in lengths:
-        of = draw_unseen_tasks(m, N, 40, m, GAMMA, "boyan", "limits test")
-        assert where(one, length=m)["msve"].mean() == pytest.approx(weights_msve(theta, of, [m], DEPTH).mean())
-        ridge = where(tuned, method="lstd", length=m)["chosen"].iloc[0]
-        assert where(tuned, method="lstd", length=m)["msve"].mean() == pytest.approx(
-            of.error(lstd(of.context(m), GAMMA, ridge)).mean()
-        )
-        of = draw_unseen_tasks(0, N, 40, max(lengths), GAMMA, "boyan", "limits fits")
-        rows = where(fits, length=m)
+        test = draw_unseen_tasks(m, N, 40, m, GAMMA, "boyan", "limits test")
+        assert where(one, length=m)["msve"].mean() == pytest.approx(weights_msve(theta, test, [m], DEPTH).mean())
+        of_lstd = where(tuned, method="lstd", length=m)
+        ridge = of_lstd["chosen"].iloc[0]
+        assert of_lstd["msve"].mean() == pytest.approx(test.error(lstd(test.context(m), GAMMA, ridge)).mean())
+        unseen = draw_unseen_tasks(0, N, 40, max(lengths), GAMMA, "boyan", "limits fits")
+        rows = where(table, length=m)
         assert rows["algo"].tolist() == ["td", "mc"] and rows["msve"].nunique() == 2
-        np.testing.assert_allclose(rows["lstd"], of.error(lstd(of.context(m), GAMMA, ridge)).mean())
+        np.testing.assert_allclose(rows["lstd"], unseen.error(lstd(unseen.context(m), GAMMA, ridge)).mean())
