@@ -165,7 +165,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
     material_of, size, batch, rollout = material(of, [2, 6], C, 4, 7, rng_of()), 40, 4, 7
     given = material_of(size)
     weights = Weights(*(0.4 * part for part in vars(naive.larger_weights(6)).values()))
-    engine, literal = Engine(weights, algo, 3, GAMMA, 0.01, clip), Literal(weights, algo, 3, 0.01, clip)
+    engine, literal = Engine(weights, algo, 3, GAMMA, 0.01, clip=clip), Literal(weights, algo, 3, 0.01, clip)
     estimated, done = engine.train(*given)
     assert done == size and np.isfinite(estimated).all()
     # The same draws in the same order.
@@ -191,7 +191,7 @@ def test_the_engine_is_literal_autograd(algo, prompts):
 def test_what_diverges_stops_before_its_update():
     given = material(VARIANT, [2, 6], C, 4, 7, rng_of())(5)
     u, A = np.zeros(12), np.full((12, 12), 1e200)
-    engine = Engine(Weights(u, A), "td", 3, GAMMA, 0.01, 1)
+    engine = Engine(Weights(u, A), "td", 3, GAMMA, 0.01, clip=1)
     estimated, done = engine.train(*given)
     assert done == 0 and np.isnan(estimated[1:]).all() and (engine.weights()[1] == A).all()
 
