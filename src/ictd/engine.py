@@ -24,7 +24,7 @@ For state weights e (n,), the gradient of sum_s e_s TF_L(s) = -g q with q = R e 
     d/dT = -sum_l h_l' lam_{l+1}',    d/dR = -g' e',    d/dh_0 = -lam_0'.
 
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of
-the errors delta_t over the visits to s (Algorithms 1 and 2).
+the errors delta_t over the visits to s (Algorithms 1 and 2).  The code stores -e, because Adam descends.
 
 Kernels take the numbers of states n and of columns k as a ``kernels.size``, a tuple of that length, so that the
 compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
@@ -213,7 +213,7 @@ def clip_gradient(gradient, largest):
 
 @kernel(noalias=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
-    """Make descent step number ``steps`` of Adam, in place, on flat arrays, with one division per entry."""
+    """Make descent step number ``steps`` of Adam, from 1, in place, on flat arrays, with one division per entry."""
     root = np.sqrt(1.0 - BETA_2**steps)
     rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
     for i in range(parameter.shape[0]):
@@ -325,7 +325,7 @@ class Engine:
         Parameters
         ----------
         reward : (N, n) array
-        batches : BatchStatistics of N tasks; shares may stand for counts
+        batches : BatchStatistics of N tasks; ``BatchStatistics.unchecked`` allows shares in place of counts
         prompts : (N, n, n) array of transitions, for enumerated prompts, or Gram of N contexts
 
         Returns

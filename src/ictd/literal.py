@@ -4,7 +4,8 @@ A layer of TF_L maps a prompt Z (2n+1, m+1) to (section "Linear Attention", eq. 
 
     Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
 
-and the output TF_L is minus the bottom right entry of Z_L.  The division by m is a reading (docs/readings.md).
+where the mask M has nothing to do with the averages M of ``ictd.prompt``.  The output TF_L is minus the bottom right
+entry of Z_L.  The division by m is a reading (docs/readings.md).
 
 This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The rule ``audit`` compares the two.
 """

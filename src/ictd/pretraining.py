@@ -58,7 +58,7 @@ class Divergence(ArithmeticError):
     task : int
         Number, from 1, of the first task whose estimates or update are not finite.
     history : History
-        The run up to that task, and NaN after it.
+        Snapshots and estimates before that task; later entries are NaN.
     """
 
     def __init__(self, task: int, history: History):

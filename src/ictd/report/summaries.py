@@ -90,7 +90,7 @@ def evaluation_summary(tables: dict[str, pd.DataFrame], settings: dict) -> str:
     sampled_means |= {name: baselines[method] for method, name in BASELINES.items()}
     enumerated_means = {f"multi-task {algo.upper()}": mean for algo, mean in enumerated.items()}
     return f"""<p>How accurate is it? On unseen tasks of the main setting, with {longest} steps, the MSVE is
-{html.text(_listed(sampled_means))}. On the enumerated prompts of pretraining it is
+{html.text(_listed(sampled_means))}. On enumerated prompts of unseen tasks it is
 {_listed(enumerated_means)}. (Means over trials.)</p>\n"""
 
 
