@@ -1,7 +1,8 @@
-"""Transitions as a prompt shows them, for any policy.
+"""Prompts of transitions between pairs, for the evaluation of any policy.
 
-A transition (s, a, r, s') is the column [phi(s, a); gamma sum_a' pi(a' | s') phi(s', a'); r], so that transitions of
-any behaviour serve every policy pi.  It enters only through the averages over columns (``ictd.prompt``).
+A transition (s, a, r, s') is the column [phi(s, a); gamma sum_a' pi(a' | s') phi(s', a'); r].  So the transitions of
+any behaviour serve the evaluation of every policy pi.  TF_L depends on the columns only through their averages
+(``ictd.prompt``).
 """
 
 import numpy as np
@@ -10,23 +11,25 @@ from ictd.prompt import Context, diagonal
 from studies.control.processes import pair_transitions
 
 
-def context_of(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> Context:
-    """Averages over the columns of prompts with given transitions.
+def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> Context:
+    """Average over the columns of prompts with given transitions.
 
     Parameters
     ----------
-    counts : (N, S, A, S) array of transitions, which need not be whole numbers
+    counts : (N, S, A, S) array
+        Numbers of transitions, which need not be whole.
     reward : (N, S, A) array
     policy : (N, S, A) array, the policies to evaluate
 
     Returns
     -------
-    Context of N prompts with d = SA pairs in place of states
+    Context of N prompts, with the d = SA pairs in place of states
     """
     length = counts.sum(axis=(1, 2, 3))
     shares = counts / length[:, None, None, None]
-    visits, rewards = shares.sum(axis=-1).reshape(len(counts), -1), reward.reshape(len(counts), -1)
+    visits = shares.sum(axis=-1).reshape(len(counts), -1)  # (N, d)
+    rewards = reward.reshape(len(counts), -1)  # (N, d)
     D = pair_transitions(shares, policy)
-    # All next features of a state are one vector, the row of the policy, so E has a block for each state.
+    # The next features after (s, a, s') have support on the pairs of s', so E has one block for each state.
     E = np.einsum("nsaj,ji,njb,nic->njbic", shares, np.eye(policy.shape[1]), policy, policy).reshape(D.shape)
     return Context(np.rint(length).astype(int), diagonal(visits), D, E, b=visits * rewards, d=np.vecmat(rewards, D))

@@ -1,65 +1,151 @@
-"""What evaluates policies from the transitions that were seen, and policy iteration by it.
+"""Evaluation of policies from observed transitions, and policy iteration with it.
 
-An evaluator takes, last, counts (N, S, A, S), rewards, zero where not seen, a policy and a discount, and returns q.
+An evaluator is a function of
+
+    counts    (N, S, A, S) numbers of observed transitions
+    reward    (N, S, A) rewards, zero for pairs that were not observed
+    policy    (N, S, A) policies to evaluate
+    discount  gamma
+
+that returns estimates of q (N, S, A).
 """
 
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ictd.baselines import lstd
 from ictd.statistics import log_spaced
 from ictd.transformer import Weights, estimates, theta_td
-from studies.control.contexts import context_of
+from studies.control.contexts import pair_context
 from studies.control.processes import Processes, greedy, uniform
 
-
-def transformer(weights: Weights, depth: int, number: float, counts, reward, policy, discount) -> np.ndarray:
-    """TF_L in context; its prompt also shows ``number`` pseudo-steps from each pair, spread over all states."""
-    gram = context_of(counts + number / counts.shape[-1], reward, policy).gram(discount)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return estimates(weights, gram, depth).reshape(policy.shape)
+Evaluator = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
 
 
-def in_context_td(step_size: float, depth: int, pairs: int) -> partial:
-    """theta^TD with a step size: as many updates of batch TD as layers."""
-    return partial(transformer, Weights(np.zeros(2 * pairs), step_size * theta_td(pairs).A), depth, 0.0)
+@dataclass(frozen=True)
+class InContext:
+    """The Transformer TF_L.
+
+    Parameters
+    ----------
+    weights : Weights of d = SA pairs
+    depth : int, number of layers L
+    pseudo_counts : float
+        Transitions that are added to the prompt from each pair, spread evenly over all next states.
+    """
+
+    weights: Weights
+    depth: int
+    pseudo_counts: float = 0.0
+
+    def __call__(self, counts, reward, policy, discount):
+        """Estimate q (N, S, A)."""
+        counts = counts + self.pseudo_counts / counts.shape[-1]
+        gram = pair_context(counts, reward, policy).gram(discount)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return estimates(self.weights, gram, self.depth).reshape(policy.shape)
 
 
-def least_squares(ridge: float, counts, reward, policy, discount) -> np.ndarray:
-    """LSTD on pairs, with which policy iteration is LSPI (Lagoudakis and Parr, JMLR 4, 2003)."""
-    return lstd(context_of(counts, reward, policy), discount, ridge).reshape(policy.shape)
+def in_context_td(step_size: float, depth: int, pairs: int) -> InContext:
+    """Make theta^TD with a step size, which makes one update of batch TD in each layer."""
+    theta = theta_td(pairs)
+    return InContext(Weights(theta.u, step_size * theta.A), depth)
 
 
-def smoothed(number: float, mean: np.ndarray | float, counts, reward, policy, discount) -> np.ndarray:
-    """Exact values in the model that was seen, after ``number`` pseudo-steps from each pair by ``mean`` (S, A, S): LSTD
-    with these pseudo-steps, of which each shows its pair's reward."""
-    total = counts + number * mean
-    return Processes(total / total.sum(axis=-1, keepdims=True), reward).values(policy, discount)
+@dataclass(frozen=True)
+class LeastSquares:
+    """LSTD on pairs, with a ridge.
+
+    Policy iteration with LSTD is LSPI (Lagoudakis and Parr, Journal of Machine Learning Research 4, 2003).
+    """
+
+    ridge: float
+
+    def __call__(self, counts, reward, policy, discount):
+        """Estimate q (N, S, A)."""
+        return lstd(pair_context(counts, reward, policy), discount, self.ridge).reshape(policy.shape)
 
 
-def yardsticks(place: dict, depth: int, mean: np.ndarray, ridges: dict, pseudo_steps: dict, step_sizes: dict) -> dict:
-    """What each yardstick can choose from, and its evaluator for each choice; ``mean`` (S, A, S) is the mean p."""
-    pairs, numbers = place["states"] * place["actions"], log_spaced(**pseudo_steps)
+@dataclass(frozen=True)
+class SmoothedModel:
+    """Exact values in the maximum likelihood model with pseudo-counts, which is LSTD with these pseudo-counts.
+
+    Parameters
+    ----------
+    pseudo_counts : float, transitions that are added from each pair
+    transition : (S, A, S) array or float
+        Probabilities in proportion to which they are spread over next states.
+    """
+
+    pseudo_counts: float
+    transition: np.ndarray | float
+
+    def __call__(self, counts, reward, policy, discount):
+        """Estimate q (N, S, A)."""
+        total = counts + self.pseudo_counts * self.transition
+        model = Processes(total / total.sum(axis=-1, keepdims=True), reward)
+        return model.values(policy, discount)
+
+
+def baselines(
+    place: dict, depth: int, mean_transition: np.ndarray, ridges: dict, pseudo_counts: dict, step_sizes: dict
+) -> dict[str, dict[float, Evaluator]]:
+    """Evaluators of each baseline, by the parameter that it is tuned with.
+
+    Parameters
+    ----------
+    place : dict with "states" and "actions"
+    depth : int, number of updates of theta^TD
+    mean_transition : (S, A, S) array, mean transition probabilities of the place
+    ridges, pseudo_counts, step_sizes : arguments of ``ictd.evaluation.log_spaced``
+    """
+    states, pairs = place["states"], place["states"] * place["actions"]
+    numbers = log_spaced(**pseudo_counts)
     return {
-        "lspi": {one: partial(least_squares, one) for one in log_spaced(**ridges)},
-        "lspi_mean": {one: partial(smoothed, one, mean) for one in numbers},
-        "smoothed": {one: partial(smoothed, one, 1 / place["states"]) for one in numbers},
-        "theta_td": {one: in_context_td(one, depth, pairs) for one in log_spaced(**step_sizes)},
+        "lspi": {ridge: LeastSquares(ridge) for ridge in log_spaced(**ridges)},
+        "lspi_mean": {number: SmoothedModel(number, mean_transition) for number in numbers},
+        "smoothed": {number: SmoothedModel(number, 1 / states) for number in numbers},
+        "theta_td": {step_size: in_context_td(step_size, depth, pairs) for step_size in log_spaced(**step_sizes)},
     }
 
 
-def improve(evaluate, counts: np.ndarray, reward: np.ndarray, policy: np.ndarray, discount: float):
-    """Estimates of q of a policy, and the policy that is greedy for them; those that diverge are no better than 0."""
-    q = evaluate(counts, np.where(counts.sum(axis=-1) > 0, reward, 0.0), policy, discount)
+def improve(
+    evaluate: Evaluator, counts: np.ndarray, reward: np.ndarray, policy: np.ndarray, discount: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Evaluate policies, and return the estimates q and the greedy policies, both (N, S, A).
+
+    The evaluator gets the rewards of observed pairs only.  Estimates that are not finite are set to zero.
+    """
+    observed_reward = np.where(counts.sum(axis=-1) > 0, reward, 0.0)
+    q = evaluate(counts, observed_reward, policy, discount)
     q = np.where(np.isfinite(q), q, 0.0)
     return q, greedy(q)
 
 
-def iterate(evaluate, counts: np.ndarray, reward: np.ndarray, discount: float, iterations: int):
-    """Policies (K + 1, N, S, A) of K iterations of evaluating and being greedy, from the uniform policy, and the
-    estimates (K, N, S, A) that led to them."""
-    found = [(None, uniform(reward.shape))]
+def iterate(
+    evaluate: Evaluator, counts: np.ndarray, reward: np.ndarray, discount: float, iterations: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Iterate evaluation and improvement from the uniform policy.
+
+    Parameters
+    ----------
+    evaluate : evaluator
+    counts : (N, S, A, S) array
+    reward : (N, S, A) array
+    discount : float, gamma
+    iterations : int, K
+
+    Returns
+    -------
+    policies : (K+1, N, S, A) array
+    q : (K, N, S, A) array, estimates for the first K policies
+    """
+    policies = [uniform(reward.shape)]
+    all_estimates = []
     for _ in range(iterations):
-        found.append(improve(evaluate, counts, reward, found[-1][1], discount))
-    return np.stack([policy for _, policy in found]), np.stack([q for q, _ in found[1:]])
+        q, policy = improve(evaluate, counts, reward, policies[-1], discount)
+        all_estimates.append(q)
+        policies.append(policy)
+    return np.stack(policies), np.stack(all_estimates)

@@ -1,118 +1,212 @@
-"""Draw control in context: beside yardsticks, what limits it, its variants, regret, and one run."""
+"""Draw control in context: comparisons with baselines, control experiments, variants, regret, and one run."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.statistics import bootstrap_interval
-from studies.control.grid import but_for
+from studies.control.grid import equal_except
 from studies.control.measured import Offline, Online
 
-THETA, LSTD, (BLACK, ORANGE, SKY, PURPLE, *_) = *(COLOURS[name] for name in ("theta_td", "lstd")), LINES
-BESIDE = {
-    "smoothed": ("smoothed model", ORANGE, "-"), "lspi": ("LSPI", LSTD, "-"),
-    "lspi_mean": ("LSPI, mean process", LSTD, ":"), "theta_td": (NAMES["theta_td"], THETA, "-"),
-    "posterior": ("posterior sampling", BLACK, "-"), "q_learning": ("Q-learning", SKY, "-"),
-}  # fmt: skip
-LIMITS = {
-    "": ("as it is", BLACK, "-"), " half_error": ("half of its error", BLACK, ":"),
-    " exact_unseen": ("exact where not seen", ORANGE, "-"), " exact_as_unseen": ("exact in as many pairs", ORANGE, ":"),
-    " random_error": ("random errors", SKY, "-"), " random_advantage": ("random advantages", SKY, ":"),
-    " aligned_advantage": ("random, as much against the truth", SKY, "--"),
-}  # fmt: skip
+BLACK, ORANGE, SKY, PURPLE, *_ = LINES
+GREEN = COLOURS["theta_td"]
+# Label, colour and line style of methods without pretraining.
+OTHERS = {
+    "smoothed": ("smoothed model", ORANGE, "-"),
+    "lspi": ("LSPI", COLOURS["lstd"], "-"),
+    "lspi_mean": ("LSPI, mean process", COLOURS["lstd"], ":"),
+    "theta_td": (NAMES["theta_td"], GREEN, "-"),
+    "posterior": ("posterior sampling", BLACK, "-"),
+    "q_learning": ("Q-learning", SKY, "-"),
+}
+# The same of a method and of control experiments with it, by what their names add.
+CONTROLS = {
+    "": ("no change", BLACK, "-"),
+    " half_error": ("half of its error", BLACK, ":"),
+    " exact_unseen": ("exact where not seen", ORANGE, "-"),
+    " exact_as_unseen": ("exact in as many pairs", ORANGE, ":"),
+    " random_error": ("random errors", SKY, "-"),
+    " random_advantage": ("random advantages", SKY, ":"),
+    " aligned_advantage": ("random, aligned", SKY, "--"),
+}
+# Colour and line style of the numbers of transitions in the figure of variants.
+LENGTHS = ((SKY, "-"), (PURPLE, "--"), (BLACK, ":"))
+# Order of the policies of pretraining.
+POLICIES = ("soft", "both", "greedy")
+# Transitions that are less likely are not drawn.
+LEAST_DRAWN = 0.05
+
+
+class Line(NamedTuple):
+    """A line of means over samples (seeds, X, N) against x (X,), with a label, a colour and a style."""
+
+    x: list
+    samples: np.ndarray
+    look: tuple[str, str, str]
+
+
+class Panel(NamedTuple):
+    """Lines, and arguments of ``Axes.set``."""
+
+    lines: list[Line]
+    words: dict
 
 
 def main(variants: dict, offline: list[Path], online: Path, output: Path) -> None:
-    """Write each figure as PNG and SVG; ``offline`` is that of the first place."""
-    at, of = Offline(offline[0]), Online(online)
-    first = next(name for name in at.methods if name in variants)
-    colour, by_m = COLOURS[variants[first]["algo"]], {"xlabel": "transitions m"} | ticks(at.lengths)
-    looks = {first: ("Transformer", colour, "-"), f"{first} pseudo_steps": ("with pseudo-steps", colour, ":")} | BESIDE
-    shown = {name: look for name, look in looks.items() if name in at.methods}
-    drawn = [(at.lengths, at.share(name) - at.share("smoothed"), look) for name, look in shown.items()]
-    panels = [(drawn, {"title": "policies", "ylabel": "share less smoothed's"} | by_m)]
-    for key, title in (("error", "errors of q"), ("advantage_error", "errors of advantages")):
-        drawn = [(at.lengths, at.of(key, name), look) for name, look in shown.items()]
-        panels.append((drawn, {"title": title, "ylabel": "mean squared error", "yscale": "log"} | by_m))
-    save(lines(panels), output / "offline.png")
-    panels = [([(at.lengths, at.share(name + kind), look) for kind, look in LIMITS.items()],
-               {"title": looks[name][0]} | by_m) for name in (first, "smoothed")]  # fmt: skip
-    save(lines(panels, "share of the way"), output / "limits.png")
-    save(lines(of_variants(at, variants, first), "share of the way"), output / "variants.png")
-    acts, x = [one for one in looks if one in of.methods and one != "theta_td"], of.arrays["steps"]
-    panels = [([(x, of.of("regret", name, rule).swapaxes(1, 2), looks[name]) for name in acts],
-               {"title": rule, "xlabel": "steps", "ylabel": "regret"}) for rule in of.rules]  # fmt: skip
-    save(lines(panels), output / "regret.png")
-    save(run(at.arrays), output / "run.png")
+    """Write each figure as PNG and SVG; ``offline`` has the file of the first place."""
+    home, acting = Offline(offline[0]), Online(online)
+    first = next(name for name in home.methods if name in variants)
+    colour = COLOURS[variants[first]["algo"]]
+    looks = {first: ("Transformer", colour, "-"), f"{first} pseudo_counts": ("with pseudo-counts", colour, ":")}
+    looks |= OTHERS
+    save(lines(offline_panels(home, looks)), output / "offline.png")
+    titles = {name: looks[name][0] for name in (first, "smoothed")}
+    save(lines(control_panels(home, titles), "share of the way"), output / "limits.png")
+    save(lines(variant_panels(home, variants, first), "share of the way"), output / "variants.png")
+    save(lines(regret_panels(acting, looks)), output / "regret.png")
+    save(run(home.arrays), output / "run.png")
 
 
 def ticks(values: list[float], scale: float = 1) -> dict:
-    """An axis of powers with these marks."""
-    return {"xscale": "log", "xticks": values, "xticklabels": [f"{one / scale:g}" for one in values]}
+    """Arguments of ``Axes.set`` for a logarithmic axis with ticks at some values."""
+    return {"xscale": "log", "xticks": values, "xticklabels": [f"{value / scale:g}" for value in values]}
 
 
-def of_variants(at: Offline, variants: dict, first: str) -> list[tuple]:
-    """Panels on layers, tasks, policies and iterations, with a line for the least, the middle and the greatest m."""
-    counts, K, last, panels = at.counts(first), at.arrays["worth"].shape[2], len(at.lengths) - 1, []
-    looks = list(zip(sorted({0, last // 2, last}), ((SKY, "-"), (PURPLE, "--"), (BLACK, ":")), strict=False))
-
-    def add(name, x, found, **words):
-        drawn = [(x, np.stack([one[:, k] for one in found], 1), (f"m = {at.lengths[k]}", *look)) for k, look in looks]
-        panels.append((drawn, {"xlabel": name} | words))
-
-    def alike(key, values):
-        names = {variants[name][key]: name for name in [*but_for(variants, first, key), first]}
-        tasks = min(variants[name]["tasks"] for name in names.values())
-        kinds = [one for one in values or sorted(names) if one in names and at.counts(names[one])[0] <= tasks]
-        return kinds, [at.share(names[one], tasks=tasks) for one in kinds]
-
-    add("layers", *(of_depth := alike("depth", ())), **ticks(of_depth[0]))
-    add("million tasks", counts, [at.share(first, tasks=one) for one in counts], **ticks(counts, 1e6))
-    kinds, found = alike("policies", ("soft", "both", "greedy"))
-    add("policies evaluated", x := range(len(kinds)), found, xticks=x, xticklabels=kinds, xlim=(-0.5, len(kinds) - 0.5))
-    add("iterations", range(1, K), [at.share(first, one) for one in range(1, K)])
+def offline_panels(home: Offline, looks: dict) -> list[Panel]:
+    """Policies and errors of methods, by the number of transitions."""
+    by_m = {"xlabel": "transitions m"} | ticks(home.lengths)
+    looks = {name: look for name, look in looks.items() if name in home.methods}
+    smoothed = home.share("smoothed")
+    shares = [Line(home.lengths, home.share(name) - smoothed, look) for name, look in looks.items()]
+    panels = [Panel(shares, {"title": "policies", "ylabel": "share less smoothed's"} | by_m)]
+    for key, title in (("error", "errors of q"), ("advantage_error", "errors of advantages")):
+        errors = [Line(home.lengths, home.rows(key, name), look) for name, look in looks.items()]
+        panels.append(Panel(errors, {"title": title, "ylabel": "mean squared error", "yscale": "log"} | by_m))
     return panels
 
 
-def lines(panels: list[tuple], shared: str = "") -> Figure:
-    """Panels of lines (x, samples (seeds, X, N), look) and words: means, with 95% intervals over N."""
-    figure, (grid,) = plt.subplots(1, len(panels), figsize=(WIDTH, 2.4), squeeze=False, sharey=bool(shared))
-    grid[0].set_ylabel(shared)
-    for axes, (drawn, words) in zip(grid, panels, strict=True):
-        for x, samples, (label, colour, style) in drawn:
-            look = {"color": colour, "ls": style, "lw": 1.2, "marker": "o" * (len(x) < 12), "ms": 2, "label": label}
-            axes.plot(x, samples.mean(axis=(0, 2)), **look)
-            ends = np.array([bootstrap_interval(one) for one in samples.mean(axis=0)])
-            axes.fill_between(x, *ends.T, color=colour, alpha=0.15, lw=4 * (len(x) == 1))
-        axes.set(**words)
+def control_panels(home: Offline, titles: dict[str, str]) -> list[Panel]:
+    """Control experiments with some methods, by the number of transitions."""
+    by_m = {"xlabel": "transitions m"} | ticks(home.lengths)
+    panels = []
+    for name, title in titles.items():
+        shares = [Line(home.lengths, home.share(name + kind), look) for kind, look in CONTROLS.items()]
+        panels.append(Panel(shares, {"title": title} | by_m))
+    return panels
+
+
+def regret_panels(acting: Online, looks: dict) -> list[Panel]:
+    """Regret by the number of steps, for each rule."""
+    steps = acting.arrays["steps"]
+    names = [name for name in looks if name in acting.methods and name != "theta_td"]
+    panels = []
+    for rule in acting.rules:
+        regrets = [Line(steps, acting.rows("regret", name, rule).swapaxes(1, 2), looks[name]) for name in names]
+        panels.append(Panel(regrets, {"title": rule, "xlabel": "steps", "ylabel": "regret"}))
+    return panels
+
+
+def variant_panels(home: Offline, variants: dict, first: str) -> list[Panel]:
+    """Layers, tasks, policies and iterations, with a line for the least, the middle and the greatest m."""
+    task_counts = home.task_counts(first)
+    iterations = range(1, home.arrays["mean_value"].shape[2])
+    by_tasks = [home.share(first, tasks=tasks) for tasks in task_counts]
+    by_iteration = [home.share(first, iteration) for iteration in iterations]
+    depths, by_depth = alike_shares(home, variants, first, "depth")
+    kinds, by_kind = alike_shares(home, variants, first, "policies")
+    order = [kinds.index(kind) for kind in POLICIES if kind in kinds]
+    kinds, by_kind = [kinds[i] for i in order], [by_kind[i] for i in order]
+    places = range(len(kinds))
+    policy_axis = {"xticks": places, "xticklabels": kinds, "xlim": (-0.5, len(kinds) - 0.5)}
+    return [
+        length_panel(home, depths, by_depth, {"xlabel": "layers"} | ticks(depths)),
+        length_panel(home, task_counts, by_tasks, {"xlabel": "million tasks"} | ticks(task_counts, 1e6)),
+        length_panel(home, places, by_kind, {"xlabel": "policies evaluated"} | policy_axis),
+        length_panel(home, iterations, by_iteration, {"xlabel": "iterations"}),
+    ]
+
+
+def length_panel(home: Offline, x: list, shares: list[np.ndarray], words: dict) -> Panel:
+    """A panel of shares (seeds, lengths, N) for each x, with a line for the least, the middle and the greatest m."""
+    last = len(home.lengths) - 1
+    panel = Panel([], words)
+    for k, look in zip(sorted({0, last // 2, last}), LENGTHS, strict=False):
+        samples = np.stack([share[:, k] for share in shares], axis=1)
+        panel.lines.append(Line(x, samples, (f"m = {home.lengths[k]}", *look)))
+    return panel
+
+
+def alike_shares(home: Offline, variants: dict, first: str, key: str) -> tuple[list, list[np.ndarray]]:
+    """Values of a key in variants that differ in this key only, sorted, and the shares (seeds, lengths, N) of each.
+
+    Shares are those after the number of tasks of the variant with the fewest.
+    """
+    names = {variants[name][key]: name for name in [*equal_except(variants, first, key), first]}
+    tasks = min(variants[name]["tasks"] for name in names.values())
+    values = [value for value in sorted(names) if home.task_counts(names[value])[0] <= tasks]
+    return values, [home.share(names[value], tasks=tasks) for value in values]
+
+
+def lines(panels: list[Panel], shared_label: str = "") -> Figure:
+    """Draw panels of means, with 95% intervals over processes; with a shared label they share the vertical axis."""
+    figure, (grid,) = plt.subplots(1, len(panels), figsize=(WIDTH, 2.4), squeeze=False, sharey=bool(shared_label))
+    grid[0].set_ylabel(shared_label)
+    for axes, panel in zip(grid, panels, strict=True):
+        for x, samples, (label, colour, style) in panel.lines:
+            marker = "o" if len(x) < 12 else ""
+            mean = samples.mean(axis=(0, 2))
+            axes.plot(x, mean, color=colour, ls=style, lw=1.2, marker=marker, ms=2, label=label)
+            intervals = np.array([bootstrap_interval(of_processes) for of_processes in samples.mean(axis=0)])
+            low, high = intervals.T
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=4 if len(x) == 1 else 0)
+        axes.set(**panel.words)
         axes.xaxis.minorticks_off()
         axes.tick_params(labelsize=7)
     legend(figure)
     return figure
 
 
-def run(of: dict[str, np.ndarray]) -> Figure:
-    """Policies of one run on the process's graph, with q of each action as estimated and as it is."""
-    q, p, states = of["run_q"], of["run_transition"], len(of["run_optimal"])
-    rows, height = (1, 2.2) if states < 5 else (len(q), 0.5 * states * len(q))  # Boxes must not cover each other.
+def run(arrays: dict[str, np.ndarray]) -> Figure:
+    """Draw the policies of one run on the graph of the process, with the estimated and the true q of each action."""
+    q, states = arrays["run_q"], len(arrays["run_optimal"])
+    # With more states the panels are below each other, so that boxes do not overlap.
+    rows, height = (1, 2.2) if states < 5 else (len(q), 0.5 * states * len(q))
     figure, grid = plt.subplots(rows, len(q) // rows, figsize=(WIDTH, height), squeeze=False)
-    where = [(np.cos(angle), np.sin(angle)) for angle in 2 * np.pi * (np.arange(states) / states + 0.125)]
-    arrow = {"arrowstyle": "->", "color": COLOURS["td"], "shrinkA": 24, "shrinkB": 24}
+    angles = 2 * np.pi * (np.arange(states) / states + 0.125)
+    positions = np.column_stack([np.cos(angles), np.sin(angles)])
     for k, axes in enumerate(grid.ravel()):
-        best = q[k].argmax(axis=-1)
-        for s, j in np.ndindex(states, states):
-            if s != j and p[s, best[s], j] > 0.05:
-                bent = {"connectionstyle": "arc3,rad=0.2", "lw": 2.5 * p[s, best[s], j]}
-                axes.annotate("", where[j], where[s], arrowprops=arrow | bent)
-        for s, place in enumerate(where):
-            pairs = enumerate(zip(q[k, s], of["run_exact"][k, s], strict=True))
-            text = [f"{'►' if a == best[s] else '   '} {one:.1f} ({true:.1f})" for a, (one, true) in pairs]
-            colour = THETA if of["run_optimal"][s, best[s]] else COLOURS["mc"]
-            box = {"boxstyle": "round", "fc": "#ffffff", "ec": colour}
-            axes.text(*place, "\n".join(text), ha="center", va="center", fontsize=6, bbox=box)
-        axes.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2), title=f"iteration {k + 1}: {of['run_share'][k]:.2f}")
+        action = q[k].argmax(axis=-1)
+        _draw_transitions(axes, positions, arrays["run_transition"][np.arange(states), action])
+        _draw_states(axes, positions, q[k], arrays["run_exact"][k], arrays["run_optimal"])
+        share = arrays["run_share"][k]
+        axes.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2), title=f"iteration {k + 1}: {share:.2f}")
         axes.set_axis_off()
     return figure
+
+
+def _draw_transitions(axes: Axes, positions: np.ndarray, transition: np.ndarray) -> None:
+    """Arrows between states, with widths in proportion to the transition probabilities (S, S)."""
+    arrow = {"arrowstyle": "->", "color": COLOURS["td"], "shrinkA": 24, "shrinkB": 24}
+    arrow |= {"connectionstyle": "arc3,rad=0.2"}
+    for s, j in np.ndindex(transition.shape):
+        if s != j and transition[s, j] > LEAST_DRAWN:
+            width = {"lw": 2.5 * transition[s, j]}
+            axes.annotate("", positions[j], positions[s], arrowprops=arrow | width)
+
+
+def _draw_states(axes: Axes, positions: np.ndarray, q: np.ndarray, exact: np.ndarray, optimal: np.ndarray) -> None:
+    """Boxes with the estimated and the true q (S, A) of each action, and a mark at the greedy action."""
+    for s, position in enumerate(positions):
+        greedy = q[s].argmax()
+        texts = [
+            f"{'►' if action == greedy else '   '} {estimated:.1f} ({true:.1f})"
+            for action, (estimated, true) in enumerate(zip(q[s], exact[s], strict=True))
+        ]
+        colour = GREEN if optimal[s, greedy] else COLOURS["mc"]
+        box = {"boxstyle": "round", "fc": "#ffffff", "ec": colour}
+        axes.text(*position, "\n".join(texts), ha="center", va="center", fontsize=6, bbox=box)

@@ -1,61 +1,103 @@
-"""What the study's rules go through: variants of pretraining, places where they are tried, and controls there."""
+"""Variants of pretraining, places where they are tried, methods, and control experiments of the study."""
 
+# What identifies a place.
 PLACE = ("family", "states", "actions", "discount")
-YARDSTICKS = ("lspi", "lspi_mean", "smoothed", "theta_td")  # On batches; besides, what agents alone have.
-METHODS = (*YARDSTICKS, "posterior", "q_learning", "sarsa", "uniform")
-LIMITS = "exact_seen exact_unseen exact_as_seen exact_as_unseen random_error random_advantage aligned_advantage".split()
-LIMITS += "random_sign quarter_error half_error".split()
+# Baselines on batches of transitions, and all methods that are not pretrained, of which some only act.
+BASELINES = ("lspi", "lspi_mean", "smoothed", "theta_td")
+METHODS = (*BASELINES, "posterior", "q_learning", "sarsa", "uniform")
+# Control experiments, in which a method's estimates are partly exact (``partly_exact``).
+CONTROLS = (
+    "exact_seen",
+    "exact_unseen",
+    "exact_as_seen",
+    "exact_as_unseen",
+    "random_error",
+    "random_advantage",
+    "aligned_advantage",
+    "random_sign",
+    "quarter_error",
+    "half_error",
+)
 
 
 def variants(config: dict) -> dict[str, dict]:
-    """Each variant of pretraining by its name: the main one but for what it changes.  ``config`` is the whole one."""
-    own, found = config["control"], {}
-    for one in own["variants"]:
-        tasks = {"tasks": own["tasks"] if found else own["main_tasks"]}
-        found[one["name"]] = own["main"] | tasks | {key: one[key] for key in one if key != "name"}
-    return found
+    """Settings of each variant of pretraining, by its name; ``config`` is the whole configuration.
+
+    A variant has the main settings and its own changes.  The first variant has ``main_tasks`` tasks, the others
+    ``tasks``.
+    """
+    control = config["control"]
+    by_name = {}
+    for changes in control["variants"]:
+        tasks = control["tasks"] if by_name else control["main_tasks"]
+        variant = control["main"] | {"tasks": tasks} | changes
+        by_name[variant.pop("name")] = variant
+    return by_name
 
 
 def snapshots(config: dict) -> list[int]:
-    """Numbers of tasks at which weights are kept: those that are set, and at which any variant ends."""
-    return sorted({*config["control"]["snapshots"], *(one["tasks"] for one in variants(config).values())})
+    """Numbers of tasks after which snapshots are taken: those of the settings, and those of all variants."""
+    return sorted({*config["control"]["snapshots"], *(variant["tasks"] for variant in variants(config).values())})
 
 
 def places(config: dict) -> dict[str, dict]:
-    """Each place by its name: family, states, actions and discount."""
-    own = config["control"]
-    return {one["name"]: {key: (own["main"] | one)[key] for key in PLACE} for one in own["places"]}
+    """Family, states, actions and discount of each place, by its name."""
+    control = config["control"]
+    by_name = {}
+    for changes in control["places"]:
+        place = control["main"] | changes
+        by_name[place["name"]] = {key: place[key] for key in PLACE}
+    return by_name
 
 
-def but_for(variants: dict[str, dict], first: str, *keys: str) -> list[str]:
-    """Variants that are the first one but for some keys, and for the number of tasks."""
-    same = [key for key in variants[first] if key not in (*keys, "tasks")]
-    return [name for name, one in variants.items() if all(one[key] == variants[first][key] for key in same)]
+def equal_except(variants: dict[str, dict], first: str, *keys: str) -> list[str]:
+    """Names of the variants that differ from the first one at most in some keys and in the number of tasks."""
+    main = variants[first]
+    same = [key for key in main if key not in (*keys, "tasks")]
+    return [name for name, variant in variants.items() if all(variant[key] == main[key] for key in same)]
 
 
 def tried(config: dict, place: str) -> list[str]:
-    """Variants that are tried in a place: those with as many pairs, and but for the first place with the main numbers
-    of layers and policies.  First come those that were pretrained for it."""
-    where, every = places(config), variants(config)
-    at, shared = where[place], () if place == next(iter(where)) else ("depth", "policies")
-    among = but_for(every, next(iter(every)), *({*config["control"]["main"]} - {*shared}))
-    fits = [name for name in among if all(every[name][key] == at[key] for key in ("states", "actions"))]
-    return sorted(fits, key=lambda name: any(every[name][key] != at[key] for key in at))
+    """Names of the variants that are tried in a place, those pretrained for the place first.
+
+    They have as many states and actions as the place.  In other places than the first, they also have the main depth
+    and policies.
+    """
+    all_variants, all_places = variants(config), places(config)
+    settings = all_places[place]
+    may_differ = {*config["control"]["main"]}
+    if place != next(iter(all_places)):
+        may_differ -= {"depth", "policies"}
+    candidates = equal_except(all_variants, next(iter(all_variants)), *may_differ)
+    fitting = [name for name in candidates if _agree(all_variants[name], settings, ("states", "actions"))]
+    return sorted(fitting, key=lambda name: not _agree(all_variants[name], settings, PLACE))
+
+
+def _agree(variant: dict, place: dict, keys: tuple[str, ...]) -> bool:
+    return all(variant[key] == place[key] for key in keys)
 
 
 def check(config: dict) -> None:
-    """Refuse variants and places that cannot be tried; ValueError."""
-    every, where, acting = variants(config), places(config), config["control"]["online"]["variants"]
-    for name in [one for one in every if one in METHODS]:
-        raise ValueError(f"Config: control.variants has the name {name!r}, which is a yardstick's; give another.")
-    for name in [one for one in every if every[one]["tasks"] > (most := config["control"]["main_tasks"])]:
-        raise ValueError(f"Config: control.variants gives {name!r} more tasks than the first has; give at most {most}.")
-    for place in [one for one in where if not tried(config, one)]:
-        raise ValueError(f"Config: control.places has {place!r}, whose states and actions no variant has; add one.")
-    for name in [one for one in every if not any(one in tried(config, place) for place in where)]:
-        raise ValueError(f"Config: control.variants has {name!r}, whose states and actions no place has; add one.")
-    can = tried(config, next(iter(where)))
-    for name in [one for one in acting if one not in can]:
-        raise ValueError(f"Config: control.online.variants has {name!r}; choose from {', '.join(can)}.")
-    if next(iter(every)) not in acting:
-        raise ValueError(f"Config: control.online.variants lacks the first variant, {next(iter(every))!r}; add it.")
+    """Refuse variants and places that cannot be tried, with a ValueError."""
+    all_variants, all_places = variants(config), places(config)
+    first, home = next(iter(all_variants)), next(iter(all_places))
+    most = config["control"]["main_tasks"]
+    tried_in = {place: tried(config, place) for place in all_places}
+    for name, variant in all_variants.items():
+        if name in METHODS:
+            raise ValueError(f"Config: control.variants has the name {name!r}, which is a baseline's; give another.")
+        if variant["tasks"] > most:
+            problem = f"control.variants gives {name!r} more tasks than the first has"
+            raise ValueError(f"Config: {problem}; give at most {most}.")
+    for place, names in tried_in.items():
+        if not names:
+            raise ValueError(f"Config: control.places has {place!r}, whose states and actions no variant has; add one.")
+    for name in all_variants:
+        if not any(name in names for names in tried_in.values()):
+            raise ValueError(f"Config: control.variants has {name!r}, whose states and actions no place has; add one.")
+    acting = config["control"]["online"]["variants"]
+    for name in acting:
+        if name not in tried_in[home]:
+            raise ValueError(f"Config: control.online.variants has {name!r}; choose from {', '.join(tried_in[home])}.")
+    if first not in acting:
+        raise ValueError(f"Config: control.online.variants lacks the first variant, {first!r}; add it.")

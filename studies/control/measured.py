@@ -1,4 +1,4 @@
-"""What the study measured, by the names of methods."""
+"""Reading of the study's results by the names of methods."""
 
 from pathlib import Path
 
@@ -6,40 +6,53 @@ import numpy as np
 
 from ictd.storage import load_named
 
-OFFLINE = "method seed tasks parameter at_end worth changes error advantage_error cosine".split()
-OFFLINE += "context_lengths optimal run_transition run_q run_exact run_optimal run_kind run_share".split()
+# One row for each method, seed and number of tasks, then arrays of the place, and those of the run in the figure.
+OFFLINE = ("method", "seed", "tasks", "parameter", "at_grid_end", "mean_value", "changes")
+OFFLINE += ("error", "advantage_error", "cosine", "context_lengths", "optimal")
+OFFLINE += ("run_transition", "run_q", "run_exact", "run_optimal", "run_kind", "run_share")
+ONLINE = ("method", "rule", "seed", "choices", "regret", "steps")
 
 
 class Offline:
-    """Policy iteration in a place."""
+    """Results of policy iteration in a place, from a file of the step ``offline``."""
 
     def __init__(self, path: Path):
         self.arrays = load_named(path, *OFFLINE)
-        self.lengths, self.methods = self.arrays["context_lengths"].tolist(), list(dict.fromkeys(self.arrays["method"]))
+        self.lengths = self.arrays["context_lengths"].tolist()
+        self.methods = list(dict.fromkeys(self.arrays["method"]))
 
-    def counts(self, method: str) -> list[int]:
-        """Numbers of tasks after which it was measured."""
+    def task_counts(self, method: str) -> list[int]:
+        """Numbers of tasks after which a method is evaluated, ascending."""
         return sorted(set(self.arrays["tasks"][self.arrays["method"] == method].tolist()))
 
-    def of(self, name: str, method: str, tasks: float = np.inf) -> np.ndarray:
-        """An array's rows of a method (seeds, lengths, ...), after the most tasks that are at most ``tasks``."""
-        last = max(one for one in self.counts(method) if one <= tasks)
+    def rows(self, name: str, method: str, tasks: float = np.inf) -> np.ndarray:
+        """Rows (seeds, lengths, ...) of an array for a method, after the greatest number of tasks up to ``tasks``."""
+        last = max(number for number in self.task_counts(method) if number <= tasks)
         return self.arrays[name][(self.arrays["method"] == method) & (self.arrays["tasks"] == last)]
 
     def share(self, method: str, iteration: int = -1, tasks: float = np.inf) -> np.ndarray:
-        """Value (seeds, lengths, N) of a policy; the mean over N is its share of the way from uniform to optimal."""
-        optimal, uniform = self.arrays["optimal"], self.arrays["worth"][0, 0, 0]
-        return 1 - (optimal - self.of("worth", method, tasks)[:, :, iteration]) / (optimal - uniform).mean()
+        """Value (seeds, lengths, N) of a method's policy, relative to those of the uniform and the optimal policy.
+
+        It is scaled so that its mean over processes is the share of the way from the uniform to the optimal policy.
+        """
+        optimal = self.arrays["optimal"]
+        uniform = self.arrays["mean_value"][0, 0, 0]
+        value = self.rows("mean_value", method, tasks)[:, :, iteration]
+        return 1 - (optimal - value) / (optimal - uniform).mean()
 
 
 class Online:
-    """Agents that act."""
+    """Results of acting, from the file of the step ``online``."""
 
     def __init__(self, path: Path):
-        self.arrays = load_named(path, "method", "rule", "seed", "choices", "regret", "steps")
-        self.methods, self.rules = (list(dict.fromkeys(self.arrays[name])) for name in ("method", "rule"))
+        self.arrays = load_named(path, *ONLINE)
+        self.methods = list(dict.fromkeys(self.arrays["method"]))
+        self.rules = list(dict.fromkeys(self.arrays["rule"]))
 
-    def of(self, name: str, method: str, rule: str) -> np.ndarray:
-        """An array's rows of a method (seeds, ...) by a rule, or by the only one that it has."""
-        rows, rules = self.arrays["method"] == method, self.arrays["rule"]
-        return self.arrays[name][rows & ((rules == rule) | (len(set(rules[rows])) == 1))]
+    def rows(self, name: str, method: str, rule: str) -> np.ndarray:
+        """Rows (seeds, ...) of an array for a method with a rule, or with the only rule that the method has."""
+        rows = self.arrays["method"] == method
+        rules = self.arrays["rule"]
+        if len(set(rules[rows])) > 1:
+            rows = rows & (rules == rule)
+        return self.arrays[name][rows]

@@ -1,14 +1,18 @@
-"""Agents that each act in one unseen process, with all that they have seen as their data, and their regret.
+"""Agents that act in unseen processes, one in each, with all their observations as data, and their regret.
 
-Regret is the sum over steps of v*(s) - q*(s, a).  With estimates q after t steps, n(s, a) of them at a pair, rules with
-a number c are: "epsilon" takes a random action with probability c / (c + t), else the greedy one; "optimistic" that of
-the greatest q + c / sqrt(1 + n).  A method learns from a step of N agents, of which ``of`` has what they know.
+The regret is the sum over steps of v*(s) - q*(s, a).  With estimates q after t steps, n(s, a) of them at a pair, and a
+number c, the rule
+
+- "epsilon" takes a random action with probability c / (c + t), and the greedy action otherwise;
+- "optimistic" takes the action with the greatest q + c / sqrt(1 + n).
+
+N agents act at the same time.  A learner changes the agents' estimates after each step, and returns their next actions.
 """
 
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,105 +20,306 @@ from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
-from studies.control.evaluators import improve, in_context_td, least_squares, smoothed, transformer
+from studies.control.evaluators import Evaluator, InContext, LeastSquares, SmoothedModel, improve, in_context_td
 from studies.control.processes import TIE, Processes, uniform, unseen_processes
 
-
-def planning(evaluate, of, s, a, following, choose) -> np.ndarray:
-    """Evaluate the policy on all that was seen, and improve it, once a step."""
-    of.q, of.policy = improve(evaluate, of.counts, of.reward, of.policy, of.discount)
-    return choose()
+# Number c of the rule "epsilon" with which a method takes random actions always, or never.  It has no other rule.
+WITHOUT_RULE = {"uniform": 1e9, "posterior": 0.0}
 
 
-def posterior_sampling(concentration: float, interval: int, of, s, a, following, choose) -> np.ndarray:
-    """Plan in a model from the posterior, drawn at intervals (Osband, Russo and Van Roy, NeurIPS 2013)."""
-    visits = of.counts.sum(axis=-1)
-    if (visits[0].sum() - 1) % interval == 0:
-        gammas = of.rng.standard_gamma(of.counts + concentration) + 1e-300
-        reward = np.where(visits == 0, of.rng.uniform(-1, 1, visits.shape), of.reward)
-        model = Processes(gammas / gammas.sum(axis=-1, keepdims=True), reward)
-        of.q = model.values(model.optimal(of.discount), of.discount)
-    return choose()
+class Agents:
+    """What N agents know.
+
+    Parameters
+    ----------
+    processes : Processes
+        Agents know the rewards of these; learners use those of observed pairs only.
+    discount : float, gamma
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    counts : (N, S, A, S) array, observed transitions
+    q : (N, S, A) array, estimates
+    policy : (N, S, A) array, the policy of a planner
+    trace : (N, S, A) array, eligibility traces of SARSA
+    """
+
+    def __init__(self, processes: Processes, discount: float, rng: np.random.Generator):
+        shape = processes.reward.shape
+        self.reward = processes.reward
+        self.discount = discount
+        self.rng = rng
+        self.counts = np.zeros(processes.transition.shape)
+        self.q = np.zeros(shape)
+        self.policy = uniform(shape)
+        self.trace = np.zeros(shape)
 
 
-def tabular(step_size: float, power: float, start: float, decay: float | None, of, s, a, following, choose):
-    """SARSA(lambda) with replacing traces of a decay, lambda, or else Q-learning (Watkins, 1989), without replay."""
-    of.q += start * (of.counts[0].sum() == 1)
-    i, action = np.arange(len(s)), None if decay is None else choose()
-    step = step_size / of.counts[i, s, a].sum(axis=-1) ** power
-    target = of.q[i, following].max(axis=-1) if decay is None else of.q[i, following, action]
-    error = of.reward[i, s, a] + of.discount * target - of.q[i, s, a]
-    of.trace *= of.discount * (decay or 0.0)
-    of.trace[i, s, a] = 1.0
-    of.q += (step * error)[:, None, None] * of.trace
-    return choose() if decay is None else action
+@dataclass(frozen=True)
+class Step:
+    """A step of N agents: states, actions and next states (N,), and a function that chooses the next actions (N,)."""
+
+    state: np.ndarray
+    action: np.ndarray
+    next_state: np.ndarray
+    choose: Callable[[], np.ndarray]
 
 
-def simulate(learn, processes: Processes, discount: float, steps: int, rule: str, c: float, seed: int):
-    """Regret (N, steps) up to each step, of an agent in each process."""
-    best, cumulative = processes.values(processes.optimal(discount), discount), processes.transition.cumsum(axis=-1)
-    (size, states, actions), gaps = best.shape, best.max(axis=-1, keepdims=True) - best
-    rng, i, found = generator(seed, rule, states, "control online"), np.arange(size), np.empty((size, steps))
-    of = SimpleNamespace(reward=processes.reward, discount=discount, rng=rng, policy=uniform(best.shape))
-    of.counts, of.q, of.trace = np.zeros((*best.shape, states)), np.zeros(best.shape), np.zeros(best.shape)
-    s, a = rng.integers(states, size=size), rng.integers(actions, size=size)
+Learner = Callable[[Agents, Step], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Evaluates the policy on all observations, and improves it, once a step."""
+
+    evaluate: Evaluator
+
+    def __call__(self, agents: Agents, step: Step) -> np.ndarray:
+        """Learn from a step, and return the next actions (N,)."""
+        agents.q, agents.policy = improve(self.evaluate, agents.counts, agents.reward, agents.policy, agents.discount)
+        return step.choose()
+
+
+@dataclass(frozen=True)
+class PosteriorSampling:
+    """Plans in a model that is drawn from the posterior at intervals (Osband, Russo and Van Roy, NeurIPS 2013).
+
+    Parameters
+    ----------
+    concentration : float, of the Dirichlet prior
+    interval : int, number of steps with one model
+    """
+
+    concentration: float
+    interval: int
+
+    def __call__(self, agents: Agents, step: Step) -> np.ndarray:
+        """Learn from a step, and return the next actions (N,)."""
+        visits = agents.counts.sum(axis=-1)
+        steps_before = visits[0].sum() - 1
+        if steps_before % self.interval == 0:
+            # Gamma variates can underflow to zero in a whole row.
+            gammas = agents.rng.standard_gamma(agents.counts + self.concentration) + 1e-300
+            drawn_reward = agents.rng.uniform(-1, 1, visits.shape)
+            reward = np.where(visits == 0, drawn_reward, agents.reward)
+            model = Processes(gammas / gammas.sum(axis=-1, keepdims=True), reward)
+            agents.q = model.values(model.optimal(agents.discount), agents.discount)
+        return step.choose()
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """Q-learning (Watkins, 1989) or SARSA(lambda) with replacing traces, without replay.
+
+    Parameters
+    ----------
+    step_size : float
+        The step size at the n-th visit to a pair is step_size / n^power.
+    power : float
+    start : float, first value of all estimates
+    decay : float, optional
+        lambda of SARSA; by default the learner is Q-learning.
+    """
+
+    step_size: float
+    power: float
+    start: float
+    decay: float | None = None
+
+    def __call__(self, agents: Agents, step: Step) -> np.ndarray:
+        """Learn from a step, and return the next actions (N,)."""
+        agent = np.arange(len(step.state))
+        pair = agent, step.state, step.action
+        if agents.counts[0].sum() == 1:
+            agents.q += self.start
+        if self.decay is None:
+            next_action = None
+            next_value = agents.q[agent, step.next_state].max(axis=-1)
+        else:
+            next_action = step.choose()
+            next_value = agents.q[agent, step.next_state, next_action]
+        error = agents.reward[pair] + agents.discount * next_value - agents.q[pair]
+        step_size = self.step_size / agents.counts[pair].sum(axis=-1) ** self.power
+        agents.trace *= agents.discount * (self.decay or 0.0)
+        agents.trace[pair] = 1.0
+        agents.q += (step_size * error)[:, None, None] * agents.trace
+        return step.choose() if next_action is None else next_action
+
+
+def simulate(
+    learner: Learner, processes: Processes, discount: float, steps: int, rule: str, c: float, seed: int
+) -> np.ndarray:
+    """Simulate one agent in each of N processes.
+
+    Parameters
+    ----------
+    learner : Learner
+    processes : Processes
+    discount : float, gamma
+    steps : int, T
+    rule : "epsilon" or "optimistic"
+    c : float, number of the rule
+    seed : int
+
+    Returns
+    -------
+    regret : (N, T) array, the regret up to each step
+    """
+    best = processes.values(processes.optimal(discount), discount)
+    gaps = best.max(axis=-1, keepdims=True) - best
+    cumulative = processes.transition.cumsum(axis=-1)
+    size, states, actions = best.shape
+    rng = generator(seed, rule, states, "control online")
+    agents = Agents(processes, discount, rng)
+    agent = np.arange(size)
+    state = rng.integers(states, size=size)
+    action = rng.integers(actions, size=size)
+    regret = np.empty((size, steps))
     for t in range(1, steps + 1):
-        found[:, t - 1] = gaps[i, s, a]
-        following = (rng.random((size, 1)) >= cumulative[i, s, a, :-1]).sum(axis=-1)
-        of.counts[i, s, a, following] += 1
-        explores, drawn = rng.random(size) < c / (c + t), rng.integers(actions, size=size)
+        regret[:, t - 1] = gaps[agent, state, action]
+        above = rng.random((size, 1)) >= cumulative[agent, state, action, :-1]
+        next_state = above.sum(axis=-1)
+        agents.counts[agent, state, action, next_state] += 1
+        explores = rng.random(size) < c / (c + t)
+        random_action = rng.integers(actions, size=size)
         ties = TIE * rng.random((size, actions))
 
-        def choose(following=following, explores=explores, drawn=drawn, ties=ties):
-            q = of.q[i, following] + ties
+        def choose(next_state=next_state, explores=explores, random_action=random_action, ties=ties):
+            q = agents.q[agent, next_state] + ties
             if rule == "optimistic":
-                return (q + c / np.sqrt(1 + of.counts[i, following].sum(axis=-1))).argmax(axis=-1)
-            return np.where(explores, drawn, q.argmax(axis=-1))
+                visits = agents.counts[agent, next_state].sum(axis=-1)
+                return (q + c / np.sqrt(1 + visits)).argmax(axis=-1)
+            return np.where(explores, random_action, q.argmax(axis=-1))
 
-        a, s = learn(of, s, a, following, choose), following
-    return found.cumsum(axis=-1)
+        action = learner(agents, Step(state, action, next_state, choose))
+        state = next_state
+    return regret.cumsum(axis=-1)
 
 
-def methods(online: dict, ridges: dict, states: int, depth: int, pairs: int) -> dict[str, tuple]:
-    """Each yardstick: its ``learn`` for numbers that it chooses besides c, and the grids that these are from."""
-    steps = (online["step_sizes"], online["powers"], online["starts"])
+@dataclass(frozen=True)
+class Method:
+    """A method, and what it is tuned with.
+
+    Parameters
+    ----------
+    learners : list of functions, one for each seed, that make a learner of parameters
+    grids : list of lists of the values that each parameter can have
+    """
+
+    learners: list[Callable[..., Learner]]
+    grids: list
+
+
+def baseline_methods(
+    online: dict, ridges: dict, states: int, actions: int, depth: int, seeds: int
+) -> dict[str, Method]:
+    """Methods without pretraining, with the same learner for all seeds.
+
+    Parameters
+    ----------
+    online : dict, the settings of acting
+    ridges : dict, arguments of ``ictd.evaluation.log_spaced``
+    states, actions : int, S and A
+    depth : int, number of updates of theta^TD
+    seeds : int
+    """
+
+    def method(learner, *grids):
+        return Method([learner] * seeds, [*grids])
+
+    pairs = states * actions
+    steps = online["step_sizes"], online["powers"], online["starts"]
     return {
-        "lspi": (lambda one: partial(planning, partial(least_squares, one)), log_spaced(**ridges)),
-        "smoothed": (lambda one: partial(planning, partial(smoothed, one, 1 / states)), online["pseudo_steps"]),
-        "theta_td": (lambda one: partial(planning, in_context_td(one, depth, pairs)), online["theta_steps"]),
-        "posterior": (partial(partial, posterior_sampling), online["concentrations"], online["intervals"]),
-        "q_learning": (lambda *of: partial(tabular, *of, None), *steps),
-        "sarsa": (partial(partial, tabular), *steps, online["decays"]),
-        "uniform": (lambda: partial(tabular, 0.0, 0.0, 0.0, None),),
+        "lspi": method(lambda ridge: Planner(LeastSquares(ridge)), log_spaced(**ridges)),
+        "smoothed": method(lambda number: Planner(SmoothedModel(number, 1 / states)), online["pseudo_counts"]),
+        "theta_td": method(
+            lambda step_size: Planner(in_context_td(step_size, depth, pairs)), online["theta_step_sizes"]
+        ),
+        "posterior": method(PosteriorSampling, online["concentrations"], online["intervals"]),
+        "q_learning": method(Tabular, *steps),
+        "sarsa": method(Tabular, *steps, online["decays"]),
+        "uniform": method(lambda: Tabular(0.0, 0.0, 0.0)),
     }
 
 
-def main(place: dict, variants: dict, depth: int, seeds: int, concentrations: list[float], ridges: dict, online: dict,
-         runs: list[Path], output: Path) -> None:  # fmt: skip
-    """Write ``regret`` (rows, N, checkpoints), and each row's method, rule, seed, and choices by regret on tuning
-    processes, c last, with a star at ends of grids.  Methods have as many runs as Transformers."""
-    discount, rows, steps = place["discount"], [], online["steps"]
-    test, tuning = (unseen_processes(place, online[f"{one}_processes"], concentrations, f"online {one}")[0]
-                    for one in ("test", "tuning"))  # fmt: skip
-    beside = methods(online, ridges, place["states"], depth, place["states"] * place["actions"])
-    made = {name: ([make] * seeds, *grids) for name, (make, *grids) in beside.items()}
+def transformer_methods(runs: list[Path], variants: dict, seeds: int, pseudo_counts: list[float]) -> dict[str, Method]:
+    """Transformers with the last weights of each seed, without and with pseudo-counts in their prompts."""
+    methods = {}
     for path in runs:
-        (u, A), layers = load_arrays(path, "u", "A"), variants[path.stem]["depth"]
-        weights = [Weights(u[seed, -1], A[seed, -1]) for seed in range(seeds)]
-        learn = [lambda k, w=w, L=layers: partial(planning, partial(transformer, w, L, k)) for w in weights]
-        made |= {path.stem: (learn, [0.0]), f"{path.stem} pseudo_steps": (learn, online["pseudo_steps"])}
-    taken = np.unique(np.linspace(1, steps, online["checkpoints"]).round().astype(int))
-    alone, rules = {"uniform": [1e9], "posterior": [0.0]}, (("epsilon", "epsilons"), ("optimistic", "bonuses"))
-    for (name, (makers, *grids)), (rule, key) in product(made.items(), rules):
-        if name in alone and rule == "optimistic":
+        u, A = load_arrays(path, "u", "A")
+        depth = variants[path.stem]["depth"]
+        all_weights = [Weights(u[seed, -1], A[seed, -1]) for seed in range(seeds)]
+        learners = [
+            lambda number, weights=weights, depth=depth: Planner(InContext(weights, depth, number))
+            for weights in all_weights
+        ]
+        methods[path.stem] = Method(learners, [[0.0]])
+        methods[f"{path.stem} pseudo_counts"] = Method(learners, [pseudo_counts])
+    return methods
+
+
+def main(
+    place: dict,
+    variants: dict,
+    depth: int,
+    seeds: int,
+    concentrations: list[float],
+    ridges: dict,
+    online: dict,
+    runs: list[Path],
+    output: Path,
+) -> None:
+    """Write the regret (rows, N, checkpoints) of all methods.
+
+    Each row has a method, a rule, a seed, and choices: the parameters, with c of the rule last, that have the least
+    regret on tuning processes, with a star at the ends of grids.  All methods have as many runs as Transformers have
+    seeds.
+    """
+    discount, steps = place["discount"], online["steps"]
+    test, _ = unseen_processes(place, online["test_processes"], concentrations, "online test")
+    tuning, _ = unseen_processes(place, online["tuning_processes"], concentrations, "online tuning")
+    methods = baseline_methods(online, ridges, place["states"], place["actions"], depth, seeds)
+    methods |= transformer_methods(runs, variants, seeds, online["pseudo_counts"])
+    checkpoints = np.unique(np.linspace(1, steps, online["checkpoints"]).round().astype(int))
+    rows = []
+    for (name, method), rule in product(methods.items(), ("epsilon", "optimistic")):
+        if name in WITHOUT_RULE and rule != "epsilon":
             continue
-        grids = [*grids, alone.get(name, online[key])]
-        every = list(product(*grids))
-        cost = [simulate(makers[0](*of), tuning, discount, steps, rule, c, seeds)[:, -1].mean() for *of, c in every]
-        chosen = every[int(np.argmin(cost))]
-        ends = [(min(grid), max(grid)) if len(grid) > 1 else () for grid in grids]
-        choices = ", ".join(f"{one:.3g}{'*' * (one in end)}" for one, end in zip(chosen, ends, strict=True))
-        for seed, make in enumerate(makers):
-            regret = simulate(make(*chosen[:-1]), test, discount, steps, rule, chosen[-1], seed)[:, taken - 1]
-            rows.append({"method": name, "rule": rule, "seed": seed, "choices": choices, "regret": regret})
-    save_arrays(output, **{name: np.stack([row[name] for row in rows]) for name in rows[0]}, steps=taken)
+        grids = [*method.grids, rule_numbers(name, rule, online)]
+        candidates = list(product(*grids))
+        regrets = []
+        for *parameters, c in candidates:
+            learner = method.learners[0](*parameters)
+            regrets.append(simulate(learner, tuning, discount, steps, rule, c, seeds)[:, -1].mean())
+        chosen = candidates[int(np.argmin(regrets))]
+        *parameters, c = chosen
+        for seed, make_learner in enumerate(method.learners):
+            regret = simulate(make_learner(*parameters), test, discount, steps, rule, c, seed)
+            rows.append(
+                {
+                    "method": name,
+                    "rule": rule,
+                    "seed": seed,
+                    "choices": shown_choices(chosen, grids),
+                    "regret": regret[:, checkpoints - 1],
+                }
+            )
+    arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    save_arrays(output, **arrays, steps=checkpoints)
+
+
+def rule_numbers(method: str, rule: str, online: dict) -> list[float]:
+    """Numbers c from which a method chooses."""
+    if method in WITHOUT_RULE:
+        return [WITHOUT_RULE[method]]
+    return online["epsilons"] if rule == "epsilon" else online["bonuses"]
+
+
+def shown_choices(chosen: tuple[float, ...], grids: list) -> str:
+    """The chosen values as text, with a star after the least or greatest value of a grid."""
+    texts = []
+    for value, grid in zip(chosen, grids, strict=True):
+        at_end = len(grid) > 1 and value in (min(grid), max(grid))
+        texts.append(f"{value:.3g}{'*' if at_end else ''}")
+    return ", ".join(texts)

@@ -1,5 +1,6 @@
-"""Pretrain to evaluate policies of random processes, and keep the weights on the way."""
+"""Pretraining to evaluate policies of random processes, with snapshots of the weights."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,54 +12,108 @@ from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.control.contexts import context_of
+from studies.control.contexts import pair_context
 from studies.control.processes import draw_policies, draw_processes, pair_paths, pair_transitions, transition_counts
 
 
-def batches(paths: np.ndarray, reward: np.ndarray, discount: float) -> BatchStatistics:
-    """What multi-task TD and MC take from the paths (N, W, T + 1) of a batch of pairs: their first pairs, of d, their
-    first transitions, and their returns of T rewards, of which r is (N, d)."""
-    (size, pairs), task = reward.shape, np.arange(len(paths))[:, None]
-    powers = discount ** np.arange(paths.shape[2] - 1)
-    returns, start = reward[task[..., None], paths[..., :-1]] @ powers, task * pairs + paths[..., 0]
-    visits = np.bincount(start.ravel(), minlength=size * pairs).reshape(size, pairs)
-    moves = np.bincount((start * pairs + paths[..., 1]).ravel(), minlength=size * pairs**2)
-    sums = np.bincount(start.ravel(), returns.ravel(), size * pairs).reshape(size, pairs)
-    return BatchStatistics(visits, moves.reshape(size, pairs, pairs), sums)
-
-
-def material(of: dict, lengths: list[int], concentrations: list[float], batch: int, rollout: int, rng):
-    """A function that draws what the engine takes of a number of tasks of a variant.  Prompts are "sampled" under
-    another policy than the one evaluated, or "enumerated", as the paper's: a column a pair, its next feature a mean."""
-
-    def draw(size):
-        shape = (size, of["states"], of["actions"])
-        processes = draw_processes(of["family"], *shape, concentrations, rng)
-        policy, behaviour = (draw_policies(kind, shape, rng) for kind in (of["policies"], "soft"))
-        reward = processes.reward.reshape(size, -1)
-        if of["prompts"] == "enumerated":
-            context = Context.enumerated(pair_transitions(processes.transition, policy), reward)
-        else:
-            paths = pair_paths(processes, behaviour, 1, lengths[1], rng)
-            cut = rng.integers(*lengths, size, endpoint=True)
-            context = context_of(transition_counts(paths, cut, *shape[1:]), processes.reward, policy)
-        gram = context.gram(of["discount"])
-        paths = pair_paths(processes, policy, batch, rollout if of["algo"] == "mc" else 1, rng)
-        return reward, batches(paths, reward, of["discount"]), gram
-
-    return draw
-
-
-def main(variant: dict, seeds: int, snapshots: list[int], prompt_lengths: list[int], concentrations: list[float],
-         batch: int, rollout: int, clip: float, learning_rate: float, initial_gain: float,
-         output: Path) -> None:  # fmt: skip
-    """Write the weights ``u`` and ``A`` of all seeds of a variant at numbers of tasks, NaN from a divergence on."""
-    seen, found = np.array(sorted({one for one in (*snapshots, variant["tasks"]) if one <= variant["tasks"]})), []
-    pairs, name = variant["states"] * variant["actions"], f"{variant['family']}-{variant['actions']}"
+def main(
+    variant: dict,
+    seeds: int,
+    snapshots: list[int],
+    prompt_lengths: list[int],
+    concentrations: list[float],
+    batch: int,
+    rollout: int,
+    clip: float,
+    learning_rate: float,
+    initial_gain: float,
+    output: Path,
+) -> None:
+    """Write snapshots of the weights ``u`` and ``A`` of all seeds of a variant, NaN after a divergence."""
+    tasks = variant["tasks"]
+    tasks_seen = np.array(sorted({number for number in (*snapshots, tasks) if number <= tasks}))
+    pairs = variant["states"] * variant["actions"]
+    name = f"{variant['family']}-{variant['actions']}"
+    u, A = [], []
     for seed in range(seeds):
         start = initial_weights(pairs, initial_gain, generator(seed, name, variant["states"], "control weights"))
         rng = generator(seed, name, variant["states"], "control tasks")
         engine = Engine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip=clip)
-        draw = material(variant, prompt_lengths, concentrations, batch, rollout, rng)
-        found.append(pretrain_in_blocks(engine, draw, seen))
-    save_arrays(output, tasks_seen=seen, **{key: np.stack([getattr(one, key) for one in found]) for key in "uA"})
+        draw = training_data(variant, prompt_lengths, concentrations, batch, rollout, rng)
+        weights = pretrain_in_blocks(engine, draw, tasks_seen)
+        u.append(weights.u)
+        A.append(weights.A)
+    save_arrays(output, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A))
+
+
+def training_data(
+    variant: dict,
+    lengths: list[int],
+    concentrations: list[float],
+    batch: int,
+    rollout: int,
+    rng: np.random.Generator,
+) -> Callable[[int], tuple]:
+    """Make a function that draws the arguments of ``Engine.train`` for a number of tasks.
+
+    A task is a random process with a random policy to evaluate.
+
+    Parameters
+    ----------
+    variant : dict of ``grid.variants``
+        Prompts are "sampled" under another policy than the evaluated one, or "enumerated" as in the paper, with one
+        column for each pair.
+    lengths : list of two ints, the least and the greatest length of a sampled prompt
+    concentrations : list of float, of the Dirichlet distributions
+    batch : int, number of pairs in a batch
+    rollout : int, number of rewards in a return of MC
+    rng : numpy.random.Generator
+    """
+    states, actions = variant["states"], variant["actions"]
+
+    def draw(size):
+        shape = (size, states, actions)
+        processes = draw_processes(variant["family"], *shape, concentrations, rng)
+        policy = draw_policies(variant["policies"], shape, rng)
+        behaviour = draw_policies("soft", shape, rng)
+        reward = processes.reward.reshape(size, -1)
+        if variant["prompts"] == "enumerated":
+            context = Context.enumerated(pair_transitions(processes.transition, policy), reward)
+        else:
+            paths = pair_paths(processes, behaviour, 1, lengths[1], rng)[:, 0]
+            prompt_lengths = rng.integers(*lengths, size, endpoint=True)
+            counts = transition_counts(paths, prompt_lengths, states, actions)
+            context = pair_context(counts, processes.reward, policy)
+        gram = context.gram(variant["discount"])
+        steps = rollout if variant["algo"] == "mc" else 1
+        paths = pair_paths(processes, policy, batch, steps, rng)
+        return reward, batch_statistics(paths, reward, variant["discount"]), gram
+
+    return draw
+
+
+def batch_statistics(paths: np.ndarray, reward: np.ndarray, discount: float) -> BatchStatistics:
+    """Compute the statistics of batches of pairs, each with a trajectory of its own.
+
+    Parameters
+    ----------
+    paths : (N, b, T+1) int array of pairs
+    reward : (N, d) array
+    discount : float, gamma
+
+    Returns
+    -------
+    BatchStatistics of the first pairs, the first transitions, and the returns of T rewards
+    """
+    size, pairs = reward.shape
+    task = np.arange(size)[:, None]
+    powers = discount ** np.arange(paths.shape[2] - 1)
+    returns = reward[task[..., None], paths[..., :-1]] @ powers  # (N, b)
+    start = task * pairs + paths[..., 0]
+    transition = start * pairs + paths[..., 1]
+    visits = np.bincount(start.ravel(), minlength=size * pairs)
+    transitions = np.bincount(transition.ravel(), minlength=size * pairs**2)
+    return_sums = np.bincount(start.ravel(), returns.ravel(), size * pairs)
+    return BatchStatistics(
+        visits.reshape(size, pairs), transitions.reshape(size, pairs, pairs), return_sums.reshape(size, pairs)
+    )

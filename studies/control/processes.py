@@ -1,97 +1,175 @@
-"""Markov decision processes, their policies, and what is true of them.
+"""Markov decision processes, their policies, and their true values.
 
-A set of N has ``transition`` p (N, S, A, S) and ``reward`` r (N, S, A).  A policy pi (N, S, A) makes of each a Markov
-reward process on its d = SA pairs x = (s, a), whose value function is q:
+A process has S states, A actions, transitions p (S, A, S) and rewards r (S, A).  A policy pi (S, A) makes it a Markov
+reward process on the d = SA pairs x = (s, a), whose value function is q:
 
     p_pi((s', a') | (s, a)) = p(s' | s, a) pi(a' | s'),    q = (I - gamma p_pi)^{-1} r.
+
+Arrays have a leading axis of N processes.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from ictd import sampling
 from ictd.kernels import kernel
 from ictd.mrp import ENVIRONMENTS, value_function
 from ictd.rng import generator
 
-ENOUGH = 20  # More steps than policy iteration takes on as few pairs as there are here.
-TIE = 1e-10  # Values that differ by less are alike.
+# Policy iteration takes fewer steps on processes of the sizes of this study.
+POLICY_ITERATIONS = 20
+# Actions whose values differ by less are tied.
+TIE = 1e-10
+# Share of the soft policies among the policies of a kind.  The others are greedy.
+SOFT_SHARE = {"soft": 1, "greedy": 0, "both": 0.5}
 
 
 class Processes(NamedTuple):
-    """Transitions (N, S, A, S) and rewards (N, S, A)."""
+    """N processes: transitions (N, S, A, S) and rewards (N, S, A)."""
 
     transition: np.ndarray
     reward: np.ndarray
 
     def values(self, policy: np.ndarray, discount: float) -> np.ndarray:
-        """q (N, S, A) of policies (N, S, A)."""
-        of_states = np.einsum("nsa,nsaj->nsj", policy, self.transition)
-        v = value_function(of_states, (policy * self.reward).sum(axis=-1), discount)
+        """Compute q (N, S, A) of policies (N, S, A)."""
+        transition = np.einsum("nsa,nsaj->nsj", policy, self.transition)
+        reward = (policy * self.reward).sum(axis=-1)
+        v = value_function(transition, reward, discount)
         return self.reward + discount * np.einsum("nsaj,nj->nsa", self.transition, v)
 
     def optimal(self, discount: float) -> np.ndarray:
-        """An optimal policy (N, S, A), by policy iteration."""
+        """Compute optimal policies (N, S, A) by policy iteration."""
         policy = uniform(self.reward.shape)
-        for _ in range(ENOUGH):
+        for _ in range(POLICY_ITERATIONS):
             policy = greedy(self.values(policy, discount))
         return policy
 
-    def worth(self, policy: np.ndarray, discount: float) -> np.ndarray:
-        """Value (N,) of policies, the mean of v over states."""
-        return (self.values(policy, discount) * policy).sum(axis=-1).mean(axis=-1)
+    def mean_value(self, policy: np.ndarray, discount: float) -> np.ndarray:
+        """Compute the mean (N,) over states of v of policies (N, S, A)."""
+        v = (self.values(policy, discount) * policy).sum(axis=-1)
+        return v.mean(axis=-1)
 
 
 def uniform(shape: tuple[int, ...]) -> np.ndarray:
-    """Policies of this shape that take each action alike."""
+    """Make uniform policies of a shape (..., S, A)."""
     return np.full(shape, 1 / shape[-1])
 
 
 def greedy(q: np.ndarray) -> np.ndarray:
-    """Policies that take the action of the greatest value; of several it is a random one, the same at each call."""
-    order = 1 + generator(0, "greedy", q.shape[-2], "control ties").random(q.shape)
-    return np.eye(q.shape[-1])[(order * (q >= q.max(axis=-1, keepdims=True) - TIE)).argmax(axis=-1)]
+    """Make the policies that take the action with the greatest value.
+
+    Among tied actions a random one is taken, the same at every call.
+
+    Parameters
+    ----------
+    q : (..., S, A) array
+
+    Returns
+    -------
+    policy : (..., S, A) array
+    """
+    priority = 1 + generator(0, "greedy", q.shape[-2], "control ties").random(q.shape)
+    tied = q >= q.max(axis=-1, keepdims=True) - TIE
+    action = (priority * tied).argmax(axis=-1)
+    return np.eye(q.shape[-1])[action]
 
 
-def draw_processes(family: str, size: int, states: int, actions: int, concentrations: list[float], rng) -> Processes:
-    """Random processes: of the family "dirichlet" with Dirichlet rows, of one of these concentrations for each process;
-    of others each action is a random chain of the environment of that name.  Rewards are uniform in [-1, 1]."""
-    shape = (size, states, actions)
+def draw_processes(
+    family: str, size: int, states: int, actions: int, concentrations: list[float], rng: np.random.Generator
+) -> Processes:
+    """Draw random processes, with rewards uniform in [-1, 1].
+
+    Parameters
+    ----------
+    family : str
+        "dirichlet" for transition probabilities from Dirichlet distributions, or an environment of ``ictd.mrp``, of
+        which each action is a random chain.
+    size : int, N
+    states, actions : int, S and A
+    concentrations : list of float
+        Concentrations of the Dirichlet distributions.  A process has one of them.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Processes
+    """
     if family == "dirichlet":
-        gammas = rng.standard_gamma(rng.choice(concentrations, (size, 1, 1, 1)), (*shape, states))
-        return Processes(gammas / gammas.sum(axis=-1, keepdims=True), rng.uniform(-1, 1, shape))
+        concentration = rng.choice(concentrations, (size, 1, 1, 1))
+        gammas = rng.standard_gamma(concentration, (size, states, actions, states))
+        transition = gammas / gammas.sum(axis=-1, keepdims=True)
+        return Processes(transition, rng.uniform(-1, 1, (size, states, actions)))
     chains, reward = ENVIRONMENTS[family](states, size * actions, rng)
-    chains = chains.reshape(size, actions, states, states)
-    return Processes(np.ascontiguousarray(chains.swapaxes(1, 2)), reward.reshape(size, actions, states).swapaxes(1, 2))
+    chains = chains.reshape(size, actions, states, states).swapaxes(1, 2)
+    return Processes(np.ascontiguousarray(chains), reward.reshape(size, actions, states).swapaxes(1, 2))
 
 
 def draw_policies(kind: str, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-    """Random policies (N, S, A): "soft" ones, uniform among all, "greedy" ones, or for "both" either by a coin."""
-    soft, one = rng.dirichlet(np.ones(shape[-1]), shape[:-1]), greedy(rng.random(shape))
-    return np.where(rng.random((shape[0], 1, 1)) < {"soft": 1, "greedy": 0, "both": 0.5}[kind], soft, one)
+    """Draw random policies.
+
+    Parameters
+    ----------
+    kind : str
+        "soft" for action probabilities uniform on the simplex, "greedy" for one action in each state, or "both" for
+        either with probability one half.
+    shape : (N, S, A)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    policy : (N, S, A) array
+    """
+    soft_policy = rng.dirichlet(np.ones(shape[-1]), shape[:-1])
+    greedy_policy = greedy(rng.random(shape))
+    is_soft = rng.random((shape[0], 1, 1)) < SOFT_SHARE[kind]
+    return np.where(is_soft, soft_policy, greedy_policy)
 
 
 def pair_transitions(transition: np.ndarray, policy: np.ndarray) -> np.ndarray:
-    """p_pi (N, d, d) of pairs; shares of transitions in place of p give those of pairs that are expected."""
+    """Compute p_pi (N, d, d) from transitions (N, S, A, S) and policies (N, S, A).
+
+    Shares of transitions in place of probabilities give the expected shares of the transitions between pairs.
+    """
     size, states, actions = policy.shape
     return np.einsum("nsaj,njb->nsajb", transition, policy).reshape(size, states * actions, states * actions)
 
 
 @kernel
 def follow(cumulative, uniforms, paths):
-    """Go on from paths[i, w, 0] for each walker w of chain i; ``cumulative`` (N, d, d) are sums along rows of p."""
+    """Fill paths (N, W, T+1) of walkers from their first pairs.
+
+    ``cumulative`` (N, d, d) has the sums along the rows of p_pi, and ``uniforms`` (N, W, T) numbers from [0, 1).
+    """
     for i, w in np.ndindex(paths.shape[:2]):
         x = paths[i, w, 0]
         for t in range(1, paths.shape[2]):
-            u, y = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15)), 0
+            # The sum of a row can be below one by rounding.
+            u = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15))
+            y = 0
             while u >= cumulative[i, x, y]:
                 y += 1
             x = y
             paths[i, w, t] = x
 
 
-def pair_paths(processes: Processes, policy: np.ndarray, walkers: int, steps: int, rng: np.random.Generator):
-    """Pairs (N, W, steps + 1) that walkers go through under policies, from pairs drawn uniformly."""
+def pair_paths(
+    processes: Processes, policy: np.ndarray, walkers: int, steps: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw paths of pairs under policies, from first pairs that are uniform.
+
+    Parameters
+    ----------
+    processes : Processes, N of them
+    policy : (N, S, A) array
+    walkers : int, number W of paths in each process
+    steps : int, T
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    paths : (N, W, T+1) int array of pairs, numbered s A + a
+    """
     size, states, actions = policy.shape
     paths = np.empty((size, walkers, steps + 1), np.int64)
     paths[..., 0] = rng.integers(states * actions, size=(size, walkers))
@@ -101,15 +179,30 @@ def pair_paths(processes: Processes, policy: np.ndarray, walkers: int, steps: in
 
 
 def transition_counts(paths: np.ndarray, lengths: np.ndarray | int, states: int, actions: int) -> np.ndarray:
-    """How often (N, S, A, S) each transition is among the first steps, ``lengths``, of paths (N, 1, steps + 1)."""
-    size, steps, paths = len(paths), paths.shape[-1] - 1, paths[:, 0]
-    place = (np.arange(size)[:, None] * states * actions + paths[:, :-1]) * states + paths[:, 1:] // actions
-    within = np.broadcast_to(np.arange(steps) < np.reshape(lengths, (-1, 1)), place.shape)
-    counts = np.bincount(place[within], minlength=size * states * actions * states)
-    return counts.reshape(size, states, actions, states).astype(float)
+    """Count the transitions (s, a, s') among the first steps of paths of pairs.
+
+    Parameters
+    ----------
+    paths : (N, T+1) int array of pairs
+    lengths : int or (N,) array, numbers of steps that count
+    states, actions : int, S and A
+
+    Returns
+    -------
+    counts : (N, S, A, S) array of floats
+    """
+    lengths = np.broadcast_to(lengths, len(paths))
+    pair_counts = sampling.transition_counts(paths, lengths, states * actions)
+    return pair_counts.reshape(-1, states, actions, states, actions).sum(axis=-1).astype(float)
 
 
-def unseen_processes(place: dict, size: int, concentrations: list[float], purpose: str):
-    """Processes of a place for a purpose, none of them seen in pretraining, and the generator for what they do."""
+def unseen_processes(
+    place: dict, size: int, concentrations: list[float], purpose: str
+) -> tuple[Processes, np.random.Generator]:
+    """Draw processes of a place that are not used in pretraining, and return them with the generator.
+
+    ``place`` has the keys "family", "states" and "actions".  Each purpose has processes of its own.
+    """
     rng = generator(0, f"{place['family']}-{place['actions']}", place["states"], f"control {purpose}")
-    return draw_processes(place["family"], size, place["states"], place["actions"], concentrations, rng), rng
+    processes = draw_processes(place["family"], size, place["states"], place["actions"], concentrations, rng)
+    return processes, rng

@@ -126,6 +126,6 @@ def _drawn(name: str, curve: dict) -> str:
     points = " ".join(f"{x},{y}" for x, y in curve["points"])
     x, y = curve["points"][-1]
     return f"""<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name} against tasks seen">
-<text x="8" y="16" font-size="13">{name}: <tspan class="value" font-weight="bold">{curve["values"][-1]}</tspan></text>
+<text x="8" y="16" font-size="12">{name}: <tspan class="value" font-weight="bold">{curve["values"][-1]}</tspan></text>
 <polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>
 <circle cx="{x}" cy="{y}" r="5" fill="#D55E00"/></svg>"""
