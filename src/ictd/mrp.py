@@ -40,9 +40,9 @@ class TaskArrays:
     @classmethod
     def unchecked(cls, **fields: np.ndarray) -> Self:
         """Make an object of these fields without validation."""
-        made = object.__new__(cls)
-        vars(made).update(fields)
-        return made
+        instance = object.__new__(cls)
+        vars(instance).update(fields)
+        return instance
 
     def __len__(self) -> int:
         return len(next(iter(vars(self).values())))

@@ -1,4 +1,4 @@
-"""MSVE against context length, a panel a setting (Figures 1, 5, 7 and 10)."""
+"""MSVE against context length, one panel per setting (Figures 1, 5, 7 and 10)."""
 
 from pathlib import Path
 
