@@ -48,9 +48,9 @@ def validate(**validators: Callable) -> Callable:
     return decorate
 
 
-def validate_fields(instance: object, **validators: Callable) -> dict:
+def validate_fields(record: object, **validators: Callable) -> dict:
     """Validate the fields of a dataclass object, replace arrays by contiguous copies, and return the bound sizes."""
-    fields = vars(instance)
+    fields = vars(record)
     sizes = _apply(validators, fields)
     fields.update({name: np.array(value, order="C") for name, value in fields.items() if isinstance(value, np.ndarray)})
     return sizes

@@ -24,7 +24,7 @@ def main(figures: dict, tables: list[Path], folder: Path) -> None:
 
 
 def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:
-    """Draw one row per setting: theta^TD, then for each algorithm the mean over trials, each matrix over its largest entry.
+    """Draw one row per setting: theta^TD, then for each algorithm the mean over trials, each matrix scaled.
 
     A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Trials that diverged are
     left out of the mean and counted below the panel.
