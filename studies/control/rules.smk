@@ -33,7 +33,7 @@ use rule control_step as control_pretrain with:
         "<results>/control/runs/{variant}.npz",
     pathvars:
         job="control_pretrain/{variant}",
-    # Long runs first: one that comes last keeps the other cores waiting.
+    # Long runs first: a long run that starts last leaves the other cores idle.
     priority: lambda wildcards: CONTROL_VARIANTS[wildcards.variant]["tasks"]
     params:
         **step(

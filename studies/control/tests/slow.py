@@ -1,4 +1,4 @@
-"""Slow and obvious versions of what the study computes, one process and one transition at a time."""
+"""Slow versions of what the study computes, for one process, one transition and one pair at a time."""
 
 import itertools
 
@@ -11,28 +11,30 @@ def transitions(path, length, actions):
 
 
 def columns(steps, reward, policy, discount):
-    """A prompt's context (2d + 1, m), a column a transition."""
+    """Columns (2d+1, m) of a prompt, one for each transition."""
     states, actions = policy.shape
     d = states * actions
-    context = np.zeros((2 * d + 1, len(steps)))
+    matrix = np.zeros((2 * d + 1, len(steps)))
     for t, (s, a, following) in enumerate(steps):
-        context[s * actions + a, t] = 1
+        matrix[s * actions + a, t] = 1
         for b in range(actions):
-            context[d + following * actions + b, t] = discount * policy[following, b]
-        context[-1, t] = reward[s, a]
-    return context
+            matrix[d + following * actions + b, t] = discount * policy[following, b]
+        matrix[-1, t] = reward[s, a]
+    return matrix
 
 
 def enumerated_columns(transition, reward, policy, discount):
-    """The same with a column a pair, which has its expected next feature."""
+    """Columns (2d+1, d) of the enumerated prompt, one for each pair, with its expected next features."""
     states, actions = policy.shape
-    d, context = states * actions, np.zeros((2 * states * actions + 1, states * actions))
+    d = states * actions
+    matrix = np.zeros((2 * d + 1, d))
     for s, a in itertools.product(range(states), range(actions)):
         x = s * actions + a
-        context[x, x], context[-1, x] = 1, reward[s, a]
+        matrix[x, x] = 1
+        matrix[-1, x] = reward[s, a]
         for j, b in itertools.product(range(states), range(actions)):
-            context[d + j * actions + b, x] += discount * transition[s, a, j] * policy[j, b]
-    return context
+            matrix[d + j * actions + b, x] += discount * transition[s, a, j] * policy[j, b]
+    return matrix
 
 
 def values(transition, reward, policy, discount, sweeps=3000):
@@ -43,34 +45,43 @@ def values(transition, reward, policy, discount, sweeps=3000):
     return q
 
 
-def best_worth(transition, reward, discount):
-    """Greatest mean value over states among all deterministic policies."""
+def mean_value(transition, reward, policy, discount):
+    """Mean over states of v of a policy."""
+    p = np.einsum("sa,saj->sj", policy, transition)
+    v = np.linalg.solve(np.eye(len(p)) - discount * p, (policy * reward).sum(axis=1))
+    return v.mean()
+
+
+def greatest_mean_value(transition, reward, discount):
+    """Greatest mean value over states, among all deterministic policies."""
     states, actions = reward.shape
-    found = []
-    for chosen in itertools.product(range(actions), repeat=states):
-        policy = np.eye(actions)[list(chosen)]
-        q = np.linalg.solve(
-            np.eye(states) - discount * np.einsum("sa,saj->sj", policy, transition), (policy * reward).sum(axis=1)
-        )
-        found.append(q.mean())
-    return max(found)
+    policies = (np.eye(actions)[list(chosen)] for chosen in itertools.product(range(actions), repeat=states))
+    return max(mean_value(transition, reward, policy, discount) for policy in policies)
 
 
 def lstd(steps, reward, policy, discount, ridge):
-    """LSTD on pairs, by adding up features of transitions."""
-    context = columns(steps, reward, policy, discount)
+    """LSTD on pairs, by sums of features over transitions."""
     d = policy.size
     matrix, vector = ridge * np.eye(d), np.zeros(d)
-    for column in context.T:
+    for column in columns(steps, reward, policy, discount).T:
         matrix += np.outer(column[:d], column[:d] - column[d:-1])
         vector += column[:d] * column[-1]
     return np.linalg.solve(matrix, vector).reshape(policy.shape)
 
 
-def smoothed(steps, reward, policy, discount, number, mean):
-    """Values in a model of relative frequencies after pseudo-steps; rewards that were not seen are zero."""
-    model, seen = number * mean.copy(), np.zeros(policy.shape)
+def batch_td(steps, reward, policy, discount, step_size, updates):
+    """Batch TD on pairs."""
+    w, matrix, d = np.zeros(policy.size), columns(steps, reward, policy, discount), policy.size
+    for _ in range(updates):
+        errors = matrix[-1] + w @ matrix[d:-1] - w @ matrix[:d]
+        w = w + step_size * matrix[:d] @ errors / len(steps)
+    return w.reshape(policy.shape)
+
+
+def smoothed(steps, reward, policy, discount, pseudo_counts, transition):
+    """Values in the maximum likelihood model with pseudo-counts; rewards of pairs that were not observed are zero."""
+    counts, observed = pseudo_counts * transition.copy(), np.zeros(policy.shape)
     for s, a, following in steps:
-        model[s, a, following] += 1
-        seen[s, a] = 1
-    return values(model / model.sum(axis=-1, keepdims=True), reward * seen, policy, discount)
+        counts[s, a, following] += 1
+        observed[s, a] = 1
+    return values(counts / counts.sum(axis=-1, keepdims=True), reward * observed, policy, discount)

@@ -1,10 +1,10 @@
-"""The study's settings, and what its rules go through."""
+"""The study's settings, and the variants and places of its rules."""
 
 import pytest
 
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
-from studies.control.grid import check, places, snapshots, tried, variants
+from studies.control.grid import PLACE, check, places, snapshots, tried, variants
 
 
 def checked(given):
@@ -23,7 +23,7 @@ def checked(given):
         ({"variants": [{"name": "a", "depth": 3}]}, "begin with one that has a name only and changes nothing"),
         ({"places": [{"name": "a/b"}]}, "value 1 of control.places.name is 'a/b'; give letters, digits and _"),
         ({"places": [{"name": "a"}, {"name": "b", "depth": 3}]}, "has an unknown key 'depth'"),
-        ({"variants": [{"name": "smoothed"}]}, "control.variants has the name 'smoothed', which is a yardstick's"),
+        ({"variants": [{"name": "smoothed"}]}, "control.variants has the name 'smoothed', which is a baseline's"),
         ({"variants": [{"name": "td"}, {"name": "mc", "algo": "mc", "tasks": 2_000_000}]},
          "control.variants gives 'mc' more tasks than the first has; give at most 1000000"),
         ({"online": {"variants": ["td", "nope"]}}, "control.online.variants has 'nope'; choose from td, mc, "),
@@ -40,19 +40,30 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
 
 
 def test_names_and_tasks_are_free():
-    given = {"variants": [{"name": "main"}, {"name": "short", "tasks": 5000}], "online": {"variants": ["main"]}}
-    config = checked(given | {"places": [{"name": "first"}, {"name": "far", "discount": 0.5}]})
+    settings = {"variants": [{"name": "main"}, {"name": "short", "tasks": 5000}], "online": {"variants": ["main"]}}
+    config = checked(settings | {"places": [{"name": "first"}, {"name": "far", "discount": 0.5}]})
     # Weights of the first variant are kept where another ends, so that they can be compared after as many tasks.
     assert snapshots(config) == [5000, 20000, 60000, 200000, 1000000]
     assert tried(config, "far") == ["main", "short"]
 
 
-def test_full_size_spans_what_the_study_speaks_of():
+def test_variants_have_the_main_settings_and_their_changes():
+    by_name = variants(checked({}))
+    assert next(iter(by_name)) == "td" and by_name["td"]["tasks"] == 1_000_000 and by_name["mc"]["tasks"] == 200_000
+    assert by_name["paper_td"] == by_name["td"] | {"prompts": "enumerated", "tasks": 20_000}
+
+
+def test_the_first_place_has_the_main_settings():
     config = checked({})
-    found, where = variants(config), places(config)
-    assert next(iter(found)) == "td" and found["td"]["tasks"] == 1_000_000 and found["mc"]["tasks"] == 200_000
-    assert found["paper_td"] == found["td"] | {"prompts": "enumerated", "tasks": 20_000}
-    assert next(iter(where.items())) == ("home", {key: found["td"][key] for key in where["home"]})
-    assert [tried(config, place)[0] for place in where] == ["td", "actions_4", "boyan", "loop", "discount_95"]
+    name, home = next(iter(places(config).items()))
+    assert name == "home" and home == {key: variants(config)["td"][key] for key in PLACE}
+
+
+def test_variants_are_tried_where_their_pairs_fit():
+    config = checked({})
+    first = {place: tried(config, place)[0] for place in places(config)}
+    assert first == {"home": "td", "actions_4": "actions_4", "boyan": "boyan", "loop": "loop"} | {
+        "discount_95": "discount_95"
+    }
     assert tried(config, "actions_4") == ["actions_4"] and "layers_3" in tried(config, "home")
     assert tried(config, "loop") == ["loop", "td", "mc", "boyan", "discount_95", "paper_td", "paper_mc"]
