@@ -206,15 +206,6 @@ def draw_literally(variant, size, lengths, batch, rollout):
 
 @pytest.mark.parametrize("prompts", ["sampled", "enumerated"])
 @pytest.mark.parametrize("algo", ["td", "mc"])
-<<<<<<< HEAD
-def test_the_engine_is_literal_autograd(algo, prompts):
-    of, clip = VARIANT | {"algo": algo, "prompts": prompts}, 0.05
-    material_of, size, batch, rollout = material(of, [2, 6], C, 4, 7, rng_of()), 40, 4, 7
-    given = material_of(size)
-    weights = Weights(*(0.4 * part for part in vars(naive.larger_weights(6)).values()))
-    engine, literal = Engine(weights, algo, 3, GAMMA, 0.01, clip=clip), Literal(weights, algo, 3, 0.01, clip)
-    estimated, done = engine.train(*given)
-=======
 def test_the_engine_agrees_with_automatic_differentiation(algo, prompts):
     variant, size, lengths, batch, rollout = VARIANT | {"algo": algo, "prompts": prompts}, 40, [2, 6], 4, 7
     larger = naive.larger_weights(PAIRS)
@@ -222,7 +213,6 @@ def test_the_engine_agrees_with_automatic_differentiation(algo, prompts):
     engine = Engine(weights, algo, 3, GAMMA, learning_rate=0.01, clip=0.05)
     draw = training_data(variant, lengths, CONCENTRATIONS, batch, rollout, new_rng())
     estimated, done = engine.train(*draw(size))
->>>>>>> w-limits
     assert done == size and np.isfinite(estimated).all()
     literal = Literal(weights, algo, 3, 0.01, 0.05)
     for task in draw_literally(variant, size, lengths, batch, rollout):
@@ -232,17 +222,9 @@ def test_the_engine_agrees_with_automatic_differentiation(algo, prompts):
     assert np.abs(engine.weights()[1] - weights.A).max() > 0.05
 
 
-<<<<<<< HEAD
-def test_what_diverges_stops_before_its_update():
-    given = material(VARIANT, [2, 6], C, 4, 7, rng_of())(5)
-    u, A = np.zeros(12), np.full((12, 12), 1e200)
-    engine = Engine(Weights(u, A), "td", 3, GAMMA, 0.01, clip=1)
-    estimated, done = engine.train(*given)
-=======
 def test_a_divergence_stops_before_its_update():
     draw = training_data(VARIANT, [2, 6], CONCENTRATIONS, 4, 7, new_rng())
     u, A = np.zeros(2 * PAIRS), np.full((2 * PAIRS, 2 * PAIRS), 1e200)
     engine = Engine(Weights(u, A), "td", 3, GAMMA, learning_rate=0.01, clip=1)
     estimated, done = engine.train(*draw(5))
->>>>>>> w-limits
     assert done == 0 and np.isnan(estimated[1:]).all() and (engine.weights()[1] == A).all()
