@@ -35,7 +35,7 @@ def main():
         return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
 
     def pretrain(algo, engine, count):
-        arguments = (algo, DEPTH, DISCOUNT, 1e-3, start.u, start.A, engine)
+        arguments = (algo, DEPTH, DISCOUNT, 1e-3, start, engine)
         return lambda: ictd.pretrain(tasks[:count], batches[:count], *arguments)
 
     pretrain("td", "fused", 10)()

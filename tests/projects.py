@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from ictd.pipeline.config import load_config, load_yaml, study_names
+from ictd.pipeline.config import study_names
 
 ROOT = Path(__file__).parents[1]
 STUDIES = study_names(ROOT)
@@ -104,42 +102,6 @@ def rules_of_paper() -> dict[str, tuple[str, str]]:
         environment = re.search(r"\{ENVS\}/(\w+)\.yaml", block)
         found[rule] = re.search(r'\*\*step\(\s*"([\w.]+)"', block)[1], environment[1] if environment else "figures"
     return found
-
-
-def without_compilation(files: list[Path], chosen: str) -> subprocess.CompletedProcess:
-    """Tests of some files, chosen by a part of their names, with kernels as plain Python."""
-    command = [sys.executable, "-P", "-m", "pytest", "-k", chosen, "-p", "no:cacheprovider", *map(str, files)]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-
-
-class Study:
-    """A study's settings, and what is refused of them."""
-
-    def __init__(self, name: str):
-        self.name, self.folder = name, ROOT / "studies" / name
-
-    def whole(self, given: dict, **paper) -> dict:
-        """The whole configuration, for values of the study's and of the paper's settings."""
-        return load_config({**paper, self.name: given}, ROOT)
-
-    def settings(self, given: dict) -> dict:
-        """The study's part of it."""
-        return self.whole(given)[self.name]
-
-    def smoke(self) -> dict:
-        """The study's settings at smoke size."""
-        return self.settings(load_yaml(self.folder / "smoke.yaml")[self.name])
-
-    def check_refusal(self, given: dict, message: str) -> None:
-        """A setting is refused in one sentence."""
-        with pytest.raises(ValueError) as raised:
-            self.settings(given)
-        assert message in str(raised.value) and "\n" not in str(raised.value)
-
-    def undescribed(self) -> list[str]:
-        """Keys of its schema without a description."""
-        return undescribed(load_yaml(self.folder / "schema.yaml"))
 
 
 def undescribed(schema: dict, prefix: str = "") -> list[str]:

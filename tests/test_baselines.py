@@ -76,6 +76,11 @@ def test_certainty_equivalence_equals_naive(pseudo_counts):
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING * 10)
 
 
+def test_states_without_steps_have_a_reward_of_zero_by_default():
+    context = Context.from_trajectory([0, 1, 1], [1.0, -2.0], STATES)
+    np.testing.assert_allclose(certainty_equivalence(context, 0.5), [1 + 0.5 * -4, -4, 0], atol=ROUNDING)
+
+
 def test_certainty_equivalence_of_stationary_pseudo_counts_is_lstd_with_them():
     states = trajectories(25)[0]
     reward = np.array([0.5, -1.0, 2.0])

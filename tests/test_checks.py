@@ -48,7 +48,7 @@ def calls():
     prompt = ictd.joint_prompt(ictd.enumerated_columns(p, r, 0.5))
     drawn = {"states": 3, "size": 2, "rng": rng}
     training = {"tasks": tasks, "batches": batches, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
-                "u": weights.u, "A": weights.A, "engine": "fused"}  # fmt: skip
+                "start": weights, "engine": "fused"}  # fmt: skip
     of_model = {"weights": weights, "depth": 2, "scaled": False}
     return {
         "Tasks": (ictd.Tasks, vars(tasks)),

@@ -86,6 +86,11 @@ def test_invalid_values_are_refused_with_their_key(key, value, message):
     assert message in refusal(nested(key, value))
 
 
+@pytest.mark.parametrize("value", [None, 5])
+def test_values_that_are_no_list_of_ascending_numbers_are_refused(value):
+    assert "evaluation.context_lengths" in refusal(nested("evaluation.context_lengths", value))
+
+
 def keys(config: dict, prefix: str = "") -> list[str]:
     """All keys of a configuration, those of sections among them."""
     inner = (keys(value, f"{prefix}{key}.") for key, value in config.items() if isinstance(value, dict))
@@ -101,7 +106,7 @@ values = st.recursive(
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(key=st.sampled_from(keys(CONFIG)), value=values)
-def test_any_value_is_accepted_or_refused_in_one_sentence(key, value):
+def test_any_value_is_taken_or_refused_in_one_sentence(key, value):
     try:
         load_config(nested(key, value), ROOT)
     except ValueError as error:

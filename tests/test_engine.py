@@ -100,7 +100,7 @@ def test_value_gradients_equal_autograd(env, states, depth, discount):
     weights = ictd.Weights(weights.u, weights.A / states)
     model = ictd.LinearTransformer(weights, depth, scaled=False)
     values = model(ictd.joint_prompt(enumerated_columns(tasks.transition[1], tasks.reward[1], discount)), states)
-    gradients = value_gradients(weights, tasks, 1, discount, depth)
+    gradients = value_gradients(weights, tasks.transition[1], tasks.reward[1], discount, depth)
     for s in range(states):
         u, A = torch.autograd.grad(values[s], [model.u, model.A], retain_graph=True)
         expected = np.concatenate([u.numpy(), A.numpy().ravel()])

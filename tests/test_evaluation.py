@@ -6,15 +6,9 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import (
-    baseline_msve,
-    batch_td_msve,
-    draw_unseen_tasks,
-    log_spaced,
-    tune_step_size,
-    weights_msve,
-)
+from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
 from ictd.prompt import ENUMERATED
+from ictd.statistics import log_spaced
 
 STATES, DISCOUNT, LENGTHS, DEPTH = 4, 0.85, [1, 6, 25], 6
 

@@ -15,7 +15,7 @@ from ictd.report.figures import environment_diagrams, learning_curves, msve_curv
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.style import NAMES
 from ictd.report.figures.workflow import BOXES, workflow
-from ictd.tables import save_table
+from ictd.storage import save_table
 
 RNG = np.random.default_rng(4)
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]

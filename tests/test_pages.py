@@ -16,8 +16,7 @@ from ictd.pipeline.grid import Cell
 from ictd.report import html, notebook, result_tables, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
-from ictd.storage import save_json
-from ictd.tables import save_tables
+from ictd.storage import save_json, save_tables
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 

@@ -170,13 +170,13 @@ def test_thresholds_and_trials_of_the_pattern_are_shown():
     weights = made["weights"].assign(cosine=cosines, raw_cosine=[0.9, 0.6, 0.6, 0.9, 0.9, 0.9])
     by_cell = pattern_by_cell(made["mean_weights"], weights)
     assert by_cell["trials with the pattern"].tolist() == ["2 of 3", "1 of 3"]
-    assert by_cell["judged by A as it is"].tolist() == ["1 of 3", "3 of 3"]
+    assert by_cell["by the full A"].tolist() == ["1 of 3", "3 of 3"]
     mean = made["mean_weights"].assign(pattern_low=[0.47, 0.58], raw_cosine=[0.69, 0.72])
     agreement = made["agreement"].assign(correlation_low=0.73, residual_correlation_low=-0.9)
     table = by_threshold(mean, weights.assign(cosine=weights["cosine"].fillna(0.72).abs()), agreement)
     assert table["threshold"].tolist() == [0.4, 0.45, 0.5, 0.55, 0.6]
     assert table["pattern"].str[0].tolist() == ["2", "2", "1", "1", "0"]
-    assert table["pattern, A as it is"].str[0].tolist() == ["2", "2", "1", "0", "0"]
+    assert table["pattern, full A"].str[0].tolist() == ["2", "2", "1", "0", "0"]
     assert table["in every trial"].tolist() == ["2 of 2", "1 of 2", "1 of 2", "0 of 2", "0 of 2"]
     assert table["TD and MC have the same pattern"].str[0].tolist() == ["1", "1", "1", "0", "0"]
     assert set(table["the same noise pattern"]) == {"0 of 1"}

@@ -8,7 +8,8 @@ from tolerances import ENGINES
 import ictd
 from ictd import pretraining
 from ictd.engine import Engine
-from ictd.pretraining import Divergence, pretrain_history, pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import Divergence, pretrain_history, pretrain_in_blocks
+from ictd.statistics import log_spaced_integers
 
 
 @pytest.mark.parametrize("algo", ["td", "mc"])
@@ -18,7 +19,7 @@ def test_engines_agree(env, states, depth, discount, algo, scaled):
     count = 50 if depth < 30 else 25
     tasks, batches, start = naive.material(env, states, discount, count)
     settings = {"algo": algo, "depth": depth, "discount": discount, "learning_rate": 1e-3, "scaled": scaled}
-    settings |= {"u": start.u, "A": start.A, "tasks_seen": [1, 20, count]}
+    settings |= {"start": start, "tasks_seen": [1, 20, count]}
     fused = pretrain_history(tasks, batches, **settings, engine="fused")
     autograd = pretrain_history(tasks, batches, **settings, engine="autograd")
     np.testing.assert_allclose(fused.weights.A, autograd.weights.A, atol=ENGINES)
@@ -30,9 +31,9 @@ def test_engines_agree(env, states, depth, discount, algo, scaled):
 
 def test_snapshots_do_not_change_the_run():
     tasks, batches, start = naive.material("loop", 3, 0.9)
-    settings = ("mc", 6, 0.9, 1e-3, start.u, start.A)
+    settings = ("mc", 6, 0.9, 1e-3, start)
     end = ictd.pretrain(tasks, batches, *settings)
-    history = pretrain_history(tasks, batches, *settings, tasks_seen=snapshot_counts(200, 11))
+    history = pretrain_history(tasks, batches, *settings, tasks_seen=log_spaced_integers(200, 11))
     np.testing.assert_array_equal(history.weights[-1].A, end.A)
     assert len(history.tasks_seen) <= 11 and history.tasks_seen[-1] == 200
     early = ictd.pretrain(tasks[:20], batches[:20], *settings)
@@ -44,13 +45,13 @@ def test_snapshots_do_not_change_the_run():
 @pytest.mark.parametrize(
     ("tasks", "number", "counts"), [(7, 1, [7]), (1000, 4, [1, 10, 100, 1000]), (3, 50, [1, 2, 3])]
 )
-def test_snapshot_counts(tasks, number, counts):
-    assert snapshot_counts(tasks, number).tolist() == counts
+def test_log_spaced_integers(tasks, number, counts):
+    assert log_spaced_integers(tasks, number).tolist() == counts
 
 
 def test_pretraining_lowers_the_error():
     tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=3000)
-    history = pretrain_history(tasks, batches, "td", 10, 0.9, 1e-3, start.u, start.A)
+    history = pretrain_history(tasks, batches, "td", 10, 0.9, 1e-3, start)
     value = ictd.value_function(tasks.transition, tasks.reward, 0.9)
     error = ictd.msve(tasks.stationary, value, history.estimates)
     assert error[-300:].mean() < 0.1 * error[:300].mean()
@@ -66,8 +67,8 @@ def test_pretraining_lowers_the_error():
         ({"discount": 1.0}, "discount is 1.0"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"learning_rate": np.inf}, "learning_rate is inf"),
-        ({"A": np.zeros((4, 4))}, "A has shape"),
-        ({"u": np.zeros(4), "A": np.zeros((4, 4))}, "u has shape"),
+        ({"start": ictd.theta_td(2)}, "start.u has shape"),
+        ({"start": ictd.Weights(np.full(6, np.nan), np.zeros((6, 6)))}, r"start.u\[0\] is not finite"),
         ({"tasks_seen": [3, 2]}, "tasks_seen must ascend"),
         ({"tasks_seen": [2, 4]}, "tasks_seen must ascend .* 5"),
         ({"tasks_seen": [0, 5]}, "tasks_seen"),
@@ -81,7 +82,7 @@ def test_pretraining_lowers_the_error():
 )
 def test_invalid_settings_are_refused(changes, message):
     tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=5)
-    settings = {"algo": "td", "depth": 3, "discount": 0.9, "learning_rate": 1e-3, "u": start.u, "A": start.A}
+    settings = {"algo": "td", "depth": 3, "discount": 0.9, "learning_rate": 1e-3, "start": start}
     with pytest.raises(ValueError, match=message):
         pretrain_history(tasks, **{"batches": batches, **settings, **changes})
 
@@ -89,7 +90,7 @@ def test_invalid_settings_are_refused(changes, message):
 @pytest.mark.parametrize("engine", ["fused", "autograd"])
 def test_a_divergence_has_the_history_up_to_its_task(engine):
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=9)
-    settings = {"algo": "td", "depth": 4, "discount": 0.9, "learning_rate": 1e-3, "u": start.u, "A": start.A}
+    settings = {"algo": "td", "depth": 4, "discount": 0.9, "learning_rate": 1e-3, "start": start}
     settings |= {"engine": engine, "tasks_seen": [2, 4, 9]}
     expected = pretrain_history(tasks, batches, **settings)
     reward = tasks.reward.copy()
@@ -108,7 +109,7 @@ def test_a_divergence_of_the_last_update_is_found():
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=1)
     large = ictd.Tasks(tasks.transition, 1e6 * tasks.reward, tasks.stationary)
     with pytest.raises(Divergence) as raised:
-        pretrain_history(large, batches, "td", 2, 0.9, 1e308, start.u, start.A)
+        pretrain_history(large, batches, "td", 2, 0.9, 1e308, start)
     assert raised.value.task == 1 and np.isfinite(raised.value.history.estimates).all()
 
 
@@ -128,7 +129,7 @@ def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
     monkeypatch.setattr(pretraining, "BLOCK", 7)
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
     seen = np.array([1, 7, 10, 20])
-    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start.u, start.A, tasks_seen=seen).weights
+    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start, tasks_seen=seen).weights
     weights = in_blocks(tasks, batches, seen, start)
     np.testing.assert_array_equal(weights.A, expected.A)
     np.testing.assert_array_equal(weights.u, expected.u)
@@ -153,5 +154,5 @@ def test_long_runs_log_their_progress(monkeypatch, caplog):
     monkeypatch.setattr(pretraining, "PROGRESS_SECONDS", -1)
     tasks, batches, start = naive.material("boyan", 2, 0.9, tasks=5)
     with caplog.at_level("INFO"):
-        pretrain_history(tasks, batches, "td", 1, 0.9, 1e-3, start.u, start.A, tasks_seen=[2, 5])
+        pretrain_history(tasks, batches, "td", 1, 0.9, 1e-3, start, tasks_seen=[2, 5])
     assert [record.getMessage() for record in caplog.records] == ["2 of 5 tasks", "5 of 5 tasks"]

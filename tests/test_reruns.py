@@ -78,7 +78,7 @@ UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
 FIXED = {"readings.trained_parameters", "readings.loss", "results"}
 # Modules that are edited in a finished run, and two that no result depends on.
-EDITED = ["engine", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
+EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 BESIDE = ["pipeline/record", "pipeline/config"]
 # What is added to the grid.
 ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=[loop, boyan]"]]

@@ -76,9 +76,9 @@ def run(tmp_path_factory):
         for name, kind in (("task_sets", "tasks"), ("unrolls", "unrolls"))
     }
     trained = [folder / f"runs/{cell}/0-1.npz" for cell in cells]
-    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "audit.json")
+    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
     carry_out(
-        result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], audit=folder / "audit.json",
+        result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
         baselines=errors, output=folder / "metrics",
     )  # fmt: skip
@@ -121,7 +121,7 @@ def test_runs_and_their_courses(run):
             continue
         assert stored["diverged_at"][seed] == 0
         drawn, batches, start = made(cell.env, cell.states, seed)
-        of_run = cell.algo, 2, 0.9, 0.01, start.u, start.A
+        of_run = cell.algo, 2, 0.9, 0.01, start
         history = pretrain_history(drawn, batches, *of_run, "autograd", np.array([1, 3, 12]))
         for name, array in vars(history.weights).items():
             np.testing.assert_allclose(stored[f"history_{name}"][seed], array, atol=ENGINES)
@@ -141,7 +141,7 @@ def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
     kept = np.load(left)
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
-        before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start.u, start.A)
+        before = ictd.pretrain(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start)
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
@@ -180,7 +180,8 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
     for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
         data = unseen(seed, states)
         pairs = zip(data.paths, data.tasks.reward, strict=True)
-        lstd = np.array([naive.lstd(path[: length + 1], r, 0.9, 0.1) for path, r in pairs])
+        paths = [(path[: length + 1], reward) for path, reward in pairs]
+        lstd = np.array([naive.lstd(path, reward[path[:-1]], states, 0.9, 0.1) for path, reward in paths])
         expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
         expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
         for name, errors in expected.items():

@@ -51,7 +51,7 @@ def test_gradients_follow_the_appendix(env, states, depth, discount):
 def test_gradients_agree_with_torch(env, states, depth, discount):
     tasks = tasks_of(env, states)
     for weights in (ictd.theta_td(states), larger_weights(states)):
-        case = (weights, tasks, 1, discount, depth)
+        case = (weights, tasks.transition[1], tasks.reward[1], discount, depth)
         reference = gradients_by_torch(*case)
         assert np.abs(reference).max() > 0.1
         assert largest_difference(value_gradients(*case), reference) < ENGINES

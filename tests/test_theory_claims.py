@@ -12,7 +12,7 @@ from ictd.report import theory_claims
 from ictd.report.claim import Statements, as_records
 from ictd.report.theory_claims import check_theory
 from ictd.statistics import bootstrap_interval
-from ictd.tables import save_table
+from ictd.storage import save_table
 
 STATEMENTS = Statements(PROJECT / "report/theory_claims.toml")
 GAMMA, DEPTH, LONG = 0.9, 150, 300

@@ -1,15 +1,15 @@
 """What pretrained weights consist of, in comparison with theta^TD (section "Weight Convergence").
 
-Not every entry of the weights is identifiable.  Columns of a context end in p(. | s) or in phi(S_{t+1}), whose entries
-sum to one, as those of phi(s) do.  So for
+Not every entry of the weights is identifiable.  A column of a context, without its reward, is x = [phi(s); gamma p(. |
+s)] or [phi(S_t); gamma phi(S_{t+1})].  The entries of its halves sum to 1 and to gamma.  So for
 
     a = [-gamma 1; 1],    a' x = -gamma + gamma = 0
 
-for every column x of every context, enumerated or sampled.  Adding a c' to A, or a multiple of a' to u, changes no
-output: X'A X, X'A x^q and u X stay the same.  (On the right, b' X = 0 does not help, because a' x^q = -gamma.)  With
-two layers or more, gamma above 0 and n at least 3, Boyan's chain and Loop have no other such direction; the tests count
-them.  Weights are compared after projection: of all weights with the same outputs, ``project_identifiable`` returns
-those whose lower half has columns that sum to zero.  theta^TD is one of them.
+for every column x of every context, enumerated or sampled.  Adding a z' to A for any z (2n,), or a multiple of a' to u,
+changes no output: X'A X, X'A x^q and u X stay the same.  (On the right, b' X = 0 does not help, because a' x^q =
+-gamma.) With two layers or more, gamma above 0 and n at least 3, Boyan's chain and Loop have no other such direction;
+the tests count them.  Weights are compared after projection: of all weights with the same outputs,
+``project_identifiable`` returns those whose lower half has columns that sum to zero. theta^TD is one of them.
 
 The projected A is split by its nearest matrix K [-I, I], with the preconditioner K = [G; H].  For that matrix,
 

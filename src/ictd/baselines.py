@@ -75,8 +75,8 @@ def certainty_equivalence(
 ) -> np.ndarray:
     """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
 
-    With pseudo-counts in proportion to the transitions of a stationary chain, this is LSTD with steps of that chain
-    added to the context.
+    With positive pseudo-counts this is LSTD with these steps added to the context, each with the mean reward that the
+    context shows in its state.
 
     Parameters
     ----------

@@ -48,9 +48,9 @@ def validate(**validators: Callable) -> Callable:
     return decorate
 
 
-def validate_fields(made: object, **validators: Callable) -> dict:
+def validate_fields(record: object, **validators: Callable) -> dict:
     """Validate the fields of a dataclass object, replace arrays by contiguous copies, and return the bound sizes."""
-    fields = vars(made)
+    fields = vars(record)
     sizes = _apply(validators, fields)
     fields.update({name: np.array(value, order="C") for name, value in fields.items() if isinstance(value, np.ndarray)})
     return sizes
@@ -168,7 +168,7 @@ def probabilities(shape: str) -> Callable:
 
 # Subnormal numbers are excluded, because dividing them can give 0.
 POSITIVE = number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")
-DISCOUNT = number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26, as rounding errors exceed rewards above that")
+DISCOUNT = number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
 FLAG, TEXT, GENERATOR = instance(bool, np.bool_), instance(str), instance(np.random.Generator)
 
 

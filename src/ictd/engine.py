@@ -24,7 +24,7 @@ For state weights e (n,), the gradient of sum_s e_s TF_L(s) = -g q with q = R e 
     d/dT = -sum_l h_l' lam_{l+1}',    d/dR = -g' e',    d/dh_0 = -lam_0'.
 
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of
-the errors delta_t over the visits to s (Algorithms 1 and 2).
+the errors delta_t over the visits to s (Algorithms 1 and 2).  The code stores -e, because Adam descends.
 
 Kernels take the numbers of states n and of columns k as a ``kernels.size``, a tuple of that length, so that the
 compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
@@ -34,7 +34,6 @@ row, so that the compiler keeps several sums in registers.  The order of the ter
 import numpy as np
 
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
 from ictd.prompt import Gram
 from ictd.sampling import BatchStatistics
 from ictd.transformer import Weights
@@ -202,7 +201,7 @@ def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstra
 
 @kernel(noalias=True)
 def clip_gradient(gradient, largest):
-    """Scale a gradient in place to a norm of ``largest``, if its norm is larger; 0 means no limit."""
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
     total = 0.0
     for i in range(gradient.shape[0]):
         total += gradient[i] * gradient[i]
@@ -214,7 +213,7 @@ def clip_gradient(gradient, largest):
 
 @kernel(noalias=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
-    """Make descent step number ``steps`` of Adam, in place, on flat arrays, with one division an entry."""
+    """Make descent step number ``steps`` of Adam, from 1, in place, on flat arrays, with one division per entry."""
     root = np.sqrt(1.0 - BETA_2**steps)
     rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
     for i in range(parameter.shape[0]):
@@ -326,7 +325,7 @@ class Engine:
         Parameters
         ----------
         reward : (N, n) array
-        batches : BatchStatistics of N tasks; shares may stand for counts
+        batches : BatchStatistics of N tasks; ``BatchStatistics.unchecked`` allows shares in place of counts
         prompts : (N, n, n) array of transitions, for enumerated prompts, or Gram of N contexts
 
         Returns
@@ -359,7 +358,9 @@ class Engine:
         return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
 
 
-def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+def value_gradients(
+    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
+) -> np.ndarray:
     """Compute the gradient of TF_L at each query state of one task, on the enumerated prompt.
 
     Attention is not divided by n.
@@ -367,8 +368,8 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     Parameters
     ----------
     weights : Weights, u (2n,) and A (2n, 2n)
-    tasks : Tasks
-    task : int, its index
+    transition : (n, n) array
+    reward : (n,) array
     discount : float, gamma
     depth : int, L
 
@@ -376,12 +377,12 @@ def value_gradients(weights: Weights, tasks: Tasks, task: int, discount: float, 
     -------
     gradients : (n, 2n + 4n^2) array, u before A
     """
-    states, n = tasks.states, size(tasks.states)
-    Yt = discount * tasks.transition[task]
+    states, n = len(reward), size(len(reward))
+    Yt = discount * transition
     Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
     AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
     g, lam, following = np.empty((3, states))
-    collapse(n, weights.u, weights.A, Y, tasks.reward[task], 1.0, AX, T, R, h[0])
+    collapse(n, weights.u, weights.A, Y, reward, 1.0, AX, T, R, h[0])
     sweep_forward(n, T, h, g)
     rows = np.empty((states, 2 * states + 4 * states**2))
     for row, e in zip(rows, np.eye(states), strict=True):

@@ -135,11 +135,6 @@ def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[Gram], depth: int
     return np.stack(errors, axis=-2)
 
 
-def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
-    """Candidates for a step size or another parameter, (number,)."""
-    return np.geomspace(smallest, largest, number)
-
-
 def batch_td_msve(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:

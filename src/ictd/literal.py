@@ -4,7 +4,8 @@ A layer of TF_L maps a prompt Z (2n+1, m+1) to (section "Linear Attention", eq. 
 
     Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
 
-and the output TF_L is minus the bottom right entry of Z_L.  The division by m is a reading (docs/readings.md).
+where the mask M has nothing to do with the averages M of ``ictd.prompt``.  The output TF_L is minus the bottom right
+entry of Z_L.  The division by m is a reading (docs/readings.md).
 
 This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The rule ``audit`` compares the two.
 """
@@ -137,15 +138,15 @@ def literal_estimates(model: torch.nn.Module, columns: np.ndarray) -> np.ndarray
 class AutogradEngine:
     """Algorithms 1 and 2 by automatic differentiation on whole prompts.
 
-    Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``.
+    Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``, except ``clip``.
     """
 
     def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.parameters = [*self.model.parameters()]
-        # Both moments, no maxima, and numbers of updates, as torch's function ``adam`` takes them.  Importing torch's
-        # class Adam takes a second, because it imports torch's compiler.
+        # State for torch's function ``adam``: means, squares, no maxima, and numbers of updates.  The class Adam is not
+        # used, because its import takes a second.
         mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
         self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
         self.algo, self.states = algo, weights.states

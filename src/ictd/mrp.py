@@ -40,9 +40,9 @@ class TaskArrays:
     @classmethod
     def unchecked(cls, **fields: np.ndarray) -> Self:
         """Make an object of these fields without validation."""
-        made = object.__new__(cls)
-        vars(made).update(fields)
-        return made
+        instance = object.__new__(cls)
+        vars(instance).update(fields)
+        return instance
 
     def __len__(self) -> int:
         return len(next(iter(vars(self).values())))
@@ -161,7 +161,7 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
     transition : (..., n, n) array, row-stochastic
     reward : (..., n) array; leading axes broadcast
     discount : float, gamma, from 0 to 1 - 2^-26
-        Above that, rounding errors of values exceed a reward.
+        Closer to 1, the rounding error of a value is larger than a reward.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, 
 def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw random Boyan's chains (Algorithm 3).
 
-    Each state leads to the next two states, and the last state leads to all states.
+    Each state leads to the next two states, the last but one to the last, and the last state to all states.
 
     Parameters
     ----------

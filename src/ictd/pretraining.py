@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, POSITIVE, array, choice, instance, integer, integers, optional, refuse, validate
+from ictd.checks import DISCOUNT, FLAG, POSITIVE, choice, instance, integer, integers, optional, refuse, validate
 from ictd.engine import Engine
 from ictd.mrp import Tasks
 from ictd.sampling import BatchStatistics
@@ -58,7 +58,7 @@ class Divergence(ArithmeticError):
     task : int
         Number, from 1, of the first task whose estimates or update are not finite.
     history : History
-        The run up to that task, and NaN after it.
+        Snapshots and estimates before that task; later entries are NaN.
     """
 
     def __init__(self, task: int, history: History):
@@ -73,8 +73,7 @@ class Divergence(ArithmeticError):
     depth=integer(1),
     discount=DISCOUNT,
     learning_rate=POSITIVE,
-    u=array("2n"),
-    A=array("2n, 2n"),
+    start=instance(Weights, u="2n", A="2n, 2n"),
     engine=choice(ENGINES),
     tasks_seen=optional(integers("K", 1)),
     scaled=FLAG,
@@ -86,8 +85,7 @@ def pretrain_history(
     depth: int,
     discount: float,
     learning_rate: float,
-    u: np.ndarray,
-    A: np.ndarray,
+    start: Weights,
     engine: str = "fused",
     tasks_seen: np.ndarray | None = None,
     scaled: bool = True,
@@ -102,7 +100,7 @@ def pretrain_history(
     depth : int, number of layers L
     discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
-    u, A : (2n,) and (2n, 2n) arrays, the initial parameters
+    start : Weights of n states, the initial parameters
     engine : "fused" (compiled) or "autograd" (on whole prompts)
     tasks_seen : ascending int array that ends with N, optional
         Numbers of tasks after which to take snapshots.  By default there is one snapshot, after N tasks.
@@ -120,15 +118,17 @@ def pretrain_history(
     Divergence
         If a parameter or an estimate is not finite.  It has the history up to that task.
     """
+    for name in ("u", "A"):
+        refuse(f"start.{name}", ~np.isfinite(getattr(start, name)), "is not finite")
     refuse("batches.transitions", (batches.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     make = Engine
     if engine == "autograd":
         from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
-    run = make(Weights(u, A), algo, depth, discount, learning_rate, scaled)
+    run = make(start, algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
-        Weights(np.full((len(stops), *u.shape), np.nan), np.full((len(stops), *A.shape), np.nan)),
+        Weights(np.full((len(stops), *start.u.shape), np.nan), np.full((len(stops), *start.A.shape), np.nan)),
         np.full_like(tasks.reward, np.nan),
     )
     said = time.monotonic()
@@ -147,8 +147,10 @@ def pretrain_history(
     return history
 
 
-def pretrain(tasks, batches, algo, depth, discount, learning_rate, u, A, engine="fused") -> Weights:
-    """Pretrain, and return the weights at the end; parameters and errors are those of ``pretrain_history``.
+def pretrain(tasks, batches, algo, depth, discount, learning_rate, start, engine="fused", scaled=True) -> Weights:
+    """Pretrain, and return the weights at the end.
+
+    Parameters and errors are those of ``pretrain_history``, without snapshots.
 
     Examples
     --------
@@ -156,19 +158,12 @@ def pretrain(tasks, batches, algo, depth, discount, learning_rate, u, A, engine=
     >>> tasks = ictd.sample_tasks("boyan", 3, 2000, ictd.generator(0, "boyan", 3, "tasks"))
     >>> batches = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(0, "boyan", 3, "unrolls"))
     >>> start = ictd.initial_weights(3, 0.1, ictd.generator(0, "boyan", 3, "weights"))
-    >>> weights = ictd.pretrain(tasks, batches, "td", 10, 0.9, 0.001, start.u, start.A)
+    >>> weights = ictd.pretrain(tasks, batches, "td", 10, 0.9, 0.001, start)
     >>> weights.A.shape
     (6, 6)
     """
-    return pretrain_history(tasks, batches, algo, depth, discount, learning_rate, u, A, engine).weights[-1]
-
-
-def snapshot_counts(tasks: int, number: int) -> np.ndarray:
-    """Numbers of tasks after which to take snapshots: at most ``number``, log-spaced from 1 to ``tasks``.
-
-    With ``number`` 1 there is only ``tasks``.  Returns an ascending int array.
-    """
-    return np.unique(np.geomspace(tasks, 1, number).round().astype(np.int64))
+    history = pretrain_history(tasks, batches, algo, depth, discount, learning_rate, start, engine, scaled=scaled)
+    return history.weights[-1]
 
 
 def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:

@@ -5,8 +5,8 @@ An update of Algorithm 1 or 2 depends on its batch S_0, R_1, ..., S_b only throu
 
 Successors are drawn by Walker's alias method (Walker, ACM Transactions on Mathematical Software 3(3), 1977; tables
 built as in Vose, IEEE Transactions on Software Engineering 17(9), 1991).  A draw costs one 32-bit random number and two
-look-ups for any number of outcomes.  The method rounds probabilities to multiples of 2^-32 over the number of outcomes;
-a probability of zero stays exactly zero.
+look-ups for any number of outcomes.  The method rounds probabilities by a few times 2^-32; a probability of zero stays
+exactly zero.
 
 A return needs the rewards along a trajectory, but not its states.  So a return is drawn in jumps: one draw selects a
 whole path of several steps from a table, with its last state and its discounted sum of rewards.
@@ -115,7 +115,7 @@ def outcome(state, bits, columns, accept):
     """Index of the outcome of ``state`` (uint64) for 32 random bits in flattened tables (n, columns, 2).
 
     The upper half of the product bits * columns is the column, and its lower half the random fraction.  A look-up
-    selects the outcome, as a mispredicted branch costs more than all the rest.
+    replaces a branch, because a misprediction costs more than the draw.
     """
     product = np.uint64(bits) * columns
     column = state * columns + (product >> np.uint64(32))

@@ -1,4 +1,4 @@
-"""Statistics over trials.  A sample is a seed, unless stated otherwise."""
+"""Statistics over trials, and log-spaced grids.  A sample is a seed, unless stated otherwise."""
 
 from functools import cache
 
@@ -80,3 +80,16 @@ def standard_error(samples: np.ndarray) -> np.ndarray:
     """Standard error of the mean along the first axis; zero for a single sample."""
     count = len(samples)
     return samples.std(axis=0, ddof=1 if count > 1 else 0) / np.sqrt(count)
+
+
+def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
+    """Make a log-spaced grid (number,) of candidates for a parameter, such as a step size."""
+    return np.geomspace(smallest, largest, number)
+
+
+def log_spaced_integers(largest: int, number: int) -> np.ndarray:
+    """Make at most ``number`` log-spaced integers from 1 to ``largest``, ascending, as an int array.
+
+    With ``number`` 1 there is only ``largest``.
+    """
+    return np.unique(np.geomspace(largest, 1, number).round().astype(np.int64))

@@ -1,14 +1,19 @@
-"""Reading and writing of result files: arrays as .npz, texts and JSON.  ``ictd.tables`` reads and writes tables.
+"""Reading and writing of result files: arrays as .npz, tables as .csv, texts and JSON.
+
+A table is a mapping from the names of its columns to sequences of one length, such as a DataFrame.
+``ictd.report.tables`` reads tables.
 
 A file gets its final name only when it is complete.
 """
 
+import csv
 import glob
 import hashlib
+import io
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -101,7 +106,7 @@ def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
     arrays = {}
     for i, part in zip(range(size), parts, strict=True):
         for name, array in (part if isinstance(part, dict) else vars(part)).items():
-            arrays.setdefault(name, np.empty((size, *array.shape), array.dtype))[i] = array
+            arrays.setdefault(name, np.empty((size, *np.shape(array)), array.dtype))[i] = array
     return arrays
 
 
@@ -126,6 +131,64 @@ def load_json(path: Path):
     """Read a JSON file.  A missing or damaged file raises ``Unusable``."""
     with reading(path):
         return json.loads(load_text(path))
+
+
+def save_table(path: Path, *tables: Mapping) -> None:
+    """Write tables with the same columns below each other as CSV: floats with all digits, NaN as nothing.
+
+    pandas is not needed for this, because its import takes half as long as a short step.
+
+    Parameters
+    ----------
+    path : Path
+    *tables : mappings from the names of columns to sequences of one length, such as DataFrames
+
+    Raises
+    ------
+    ValueError
+        If the tables have different columns, or the columns of a table have different lengths.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    header = list(tables[0])
+    writer.writerow(header)
+    for table in tables:
+        if list(table) != header:
+            raise ValueError(f"{path} has the columns {', '.join(header)}; a table has {', '.join(table)}.")
+        columns = [np.asarray(table[name]).tolist() for name in header]
+        for row in zip(*columns, strict=True):
+            # Only NaN is not equal to itself.
+            writer.writerow(["" if value != value else value for value in row])
+    save_text(path, text.getvalue())
+
+
+def save_tables(folder: Path, tables: dict[str, Mapping | list[Mapping]]) -> None:
+    """Write tables as CSV into a folder, by name; the tables of a list are written below each other."""
+    for name, table in tables.items():
+        parts = table if isinstance(table, list) else [table]
+        save_table(folder / f"{name}.csv", *parts)
+
+
+def long_table(axes: dict[str, np.ndarray], arrays: dict[str, np.ndarray], **names) -> dict[str, np.ndarray]:
+    """Make a table with one row for each entry of arrays that share their axes.
+
+    Parameters
+    ----------
+    axes : dict
+        For each axis, in order, the name of a column and the labels of the entries along the axis.
+    arrays : dict
+        The arrays, by the names of their columns.
+    **names : values of further columns, the same in all rows
+
+    Returns
+    -------
+    dict of columns, in the order of ``names``, ``axes`` and ``arrays``
+    """
+    labels = np.meshgrid(*axes.values(), indexing="ij")
+    columns = {name: np.ravel(column) for name, column in zip(axes, labels, strict=True)}
+    columns |= {name: np.ravel(array) for name, array in arrays.items()}
+    (rows,) = {len(column) for column in columns.values()}
+    return {name: np.full(rows, value) for name, value in names.items()} | columns
 
 
 def file_digest(path: Path) -> str:

@@ -11,8 +11,8 @@ A context of m columns [x_t; r_t] enters TF_L only through M = sum_t x_t x_t' / 
 
     k_0 = u M + c,    k_{l+1} = k_l (I + A M),    TF_L(s) = -(k_0 + ... + k_{L-1}) A[:, s],
 
-where k_l (2n,) = sum_t (u x_t + y_t) x_t' / m and y_t is the last entry of column t in layer l.  Without the division,
-A is m times as large.  ``ictd.literal`` has TF_L layer by layer on whole prompts.
+where k_l (2n,) = sum_t (u x_t + y_t^l) x_t' / m and y_t^l is the last entry of column t in layer l.  Without the
+division, A is m times as large.  ``ictd.literal`` has TF_L layer by layer on whole prompts.
 """
 
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.baselines import lstd
-from ictd.evaluation import log_spaced
+from ictd.statistics import log_spaced
 from ictd.transformer import Weights, estimates, theta_td
 from studies.control.contexts import pair_context
 from studies.control.processes import Processes, greedy, uniform

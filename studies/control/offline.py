@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ictd.evaluation import log_spaced
+from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from studies.control.evaluators import Evaluator, InContext, baselines, iterate

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import log_spaced
 from ictd.rng import generator
+from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from studies.control.evaluators import Evaluator, InContext, LeastSquares, SmoothedModel, improve, in_context_td

@@ -8,8 +8,7 @@ import numpy as np
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.statistics import bootstrap_interval
-from ictd.storage import load_json
-from ictd.tables import save_tables
+from ictd.storage import load_json, save_tables
 from studies.control.measured import Offline, Online
 
 

@@ -12,8 +12,9 @@ CONTROL_ONLINE = "<results>/control/online.npz"
 CONTROL_FIGURES = "offline limits variants regret run".split()
 CONTROL_PAGES = "claims.html claims_all.html measures.csv regrets.csv".split()
 CONTROL_FOLDER = ROOT / "studies/control"
-CONTROL_NOTEBOOK = dict(notebook=CONTROL_FOLDER / "notebook.ipynb", captions=CONTROL_FOLDER / "captions")
-CONTROL_NOTEBOOK["parameters"] = {"results": str(RESULTS / "control")}
+CONTROL_NOTEBOOK = notebook_params(
+    "In-context TD: control", CONTROL_FOLDER / "notebook.ipynb", RESULTS / "control"
+)
 
 
 use rule step as control_step with:
@@ -137,7 +138,7 @@ use rule notebook as control_notebook with:
         job="control_notebook",
     localrule: True
     params:
-        **step("ictd.report.notebook", title="In-context TD: control", **CONTROL_NOTEBOOK),
+        **step("ictd.report.notebook", **CONTROL_NOTEBOOK),
 
 
 rule control:

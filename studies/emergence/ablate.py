@@ -12,8 +12,9 @@ from ictd.anatomy import (
     project_identifiable,
     theta_coefficient,
 )
-from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, log_spaced, tune_step_size, weights_msve
+from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
 from ictd.prompt import ENUMERATED
+from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights, theta_td
 

@@ -7,8 +7,7 @@ import pandas as pd
 
 from ictd.anatomy import cosine, project_identifiable, residual
 from ictd.pipeline.grid import CELL, Cell
-from ictd.storage import load_named
-from ictd.tables import long_table, save_tables
+from ictd.storage import load_named, long_table, save_tables
 from studies.emergence.ablate import finite_runs
 
 # Arrays of the ablations of a cell.

@@ -13,7 +13,7 @@ import pandas as pd
 from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 
 STATISTICS = ("mean", "median")  # Over tasks.
 # Pairs of variants by the claims that compare their MSVE on enumerated prompts, or on the shortest contexts ("_short").

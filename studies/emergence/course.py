@@ -4,9 +4,10 @@ from pathlib import Path
 
 from ictd.engine import Engine
 from ictd.mrp import sample_tasks
-from ictd.pretraining import pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import pretrain_in_blocks
 from ictd.rng import generator
 from ictd.sampling import unroll
+from ictd.statistics import log_spaced_integers
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 
@@ -40,6 +41,6 @@ def main(
         batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
         return block.reward, batches, block.transition
 
-    tasks_seen = snapshot_counts(tasks, snapshots)
+    tasks_seen = log_spaced_integers(tasks, snapshots)
     weights = pretrain_in_blocks(engine, draw, tasks_seen)
     save_arrays(output, tasks_seen=tasks_seen, u=weights.u, A=weights.A)

@@ -8,8 +8,7 @@ import pandas as pd
 from ictd.anatomy import decomposition_measures
 from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.prompt import ENUMERATED
-from ictd.storage import load_arrays
-from ictd.tables import save_table
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
 
 

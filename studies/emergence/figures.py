@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
+from ictd.report.tables import load_tables, rows_with
 from ictd.statistics import bootstrap_interval
-from ictd.tables import load_tables, rows_with
 
 # Labels of the shares of A.
 SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ictd.tables import load_table, save_table
+from ictd.report.tables import load_table
+from ictd.storage import save_table
 
 
 def main(tables: list[Path], output: Path) -> None:

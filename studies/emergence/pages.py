@@ -10,8 +10,8 @@ from ictd.prompt import ENUMERATED
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
+from ictd.report.tables import load_tables, rows_with
 from ictd.storage import load_arrays, load_json
-from ictd.tables import load_tables, rows_with
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:

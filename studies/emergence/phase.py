@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import batch_td_msve, draw_unseen_tasks, log_spaced, weights_msve
+from ictd.evaluation import batch_td_msve, draw_unseen_tasks, weights_msve
 from ictd.mrp import sample_tasks
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
 from ictd.sampling import unroll
-from ictd.tables import save_table
+from ictd.statistics import log_spaced
+from ictd.storage import save_table
 from ictd.transformer import initial_weights
 from studies.emergence.ablate import best_coefficient
 
@@ -61,7 +62,7 @@ def main(
             table.append(row)
             try:
                 weights = pretrain_history(
-                    task_set, batches, algo, depth, discount, learning_rate, start.u, start.A, scaled=scaled
+                    task_set, batches, algo, depth, discount, learning_rate, start, scaled=scaled
                 ).weights[-1]
             except Divergence as divergence:
                 row["diverged_at"] = divergence.task

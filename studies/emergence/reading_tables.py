@@ -10,8 +10,8 @@ from ictd.pipeline.grid import Cell
 from ictd.report.claim import Claim, Statements
 from ictd.report.paper_claims import check_cells
 from ictd.report.result_tables import agreement_table, mean_weights_table, msve_table, weights_table
-from ictd.storage import load_named
-from ictd.tables import load_table, long_table, save_tables
+from ictd.report.tables import load_table
+from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights
 from studies.emergence.batched_engine import theta_masks
 

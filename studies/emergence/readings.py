@@ -158,7 +158,7 @@ class Reading:
         start = model.weights()
         u, A, diverged_at = [], [], []
         for run, algo in enumerate(algos):
-            arguments = (algo, model.depth, discount, self.learning_rate, start.u[run], start.A[run])
+            arguments = (algo, model.depth, discount, self.learning_rate, start[run])
             try:
                 history = pretrain_history(tasks[run], batches[run], *arguments, scaled=self.scaled_attention)
                 diverged_at.append(0)

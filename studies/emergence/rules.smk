@@ -16,10 +16,9 @@ EMERGENCE_TABLES = expand(
 EMERGENCE_FIGURES = "decompositions ablations controls course phase".split()
 EMERGENCE_PAGES = "claims claims_all measures correlations other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
-EMERGENCE_NOTEBOOK = dict(
-    notebook=EMERGENCE_FOLDER / "notebook.ipynb", captions=EMERGENCE_FOLDER / "captions"
+EMERGENCE_NOTEBOOK = notebook_params(
+    "In-context TD: what emerges", EMERGENCE_FOLDER / "notebook.ipynb", RESULTS / "emergence"
 )
-EMERGENCE_NOTEBOOK["parameters"] = {"results": str(RESULTS / "emergence")}
 
 
 use rule step as emergence_step with:
@@ -204,7 +203,7 @@ use rule notebook as emergence_notebook with:
         job="emergence_notebook",
     localrule: True
     params:
-        **step("ictd.report.notebook", title="In-context TD: what emerges", **EMERGENCE_NOTEBOOK),
+        **step("ictd.report.notebook", **EMERGENCE_NOTEBOOK),
 
 
 rule emergence:

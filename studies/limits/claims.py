@@ -10,7 +10,8 @@ import pandas as pd
 from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
-from ictd.tables import load_table, rows_with, save_tables
+from ictd.report.tables import load_table, rows_with
+from ictd.storage import save_tables
 from studies.limits.grid import GAP, LEAST_MSVE
 
 # Added to a share before its logarithm is taken.

@@ -13,7 +13,7 @@ from ictd.anatomy import decomposition_measures, project_identifiable, squared_n
 from ictd.kernels import size
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.tables import save_table
+from ictd.storage import save_table
 from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.descend import enumerated_prompts
 from studies.limits.engine import Prompts, train_block

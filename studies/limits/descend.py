@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import log_spaced
 from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
-from ictd.storage import load_arrays
-from ictd.tables import save_table
+from ictd.statistics import log_spaced
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, initial_weights, theta_td
 from studies.limits.engine import Prompts
 from studies.limits.minimise import (

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 from studies.limits.claims import HEADS, reaching_least
 from studies.limits.grid import LEAST_MSVE
 

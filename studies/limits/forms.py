@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks, log_spaced
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import Tasks, boyan
-from ictd.tables import save_table
+from ictd.statistics import log_spaced
+from ictd.storage import save_table
 from ictd.transformer import Weights, theta_td
 from studies.limits.engine import Prompts, sampled_prompts
 from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of

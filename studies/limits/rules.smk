@@ -20,8 +20,9 @@ LIMITS_PARTS = [
 LIMITS_TABLES = expand("<results>/limits/{name}.csv", name=["descents", "spectra", "course", "forms", "fits"])
 LIMITS_FIGURES = "minimisers course forms".split()
 LIMITS_FOLDER = ROOT / "studies/limits"
-LIMITS_NOTEBOOK = dict(notebook=LIMITS_FOLDER / "notebook.ipynb", captions=LIMITS_FOLDER / "captions")
-LIMITS_NOTEBOOK["parameters"] = {"results": str(RESULTS / "limits")}
+LIMITS_NOTEBOOK = notebook_params(
+    "In-context TD: limits", LIMITS_FOLDER / "notebook.ipynb", RESULTS / "limits"
+)
 
 
 use rule step as limits_step with:
@@ -123,7 +124,7 @@ use rule notebook as limits_notebook with:
         job="limits_notebook",
     localrule: True
     params:
-        **step("ictd.report.notebook", title="In-context TD: limits", **LIMITS_NOTEBOOK),
+        **step("ictd.report.notebook", **LIMITS_NOTEBOOK),
 
 
 rule limits:

@@ -14,8 +14,9 @@ import numpy as np
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, sample_contexts
 from ictd.mrp import value_function
+from ictd.report.tables import load_table
 from ictd.rng import generator
-from ictd.tables import load_table, save_table
+from ictd.storage import save_table
 from ictd.transformer import initial_weights
 from studies.limits.course import train
 from studies.limits.engine import sampled_prompts

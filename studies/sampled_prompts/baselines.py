@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, log_spaced
+from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.rng import generator
+from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
 from studies.sampled_prompts.bayes import boyan_posterior, posterior_values
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
-from ictd.tables import load_tables
+from ictd.report.tables import load_tables
 from studies.sampled_prompts.grid import SETTING, Setting
 from studies.sampled_prompts.selection import (
     evaluated_as_trained,

@@ -8,8 +8,7 @@ import pandas as pd
 
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED
-from ictd.storage import load_arrays
-from ictd.tables import save_table
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 from studies.sampled_prompts.attention_engine import Attention, WeightedColumns, estimates
 

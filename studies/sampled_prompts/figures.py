@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ictd.prompt import ENUMERATED
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend, save
+from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap_interval
-from ictd.tables import load_tables
 from studies.sampled_prompts.grid import Setting
 from studies.sampled_prompts.selection import (
     evaluated_as_trained,

@@ -7,9 +7,9 @@ import pandas as pd
 from ictd.prompt import ENUMERATED
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap_interval
 from ictd.storage import load_json
-from ictd.tables import load_tables
 from studies.sampled_prompts.grid import SETTING, Setting
 from studies.sampled_prompts.selection import (
     evaluated_as_trained,

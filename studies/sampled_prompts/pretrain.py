@@ -7,8 +7,9 @@ import numpy as np
 
 from ictd.engine import Engine
 from ictd.pipeline.grid import seeds_of
-from ictd.pretraining import pretrain_in_blocks, snapshot_counts
+from ictd.pretraining import pretrain_in_blocks
 from ictd.rng import generator
+from ictd.statistics import log_spaced_integers
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.sampled_prompts.training_data import algorithm, training_data
@@ -40,7 +41,7 @@ def main(
     Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``, the number of tasks of runs in other settings
     than the main one.
     """
-    tasks_seen = np.union1d(snapshot_counts(run_tasks, snapshots), min(tasks, run_tasks))
+    tasks_seen = np.union1d(log_spaced_integers(run_tasks, snapshots), min(tasks, run_tasks))
     u, A = [], []
     for seed in seeds_of(seeds):
         data = training_data(target, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)

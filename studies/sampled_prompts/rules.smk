@@ -13,8 +13,9 @@ SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TAB
 SAMPLED_FIGURES = "msve_by_length ratios targets transfer preconditioner attentions".split()
 SAMPLED_PAGES = "claims claims_all values ratios_by_setting weights attention_runs".split()
 SAMPLED_FOLDER = ROOT / "studies/sampled_prompts"
-SAMPLED_NOTEBOOK = dict(notebook=SAMPLED_FOLDER / "notebook.ipynb", captions=SAMPLED_FOLDER / "captions")
-SAMPLED_NOTEBOOK["parameters"] = {"results": str(RESULTS / "sampled_prompts")}
+SAMPLED_NOTEBOOK = notebook_params(
+    "In-context TD: sampled prompts", SAMPLED_FOLDER / "notebook.ipynb", RESULTS / "sampled_prompts"
+)
 
 
 use rule step as sampled_prompts_step with:
@@ -191,7 +192,7 @@ use rule notebook as sampled_prompts_notebook with:
         job="sampled_prompts_notebook",
     localrule: True
     params:
-        **step("ictd.report.notebook", title="In-context TD: sampled prompts", **SAMPLED_NOTEBOOK),
+        **step("ictd.report.notebook", **SAMPLED_NOTEBOOK),
 
 
 rule sampled_prompts:

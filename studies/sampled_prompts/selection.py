@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ictd.tables import rows_with
+from ictd.report.tables import rows_with
 from studies.sampled_prompts.grid import SETTING, Setting
 
 # Baselines of the Transformer.  The last two know the mean chain of the tasks that they are tuned on.

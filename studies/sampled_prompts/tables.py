@@ -7,10 +7,10 @@ import pandas as pd
 
 from ictd.anatomy import decomposition_measures, preconditioner, project_identifiable
 from ictd.mrp import sample_tasks
+from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.statistics import bootstrap_means, interval
-from ictd.storage import join_arrays, load_arrays
-from ictd.tables import load_table, long_table, save_tables
+from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import SETTING
 from studies.sampled_prompts.selection import BASELINES

@@ -11,7 +11,7 @@ if isinstance(HERE, os.PathLike):
     # Relative, so that results can be carried to another place.
     ROOT = Path(os.path.relpath(Path(HERE).parents[1]))
 else:
-    # A module that is named by its address, as by snakedeploy: the files of the repository at that version.
+    # A module of a hosted repository, such as snakedeploy writes: get the files of the repository at its version.
     repository = HERE.hosted_repo.repo
     ROOT = Path(".snakemake/ictd", repository.commit(HERE.ref).hexsha)
     if not ROOT.exists():
@@ -34,7 +34,7 @@ use_own_python()
 with ending_in_a_sentence():
     config = load_config(config, ROOT)
 STUDIES = study_names(ROOT)
-# What results depend on: all but how the work is cut into jobs, and where it goes.  The paper's depend on no study.
+# Settings that results depend on.  The results of the paper do not depend on the settings of studies.
 SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
@@ -48,9 +48,9 @@ GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 try:
     CORES = workflow.cores
-except WorkflowError:  # Where jobs are sent elsewhere, there is no number of cores.
+except WorkflowError:  # Executors that send jobs elsewhere have no number of cores.
     CORES = 1
-# Ranges that are there stay, and so does each job's share of the seeds where the rules are read anew, on another machine.
+# The seed ranges of finished files stay, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])

@@ -1,11 +1,9 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
-TABLES = (
-    "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation audit".split()
-)
+TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 
 
-# By all algorithms, as these are evaluated on the same tasks.
+# One job evaluates all algorithms, because they share the unseen tasks.
 use rule step as evaluate with:
     input:
         runs=expand(
@@ -28,7 +26,7 @@ use rule step as evaluate with:
         **step("ictd.steps.evaluate", config["evaluation"], env_options=UNSEEN_OPTIONS),
 
 
-# In one job, as those of one number of states have the same contexts.
+# One job makes all baselines, because those with the same number of states share contexts.
 use rule step as baselines with:
     output:
         outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
@@ -46,7 +44,6 @@ use rule step as metrics with:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        audit="<results>/audit.json",
     output:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:

@@ -1,4 +1,4 @@
-# The paper's figures, a job a kind, and the learning curves.
+# The paper's figures, one job for each kind, and the learning curves.
 MSVE_FIGURES = shown_cells(
     {"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"}
 )

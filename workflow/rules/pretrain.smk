@@ -28,7 +28,7 @@ use rule step as audit with:
         unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
     output:
-        "<results>/audit.json",
+        "<results>/metrics/audit.csv",
     pathvars:
         job="audit",
     conda:

@@ -1,4 +1,4 @@
-# A rule that carries out a step is made from this one, with its own input, output and job.
+# The rule that the others inherit from: log, benchmark, resources and shell command.
 rule step:
     log:
         "<logs>/<job>.log",
@@ -13,7 +13,7 @@ rule step:
         mem_mb=memory,
         runtime=60,
     params:
-        # A function of input, as Snakemake compares no such params: results can be carried to another place.
+        # Snakemake does not compare params that are functions of input, so jobs do not rerun in a project that moved.
         environment=lambda wildcards, input: job_environment(SOURCE, RESULTS),
     shell:
         "{params.environment} python -m ictd.pipeline.runner"

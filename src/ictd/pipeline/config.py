@@ -6,6 +6,7 @@ An error in the configuration raises a ValueError of one sentence that names the
 import math
 import os
 import re
+import reprlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ import jsonschema
 import numpy as np
 import yaml
 
-from ictd.checks import shown
 from ictd.mrp import ENVIRONMENTS, sample_tasks
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -169,7 +169,9 @@ def check_environments(config: dict) -> None:
     keys_and_envs += [("readings.env_options", env) for env in readings["env_options"]]
     for key, env in keys_and_envs:
         if env not in ENVIRONMENTS:
-            raise ValueError(f"Config: {key} names {shown(env)}; the environments are {', '.join(ENVIRONMENTS)}.")
+            raise ValueError(
+                f"Config: {key} names {reprlib.repr(env)}; the environments are {', '.join(ENVIRONMENTS)}."
+            )
         options = readings["env_options"].get(env, {})
         try:
             sample_tasks(env, config["states"][0], 1, np.random.default_rng(0), **options)
@@ -192,7 +194,9 @@ def check_folder(results: Path, root: Path) -> None:
 
 
 def _ascending(validator, wanted, values, schema):
-    if all(isinstance(value, int | float) for value in values) and values != sorted(values):
+    if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
+        return
+    if values != sorted(values):
         yield jsonschema.ValidationError("give them in ascending order")
 
 
@@ -204,7 +208,7 @@ def _at_most(validator, pairs, values, schema):
 
 
 def _variants(validator, wanted, values, schema):
-    if not all(isinstance(variant, dict) for variant in values):
+    if not isinstance(values, list) or not all(isinstance(variant, dict) for variant in values):
         return
     if values and len(values[0]) > 1:
         words = "begin with one that has a name only and changes nothing"
@@ -236,7 +240,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         known = error.schema["properties"]
         unknown = sorted(set(value) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
-        return f"{where} an unknown key {shown(unknown[0])}; the keys are {', '.join(known)}"
+        return f"{where} an unknown key {reprlib.repr(unknown[0])}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in value]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
@@ -254,7 +258,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "uniqueItems": "give each value once",
         "pattern": f"give {error.schema.get('means')} only",
     }
-    given = "empty" if value is None else shown(value)
+    given = "empty" if value is None else reprlib.repr(value)
     return f"{place}{key} is {given}; {advice.get(rule, error.message)}"
 
 

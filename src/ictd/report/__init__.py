@@ -1,1 +1,1 @@
-"""What is made of the results: claims with verdicts, tables, figures and pages."""
+"""What the workflow makes of the results: claims with verdicts, tables, figures and pages."""

@@ -1,4 +1,4 @@
-"""Tables of claims for readers: an overview with a row a claim, every verdict, and the claims that fail."""
+"""Tables of claims for readers: an overview with one row per claim, every verdict, and the claims that fail."""
 
 import re
 
@@ -9,7 +9,7 @@ from ictd.report.verdicts import by_name, holding, holds_everywhere, in_words, n
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
-    """Tabulate claims, a row a claim.
+    """Tabulate claims, one row per claim.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _links(figures: list[str], name: str) -> str:
 
 
 def claims_rows(claims: list[dict]) -> str:
-    """Every verdict as HTML: a fold for each claim, with a table that has a row a setting."""
+    """Every verdict as HTML: a fold for each claim, with a table that has one row per setting."""
     folds = []
     for name, group in by_name(claims).items():
         rows = [

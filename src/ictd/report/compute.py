@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.report import html
-from ictd.storage import reading
-from ictd.tables import save_table
+from ictd.storage import reading, save_table
 
 # What Snakemake measures of a job: seconds, and MiB of memory.
 MEASURED = ["s", "cpu_time", "max_rss"]

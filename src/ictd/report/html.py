@@ -13,7 +13,7 @@ STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 # Words for the names of columns.
 HEADINGS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
-    "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, A as it is",
+    "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, full A",
     "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
     "largest_u": "largest |u|", "unidentifiable": "share unidentifiable", "msve_0": "MSVE, enumerated",
 }  # fmt: skip

@@ -8,9 +8,9 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL, Cell
 from ictd.report.claim import Claim, Statements, has_pattern, save_claims
+from ictd.report.tables import load_tables, rows_with
 from ictd.statistics import rank_correlation
 from ictd.storage import load_json
-from ictd.tables import load_tables, rows_with
 
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.storage import load_json, save_json
-from ictd.tables import load_table, save_tables
+from ictd.report.tables import load_table
+from ictd.storage import load_json, save_json, save_tables
 
 # Relative: processors round differently, and training propagates the differences.
 TOLERANCE = 1e-6

@@ -17,8 +17,7 @@ from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell
 from ictd.rng import generator
 from ictd.statistics import bootstrap_means, interval
-from ictd.storage import load_json, load_named
-from ictd.tables import long_table, save_tables
+from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights, theta_td
 
 METHODS = ("theta_td", "batch_td", "lstd", "zero")
@@ -39,7 +38,6 @@ def main(
     weights: list[Path],
     evaluations: list[Path],
     baselines: list[Path],
-    audit: Path,
     discount: float,
     rollout_steps: int,
     env_options: dict,
@@ -47,7 +45,7 @@ def main(
 ) -> None:
     """Write all result tables as CSV; claims, pages and figures are made of them.
 
-    The functions below describe the tables of their names.  ``audit`` has the columns of the file of that name.
+    The functions below describe the tables of their names.
     """
     runs = {Cell.parse(path.stem): load_named(path, *WEIGHT_ARRAYS) for path in weights}
     evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION_ARRAYS) for path in evaluations}
@@ -63,7 +61,6 @@ def main(
         "agreement": agreement_table(runs, discount),
         "learning": learning_table(runs, discount),
         "truncation": truncation_table(settings, discount, rollout_steps, env_options),
-        "audit": pd.DataFrame(load_json(audit)),
     }
     save_tables(output, tables)
 

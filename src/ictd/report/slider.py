@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import Cell
 from ictd.report import html
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.
@@ -126,6 +126,6 @@ def _drawn(name: str, curve: dict) -> str:
     points = " ".join(f"{x},{y}" for x, y in curve["points"])
     x, y = curve["points"][-1]
     return f"""<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name} against tasks seen">
-<text x="8" y="16" font-size="13">{name}: <tspan class="value" font-weight="bold">{curve["values"][-1]}</tspan></text>
+<text x="8" y="16" font-size="12">{name}: <tspan class="value" font-weight="bold">{curve["values"][-1]}</tspan></text>
 <polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>
 <circle cx="{x}" cy="{y}" r="5" fill="#D55E00"/></svg>"""

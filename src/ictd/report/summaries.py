@@ -10,9 +10,9 @@ from ictd.report import html
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.settings import difference_from_paper, settings_rows
+from ictd.report.tables import load_tables, rows_with
 from ictd.report.verdicts import count
 from ictd.storage import load_json
-from ictd.tables import load_tables, rows_with
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Baselines that the summary compares with the Transformers, in words.
@@ -20,7 +20,7 @@ BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "ze
 
 
 def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
-    """Write the page ``summary``, and a page with a table for each name in ``pages`` below, as HTML.
+    """Write the page ``summary``, and a page for each name in ``pages`` below, as HTML.
 
     ``claims`` has all claims, ``theory`` those on the theory.
     """
@@ -90,7 +90,7 @@ def evaluation_summary(tables: dict[str, pd.DataFrame], settings: dict) -> str:
     sampled_means |= {name: baselines[method] for method, name in BASELINES.items()}
     enumerated_means = {f"multi-task {algo.upper()}": mean for algo, mean in enumerated.items()}
     return f"""<p>How accurate is it? On unseen tasks of the main setting, with {longest} steps, the MSVE is
-{html.text(_listed(sampled_means))}. On the enumerated prompts of pretraining it is
+{html.text(_listed(sampled_means))}. On enumerated prompts of unseen tasks it is
 {_listed(enumerated_means)}. (Means over trials.)</p>\n"""
 
 
@@ -139,11 +139,11 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
     low, high = means["pattern_low"], means["pattern_high"]
     interval = low.map("{:.2f}".format) + " to " + high.map("{:.2f}".format)
     return pd.DataFrame({
-        "squared cosine, as prompts see A": means["cosine"].clip(lower=0) ** 2,
+        "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
         "interval": interval.where((low <= high) & (number != "1"), ""),
-        "squared cosine, A as it is": means["raw_cosine"].clip(lower=0) ** 2,
+        "squared cosine, full A": means["raw_cosine"].clip(lower=0) ** 2,
         "trials with the pattern": trials["projected"].astype(str) + " of " + number,
-        "judged by A as it is": trials["raw"].astype(str) + " of " + number,
+        "by the full A": trials["raw"].astype(str) + " of " + number,
     }).reset_index()  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: p
         trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
         verdicts = {
             "pattern": mean_weights["pattern_low"] > threshold,
-            "pattern, A as it is": has_pattern(mean_weights["raw_cosine"], threshold),
+            "pattern, full A": has_pattern(mean_weights["raw_cosine"], threshold),
             "in every trial": trials.groupby(CELL)["has"].all(),
         }
         if len(agreement):

@@ -10,9 +10,9 @@ from ictd.pipeline.grid import CELL
 from ictd.report import html
 from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview
+from ictd.report.tables import load_tables, rows_with
 from ictd.report.verdicts import by_name
 from ictd.statistics import bootstrap_interval
-from ictd.tables import load_tables, rows_with
 from ictd.theory.family import MEMBERS, contraction
 
 # Decimal logarithm that stands for numbers beyond float64's range.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from ictd.pipeline.provenance import code_digests, module_path
 from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, summaries
+from ictd.report.tables import load_table
 from ictd.storage import file_digest, load_json
-from ictd.tables import load_table
 
 # Number of differences that are listed.
 SHOWN = 20

@@ -12,7 +12,7 @@ from ictd.pipeline.grid import Cell
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
 from ictd.steps.training_data import stored_runs
-from ictd.storage import load_arrays, save_json
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 
 SMALLEST = np.finfo(np.float64).tiny
@@ -55,7 +55,7 @@ def main(
         try:
             history = pretrain_history(
                 task_set[:number], batches[:number], cell.algo, cell.depth, discount, learning_rate,
-                start.u, start.A, other_engine, snapshots, scaled=scaled_attention,
+                start, other_engine, snapshots, scaled=scaled_attention,
             )  # fmt: skip
         except Divergence as divergence:
             history = divergence.history
@@ -83,7 +83,7 @@ def main(
             f"The fused engine and the definition differ by more than audit.tolerance, {tolerance:g}: "
             f"{'; '.join(faults)}; do not use these runs before you know why."
         )
-    save_json(output, records)
+    save_table(output, {name: [record[name] for record in records] for name in records[0]})
 
 
 @cache

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, log_spaced, tune_step_size
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, tune_step_size
 from ictd.prompt import Context
+from ictd.statistics import log_spaced
 from ictd.storage import save_arrays, stacked
 
 

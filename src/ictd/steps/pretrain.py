@@ -7,7 +7,8 @@ import numpy as np
 
 from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell
-from ictd.pretraining import Divergence, pretrain_history, snapshot_counts
+from ictd.pretraining import Divergence, pretrain_history
+from ictd.statistics import log_spaced_integers
 from ictd.steps.training_data import stored_runs
 from ictd.storage import save_arrays, stacked
 
@@ -39,7 +40,7 @@ def main(
     """
     runs = {output: [] for output in outputs}
     for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks, unrolls):
-        tasks_seen = snapshot_counts(len(task_set), snapshots)
+        tasks_seen = log_spaced_integers(len(task_set), snapshots)
         value = value_function(task_set.transition, task_set.reward, discount)
         for output in outputs:
             cell = Cell.parse(output.parent.name)
@@ -48,7 +49,7 @@ def main(
             diverged_at = 0
             try:
                 history = pretrain_history(
-                    task_set, batches, cell.algo, depth, discount, learning_rate, start.u, start.A, engine, tasks_seen,
+                    task_set, batches, cell.algo, depth, discount, learning_rate, start, engine, tasks_seen,
                     scaled=scaled_attention,
                 )  # fmt: skip
                 logger.info("%s, seed %d pretrained", cell, seed)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.checks import row_sums
 from ictd.mrp import Tasks
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
@@ -73,5 +72,6 @@ def stored_runs(
     for (seed, task_set), (columns, return_sums) in zip(stored_tasks(tasks), columns_and_returns, strict=True):
         with reading(unrolls):
             transitions = _expanded(columns, followers)
-            batches = BatchStatistics(row_sums(transitions), transitions, return_sums)
+            visits = transitions.sum(axis=-1, dtype=transitions.dtype)
+            batches = BatchStatistics(visits, transitions, return_sums)
         yield seed, task_set, batches, initial_weights(states, initial_gain, generator(seed, env, states, "weights"))

@@ -7,5 +7,4 @@ The mathematics, which reads and writes no files:
 - ``statements``: the two sides of each statement, a function for each statement,
 - ``family``: a set of weights that has the limit v, and of which theta^TD is one element,
 - ``decimals``: theta^TD in decimal arithmetic, where differences of float64 numbers are all rounding.
-
 """

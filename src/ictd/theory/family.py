@@ -7,8 +7,8 @@ On enumerated prompts, with u = 0 and A = K [-I, I], where K = [G; H], eq. (Yl d
 for all query states.  If c = ||B||_1 < 1 for every P, then |v - TF_L| <= c^L ||r||_inf / (1 - gamma).  J and J' vanish
 as well, because the gradient grows with L no faster than L^2.  theta^TD is the case G = I, H = 0, where B = gamma P'.
 
-With A = K [-I, I] + N [I, I], the limit is v if and only if gamma X'N P' = 0, that is if N has no effect on any prompt.
-docs/theory.md has the proof.
+With A = K [-I, I] + N [I, I], the limit is v if and only if gamma X'N P' = 0.  For an invertible P and a positive gamma
+this means X'N = 0, so that N has no effect on the prompt.  docs/theory.md has the proof.
 """
 
 import numpy as np

@@ -9,8 +9,8 @@ import pytest
 from html_page import Page
 
 from ictd.report.claim import Statements
+from ictd.report.tables import load_table, rows_with
 from ictd.storage import save_arrays
-from ictd.tables import load_table, rows_with
 from studies.control import figures, pages
 from studies.control.claims import check_control, main
 from studies.control.grid import PLACE

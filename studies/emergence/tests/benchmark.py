@@ -17,7 +17,7 @@ def main():
     matrices = initial_matrices(STATES, 0.1, 1, False, ictd.generator(0, "boyan", STATES, "weights"))
     model = Transformers(*np.stack([matrices] * RUNS, axis=1), DEPTH, True)
     arguments = (["td"] * RUNS, [tasks] * RUNS, [unrolls] * RUNS, DISCOUNT, 1e-3, theta_masks(STATES))
-    one = ("td", DEPTH, DISCOUNT, 1e-3, start.u, start.A, "autograd")
+    one = ("td", DEPTH, DISCOUNT, 1e-3, start, "autograd")
     batched = seconds(lambda: pretrain_runs(model, *arguments), repeats=1) / (RUNS * TASKS)
     alone = seconds(lambda: ictd.pretrain(tasks, unrolls, *one), repeats=1) / TASKS
     print(f"td, autograd engine, {RUNS} runs side by side {batched * 1e6:6.0f} microseconds a task and run: ", end="")

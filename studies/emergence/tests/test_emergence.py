@@ -116,7 +116,7 @@ def test_long_pretraining_goes_on_from_block_to_block(under_conda):
         )
     ]
     start = ictd.initial_weights(4, 0.1, ictd.generator(1, "boyan", 4, "weights"))
-    history = pretrain_history(*whole, "td", 6, 0.9, 1e-3, start.u, start.A, tasks_seen=run["tasks_seen"])
+    history = pretrain_history(*whole, "td", 6, 0.9, 1e-3, start, tasks_seen=run["tasks_seen"])
     np.testing.assert_array_equal(history.weights.A, run["A"])
 
 

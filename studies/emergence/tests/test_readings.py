@@ -50,7 +50,7 @@ def test_runs_side_by_side_are_single_runs(env, states, depth, scale):
     start = ictd.initial_weights(states, 0.1, generators(states, 3)[1])
     for run, algo in ((1, "td"), (4, "mc")):
         alone = ictd.pretraining.pretrain_history(
-            tasks[1], unrolls[1], algo, depth, 0.9, 1e-3, start.u, start.A, "autograd", scaled=scale
+            tasks[1], unrolls[1], algo, depth, 0.9, 1e-3, start, "autograd", scaled=scale
         ).weights[-1]
         np.testing.assert_allclose(batched.weights().A[run], alone.A, atol=ENGINES)
 

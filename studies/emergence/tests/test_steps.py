@@ -17,8 +17,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps.training_data import save_material
-from ictd.storage import save_arrays
-from ictd.tables import save_table
+from ictd.storage import save_arrays, save_table
 from ictd.transformer import estimates
 from studies.emergence import (
     ablate,
@@ -137,7 +136,7 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     unrolls = ictd.unroll(tasks, 16, GAMMA, steps, ictd.generator(3, "loop", STATES, "course unrolls"))
     start = ictd.initial_weights(STATES, 0.2, ictd.generator(3, "loop", STATES, "weights"))
     run = pretrain_history(
-        tasks, unrolls, algo, DEPTH, GAMMA, 0.01, start.u, start.A, tasks_seen=[1, 5, 25], scaled=scaled
+        tasks, unrolls, algo, DEPTH, GAMMA, 0.01, start, tasks_seen=[1, 5, 25], scaled=scaled
     ).weights
     stored = np.load(tmp_path / "3.npz")
     assert stored["tasks_seen"].tolist() == [1, 5, 25]
@@ -181,7 +180,7 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
         for purpose, size in (("phase", TEST), ("phase tuning", 8))
     )
     for row, (depth, algo) in zip(both[:4].itertuples(), itertools.product([1, 3], ["td", "mc"]), strict=True):
-        run = pretrain_history(tasks, unrolls, algo, depth, GAMMA, rate, start.u, start.A, scaled=scaled).weights
+        run = pretrain_history(tasks, unrolls, algo, depth, GAMMA, rate, start, scaled=scaled).weights
         assert (row.algo, row.env, row.states, row.depth, row.seed, row.diverged_at) == (algo, "boyan", 3, depth, 5, 0)
         assert row.msve == pytest.approx(naive.errors(run[0], data, 0, depth, scaled).mean())
         theta = best_size(tuning, 0, scaled, depth)
@@ -250,7 +249,7 @@ def test_readings_are_pretrained_and_evaluated_by_algorithm_and_seed(read):
         for (a, algo), (i, (tasks, unrolls)) in itertools.product(enumerate(("td", "mc")), enumerate(stored)):
             if name == "as_is":
                 start = ictd.initial_weights(STATES, 0.3, ictd.generator(i, "boyan", STATES, "weights"))
-                run = ictd.pretrain(tasks, unrolls, algo, DEPTH, GAMMA, 0.01, start.u, start.A)
+                run = ictd.pretrain(tasks, unrolls, algo, DEPTH, GAMMA, 0.01, start)
                 np.testing.assert_allclose(found["A"][a, i], run.A)
                 np.testing.assert_allclose(found["P"][a, i], run.P())
                 data = draw_unseen_tasks(i, STATES, TEST, 9, GAMMA, "loop", threshold=0.3)

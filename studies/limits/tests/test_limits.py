@@ -14,7 +14,7 @@ from ictd.baselines import certainty_equivalence, lstd
 from ictd.engine import value_gradients
 from ictd.evaluation import draw_unseen_tasks, sample_contexts, weights_msve
 from ictd.mrp import msve
-from ictd.tables import load_table
+from ictd.report.tables import load_table
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train
@@ -296,7 +296,7 @@ def test_expected_updates_are_means_of_gradients_of_values(tasks):
     true_values = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
     updates = {"J_td": 0, "J_mc": 0}
     for i in range(len(tasks)):
-        gradients = value_gradients(unscaled, tasks, i, GAMMA, DEPTH)
+        gradients = value_gradients(unscaled, tasks.transition[i], tasks.reward[i], GAMMA, DEPTH)
         gradients[:, WIDE:] /= N
         td_target = tasks.reward[i] + GAMMA * tasks.transition[i] @ values[i]
         for name, target in (("J_td", td_target), ("J_mc", true_values[i])):

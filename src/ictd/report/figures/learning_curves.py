@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, save, setting_looks
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 
 
 def main(tables: list[Path], output: Path) -> None:

@@ -1,4 +1,4 @@
-"""MSVE against context length, a panel a setting (Figures 1, 5, 7 and 10)."""
+"""MSVE against context length, one panel per setting (Figures 1, 5, 7 and 10)."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend, panels_of, save
+from ictd.report.tables import load_tables, rows_with
 from ictd.statistics import standard_error
-from ictd.tables import load_tables, rows_with
 
 # Lines of the baselines: dashes and gaps in points.
 DASHES = {"theta_td": (0, (5, 2)), "lstd": (0, (5, 2, 1, 2)), "zero": "-"}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ictd.pipeline.grid import CELL, Cell
 from ictd.report.figures.style import LARGEST, NAMES, WIDTH, legend, save, setting_looks
 from ictd.report.figures.theory import NORMS, OURS
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 
 # Norms with repeated layers are shown up to this factor of the largest norm with as many layers as in training.
 SHOWN = 1e4

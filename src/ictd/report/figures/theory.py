@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, legend, save
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 
 BOUND = COLOURS["zero"]
 OURS = "#000000"

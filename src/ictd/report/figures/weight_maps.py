@@ -1,4 +1,4 @@
-"""Heat maps of theta^TD and of the mean Q and P after pretraining, a row a setting (Figures 2, 4, 6 and 9)."""
+"""Heat maps of theta^TD and of the mean Q and P after pretraining, one row per setting (Figures 2, 4, 6 and 9)."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note, panels_of, save
-from ictd.tables import load_tables, rows_with
+from ictd.report.tables import load_tables, rows_with
 from ictd.transformer import Weights, theta_td
 
 
@@ -24,7 +24,7 @@ def main(figures: dict, tables: list[Path], folder: Path) -> None:
 
 
 def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:
-    """Draw a row a setting: theta^TD, then for each algorithm the mean over trials, each matrix over its largest entry.
+    """Draw one row per setting: theta^TD, then for each algorithm the mean over trials, each matrix scaled.
 
     A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Trials that diverged are
     left out of the mean and counted below the panel.
@@ -50,7 +50,7 @@ def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weigh
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
-    bar.set_label("entry over the largest absolute one\nof $Q$, or of $P$ (strips: its last row)", fontsize=8)
+    bar.set_label("entries of $Q$ scaled to [-1, 1]\nstrip: last row of $P$, scaled too", fontsize=8)
     return figure
 
 

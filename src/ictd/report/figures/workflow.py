@@ -12,7 +12,7 @@ from ictd.report.figures.style import WIDTH, save
 BOXES = {
     "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
     "Unrolls": (1, 0, "what a batch counts\nof each task", "unrolls"),
-    "Pretraining": (2, 0, "TD and MC, for each depth,\nstates, environment, seed", "pretrain"),
+    "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
     "Evaluation": (1, 1, "on unseen tasks,\nfor each setting", "evaluate"),
     "Audit": (2, 1, "trained again by\nthe other engine", "audit"),
@@ -21,7 +21,8 @@ BOXES = {
         "theory_values theory_descent theory_family theory_pretrained theory_agreement theory_precision",
     ),
     "Tables and claims": (
-        1, 2, "statistics, thresholds,\nverdicts", "metrics claims theory_tables pretrained_tables theory_claims"
+        1, 2, "statistics, thresholds,\nverdicts",
+        "metrics claims theory_tables pretrained_tables theory_claims summaries",
     ),
     "Figures": (
         2, 2, "1 to 10, the theory's,\nand ours",
@@ -29,7 +30,7 @@ BOXES = {
     ),
     "Report": (
         1, 3, "pages, and the manifest\nof all files",
-        "summaries slider compute notebook manifest about all",
+        "slider compute notebook manifest about all",
     ),
 }  # fmt: skip
 # Most arrows that follow from others are left out.

@@ -10,7 +10,7 @@ from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.rng import generator
-from ictd.tables import save_table
+from ictd.storage import save_table
 from ictd.theory.recursion import evolve, gradients
 from ictd.transformer import Weights, theta_td
 
@@ -31,7 +31,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
         random = Weights(rng.normal(0, deviation, 2 * n), rng.normal(0, deviation, (2 * n, 2 * n)))
         for name, weights in (("theta_td", theta_td(n)), ("random", random)):
             columns = {"env": [env], "states": [n], "depth": [L], "weights": [name]}
-            cases = [(weights, tasks, task, discount, L) for task in range(TASKS)]
+            cases = [(weights, tasks.transition[i], tasks.reward[i], discount, L) for i in range(TASKS)]
             references = [gradients_by_torch(*case) for case in cases]
             for way, function in (("fused", value_gradients), ("appendix", gradients_by_appendix)):
                 differences = [
@@ -44,7 +44,9 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
     save_table(output, *tables)
 
 
-def gradients_by_torch(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+def gradients_by_torch(
+    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
+) -> np.ndarray:
     """Compute gradients of TF_L on the whole prompt of each query state by automatic differentiation.
 
     Returns
@@ -52,7 +54,7 @@ def gradients_by_torch(weights: Weights, tasks: Tasks, task: int, discount: floa
     gradients : (n, 2n + 4n^2) array, u before A
     """
     model = LinearTransformer(weights, depth, scaled=False)
-    columns = enumerated_columns(tasks.transition[task], tasks.reward[task], discount)
+    columns = enumerated_columns(transition, reward, discount)
     of_queries = []
     for prompt in torch.from_numpy(prompts_of(columns)):
         du, dA = torch.autograd.grad(model(prompt, queries=1), [model.u, model.A])
@@ -60,9 +62,11 @@ def gradients_by_torch(weights: Weights, tasks: Tasks, task: int, discount: floa
     return np.stack(of_queries)
 
 
-def gradients_by_appendix(weights: Weights, tasks: Tasks, task: int, discount: float, depth: int) -> np.ndarray:
+def gradients_by_appendix(
+    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
+) -> np.ndarray:
     """Compute the same (n, 2n + 4n^2) array by the recursions of the proof of Lemma 3."""
-    *_, last = gradients(evolve(weights, tasks[task : task + 1], discount, depth))
+    *_, last = gradients(evolve(weights, Tasks(transition, reward), discount, depth))
     du, dA = last.V[0].T, last.query_A()[0]
     return -np.concatenate([du, dA.reshape(len(dA), -1)], axis=1)
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.statistics import log_spaced_integers
+from ictd.storage import long_table, save_table, stacked
 from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.statements import (
     OF_GRADIENTS,
@@ -86,7 +87,8 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
         for depth in depths:
             updates = layer_updates(Z, errors[:, depth], depth)
             separate.append(estimate_norm(updates.reshape(GROUPS, -1)))
-        by_space = {"looped": (np.arange(Z.depth + 1), looped), "separate": (depths, stacked(separate))}
+        separate = NormEstimate(**stacked(separate, len(separate)))
+        by_space = {"looped": (np.arange(Z.depth + 1), looped), "separate": (depths, separate)}
         for space, (layers, estimate) in by_space.items():
             columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
             tables.append(long_table({"layer": layers}, columns, algo=algo, space=space, **setting))
@@ -95,13 +97,4 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
 
 def separate_depths(depth: int) -> np.ndarray:
     """Depths (K,) up to ``depth`` for which the update in Theta is computed."""
-    return np.unique(np.geomspace(1, depth, SEPARATE).round().astype(int))
-
-
-def stacked(estimates: list[NormEstimate]) -> NormEstimate:
-    """Estimates of single norms as one of arrays."""
-    return NormEstimate(
-        norm=np.array([estimate.norm for estimate in estimates]),
-        standard_error=np.array([estimate.standard_error for estimate in estimates]),
-        noise=np.array([estimate.noise for estimate in estimates]),
-    )
+    return log_spaced_integers(depth, SEPARATE)

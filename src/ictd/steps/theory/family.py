@@ -6,7 +6,8 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.statistics import log_spaced_integers
+from ictd.storage import long_table, save_table
 from ictd.theory.family import MEMBERS, error_bound, largest_error, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import layer_updates, norm_of_mean
@@ -65,4 +66,4 @@ def main(
 
 def update_depths(depth: int) -> np.ndarray:
     """Depths (K,) up to ``depth`` for which expected updates are computed."""
-    return np.unique(np.geomspace(1, depth, DEPTHS).round().astype(int))
+    return log_spaced_integers(depth, DEPTHS)

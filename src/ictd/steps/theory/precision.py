@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.storage import long_table, save_table
 from ictd.theory.decimals import exact_sides, exact_update
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import sweep_gradients

@@ -7,8 +7,8 @@ import numpy as np
 from ictd.anatomy import pattern_measures
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
-from ictd.storage import load_arrays
-from ictd.tables import long_table, save_table
+from ictd.statistics import log_spaced_integers
+from ictd.storage import load_arrays, long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
@@ -74,7 +74,7 @@ def main(
 
 def repeated_depths(depth: int, update_depth: int) -> np.ndarray:
     """Depths (K,) to which ``depth`` pretrained layers are repeated, which include ``depth``."""
-    return np.unique([depth, *np.geomspace(1, update_depth, DEPTHS).round().astype(int)])
+    return np.unique([depth, *log_spaced_integers(update_depth, DEPTHS)])
 
 
 def updates_by_space(

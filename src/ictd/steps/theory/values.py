@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.tables import long_table, save_table
+from ictd.storage import long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.statements import OF_VALUES, summarise
 from ictd.transformer import theta_td

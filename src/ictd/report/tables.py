@@ -1,0 +1,23 @@
+"""Reading of result tables as pandas DataFrames."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ictd.storage import reading
+
+
+def load_table(path: Path) -> pd.DataFrame:
+    """Read a table.  A missing or damaged file raises a ValueError, ``ictd.storage.Unusable``."""
+    with reading(path):
+        return pd.read_csv(path)
+
+
+def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
+    """Read tables, as a dict by the names of their files without the ending."""
+    return {path.stem: load_table(path) for path in paths}
+
+
+def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """Select the rows with the given values in the columns of these names."""
+    return table[(table[list(values)] == list(values.values())).all(axis=1)]
