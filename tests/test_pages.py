@@ -1,5 +1,6 @@
 """What notebooks show, and the pages that they become."""
 
+import ast
 import json
 import re
 
@@ -103,7 +104,8 @@ def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
     ids = re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", re.escape(table["id"])) for table in tables))
     cells = json.loads((folder / "notebook.ipynb").read_text())["cells"]
     sources = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    marks = re.findall(r"(?<![\w'\"]){([a-z][^{}\[\]'\"]*)}", sources)
+    texts = [node.value for node in ast.walk(ast.parse(sources)) if isinstance(node, ast.Constant)]
+    marks = [mark for text in texts if isinstance(text, str) for mark in re.findall(r"{([a-z].*?)}", text)]
     assert marks and not [mark for mark in marks if not ids.fullmatch(mark)]
 
 
