@@ -57,8 +57,8 @@ def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip
     _, updates = engine.train(tasks.reward, batches, gram)
     u, A = naive.train_on_paths(tasks, batches, paths, lengths, algo, depth, GAMMA, RATE, start, clip)
     assert updates == 40 and np.abs(A - start.A).max() > 1e-3
-    np.testing.assert_allclose(engine.weights()[1], A, atol=ENGINES)
-    np.testing.assert_allclose(engine.weights()[0], u, atol=ENGINES)
+    np.testing.assert_allclose(engine.weights().A, A, atol=ENGINES)
+    np.testing.assert_allclose(engine.weights().u, u, atol=ENGINES)
 
 
 @pytest.mark.parametrize("columns", [True, False], ids=["columns", "context"])

@@ -201,7 +201,9 @@ def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstra
 
 @kernel(noalias=True)
 def clip_gradient(gradient, largest):
-    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger; 0 means no limit."""
+    if largest == 0.0:
+        return
     total = 0.0
     for i in range(gradient.shape[0]):
         total += gradient[i] * gradient[i]
@@ -274,8 +276,7 @@ def train_block(
             expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
         else:
             expand_gram(n, lam, dT, g, e, M[i], du, dA)
-        if clip > 0.0:
-            clip_gradient(gradient, clip)
+        clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -352,10 +353,10 @@ class Engine:
             self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copies of u (2n,) and A (2n, 2n)."""
+    def weights(self) -> Weights:
+        """A copy of the parameters."""
         u, A = np.split(self.parameter, [2 * self.states])
-        return u.copy(), A.reshape(2 * self.states, 2 * self.states).copy()
+        return Weights(u, A.reshape(2 * self.states, 2 * self.states))
 
 
 def value_gradients(

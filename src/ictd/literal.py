@@ -172,9 +172,9 @@ class AutogradEngine:
                 adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
         return estimates, len(rewards)
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copies of u and A."""
-        return self.model.u.detach().numpy().copy(), self.model.A.detach().numpy().copy()
+    def weights(self) -> Weights:
+        """A copy of the parameters."""
+        return Weights(self.model.u.detach().numpy(), self.model.A.detach().numpy())
 
 
 def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

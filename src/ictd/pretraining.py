@@ -136,11 +136,11 @@ def pretrain_history(
         part = tasks[first:stop]
         history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], part.transition)
         weights = run.weights()
-        finite = all(np.isfinite(part).all() for part in weights)
+        finite = np.isfinite(weights.u).all() and np.isfinite(weights.A).all()
         if done < stop - first or not finite:
             history.estimates[first + done :] = np.nan
             raise Divergence(int(first + done + finite), history)
-        history.weights.u[k], history.weights.A[k] = weights
+        history.weights.u[k], history.weights.A[k] = weights.u, weights.A
         if time.monotonic() - said > PROGRESS_SECONDS:
             said = time.monotonic()
             logger.info("%d of %d tasks", stop, len(tasks))
@@ -194,7 +194,8 @@ def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -
                 logger.warning("diverged at task %d", first + at + done + 1)
                 return weights
             at = stop
-            weights.u[seen == first + stop], weights.A[seen == first + stop] = engine.weights()
+            current, snapshot = engine.weights(), seen == first + stop
+            weights.u[snapshot], weights.A[snapshot] = current.u, current.A
     return weights
 
 

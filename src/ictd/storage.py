@@ -106,7 +106,7 @@ def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
     arrays = {}
     for i, part in zip(range(size), parts, strict=True):
         for name, array in (part if isinstance(part, dict) else vars(part)).items():
-            arrays.setdefault(name, np.empty((size, *np.shape(array)), array.dtype))[i] = array
+            arrays.setdefault(name, np.empty((size, *array.shape), array.dtype))[i] = array
     return arrays
 
 

@@ -134,16 +134,16 @@ use rule emergence_step as emergence_reading_tables with:
 
 use rule step as emergence_join_tables with:
     input:
-        tables=lambda wildcards: expand(
+        parts=lambda wildcards: expand(
             "<results>/emergence/{name}.csv", name=EMERGENCE_JOINED[wildcards.table]
         ),
     output:
-        "<results>/emergence/{table,course|phase}.csv",
+        tables="<results>/emergence/{table,course|phase}.csv",
     pathvars:
         job="emergence_join_tables/{table}",
     localrule: True
     params:
-        **step("studies.emergence.join_tables"),
+        **step("ictd.steps.concatenate"),
 
 
 use rule step as emergence_claims with:

@@ -237,8 +237,7 @@ def train_block(
         if not train_gain:
             sum_gradient[-1] = 0.0
         gradient[:] = share * sum_gradient
-        if clip > 0.0:
-            clip_gradient(gradient.ravel(), clip)
+        clip_gradient(gradient.ravel(), clip)
         adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), learning_rate, steps + i + 1)
         if in_family:
             project_on_family(n, parameter[0])

@@ -326,8 +326,7 @@ def train_columns_block(
             du[s] = 0.0
             for j in range(columns):
                 du[s] -= lam[j] * X[i, s, j]
-        if clip > 0.0:
-            clip_gradient(gradient, clip)
+        clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -424,8 +423,7 @@ def train_with_query_block(
                     dA[s, r] += drho[s, k] * X[i, r, k]
             for r in range(states):
                 dA[s, r] += drho[s, columns + r]
-        if clip > 0.0:
-            clip_gradient(gradient, clip)
+        clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks

@@ -16,6 +16,7 @@ from ictd.anatomy import decomposition_measures, project_identifiable, residual
 from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
+from ictd.steps import concatenate
 from ictd.steps.training_data import save_material
 from ictd.storage import save_arrays, save_table
 from ictd.transformer import estimates
@@ -24,7 +25,6 @@ from studies.emergence import (
     ablation_tables,
     course,
     course_measures,
-    join_tables,
     phase,
     reading_tables,
     readings,
@@ -166,9 +166,9 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
             ["td", "mc"], "boyan", STATES, 5, [1, 3], 20, **given, **sizes, learning_rate=learning_rate, env_options={},
-            output=tmp_path / f"{name}.csv",
+            output=tmp_path / f"both/{name}.csv",
         )  # fmt: skip
-    join_tables.main([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "both.csv")
+    concatenate.main([tmp_path / "both/a.csv", tmp_path / "both/b.csv"], [tmp_path / "both.csv"])
     both = pd.read_csv(tmp_path / "both.csv")
     assert list(both) == phase.COLUMNS and len(both) == 8
     assert (both["diverged_at"][4:] > 0).all() and both[["msve", "cosine"]][4:].isna().all(axis=None)

@@ -102,8 +102,8 @@ def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states
                 parameter.grad *= min(1, clip / norm)
         optimizer.step()
     assert done == SIZE and np.abs(model.A.detach().numpy() - start.A).max() > 1e-3
-    np.testing.assert_allclose(engine.weights()[0], model.u.detach(), atol=ENGINES)
-    np.testing.assert_allclose(engine.weights()[1], model.A.detach(), atol=ENGINES)
+    np.testing.assert_allclose(engine.weights().u, model.u.detach(), atol=ENGINES)
+    np.testing.assert_allclose(engine.weights().A, model.A.detach(), atol=ENGINES)
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)

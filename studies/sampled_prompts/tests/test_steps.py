@@ -112,7 +112,7 @@ def test_runs_keep_the_weights_of_their_engine(folder, run):
             engine = Engine(start_of(env, seed), target[-2:], DEPTH, GAMMA, 0.01, clip=0.5)
             first = slice(0, size)
             engine.train(tasks.reward[first], unrolls[first], gram[first])
-            for name, part in zip(("history_u", "history_A"), engine.weights(), strict=True):
+            for name, part in zip(("history_u", "history_A"), vars(engine.weights()).values(), strict=True):
                 np.testing.assert_array_equal(found[name][0, k], part)
 
 
@@ -130,8 +130,8 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
         else:
             columns = WeightedColumns.enumerated(tasks.transition, shown, GAMMA)
         engine.train(tasks.reward, unrolls, columns)
-        np.testing.assert_array_equal(found["u"][i], engine.weights()[0])
-        np.testing.assert_array_equal(found["A"][i], engine.weights()[1])
+        np.testing.assert_array_equal(found["u"][i], engine.weights().u)
+        np.testing.assert_array_equal(found["A"][i], engine.weights().A)
 
 
 def test_runs_are_evaluated_on_whole_prompts(folder):
