@@ -27,6 +27,8 @@ from ictd.mrp import TaskArrays, Tasks
 WARM_UP = 12
 # Largest number of paths from a state in a table of jumps.  Larger tables leave the fastest cache.
 PATHS = 48
+# Mask of the lower 32 bits.
+HALF = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def outcome(state, bits, columns, accept):
     """
     product = np.uint64(bits) * columns
     column = state * columns + (product >> np.uint64(32))
-    keep = np.uint64((product & np.uint64(0xFFFFFFFF)) < accept[column])
+    keep = np.uint64((product & HALF) < accept[column])
     return np.uint64(2) * column + keep
 
 
@@ -130,19 +132,22 @@ def step(state, bits, states, accept, successor):
 
 
 @kernel
-def fill(words, stream):
-    """Fill an array with random 64-bit numbers of SFC64, and update the state (4,) of its stream.
+def draw(a, b, c, counter):
+    """Draw a random 64-bit number of SFC64; return it and the generator's next state.
 
     The generator is Doty-Humphrey's, from the PractRand library, as in ``numpy.random.SFC64``.
     """
+    word = a + b + counter
+    mixed = ((c << np.uint64(24)) | (c >> np.uint64(40))) + word
+    return word, b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), mixed, counter + np.uint64(1)
+
+
+@kernel
+def fill(words, stream):
+    """Fill an array with random 64-bit numbers, and update the state (4,) of their stream."""
     a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
-    one = np.uint64(1)
     for i in range(words.shape[0]):
-        words[i] = a + b + counter
-        counter += one
-        a = b ^ (b >> np.uint64(11))
-        b = c + (c << np.uint64(3))
-        c = ((c << np.uint64(24)) | (c >> np.uint64(40))) + words[i]
+        words[i], a, b, c, counter = draw(a, b, c, counter)
     stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
 
 
@@ -208,15 +213,23 @@ def jump_table(transition, reward, discount, length, largest):
 
 
 @kernel
-def jump(walker, total, weight, bits, columns, accept, last, gain):
+def jump(walker, total, weight, stream, columns, accept, last, gain):
     """Advance all walkers by one jump, in place, and add their gains times a weight to their totals.
 
-    The walkers advance together, so that the processor overlaps their look-ups.
+    The walkers advance together, so that the processor overlaps their look-ups.  Two walkers take the lower and the
+    upper half of one random number.
     """
+    a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
+    bits = np.uint64(0)
     for t in range(walker.shape[0]):
-        place = outcome(walker[t], bits[t], columns, accept)
+        if t % 2 == 0:
+            bits, a, b, c, counter = draw(a, b, c, counter)
+        else:
+            bits >>= np.uint64(32)
+        place = outcome(walker[t], bits & HALF, columns, accept)
         walker[t] = last[place]
         total[t] += weight * gain[place]
+    stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
 
 
 @kernel
@@ -224,36 +237,35 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
     """Fill the batch statistics of N tasks, with the random numbers of a stream."""
     tasks, states = reward.shape
     n = np.uint64(states)
-    start, walker = np.empty(batch, np.uint64), np.empty(batch, np.uint64)
-    total, words = np.empty(batch), np.empty((batch + 2) // 2, np.uint64)
+    path, walker = np.empty(batch + 1, np.uint64), np.empty(batch + 1, np.uint64)
+    total = np.empty(batch + 1)
+    words = np.empty((batch + 2) // 2, np.uint64)
     bits = words.view(np.uint32)
     for i in range(tasks):
         accept, successor = alias_tables(transition[i], stationary[i])
         fill(words, stream)
         state = n
         for t in range(batch + 1):
-            following = step(state, bits[t], n, accept, successor)
-            if t > 0:
-                visits[i, state] += 1
-                transitions[i, state, following] += 1
-            if t < batch:
-                start[t] = following
-            state = following
-        for t in range(batch):
-            walker[t] = start[t]
-            total[t] = reward[i, start[t]]
+            state = step(state, bits[t], n, accept, successor)
+            path[t] = state
+        # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
+        # walkers draws as many random numbers as the trajectory.
+        for t in range(batch + 1):
+            walker[t] = path[t]
+            total[t] = reward[i, path[t]]
         # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
         left, weight = steps - 1, discount
         while left > 0:
             length, largest = steps_of_jump(transition[i], left)
             table = jump_table(transition[i], reward[i], discount, length, largest)
             for _ in range(left // length):
-                fill(words, stream)
-                jump(walker, total, weight, bits, np.uint64(largest), *table)
+                jump(walker, total, weight, stream, np.uint64(largest), *table)
                 weight *= discount**length
             left %= length
         for t in range(batch):
-            return_sums[i, start[t]] += total[t]
+            visits[i, path[t]] += 1
+            transitions[i, path[t], path[t + 1]] += 1
+            return_sums[i, path[t]] += total[t]
 
 
 @kernel
