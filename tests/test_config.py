@@ -11,7 +11,7 @@ from projects import ROOT, STUDIES, undescribed
 
 from ictd.pipeline import config as configuration
 from ictd.pipeline.config import check_folder, checked_values, load_config, load_yaml, numbers_from_text
-from ictd.pipeline.grid import Cell, cells, seed_ranges
+from ictd.pipeline.grid import MOST_SEEDS, Cell, cells, seed_ranges
 
 CONFIG = load_yaml(ROOT / "config.yaml")
 SCHEMA = load_yaml(ROOT / "workflow/schemas/config.schema.yaml")
@@ -218,3 +218,7 @@ def test_ranges_cover_all_seeds_and_keep_finished_runs(wanted, seeds, finished, 
 )
 def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cells, cores, jobs):
     assert len(seed_ranges("auto", 20, cells, cores, [])) == jobs
+
+
+def test_jobs_do_not_grow_with_the_number_of_seeds():
+    assert len(seed_ranges("auto", 1000, 14, 2, [])) == 1000 / MOST_SEEDS

@@ -6,7 +6,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
+from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, joined, tune_step_size, weights_msve
 from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
 
@@ -21,6 +21,15 @@ def data():
 @pytest.fixture(scope="module")
 def contexts(data):
     return [data.context(length) for length in LENGTHS]
+
+
+def test_joined_tasks_have_the_errors_of_their_parts():
+    parts = [draw_unseen_tasks(seed, STATES, 4, 9, DISCOUNT, "loop") for seed in (0, 1)]
+    data = joined(parts)
+    together = baseline_msve(data, DEPTH, [data.context(9)], 0.7, 0.1)
+    alone = [baseline_msve(part, DEPTH, [part.context(9)], 0.7, 0.1) for part in parts]
+    for name, msve in together.items():
+        np.testing.assert_array_equal(msve, np.hstack([errors[name] for errors in alone]))
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -86,6 +86,18 @@ def draw_unseen_tasks(
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 
 
+def joined(parts: list[UnseenTasks]) -> UnseenTasks:
+    """Join sets of k unseen tasks each, of the same n and M, to one set of all their tasks, in the same order."""
+    tasks = Tasks.unchecked(
+        transition=np.concatenate([part.tasks.transition for part in parts]),
+        reward=np.concatenate([part.tasks.reward for part in parts]),
+        stationary=np.concatenate([part.tasks.stationary for part in parts]),
+    )
+    value = np.concatenate([part.value for part in parts])
+    paths = np.concatenate([part.paths for part in parts])
+    return UnseenTasks(tasks, value, paths, parts[0].discount)
+
+
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
     """Draw one context of each task, each of its own length, from the stationary distribution.
 

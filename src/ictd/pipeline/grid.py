@@ -31,6 +31,8 @@ class Cell(NamedTuple):
         return cls(algo, env, int(states), int(depth))
 
 
+# Most seeds of a job with seeds_per_job: auto.  The memory of a job grows with the number of its seeds.
+MOST_SEEDS = 20
 CELL = list(Cell._fields)  # Columns of tables that identify a cell.
 
 
@@ -66,7 +68,7 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
     Parameters
     ----------
     wanted : int or "auto"
-        Number of seeds in a job.  "auto" is the largest number that keeps all cores busy.
+        Number of seeds in a job.  "auto" is the largest number, up to ``MOST_SEEDS``, that keeps all cores busy.
     seeds : int, number of seeds
     cells : int, number of cells, or of settings, that have these seeds
     cores : int, number of cores
@@ -77,7 +79,10 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
     -------
     list of str, the ranges in ascending order
     """
-    size = max(1, seeds // math.ceil(cores / cells)) if wanted == "auto" else wanted
+    if wanted == "auto":
+        size = min(MOST_SEEDS, max(1, seeds // math.ceil(cores / cells)))
+    else:
+        size = wanted
     matches = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
     finished = Counter((int(match[1]), int(match[2])) for match in matches if match)  # Number of files of each range.
     # The last range with a first seed overrides the others.

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, tune_step_size
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, tune_step_size
 from ictd.prompt import Context
 from ictd.statistics import log_spaced
-from ictd.storage import save_arrays, stacked
+from ictd.storage import save_arrays
 
 
 def main(
@@ -35,9 +35,8 @@ def main(
     candidates = log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
 
-    def draw(seed: int, states: int, number: int, **stream: str) -> tuple[UnseenTasks, list[Context]]:
-        data = draw_unseen_tasks(seed, states, number, **stream, **place)
-        return data, [data.context(length) for length in context_lengths]
+    def contexts_of(data: UnseenTasks) -> list[Context]:
+        return [data.context(length) for length in context_lengths]
 
     # Files by number of states, and by depth.
     files = {}
@@ -45,20 +44,25 @@ def main(
         states, depth = map(int, setting.split("-"))
         files.setdefault(states, {})[depth] = output
     for states, by_depth in files.items():
-        data, contexts = draw(0, states, tuning_tasks, stream="tuning")
-        tuning_msve = {depth: tune_step_size(data, depth, contexts, candidates, scaled_attention) for depth in by_depth}
-        best = {depth: float(candidates[np.argmin(msve)]) for depth, msve in tuning_msve.items()}
-        errors = {depth: [] for depth in by_depth}
-        for seed in range(seeds):
-            data, contexts = draw(seed, states, tasks)
-            for depth in by_depth:
-                errors[depth].append(baseline_msve(data, depth, contexts, best[depth], lstd_ridge, scaled_attention))
+        tuning = draw_unseen_tasks(0, states, tuning_tasks, stream="tuning", **place)
+        tuning_contexts = contexts_of(tuning)
+        # The tasks of all seeds are evaluated together.
+        unseen = joined([draw_unseen_tasks(seed, states, tasks, **place) for seed in range(seeds)])
+        contexts = contexts_of(unseen)
         for depth, output in by_depth.items():
+            tuning_msve = tune_step_size(tuning, depth, tuning_contexts, candidates, scaled_attention)
+            best = float(candidates[np.argmin(tuning_msve)])
+            errors = baseline_msve(unseen, depth, contexts, best, lstd_ridge, scaled_attention)
             save_arrays(
                 output,
                 seeds=np.arange(seeds),
                 context_lengths=np.array(context_lengths),
                 step_sizes=candidates,
-                tuning_msve=tuning_msve[depth],
-                **stacked(errors[depth], seeds),
+                tuning_msve=tuning_msve,
+                **{name: _by_seed(msve, seeds) for name, msve in errors.items()},
             )
+
+
+def _by_seed(errors: np.ndarray, seeds: int) -> np.ndarray:
+    """Errors (S, contexts, k) from errors (contexts, S k) of the tasks of all seeds."""
+    return np.ascontiguousarray(np.moveaxis(errors.reshape(len(errors), seeds, -1), 1, 0))
