@@ -59,7 +59,7 @@ def in_c(n: int, folder: str):
     def run(runs):
         found = []
         for tasks, batches, start in runs:
-            parameter = np.concatenate([start.ravel()])
+            parameter = np.concatenate([start.u, start.A.ravel()])
             moments = np.zeros((2, len(parameter)))
             given = tasks.transition, tasks.reward, batches.visits, batches.transitions
             numbers = double(DISCOUNT), double(RATE)
