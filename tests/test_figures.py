@@ -11,7 +11,7 @@ from drawn import check_bands, check_border, check_lines, where
 
 import ictd
 from ictd.pipeline.grid import Cell
-from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
+from ictd.report.figures import curves, diagrams, environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.style import NAMES
 from ictd.report.figures.workflow import BOXES, workflow
@@ -35,7 +35,7 @@ def close_figures():
 def shown(monkeypatch):
     """Figures that a step saves, by their names."""
     found = {}
-    for module in (msve_curves, learning_curves, weight_maps, environment_diagrams):
+    for module in (curves, weight_maps, diagrams):
         monkeypatch.setattr(module, "save", lambda figure, path: found.setdefault(path.stem, figure))
     return found
 
@@ -88,8 +88,8 @@ def paths(tables, tmp_path):
 
 
 def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
-    msve_curves.main(FIGURES, paths("baselines", "weights", "msve"), Path())
-    assert list(shown) == ["one", "main"] and len(shown["main"].axes) == 1
+    curves.main(FIGURES, paths("baselines", "weights", "msve", "learning"), Path())
+    assert list(shown) == ["one", "main", "learning"] and len(shown["main"].axes) == 1
     assert [axes.get_visible() for axes in shown["one"].axes] == [True] * 4 + [False] * 2
     for axes, n in zip(shown["one"].axes, (4, 3, 5, 2), strict=False):
         lines, bands = [], []
@@ -126,7 +126,7 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
 
 
 def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
-    learning_curves.main(paths("weights", "learning"), Path("learning.png"))
+    curves.main({}, paths("baselines", "weights", "msve", "learning"), Path())
     for column, algo in enumerate(NAMED):
         above, below = [], []
         # In the order of settings, whatever that of the table.
@@ -171,7 +171,7 @@ def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown)
 @pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 9), ("loop", 6)])
 def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states, shown):
     options = {"threshold": 0.7} if env == "loop" else {}
-    environment_diagrams.main({"diagram": [env, options, layout]}, states, Path())
+    diagrams.main({"diagram": [env, options, layout]}, states, {}, Path())
     rng = ictd.generator(0, env, states, "diagram")
     transition = ictd.sample_tasks(env, states, 1, rng, **options).transition[0]
     axes = shown["diagram"].axes[0]

@@ -17,7 +17,7 @@ from ictd.pipeline.grid import Cell
 from ictd.report import html, notebook, result_tables, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
-from ictd.storage import save_json, save_tables
+from ictd.storage import save_json
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 
@@ -109,7 +109,7 @@ def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
     assert marks and not [mark for mark in marks if not ids.fullmatch(mark)]
 
 
-def test_the_slider_shows_means_over_runs_and_medians(tmp_path, monkeypatch):
+def test_the_slider_shows_means_over_runs_and_medians():
     """Of runs that did not diverge, and of no cell without such a run."""
     rng, diverged_at, kept = np.random.default_rng(5), np.array([0, 0, 7, 0]), [0, 1, 3]
     arrays = {
@@ -125,12 +125,7 @@ def test_the_slider_shows_means_over_runs_and_medians(tmp_path, monkeypatch):
         "learning": result_tables.learning_table(runs, 0.9),
         "weights": result_tables.weights_table(runs, evaluations, 0.9),
     }
-    save_tables(tmp_path, tables)
-    made = []
-    monkeypatch.setattr(slider, "slider", lambda runs: made.append(runs) or "text")
-    files = [tmp_path / f"{name}.csv" for name in tables]
-    slider.main(["mc-loop-2-3", "td-loop-2-3"], files, tmp_path / "page.html")
-    ((cell, run),) = made[0].items()
+    ((cell, run),) = slider.runs_of(["mc-loop-2-3", "td-loop-2-3"], **tables).items()
     assert cell == "td-loop-2-3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
     for k in range(3):
         mean = arrays["history_A"][kept, k].mean(axis=0)
@@ -139,6 +134,5 @@ def test_the_slider_shows_means_over_runs_and_medians(tmp_path, monkeypatch):
         cosines = cosine(project_identifiable(weights, 0.9).A, ictd.theta_td(2).A)
         medians = [f"{np.median(values):.3g}" for values in (cosines, arrays["online_msve"][kept, k])]
         assert [curve["values"][k] for curve in run["curves"]] == medians
-    monkeypatch.undo()
     assert "<option>td-loop-2-3 (1 of 4 diverged)</option>" in slider.slider({cell: run})
     assert slider.slider({}) == "<p>All runs diverged.</p>"

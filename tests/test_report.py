@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from html_page import Page
 
 from ictd.pipeline.provenance import PROJECT
 from ictd.report import about, compute
@@ -17,15 +16,14 @@ def test_computing_times(tmp_path):
         path = tmp_path / f"{name}.tsv"
         path.parent.mkdir(exist_ok=True)
         pd.DataFrame([row], columns=compute.MEASURED).to_csv(path, sep="\t", index=False)
-    compute.main(tmp_path, ["tasks", "claims", "removed"], tmp_path / "t.csv", tmp_path / "t.html")
-    table = pd.read_csv(tmp_path / "t.csv")
+    table = compute.compute_table(compute.load_benchmarks(tmp_path, ["tasks", "claims", "removed"]))
     assert table["rule"].tolist()[:3] == ["tasks", "claims", "these rules together"]
     # Jobs that ended before Snakemake looked at them are not measured, but for their time.
     found, nan = table.iloc[:3, 1:].astype(float), np.nan
     np.testing.assert_array_equal(found, [[2, 6, 3, 30], [1, 1, nan, nan], [3, 7, 3, 30]])
     # 50 minutes and 15 hours on 150 cores.
     assert table["CPU time (s)"].tolist()[3:] == [150 * 50 * 60, 150 * 15 * 3600]
-    assert len(table) == 5 and Page(tmp_path / "t.html").rows()[0] == ["tasks", "2", "6", "3", "30"]
+    assert len(table) == 5
 
 
 def test_what_differs_from_reference_numbers_is_named():

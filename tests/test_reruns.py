@@ -15,28 +15,27 @@ from ictd.pipeline.rules import RUNNER
 from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.storage import load_json, save_json
 
-FIGURES = {"msve_curves", "weight_maps", "learning_curves"}
+FIGURES = {"curves", "weight_maps"}
 UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
 OF_GRID = {"theory_agreement", "theory_tables", "pretrained_tables"}
 # What names or counts jobs.
-COUNTED = {"compute", "workflow_figure"}
+COUNTED = {"diagrams"}
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
-SHOWN = {"summaries", "manifest"}
+SHOWN = {"pages", "manifest"}
 KEYS = {
-    "algos": (["mc"], {"evaluate", "slider", *COUNTED, "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN),
-    "envs": (["boyan"], {"slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
+    "algos": (["mc"], {"evaluate", *COUNTED, "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN),
+    "envs": (["boyan"], {*COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"}
-        | SHOWN,
+        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"} | SHOWN,
     ),
     "depths": (
         [6],
-        {"baselines", "slider", *COUNTED, "audit", "metrics", *FIGURES, "notebook"}
+        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook"}
         | {"theory_agreement", "pretrained_tables"}
         | SHOWN,
     ),
@@ -44,7 +43,7 @@ KEYS = {
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (
         0.8,
-        {"unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "theory_claims"} | SHOWN,
+        {"unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "claims"} | SHOWN,
     ),
     "batch_size": (32, {"unrolls"} | SHOWN),
     "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
@@ -68,7 +67,7 @@ KEYS = {
     "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},
-        {"tasks", "metrics", "environment_diagrams", *SAMPLED} | SHOWN,
+        {"tasks", "metrics", "diagrams", *SAMPLED} | SHOWN,
     ),
     "readings.evaluation_env": ("loop", UNSEEN | {"audit"} | SHOWN),
     "seeds_per_job": (1, set()),
@@ -85,8 +84,8 @@ ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
 REMOVED = {
     "weights/td-loop-4-6.npz": "evaluate",
-    "figures/figure_05.svg": "msve_curves",
-    "tables/msve.html": "summaries",
+    "figures/figure_05.svg": "curves",
+    "tables/msve.html": "pages",
     "baselines/4-6.npz": "baselines",
 }
 
@@ -246,7 +245,7 @@ def test_what_touches_no_result_reruns_nothing(said, name):
 
 def test_the_order_of_values_is_that_of_figures_alone(said):
     """The report lists the settings, and the manifest its pages."""
-    assert planned_rules(said["order"]) == {"msve_curves", "weight_maps", "slider", "summaries", "notebook", "manifest"}
+    assert planned_rules(said["order"]) == {"curves", "weight_maps", "pages", "notebook", "manifest"}
 
 
 @pytest.mark.parametrize("values", ADDED, ids=" ".join)

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import json
 
 import naive
 import numpy as np
@@ -21,10 +20,12 @@ from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.report import paper_claims, result_tables, summaries
+from ictd.report.claim import Statements, as_records
+from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap_means
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
 from ictd.steps.training_data import stored_runs
-from ictd.storage import load_named, save_arrays, save_json
+from ictd.storage import load_named, save_arrays
 
 torch.set_num_threads(1)
 LENGTHS, SIZES = [4, 9], np.geomspace(0.2, 3, 4)
@@ -261,22 +262,21 @@ def test_claims_and_pages_are_made_of_the_tables(run, metrics):
         "relation": "<", "threshold": 1, "p": None, "kind": "paper", "where": "", "verdict": "holds",
         "corrected": "holds", "shown": "", "end": "", "trials": None, "trials_hold": None,
     }  # fmt: skip
-    save_json(run / "theory.json", [theory])
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation", "audit")
     tables = [run / f"metrics/{name}.csv" for name in names]
-    files = {"theory": run / "theory.json", "output": run / "claims.json"}
-    paper_claims.main(PROJECT / "report/claims.toml", tables, env="boyan", states=3, depth=2, **files)
-    decided = json.loads(files["output"].read_text())
+    table_of = load_tables(tables)
+    statements = Statements(PROJECT / "report/claims.toml")
+    decided = [*as_records(paper_claims.check_claims(statements, table_of, ("boyan", 3, 2))), theory]
     verdicts = {one["id"]: one["verdict"] for one in decided}
-    assert decided[-1] == theory and {f"msve_falls/{cell}" for cell in CELLS if cell.states == 3} < verdicts.keys()
+    assert {f"msve_falls/{cell}" for cell in CELLS if cell.states == 3} < verdicts.keys()
     lost = {one["id"]: one["value"] for one in decided if one["id"].startswith("finite")}
     assert lost == {f"finite/{cell}": int(cell == DIVERGED) for cell in CELLS}
     config = yaml.safe_load((PROJECT / "config.yaml").read_text())
     settings = {"seeds": 3, "tasks": 12, "algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 2]}
     settings |= {"depths": [2], "readings": config["readings"]}
     settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
-    schema = PROJECT / "workflow/schemas/config.schema.yaml"
-    summaries.main(files["output"], files["theory"], tables, settings, schema, run / "tables")
+    schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())
+    summaries.save_summaries(decided, {theory["id"]}, table_of, settings, schema, run / "tables")
     rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
     assert len(rows["claims_all"]) == len(decided)
     of_cells = {name: len(rows[name]) for name in ("mean_weights", "audit", "pattern")}

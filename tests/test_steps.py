@@ -72,12 +72,12 @@ def test_params_have_the_digests_of_modules_and_texts(tmp_path):
     (tmp_path / "claims.toml").write_text("a = 1")
     step = Steps(CONFIG | {"results": str(tmp_path / "results")})
     given = {"statements": tmp_path / "claims.toml", "theory": tmp_path / "results/theory.json"}
-    params = step("ictd.report.paper_claims", **given)
+    params = step("ictd.report.claims", **given)
     assert params["statements"].startswith("claims.toml ") and "theory" not in params
     assert params["ictd.statistics"] == f"ictd.statistics {step.code['ictd.statistics']}"
     assert {"ictd.report.paper_claims", "ictd.pipeline.runner"} <= params.keys() & step.code.keys()
     (tmp_path / "claims.toml").write_text("a = 2")
-    assert step("ictd.report.paper_claims", **given)["statements"] != params["statements"]
+    assert step("ictd.report.claims", **given)["statements"] != params["statements"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from projects import ROOT, SMOKE, copy_project, with_results
 from ictd.report.manifest import commit
 
 # Rules that draw, start programs, or run what notebooks run, each with a job.
-FORCED = ("environment_diagrams", "manifest", "notebook")
+FORCED = ("diagrams", "manifest", "notebook")
 
 
 def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:

@@ -205,7 +205,7 @@ def test_a_project_whose_path_has_a_space_can_be_planned_from_elsewhere(said):
 
 
 def test_the_picture_of_the_workflow_counts_its_jobs(said):
-    (counted,) = set(re.findall(r"figures\.workflow --jobs '(.*?)'", said["a seed a job"]))
+    (counted,) = set(re.findall(r"figures\.diagrams .*--jobs '(.*?)'", said["a seed a job"]))
     planned = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said["a seed a job"], re.MULTILINE)}
     jobs = dict.fromkeys(itertools.chain(*(rules.split() for *_, rules in BOXES.values())), 1) | json.loads(counted)
     assert planned == jobs | {"total": sum(jobs.values())}

@@ -1,4 +1,4 @@
-# The paper's figures, one job for each kind, and the learning curves.
+# The paper's figures and the learning curves.
 MSVE_FIGURES = shown_cells(
     {"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"}
 )
@@ -6,23 +6,23 @@ WEIGHT_FIGURES = shown_cells(
     {"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"}
 )
 # Environment, its options, and layout.
-DIAGRAMS = {
+ENVIRONMENT_FIGURES = {
     name: [env, env_options(config, env), layout]
     for name, env, layout in (("figure_03", "boyan", "line"), ("figure_08", "loop", "circle"))
 }
-EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *DIAGRAMS]), "learning"]
+EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *ENVIRONMENT_FIGURES]), "learning"]
 
 
-use rule step as msve_curves with:
+use rule step as curves with:
     input:
-        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights"]),
+        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights", "learning"]),
     output:
-        [figure(name) for name in MSVE_FIGURES],
+        [figure(name) for name in [*MSVE_FIGURES, "learning"]],
     pathvars:
-        job="msve_curves",
+        job="curves",
     localrule: True
     params:
-        **step("ictd.report.figures.msve_curves", figures=MSVE_FIGURES, folder=RESULTS / "figures"),
+        **step("ictd.report.figures.curves", figures=MSVE_FIGURES, folder=RESULTS / "figures"),
 
 
 use rule step as weight_maps with:
@@ -35,30 +35,3 @@ use rule step as weight_maps with:
     localrule: True
     params:
         **step("ictd.report.figures.weight_maps", figures=WEIGHT_FIGURES, folder=RESULTS / "figures"),
-
-
-use rule step as environment_diagrams with:
-    output:
-        [figure(name) for name in DIAGRAMS],
-    pathvars:
-        job="environment_diagrams",
-    localrule: True
-    params:
-        **step(
-            "ictd.report.figures.environment_diagrams",
-            diagrams=DIAGRAMS,
-            states=6,
-            folder=RESULTS / "figures",
-        ),
-
-
-use rule step as learning_curves with:
-    input:
-        tables=expand("<results>/metrics/{table}.csv", table=["learning", "weights"]),
-    output:
-        figure("learning"),
-    pathvars:
-        job="learning_curves",
-    localrule: True
-    params:
-        **step("ictd.report.figures.learning_curves"),

@@ -1,7 +1,7 @@
 # Claims, tables for readers, and the report.
 # Result tables that claims are decided by, and those that pages show.
 CLAIM_TABLES = [table for table in TABLES if table not in ("step_sizes", "mean_entries")]
-PAGE_TABLES = "msve baselines weights mean_weights agreement audit".split()
+PAGE_TABLES = "msve baselines weights mean_weights agreement audit mean_entries learning".split()
 SUMMARY_PAGES = (
     "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
 )
@@ -30,8 +30,9 @@ REPORT_NOTEBOOK = notebook_params(
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
 COMPUTING = "tasks unrolls pretrain evaluate baselines audit theory_values theory_descent theory_family"
-COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables metrics"
-COMPUTING += " theory_claims claims"
+COMPUTING += (
+    " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables metrics claims"
+)
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {rule: len(SIMULATIONS) for rule in ("theory_descent", "theory_family")}
 JOBS |= {rule: len(config["envs"]) for rule in ("theory_values", "theory_precision")}
@@ -45,65 +46,63 @@ JOBS |= {
 use rule step as claims with:
     input:
         tables=expand("<results>/metrics/{name}.csv", name=CLAIM_TABLES),
-        theory="<results>/theory/claims.json",
+        theory_tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     output:
-        "<results>/claims.json",
+        claims="<results>/claims.json",
+        theory="<results>/theory/claims.json",
+        page=html("theory"),
     pathvars:
         job="claims",
     priority: 1
     localrule: True
     params:
-        **step("ictd.report.paper_claims", main_setting(config), statements=ROOT / "report/claims.toml"),
+        **step(
+            "ictd.report.claims",
+            main_setting(config),
+            statements=ROOT / "report/claims.toml",
+            theory_statements=ROOT / "report/theory_claims.toml",
+        ),
 
 
-use rule step as summaries with:
+# Every job whose time the pages show is before the claims.
+use rule step as pages with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
         tables=expand("<results>/metrics/{name}.csv", name=PAGE_TABLES),
     output:
-        [html(name) for name in SUMMARY_PAGES],
-    pathvars:
-        job="summaries",
-    localrule: True
-    params:
-        **step("ictd.report.summaries", settings=PAPER_SETTINGS, schema=SCHEMA_FILE),
-
-
-use rule step as slider with:
-    input:
-        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "learning", "weights"]),
-    output:
+        [html(name) for name in [*SUMMARY_PAGES, "compute"]],
         "<results>/tables/slider.html",
+        compute="<results>/metrics/compute.csv",
     pathvars:
-        job="slider",
+        job="pages",
     localrule: True
     params:
-        **step("ictd.report.slider", cells=list(map(str, CELLS))),
+        **step(
+            "ictd.report.pages",
+            settings=PAPER_SETTINGS,
+            schema=SCHEMA_FILE,
+            cells=list(map(str, CELLS)),
+            rules=COMPUTING.split(),
+            benchmarks=RESULTS / "benchmarks",
+            folder=RESULTS / "tables",
+        ),
 
 
-use rule step as compute with:
-    input:
-        # Every job whose time it shows is before these.
-        "<results>/claims.json",
+use rule step as diagrams with:
     output:
-        table="<results>/metrics/compute.csv",
-        page=html("compute"),
+        [figure(name) for name in [*ENVIRONMENT_FIGURES, "workflow"]],
     pathvars:
-        job="compute",
+        job="diagrams",
     localrule: True
     params:
-        **step("ictd.report.compute", folder=RESULTS / "benchmarks", rules=COMPUTING.split()),
-
-
-use rule step as workflow_figure with:
-    output:
-        figure("workflow"),
-    pathvars:
-        job="workflow_figure",
-    localrule: True
-    params:
-        **step("ictd.report.figures.workflow", jobs=JOBS),
+        **step(
+            "ictd.report.figures.diagrams",
+            environments=ENVIRONMENT_FIGURES,
+            states=6,
+            jobs=JOBS,
+            folder=RESULTS / "figures",
+        ),
 
 
 use rule step as notebook with:

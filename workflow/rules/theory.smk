@@ -113,20 +113,6 @@ use rule step as pretrained_tables with:
         **step("ictd.steps.concatenate"),
 
 
-use rule step as theory_claims with:
-    input:
-        tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
-    output:
-        claims="<results>/theory/claims.json",
-        page=html("theory"),
-    pathvars:
-        job="theory_claims",
-    priority: 1
-    localrule: True
-    params:
-        **step("ictd.report.theory_claims", statements=ROOT / "report/theory_claims.toml"),
-
-
 use rule step as theory_figures with:
     input:
         tables=expand(

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.report import html
-from ictd.storage import reading, save_table
+from ictd.storage import reading
 
 # What Snakemake measures of a job: seconds, and MiB of memory.
 MEASURED = ["s", "cpu_time", "max_rss"]
@@ -14,8 +13,8 @@ MEASURED = ["s", "cpu_time", "max_rss"]
 PAPER_CORES, PAPER_TD_MINUTES, PAPER_MC_HOURS = 150, 50, 15
 
 
-def main(folder: Path, rules: list[str], table: Path, page: Path) -> None:
-    """Write the table as CSV and HTML, from the benchmarks in ``folder``.
+def load_benchmarks(folder: Path, rules: list[str]) -> dict[str, list[pd.DataFrame]]:
+    """Load Snakemake's benchmark tables of each job, by rule.
 
     A rule with one job has the benchmark ``RULE.tsv``; a rule with several has benchmarks in the folder ``RULE``.
     """
@@ -25,9 +24,7 @@ def main(folder: Path, rules: list[str], table: Path, page: Path) -> None:
             with reading(path):
                 measured = pd.read_csv(path, sep="\t")[MEASURED].astype(float)
             benchmarks.setdefault(rule, []).append(measured)
-    frame = compute_table(benchmarks)
-    save_table(table, frame)
-    html.save(page, "compute", html.table(frame))
+    return benchmarks
 
 
 def compute_table(benchmarks: dict[str, list[pd.DataFrame]]) -> pd.DataFrame:

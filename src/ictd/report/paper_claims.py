@@ -1,16 +1,14 @@
 """The paper's claims of sections "Experiments" and "Hyperparameter Study", decided by the result tables."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.claim import Claim, Statements, has_pattern, save_claims
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.claim import Claim, Statements, has_pattern
+from ictd.report.tables import rows_with
 from ictd.statistics import rank_correlation
-from ictd.storage import load_json
 
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5
@@ -24,15 +22,6 @@ PATTERN_ENDS = {
     "pattern_A21": "pattern_A21_high",
     "pattern_A22": "pattern_A22_high",
 }
-
-
-def main(statements: Path, tables: list[Path], theory: Path, env: str, states: int, depth: int, output: Path) -> None:
-    """Write the claims on the experiments, followed by those on the theory, as JSON.
-
-    ``env``, ``states`` and ``depth`` are the main setting; ``theory`` has the claims on the theory.
-    """
-    claims = check_claims(Statements(statements), load_tables(tables), (env, states, depth))
-    save_claims(output, claims, load_json(theory))
 
 
 def check_claims(statements: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:

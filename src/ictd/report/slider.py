@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import Cell
-from ictd.report import html
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.tables import rows_with
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.
@@ -16,18 +15,13 @@ COLOURS = ("#2166ac", "#b2182b")
 WIDTH, HEIGHT = 300, 150  # Of a curve, in its own units.
 
 
-def main(cells: list[str], tables: list[Path], output: Path) -> None:
-    """Write the page with the runs of ``cells`` in this order, from the tables mean_entries, learning and weights.
-
-    Runs that diverged are left out, and cells whose runs all diverged.
-    """
-    html.save(output, "slider", slider(runs_of(cells, **load_tables(tables))))
-
-
 def runs_of(
     cells: list[str], mean_entries: pd.DataFrame, learning: pd.DataFrame, weights: pd.DataFrame
 ) -> dict[str, dict]:
-    """``run_data`` of each cell by its title, which counts the runs that diverged."""
+    """``run_data`` of each cell by its title, which counts the runs that diverged.
+
+    Runs that diverged are left out, and cells whose runs all diverged.
+    """
     runs = {}
     for name in cells:
         cell = Cell.parse(name)._asdict()

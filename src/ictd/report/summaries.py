@@ -3,51 +3,60 @@
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.report import html
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
 from ictd.report.settings import difference_from_paper, settings_rows
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.tables import rows_with
 from ictd.report.verdicts import count
-from ictd.storage import load_json
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Baselines that the summary compares with the Transformers, in words.
 BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "zero": "predicting zero"}
 
 
-def main(claims: Path, theory: Path, tables: list[Path], settings: dict, schema: Path, output: Path) -> None:
+def save_summaries(
+    records: list[dict],
+    theory_ids: set[str],
+    tables: dict[str, pd.DataFrame],
+    settings: dict,
+    schema: dict,
+    folder: Path,
+) -> None:
     """Write the page ``summary``, and a page for each name in ``pages`` below, as HTML.
 
-    ``claims`` has all claims, ``theory`` those on the theory.
+    Parameters
+    ----------
+    records : list of dicts, all claims
+    theory_ids : set of str, ids of the claims on the theory
+    tables : dict of result tables
+        By "msve", "baselines", "weights", "mean_weights", "agreement" and "audit".
+    settings : dict, the settings of the paper's part
+    schema : dict, the schema of the configuration
+    folder : Path
     """
-    schema_content = yaml.safe_load(schema.read_text(encoding="utf-8"))
-    records = load_json(claims)
-    theory_ids = {claim["id"] for claim in load_json(theory)}
     of_experiments = [claim for claim in records if claim["id"] not in theory_ids]
-    loaded = load_tables(tables)
-    weights, mean_weights, agreement = loaded["weights"], loaded["mean_weights"], loaded["agreement"]
+    weights, mean_weights, agreement = tables["weights"], tables["mean_weights"], tables["agreement"]
     without_readings = {key: value for key, value in settings.items() if key != "readings"}
-    readings = settings_rows(settings["readings"], schema_content["properties"]["readings"])
+    readings = settings_rows(settings["readings"], schema["properties"]["readings"])
     pages = {
         "claims": claims_overview([claim for claim in of_experiments if claim["kind"] == "paper"]),
         "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
         "claims_all": claims_rows(records),
-        "msve": msve_summary(loaded["msve"], loaded["baselines"], weights),
+        "msve": msve_summary(tables["msve"], tables["baselines"], weights),
         "mean_weights": weights_summary(mean_weights),
         "pattern": pattern_by_cell(mean_weights, weights),
         "thresholds": by_threshold(mean_weights, weights, agreement),
         "agreement": agreement,
-        "audit": loaded["audit"],
-        "settings": pd.DataFrame(settings_rows(without_readings, schema_content)),
+        "audit": tables["audit"],
+        "settings": pd.DataFrame(settings_rows(without_readings, schema)),
         "readings": pd.DataFrame(readings).drop(columns="paper"),
     }
-    html.save_frames(output, pages)
-    text = summary(records, theory_ids, settings, schema_content) + evaluation_summary(loaded, settings)
-    html.save(output / "summary.html", "summary", text)
+    html.save_frames(folder, pages)
+    text = summary(records, theory_ids, settings, schema) + evaluation_summary(tables, settings)
+    html.save(folder / "summary.html", "summary", text)
 
 
 def summary(claims: list[dict], theory_ids: set[str], settings: dict, schema: dict) -> str:

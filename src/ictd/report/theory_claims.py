@@ -1,16 +1,14 @@
 """Claims on the theory, which the tables of its checks decide."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report import html
-from ictd.report.claim import NEGLIGIBLE, Claim, Statements, as_records, save_claims
+from ictd.report.claim import NEGLIGIBLE, Claim, Statements
 from ictd.report.claim_tables import claims_overview
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.tables import rows_with
 from ictd.report.verdicts import by_name
 from ictd.statistics import bootstrap_interval
 from ictd.theory.family import MEMBERS, contraction
@@ -18,14 +16,6 @@ from ictd.theory.family import MEMBERS, contraction
 # Decimal logarithm that stands for numbers beyond float64's range.
 OVERFLOW = 308.0
 NAMES = {"td": ("Theorem 2", "J"), "mc": ("Corollary 1", "J'")}
-
-
-def main(statements: Path, tables: list[Path], discount: float, claims: Path, page: Path) -> None:
-    """Write all claims as JSON, and a page with a table that has a row for each kind of claim."""
-    table_of = load_tables(tables)
-    decided = check_theory(Statements(statements), table_of, discount)
-    save_claims(claims, decided)
-    html.save(page, "theory", html.table(theory_overview(as_records(decided), table_of["statements"])))
 
 
 def check_theory(texts: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.rng import generator
-from ictd.steps.training_data import save_material
+from ictd.steps.material import save_material
 
 
 def main(env: str, states: int, seeds: str, tasks: int, env_options: dict, output: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ictd.rng import generator
 from ictd.sampling import unroll
-from ictd.steps.training_data import save_material, stored_tasks
+from ictd.steps.material import save_material, stored_tasks
 from ictd.storage import load_arrays
 
 

@@ -17,7 +17,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps import concatenate
-from ictd.steps.training_data import save_material
+from ictd.steps.material import save_material
 from ictd.storage import save_arrays, save_table
 from ictd.transformer import estimates
 from studies.emergence import (

@@ -1,25 +1,22 @@
 """Diagrams of the environments (Figures 3 and 8): an arrow for each transition of non-zero probability."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from ictd.mrp import sample_tasks
-from ictd.report.figures.style import WIDTH, save
+from ictd.report.figures.style import WIDTH
 from ictd.rng import generator
 
 RADIUS = 0.3
 
 
-def main(diagrams: dict, states: int, folder: Path) -> None:
-    """Write figures of examples as PNG and SVG."""
-    for name, (env, options, layout) in diagrams.items():
-        tasks = sample_tasks(env, states, 1, generator(0, env, states, "diagram"), **options)
-        draw = {"line": line_diagram, "circle": circle_diagram}[layout]
-        save(draw(tasks.transition[0]), folder / f"{name}.png")
+def environment_diagram(env: str, options: dict, layout: str, states: int) -> Figure:
+    """Draw an example of an environment; ``layout`` is "line" or "circle"."""
+    tasks = sample_tasks(env, states, 1, generator(0, env, states, "diagram"), **options)
+    draw = {"line": line_diagram, "circle": circle_diagram}[layout]
+    return draw(tasks.transition[0])
 
 
 def line_diagram(transition: np.ndarray) -> Figure:

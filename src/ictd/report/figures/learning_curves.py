@@ -1,20 +1,13 @@
 """Learning curves of all cells."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, save, setting_looks
-from ictd.report.tables import load_tables, rows_with
-
-
-def main(tables: list[Path], output: Path) -> None:
-    """Write the figure as PNG and SVG, from the tables learning and weights."""
-    save(learning_curves(**load_tables(tables)), output)
+from ictd.report.figures.style import NAMES, WIDTH, diverged_note, legend, setting_looks
+from ictd.report.tables import rows_with
 
 
 def learning_curves(learning: pd.DataFrame, weights: pd.DataFrame) -> Figure:

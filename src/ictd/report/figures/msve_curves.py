@@ -1,28 +1,16 @@
 """MSVE against context length, one panel per setting (Figures 1, 5, 7 and 10)."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend, panels_of, save
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend
+from ictd.report.tables import rows_with
 from ictd.statistics import standard_error
 
 # Lines of the baselines: dashes and gaps in points.
 DASHES = {"theta_td": (0, (5, 2)), "lstd": (0, (5, 2, 1, 2)), "zero": "-"}
-
-
-def main(figures: dict, tables: list[Path], folder: Path) -> None:
-    """Write figures as PNG and SVG, from the tables msve, baselines and weights.
-
-    ``figures`` has for each name what varies and the cells to show.
-    """
-    loaded = load_tables(tables)
-    for name, (vary, *cells) in figures.items():
-        save(msve_curves(panels_of(cells, vary), **loaded), folder / f"{name}.png")
 
 
 def msve_curves(panels: dict[str, list], msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> Figure:

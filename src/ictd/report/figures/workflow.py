@@ -1,12 +1,10 @@
 """A diagram of the workflow, with a box for each group of rules."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from ictd.report.figures.style import WIDTH, save
+from ictd.report.figures.style import WIDTH
 
 # For each box its column, row, description and rules.
 BOXES = {
@@ -22,15 +20,15 @@ BOXES = {
     ),
     "Tables and claims": (
         1, 2, "statistics, thresholds,\nverdicts",
-        "metrics claims theory_tables pretrained_tables theory_claims summaries",
+        "metrics claims theory_tables pretrained_tables pages",
     ),
     "Figures": (
         2, 2, "1 to 10, the theory's,\nand ours",
-        "msve_curves weight_maps environment_diagrams learning_curves theory_figures pretrained_figure workflow_figure",
+        "curves weight_maps diagrams theory_figures pretrained_figure",
     ),
     "Report": (
-        1, 3, "pages, and the manifest\nof all files",
-        "slider compute notebook manifest about all",
+        1, 3, "page, and the manifest\nof all files",
+        "notebook manifest about all",
     ),
 }  # fmt: skip
 # Most arrows that follow from others are left out.
@@ -42,11 +40,6 @@ ARROWS = [
 ]  # fmt: skip
 # Size of a box, and steps between the middles of boxes, in inches.
 SIZE, STEP = (1.56, 0.85), (1.95, -1.2)
-
-
-def main(jobs: dict, output: Path) -> None:
-    """Write the figure as PNG and SVG."""
-    save(workflow(jobs), output)
 
 
 def workflow(jobs: dict[str, int]) -> Figure:

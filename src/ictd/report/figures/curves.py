@@ -1,0 +1,20 @@
+"""Curves of the experiments: MSVE against context length (Figures 1, 5, 7 and 10), and learning curves."""
+
+from pathlib import Path
+
+from ictd.report.figures.learning_curves import learning_curves
+from ictd.report.figures.msve_curves import msve_curves
+from ictd.report.figures.style import panels_of, save
+from ictd.report.tables import load_tables
+
+
+def main(figures: dict, tables: list[Path], folder: Path) -> None:
+    """Write figures as PNG and SVG, from the tables msve, baselines, weights and learning.
+
+    ``figures`` has for each figure of MSVE what varies and the cells to show.  The figure ``learning`` shows all cells.
+    """
+    table = load_tables(tables)
+    for name, (vary, *cells) in figures.items():
+        panels = panels_of(cells, vary)
+        save(msve_curves(panels, table["msve"], table["baselines"], table["weights"]), folder / f"{name}.png")
+    save(learning_curves(table["learning"], table["weights"]), folder / "learning.png")
