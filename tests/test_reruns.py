@@ -27,7 +27,10 @@ COUNTED = {"diagrams"}
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"pages", "manifest"}
 KEYS = {
-    "algos": (["mc"], {"evaluate", *COUNTED, "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN),
+    "algos": (
+        ["mc"],
+        {"evaluate", "theory_pretrained", "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN,
+    ),
     "envs": (["boyan"], {*COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],

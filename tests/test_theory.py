@@ -12,12 +12,23 @@ from ictd.engine import value_gradients
 from ictd.steps.theory.agreement import gradients_by_appendix, gradients_by_torch, largest_difference
 from ictd.theory import statements
 from ictd.theory.decimals import exact_sides, exact_update
-from ictd.theory.recursion import evolve, gradients
+from ictd.theory.recursion import evolve, gradients, krylov
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
 
 
 def tasks_of(env, states, size=2):
     return ictd.sample_tasks(env, states, size, ictd.generator(3, env, states, "tasks"))
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8])
+def test_rows_times_powers_equal_a_loop(length):
+    rng = np.random.default_rng(2)
+    row, matrix = rng.normal(size=(3, 4)), rng.normal(size=(3, 4, 4))
+    found = krylov(row, matrix, length)
+    assert found.shape == (3, length, 4)
+    for layer in range(length):
+        np.testing.assert_allclose(found[:, layer], row, rtol=ROUNDING)
+        row = np.matvec(matrix.mT, row)
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)

@@ -54,8 +54,8 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         scale, weights = algo == "td", trained(algo)
         saved = folder / f"weights-{cell}.npz"
         save_arrays(saved, seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        files = {"line": folder / f"pretrained/{cell}.csv", "repeated": folder / f"repeated/{cell}.csv"}
-        pretrained.main(algo, "boyan", 2, depth, 80, 5, GAMMA, scale, {}, saved, **files)
+        files = {"line": [folder / f"pretrained/{cell}.csv"], "repeated": [folder / f"repeated/{cell}.csv"]}
+        pretrained.main([algo], "boyan", 2, depth, 80, 5, GAMMA, scale, {}, [saved], **files)
     agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)

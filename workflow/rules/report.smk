@@ -38,7 +38,7 @@ JOBS |= {rule: len(SIMULATIONS) for rule in ("theory_descent", "theory_family")}
 JOBS |= {rule: len(config["envs"]) for rule in ("theory_values", "theory_precision")}
 JOBS |= {
     "pretrain": len(GRID_SETTINGS) * config["seeds"],
-    "theory_pretrained": len(GRID),
+    "theory_pretrained": len(GRID_SETTINGS),
     "evaluate": len(GRID_SETTINGS),
 }
 

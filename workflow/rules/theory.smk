@@ -42,17 +42,27 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], env_options=own_options),
 
 
+# One job for all algorithms, because the checks of a cell take no longer than the start of Python.
 use rule step as theory_pretrained with:
     input:
-        weights=f"<results>/weights/{CELL}.npz",
+        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
     output:
-        line=f"<results>/theory/pretrained/{CELL}.csv",
-        repeated=f"<results>/theory/repeated/{CELL}.csv",
+        line=expand(
+            f"<results>/theory/pretrained/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
+        ),
+        repeated=expand(
+            f"<results>/theory/repeated/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
+        ),
     pathvars:
-        job=f"theory_pretrained/{CELL}",
+        job=f"theory_pretrained/{SETTING}",
     priority: 1
     params:
-        **step("ictd.steps.theory.pretrained", config["theory"], env_options=own_options),
+        **step(
+            "ictd.steps.theory.pretrained",
+            config["theory"],
+            algos=sorted(config["algos"]),
+            env_options=own_options,
+        ),
 
 
 use rule step as theory_agreement with:

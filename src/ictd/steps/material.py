@@ -1,8 +1,8 @@
 """Files of task sets and unrolls.
 
 Most states have few successors, so a file holds only those of the n^2 transitions that are non-zero in some task, as k
-columns.  The array ``followers`` (n, n) has their places.  This module does not import numba, because the step that
-samples task sets takes less time than that import.
+columns.  The array ``followers`` (n, n) has their places.  This module imports no kernels, because the step that
+samples task sets takes less time than the import of numba.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

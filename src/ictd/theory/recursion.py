@@ -87,11 +87,36 @@ class Embeddings:
         They are those of ``expected_errors`` without the rounding of a difference, which hides them where l is large.
         The result is an (N, L+1, n) array.
         """
-        errors = np.empty_like(self.y)
-        errors[:, 0] = self.tasks.reward if algo == "td" else self.value
-        for layer in range(self.depth):
-            errors[:, layer + 1] = self.discount * np.matvec(self.tasks.transition, errors[:, layer])
-        return errors
+        first = self.tasks.reward if algo == "td" else self.value
+        return krylov(first, self.discount * self.tasks.transition.mT, self.depth + 1)
+
+
+def krylov(row: np.ndarray, matrix: np.ndarray, length: int) -> np.ndarray:
+    """Compute the rows b, b M, b M^2, ..., b M^(K-1).
+
+    A product with M^k gives k rows from the k rows before them, so that a few large products replace K small ones.
+
+    Parameters
+    ----------
+    row : (N, n) array, b
+    matrix : (N, n, n) array, M
+    length : int, K
+
+    Returns
+    -------
+    rows : (N, K, n) array
+    """
+    rows = np.empty((len(row), length, row.shape[-1]))
+    rows[:, 0] = row
+    known = 1
+    power = np.ascontiguousarray(matrix)  # M^known
+    while known < length:
+        new = min(known, length - known)
+        rows[:, known : known + new] = rows[:, :new] @ power
+        known += new
+        if known < length:
+            power = power @ power
+    return rows
 
 
 def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embeddings:
@@ -121,11 +146,7 @@ def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embed
     f = np.eye(states) + XA @ X
     g = XA[:, :, :states]
     uX = (weights.u @ X)[:, None]
-    k = np.empty((len(tasks), depth + 1, states))
-    k_layer = uX + tasks.reward[:, None]  # (N, 1, n)
-    for layer in range(depth + 1):
-        k[:, layer] = k_layer[:, 0]
-        k_layer = k_layer @ f
+    k = krylov(uX[:, 0] + tasks.reward, f, depth + 1)
     y = np.zeros_like(k)
     y[:, 1:] = np.cumsum(k[:, :-1], axis=1) @ g
     return Embeddings(tasks, discount, X, f, g, k, k - uX, y)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.theory.recursion import ALGOS, Embeddings, Gradients, gradients
+from ictd.theory.recursion import ALGOS, Embeddings, Gradients, gradients, krylov
 
 # Number of groups of tasks.
 GROUPS = 20
@@ -113,10 +113,10 @@ def layer_updates(Z: Embeddings, errors: np.ndarray, depth: int, scale: float = 
     if tasks % GROUPS or not tasks:
         raise ValueError(f"there are {tasks} tasks; give a multiple of {GROUPS}, so that groups are of one size.")
     e = (Z.tasks.stationary * errors)[:, None]  # (N, 1, n)
-    eg = e @ Z.g.mT
+    eg = (e @ Z.g.mT)[:, 0]
     lam = np.zeros((tasks, depth + 1, states))
-    for layer in range(depth - 1, -1, -1):
-        lam[:, layer] = (eg + lam[:, layer + 1, None] @ Z.f.mT)[:, 0]
+    # lam_{L-l}' is the sum of (eg)' (f')^j over j < l.
+    lam[:, depth - 1 :: -1] = np.cumsum(krylov(eg, Z.f.mT, depth), axis=1)
     # The factors k_l X' and sum_q e_q x^q' + lam_l' X' of each group.  X' = [I, gamma P], so that the first half needs
     # no product.
     gamma_P = Z.X[:, states:].mT

@@ -22,7 +22,7 @@ FEW_TASKS = 3 * GROUPS
 
 
 def main(
-    algo: str,
+    algos: list[str],
     env: str,
     states: int,
     depth: int,
@@ -31,23 +31,50 @@ def main(
     discount: float,
     scaled_attention: bool,
     env_options: dict,
-    weights: Path,
-    line: Path,
-    repeated: Path,
+    weights: list[Path],
+    line: list[Path],
+    repeated: list[Path],
 ) -> None:
-    """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta.
+    """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta, for the cells of one setting.
 
-    ``line`` has the norms on the line to theta^TD, and ``repeated`` those with pretrained layers repeated to other
-    depths.  Norms of runs that diverged are NaN.
+    ``weights``, ``line`` and ``repeated`` have a file for each algorithm, in the order of ``algos``.  ``line`` has the
+    norms on the line to theta^TD, and ``repeated`` those with pretrained layers repeated to other depths.  Norms of
+    runs that diverged are NaN.
     """
-    cell = {"algo": algo, "env": env, "states": states, "depth": depth}
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if scaled_attention else 1.0
+    depths = repeated_depths(depth, update_depth)
+    for algo, weights_file, line_file, repeated_file in zip(algos, weights, line, repeated, strict=True):
+        cell = {"algo": algo, "env": env, "states": states, "depth": depth}
+        runs = load_arrays(weights_file, "seeds", "u", "A")
+        line_tables, repeated_tables = norm_tables(runs, sampled, discount, scale, depths, cell)
+        save_table(line_file, *line_tables)
+        save_table(repeated_file, *repeated_tables)
+
+
+def norm_tables(
+    runs: tuple[np.ndarray, ...], sampled: Tasks, discount: float, scale: float, depths: np.ndarray, cell: dict
+) -> tuple[list[dict], list[dict]]:
+    """Compute the norms on the line to theta^TD, and with pretrained layers repeated, of the runs of one cell.
+
+    Parameters
+    ----------
+    runs : seeds (S,), u (S, 2n) and A (S, 2n, 2n)
+    sampled : Tasks
+    discount : float, gamma
+    scale : float, the factor of A
+    depths : (K,) int array, of ``repeated_depths``
+    cell : dict of algo, env, states and depth
+
+    Returns
+    -------
+    line_tables, repeated_tables : lists of tables, for each run and position, and for each run and depth
+    """
+    algo, states, depth = cell["algo"], cell["states"], cell["depth"]
     pattern = theta_td(states).A
-    seeds, u, A = load_arrays(weights, "seeds", "u", "A")
+    seeds, u, A = runs
     # Coefficient of theta^TD in A, whether attention is scaled or not.
     coefficients = pattern_measures(Weights(u, A))["alpha"] * states
-    depths = repeated_depths(depth, update_depth)
 
     def group_updates(u: np.ndarray, A: np.ndarray, layers: int, tasks: Tasks) -> dict[str, np.ndarray]:
         return updates_by_space(algo, Weights(u, A), layers, tasks, discount, scale)
@@ -68,8 +95,7 @@ def main(
                 updates = group_updates(u_seed, A_seed, layers, sampled[:FEW_TASKS])
                 norms = {f"{space}_norm": [norm_of_mean(update)] for space, update in updates.items()}
                 repeated_tables.append(long_table({"layer": [layers]}, norms, **cell, seed=seed))
-    save_table(line, *line_tables)
-    save_table(repeated, *repeated_tables)
+    return line_tables, repeated_tables
 
 
 def repeated_depths(depth: int, update_depth: int) -> np.ndarray:
