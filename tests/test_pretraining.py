@@ -117,12 +117,12 @@ def in_blocks(tasks, batches, seen, start):
     """Snapshots of ``pretrain_in_blocks`` with blocks of 7 tasks."""
     blocks = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
 
-    def draw(size):
+    def draw(size, running):
         block = next(blocks)
-        assert block.stop - block.start == size
-        return tasks.reward[block], batches[block], tasks.transition[block]
+        assert block.stop - block.start == size and running == [0]
+        return [(tasks.reward[block], batches[block], tasks.transition[block])]
 
-    return pretrain_in_blocks(Engine(start, "mc", 4, 0.9, 1e-3), draw, seen)
+    return pretrain_in_blocks([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [seen])[0]
 
 
 def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
@@ -143,11 +143,36 @@ def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
 def test_blocks_of_another_size_are_refused():
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
 
-    def draw(size):
-        return tasks.reward, batches, tasks.transition
+    def draw(size, running):
+        return [(tasks.reward, batches, tasks.transition)]
 
     with pytest.raises(ValueError, match="20 tasks in place of 30"):
-        pretrain_in_blocks(Engine(start, "mc", 4, 0.9, 1e-3), draw, np.array([30]))
+        pretrain_in_blocks([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [np.array([30])])
+
+
+def test_runs_that_share_draws_stop_by_themselves(monkeypatch):
+    """One run is shorter than the others, and one diverges at its first update."""
+    monkeypatch.setattr(pretraining, "BLOCK", 7)
+    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
+    blocks, asked = iter([slice(0, 7), slice(7, 14), slice(14, 20)]), []
+
+    def draw(size, running):
+        block = next(blocks)
+        asked.append(running)
+        return [(tasks.reward[block], batches[block], tasks.transition[block]) for _ in running]
+
+    far = ictd.Weights(1e200 * start.u, 1e200 * start.A)
+    starts = [("mc", start), ("td", start), ("td", far)]
+    engines = [Engine(weights, algo, 4, 0.9, 1e-3) for algo, weights in starts]
+    seen = [np.array([20]), np.array([3, 9]), np.array([20])]
+    with np.errstate(over="ignore", invalid="ignore"):
+        long, short, diverged = pretrain_in_blocks(engines, draw, seen)
+    assert asked == [[0, 1, 2], [0, 1], [0]] and np.isnan(diverged.A).all()
+    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start).weights
+    np.testing.assert_array_equal(long.A, expected.A)
+    first = tasks[:9], batches[:9]
+    expected = pretrain_history(*first, "td", 4, 0.9, 1e-3, start, tasks_seen=seen[1]).weights
+    np.testing.assert_array_equal(short.A, expected.A)
 
 
 def test_long_runs_log_their_progress(monkeypatch, caplog):

@@ -166,37 +166,60 @@ def pretrain(tasks, batches, algo, depth, discount, learning_rate, start, engine
     return history.weights[-1]
 
 
-def pretrain_in_blocks(engine, draw: Callable[[int], tuple], seen: np.ndarray) -> Weights:
+def pretrain_in_blocks(
+    engines: list, draw: Callable[[int, list[int]], list[tuple]], seen: list[np.ndarray]
+) -> list[Weights]:
     """Pretrain on tasks that are drawn in blocks, so that memory does not grow with their number.
+
+    Several runs share the draws: run i trains on the first ``seen[i][-1]`` tasks.
 
     Parameters
     ----------
-    engine : Engine, or an object with its methods
+    engines : list of Engines, one for each run, or of objects with their methods
     draw : function
-        Takes a number of tasks, and returns the arguments of ``engine.train`` for the next tasks.
-    seen : (K,) int array
-        Ascending numbers of tasks after which to take snapshots; the last one is the number of all tasks.
+        Takes a number of tasks and the indices of the runs that go on, and returns for each of these the arguments of
+        ``Engine.train`` for the next tasks.
+    seen : list of (K,) int arrays
+        For each run, ascending numbers of tasks after which to take snapshots; the last one is the number of its tasks.
 
     Returns
     -------
-    Weights with a leading axis of K snapshots, NaN after a divergence
+    list of Weights, for each run with a leading axis of K snapshots, NaN after a divergence
     """
-    seen, tasks, width = _ascending("seen", seen, seen[-1]), int(seen[-1]), 2 * engine.states
-    weights = Weights(np.full((len(seen), width), np.nan), np.full((len(seen), width, width), np.nan))
+    seen = [_ascending("seen", of_run, of_run[-1]) for of_run in seen]
+    weights = []
+    for engine, of_run in zip(engines, seen, strict=True):
+        snapshots, width = len(of_run), 2 * engine.states
+        weights.append(Weights(np.full((snapshots, width), np.nan), np.full((snapshots, width, width), np.nan)))
+    tasks = max(int(of_run[-1]) for of_run in seen)
+    running = list(range(len(engines)))
     for first in range(0, tasks, BLOCK):
         size = min(BLOCK, tasks - first)
-        block, at = draw(size), 0
-        if len(block[0]) != size:
-            raise ValueError(f"draw returned {len(block[0])} tasks in place of {size}.")
-        for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
-            _, done = engine.train(*(part[at:stop] for part in block))
-            if done < stop - at:
-                logger.warning("diverged at task %d", first + at + done + 1)
-                return weights
-            at = stop
-            current, snapshot = engine.weights(), seen == first + stop
-            weights.u[snapshot], weights.A[snapshot] = current.u, current.A
+        running = [run for run in running if seen[run][-1] > first]
+        blocks = draw(size, running) if running else []
+        diverged = []
+        for run, block in zip(running, blocks, strict=True):
+            if len(block[0]) != size:
+                raise ValueError(f"draw returned {len(block[0])} tasks in place of {size}.")
+            if not _train_on_block(engines[run], block, first, seen[run], weights[run]):
+                diverged.append(run)
+        running = [run for run in running if run not in diverged]
     return weights
+
+
+def _train_on_block(engine, block: tuple, first: int, seen: np.ndarray, weights: Weights) -> bool:
+    """Train on a block whose first task has number ``first``, and fill the snapshots; False after a divergence."""
+    size = min(len(block[0]), seen[-1] - first)
+    start = 0
+    for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
+        _, done = engine.train(*(part[start:stop] for part in block))
+        if done < stop - start:
+            logger.warning("diverged at task %d", first + start + done + 1)
+            return False
+        start = stop
+        current, snapshot = engine.weights(), seen == first + stop
+        weights.u[snapshot], weights.A[snapshot] = current.u, current.A
+    return True
 
 
 def _ascending(name: str, counts, tasks: int) -> np.ndarray:

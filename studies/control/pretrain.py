@@ -40,7 +40,7 @@ def main(
         rng = generator(seed, name, variant["states"], "control tasks")
         engine = Engine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip=clip)
         draw = training_data(variant, prompt_lengths, concentrations, batch, rollout, rng)
-        weights = pretrain_in_blocks(engine, draw, tasks_seen)
+        (weights,) = pretrain_in_blocks([engine], lambda size, _, draw=draw: [draw(size)], [tasks_seen])
         u.append(weights.u)
         A.append(weights.A)
     save_arrays(output, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A))

@@ -36,11 +36,11 @@ def main(
     # TD does not use returns, whose simulation takes most of the time.
     steps = rollout_steps if algo == "mc" else 1
 
-    def draw(size):
+    def draw(size, _):
         block = sample_tasks(env, states, size, streams["tasks"], **env_options)
         batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
-        return block.reward, batches, block.transition
+        return [(block.reward, batches, block.transition)]
 
     tasks_seen = log_spaced_integers(tasks, snapshots)
-    weights = pretrain_in_blocks(engine, draw, tasks_seen)
+    (weights,) = pretrain_in_blocks([engine], draw, [tasks_seen])
     save_arrays(output, tasks_seen=tasks_seen, u=weights.u, A=weights.A)

@@ -38,12 +38,14 @@ class Grid:
     ----------
     main : the main Setting
     tasks : number of tasks of each run, by its name TARGET-ENV-STATES-DEPTH-DISCOUNT
+    main_runs : names of the runs with the environment, number of states and discount of the main Setting
     values : names RUN/ENV-DISCOUNT of runs and places
     paper : the same for cells of the paper
     baselines : names ENV-STATES-DISCOUNT of where baselines are evaluated
     attentions : parameters of each kind of attention, by its name
     seeds : ranges of the runs' seeds, one for each job
-    attention_runs : names PROMPTS-ALGO/SEEDS of the runs with one kind of attention
+    attention_seeds : the same for the runs with other kinds of attention
+    attention_runs : names PROMPTS-ALGO of the runs with one kind of attention
 
     Raises
     ------
@@ -63,6 +65,8 @@ class Grid:
         self.tasks = {_name(algo, *setting): study["tasks"] for algo in algos for setting in settings}
         self.tasks |= {_name(algo, *self.main): study["main_tasks"] for algo in algos}
         self.tasks |= {_name(f"expected_{algo}", *self.main): study["tasks"] for algo in algos}
+
+        self.main_runs = [name for name in self.tasks if _place(name) == _place(_name("td", *self.main))]
 
         # Runs with the main numbers of states and layers are evaluated at every place, other runs at their own.
         places = [(env, discount) for env in envs for discount in discounts]
@@ -86,12 +90,13 @@ class Grid:
         for entry in study["attentions"]:
             self.attentions[entry["name"]] = {key: value for key, value in entry.items() if key != "name"}
 
-        size = config["seeds_per_job"]
-        self.seeds = seed_ranges(size, study["seeds"], len(self.tasks), cores, folder.glob("runs/*/*.npz"))
-        names = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
-        runs, finished = len(self.attentions) * len(names), folder.glob("attention/*/*/*.npz")
-        attention_seeds = seed_ranges(size, study["seeds"], runs, cores, finished)
-        self.attention_runs = [f"{name}/{seeds}" for name in names for seeds in attention_seeds]
+        self.attention_runs = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
+
+        # Runs that share their draws are in one job.
+        size, seeds = config["seeds_per_job"], study["seeds"]
+        shared = len({_place(name) for name in self.tasks})
+        self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
+        self.attention_seeds = seed_ranges(size, seeds, 1, cores, folder.glob("attention/*/*/*.npz"))
 
     def _settings(self, study: dict, envs: list[str]) -> list[Setting]:
         """The main setting, and the settings that change one of its values."""
@@ -104,3 +109,9 @@ class Grid:
 
 def _name(*parts) -> str:
     return "-".join(map(str, parts))
+
+
+def _place(run: str) -> tuple[str, ...]:
+    """Environment, number of states and discount of a run, which determine its draws."""
+    _, env, states, _, discount = run.split("-")
+    return env, states, discount

@@ -1,4 +1,7 @@
-"""Pretrain on sampled contexts of random length, and keep snapshots of the weights."""
+"""Pretrain on sampled contexts of random length, and keep snapshots of the weights.
+
+One job trains all runs of an environment, number of states and discount, because the draws take longer than training.
+"""
 
 import logging
 from pathlib import Path
@@ -18,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 def main(
-    target: str,
+    targets: list[str],
+    depths: list[int],
+    run_tasks: list[int],
     env: str,
     states: int,
-    depth: int,
     discount: float,
     seeds: str,
-    run_tasks: int,
     snapshots: int,
     tasks: int,
     lengths: list[int],
@@ -34,28 +37,36 @@ def main(
     learning_rate: float,
     initial_gain: float,
     env_options: dict,
-    output: Path,
+    outputs: list[Path],
 ) -> None:
-    """Write snapshots of the weights of some seeds' runs, NaN after a divergence.
+    """Write snapshots of the weights of runs that share tasks, contexts and batches, NaN after a divergence.
 
-    Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``, the number of tasks of runs in other settings
-    than the main one.
+    Each run has a target, a number of layers, a number of tasks and a file, in this order in ``targets``, ``depths``,
+    ``run_tasks`` and ``outputs``.  Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``, the number of
+    tasks of runs in other settings than the main one.
     """
-    tasks_seen = np.union1d(log_spaced_integers(run_tasks, snapshots), min(tasks, run_tasks))
-    u, A = [], []
+    tasks_seen = [np.union1d(log_spaced_integers(own, snapshots), min(tasks, own)) for own in run_tasks]
+    histories = []
     for seed in seeds_of(seeds):
-        data = training_data(target, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        engine = Engine(start, algorithm(target), depth, discount, learning_rate, clip=clip)
+        engines = [
+            Engine(start, algorithm(target), depth, discount, learning_rate, clip=clip)
+            for target, depth in zip(targets, depths, strict=True)
+        ]
 
-        def draw(size, data=data):
-            block, batches, context = data(size)
-            return block.reward, batches, context.gram(discount)
+        def draw(size, running, data=data):
+            block, context, batches = data(size, [targets[run] for run in running])
+            gram = context.gram(discount)
+            return [(block.reward, batches[targets[run]], gram) for run in running]
 
-        weights = pretrain_in_blocks(engine, draw, tasks_seen)
-        u.append(weights.u)
-        A.append(weights.A)
+        histories.append(pretrain_in_blocks(engines, draw, tasks_seen))
         logger.info("seed %d pretrained", seed)
-    save_arrays(
-        output, seeds=np.array(seeds_of(seeds)), tasks_seen=tasks_seen, history_u=np.stack(u), history_A=np.stack(A)
-    )
+    for run, output in enumerate(outputs):
+        save_arrays(
+            output,
+            seeds=np.array(seeds_of(seeds)),
+            tasks_seen=tasks_seen[run],
+            history_u=np.stack([weights[run].u for weights in histories]),
+            history_A=np.stack([weights[run].A for weights in histories]),
+        )

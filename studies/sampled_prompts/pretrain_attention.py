@@ -1,25 +1,28 @@
-"""Pretrain with one kind of attention, on enumerated or on sampled prompts."""
+"""Pretrain with each kind of attention, on enumerated and on sampled prompts."""
 
+import itertools
 import logging
 from pathlib import Path
 
 import numpy as np
 
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import pretrain_in_blocks
+from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
+from studies.sampled_prompts.grid import PROMPTS
 from studies.sampled_prompts.training_data import training_data
 
 logger = logging.getLogger(__name__)
 
 
 def main(
-    attention: dict,
-    prompts: str,
-    algo: str,
+    attentions: dict,
+    algos: list[str],
     env: str,
     states: int,
     depth: int,
@@ -33,30 +36,49 @@ def main(
     learning_rate: float,
     initial_gain: float,
     env_options: dict,
-    output: Path,
+    outputs: list[Path],
 ) -> None:
     """Write the last weights of some seeds' runs, NaN where they diverged.
 
-    Runs on enumerated and on sampled prompts have the same tasks and batches.
+    There is a run for each kind of attention, kind of prompts and algorithm, in the order of ``outputs``.
+    ``attentions`` has the parameters of each kind of attention by its name, and its order is that of the names.  All
+    runs of a seed have the same tasks and contexts, and those of an algorithm have the same batches.
     """
-    kind = Attention(**attention)
-    u, A = [], []
+    kinds = [Attention(**attentions[name]) for name in sorted(attentions)]
+    runs = list(itertools.product(kinds, PROMPTS, algos))
+    stops = [np.array([attention_tasks])] * len(runs)
+    trained = []
     for seed in seeds_of(seeds):
-        data = training_data(algo, env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        engine = AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind)
+        engines = [AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind) for kind, _, algo in runs]
 
-        def draw(size, data=data):
-            block, batches, context = data(size)
-            reward = kind.prompt_rewards(block.reward, discount)
-            if prompts == "enumerated":
-                columns = WeightedColumns.enumerated(block.transition, reward, discount)
-            else:
-                columns = WeightedColumns.sampled(context, reward, discount)
-            return block.reward, batches, columns
+        def draw(size, running, data=data):
+            block, context, batches = data(size, algos)
+            columns = {}
+            arguments = []
+            for run in running:
+                kind, prompts, algo = runs[run]
+                place = prompts, kind.scaled_rewards
+                if place not in columns:
+                    columns[place] = prompt_columns(kind, prompts, block, context, discount)
+                arguments.append((block.reward, batches[algo], columns[place]))
+            return arguments
 
-        weights = pretrain_in_blocks(engine, draw, np.array([attention_tasks]))
-        u.append(weights.u[-1])
-        A.append(weights.A[-1])
+        trained.append(pretrain_in_blocks(engines, draw, stops))
         logger.info("seed %d pretrained", seed)
-    save_arrays(output, seeds=np.array(seeds_of(seeds)), u=np.stack(u), A=np.stack(A))
+    for run, output in enumerate(outputs):
+        save_arrays(
+            output,
+            seeds=np.array(seeds_of(seeds)),
+            u=np.stack([weights[run].u[-1] for weights in trained]),
+            A=np.stack([weights[run].A[-1] for weights in trained]),
+        )
+
+
+def prompt_columns(kind: Attention, prompts: str, tasks: Tasks, context: Context, discount: float) -> WeightedColumns:
+    """Columns of the enumerated prompts of tasks, or of their sampled contexts; ``prompts`` is one of PROMPTS."""
+    reward = kind.prompt_rewards(tasks.reward, discount)
+    if prompts == "enumerated":
+        return WeightedColumns.enumerated(tasks.transition, reward, discount)
+    return WeightedColumns.sampled(context, reward, discount)

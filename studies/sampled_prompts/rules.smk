@@ -6,7 +6,6 @@ with ending_in_a_sentence():
 SAMPLED_RUN = "{target}-{env}-{states}-{depth}-{discount}"
 SAMPLED_PLACE = "{on_env}-{on_discount}"
 SAMPLED_RUNS = f"<results>/sampled_prompts/runs/{SAMPLED_RUN}/{{seeds}}.npz"
-SAMPLED_TASKS = lambda wildcards: SAMPLED.tasks["-".join(wildcards[:5])]
 SAMPLED_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
 SAMPLED_TABLE_NAMES = "values over_tasks baselines tuned weights preconditioners attention".split()
 SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TABLE_NAMES)
@@ -25,18 +24,49 @@ use rule step as sampled_prompts_step with:
         on_env=r"\w+",
         on_discount=r"[\d.]+",
         attention=r"\w+",
-        prompts="|".join(SAMPLED_GRID.PROMPTS),
     conda:
         f"{ENVS}/studies.yaml"
 
 
+# Runs that share tasks, contexts and batches are trained in one job: all runs with the main environment, number of states
+# and discount, and the algorithms of each other setting.
+SAMPLED_MAIN_RUNS = [f"<results>/sampled_prompts/runs/{run}/{{seeds}}.npz" for run in SAMPLED.main_runs]
+SAMPLED_OTHER_RUNS = expand(
+    SAMPLED_RUNS, target=config["algos"], depth=SAMPLED.main.depth, allow_missing=True
+)
+
+
+ruleorder: sampled_prompts_pretrain_main > sampled_prompts_pretrain
+
+
+use rule sampled_prompts_step as sampled_prompts_pretrain_main with:
+    output:
+        outputs=SAMPLED_MAIN_RUNS,
+    pathvars:
+        job="sampled_prompts_pretrain_main/{seeds}",
+    # Long runs first: a long run that starts last leaves the other cores idle.
+    priority: 1000
+    resources:
+        mem_mb=memory,
+        runtime=480,
+    params:
+        **step(
+            "studies.sampled_prompts.pretrain",
+            SAMPLED.main._asdict(),
+            config["sampled_prompts"],
+            targets=[name.split("-")[0] for name in SAMPLED.main_runs],
+            depths=[int(name.split("-")[3]) for name in SAMPLED.main_runs],
+            run_tasks=[SAMPLED.tasks[name] for name in SAMPLED.main_runs],
+            env_options=env_options(config, SAMPLED.main.env),
+        ),
+
+
 use rule sampled_prompts_step as sampled_prompts_pretrain with:
     output:
-        SAMPLED_RUNS,
+        outputs=SAMPLED_OTHER_RUNS,
     pathvars:
-        job=f"sampled_prompts_pretrain/{SAMPLED_RUN}/{{seeds}}",
-    # Long runs first: a long run that starts last leaves the other cores idle.
-    priority: lambda wildcards: SAMPLED_TASKS(wildcards) * int(wildcards.states)
+        job="sampled_prompts_pretrain/{env}-{states}-{discount}/{seeds}",
+    priority: more_states_first
     resources:
         mem_mb=memory,
         runtime=480,
@@ -44,7 +74,9 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
         **step(
             "studies.sampled_prompts.pretrain",
             config["sampled_prompts"],
-            run_tasks=SAMPLED_TASKS,
+            targets=config["algos"],
+            depths=[SAMPLED.main.depth] * len(config["algos"]),
+            run_tasks=[config["sampled_prompts"]["tasks"]] * len(config["algos"]),
             env_options=own_options,
         ),
 
@@ -93,30 +125,50 @@ use rule sampled_prompts_step as sampled_prompts_baselines with:
 
 # Other kinds of attention, in the main setting.
 SAMPLED_ATTENTION = main_setting(config) | {"env_options": env_options(config, SAMPLED.main.env)}
-SAMPLED_ATTENTION["attention"] = lambda wildcards: SAMPLED.attentions[wildcards.attention]
+SAMPLED_ATTENTION_RUNS = expand(
+    "<results>/sampled_prompts/attention/{attention}/{run}/{{seeds}}.npz",
+    attention=sorted(SAMPLED.attentions),
+    run=SAMPLED.attention_runs,
+)
 
 
 use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
     output:
-        "<results>/sampled_prompts/attention/{attention}/{prompts}-{algo}/{seeds}.npz",
+        outputs=SAMPLED_ATTENTION_RUNS,
     pathvars:
-        job="sampled_prompts_pretrain_attention/{attention}/{prompts}-{algo}/{seeds}",
+        job="sampled_prompts_pretrain_attention/{seeds}",
+    priority: 100
     resources:
         mem_mb=memory,
-        runtime=120,
+        runtime=240,
     params:
-        **step("studies.sampled_prompts.pretrain_attention", config["sampled_prompts"], **SAMPLED_ATTENTION),
+        **step(
+            "studies.sampled_prompts.pretrain_attention",
+            config["sampled_prompts"],
+            attentions=SAMPLED.attentions,
+            **SAMPLED_ATTENTION,
+        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
     input:
-        runs=expand("<results>/sampled_prompts/attention/{{attention}}/{run}.npz", run=SAMPLED.attention_runs),
+        runs=expand(
+            "<results>/sampled_prompts/attention/{attention}/{run}/{seeds}.npz",
+            run=SAMPLED.attention_runs,
+            seeds=SAMPLED.attention_seeds,
+            allow_missing=True,
+        ),
     output:
         "<results>/sampled_prompts/attention/{attention}.csv",
     pathvars:
         job="sampled_prompts_evaluate_attention/{attention}",
     params:
-        **step("studies.sampled_prompts.evaluate_attention", config["sampled_prompts"], **SAMPLED_ATTENTION),
+        **step(
+            "studies.sampled_prompts.evaluate_attention",
+            config["sampled_prompts"],
+            attention=lambda wildcards: SAMPLED.attentions[wildcards.attention],
+            **SAMPLED_ATTENTION,
+        ),
 
 
 use rule step as sampled_prompts_tables with:

@@ -4,7 +4,7 @@ The update for a task needs a target, TD's or MC's, and a batch, which is sample
 four kinds of targets: "td", "mc", "expected_td" and "expected_mc".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ictd.evaluation import sample_contexts
 from ictd.mrp import Tasks, sample_tasks, truncation_bias, value_function
@@ -43,7 +43,6 @@ def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Batch
 
 
 def training_data(
-    target: str,
     env: str,
     states: int,
     seed: int,
@@ -52,14 +51,13 @@ def training_data(
     batch_size: int,
     rollout_steps: int,
     **env_options,
-) -> Callable[[int], tuple[Tasks, BatchStatistics, Context]]:
-    """Make a function that draws the next tasks of a run, with their batches and contexts.
+) -> Callable[[int, Iterable[str]], tuple[Tasks, Context, dict[str, BatchStatistics]]]:
+    """Make a function that draws the next tasks of a seed, with their contexts, and their batches for some targets.
 
-    The four targets of a seed have the same tasks and contexts.
+    All targets have the same tasks and contexts.
 
     Parameters
     ----------
-    target : "td" or "mc" for sampled batches, "expected_td" or "expected_mc" for infinitely large ones
     env : str, environment of the tasks
     states : int, n
     seed : int
@@ -72,22 +70,26 @@ def training_data(
 
     Returns
     -------
-    draw : function from a number of tasks N to Tasks, BatchStatistics and Context of N tasks
+    draw : function
+        Takes a number of tasks N and targets, and returns Tasks, Context and, by target, BatchStatistics of N tasks.
+        The batches of a target do not depend on the other targets.
     """
-    expected = target != algorithm(target)
-    # TD does not use returns, whose simulation takes most of the time.
-    steps = rollout_steps if algorithm(target) == "mc" else 1
-    names = ("tasks", "unrolls", "lengths", "contexts")
+    names = ("tasks", "lengths", "contexts")
     streams = {name: generator(seed, env, states, f"agent {name}") for name in names}
+    # TD does not use returns, whose simulation takes most of the time.
+    steps = {"td": 1, "mc": rollout_steps}
+    unroll_streams = {algo: generator(seed, env, states, "agent unrolls") for algo in steps}
 
-    def draw(size: int) -> tuple[Tasks, BatchStatistics, Context]:
+    def draw(size: int, targets: Iterable[str]) -> tuple[Tasks, Context, dict[str, BatchStatistics]]:
         tasks = sample_tasks(env, states, size, streams["tasks"], **env_options)
         context_lengths = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
         context = sample_contexts(tasks, context_lengths, streams["contexts"])
-        if expected:
-            batches = expected_batches(tasks, discount, rollout_steps)
-        else:
-            batches = unroll(tasks, batch_size, discount, steps, streams["unrolls"])
-        return tasks, batches, context
+        batches = {}
+        for target in set(targets):
+            if target in steps:
+                batches[target] = unroll(tasks, batch_size, discount, steps[target], unroll_streams[target])
+            else:
+                batches[target] = expected_batches(tasks, discount, rollout_steps)
+        return tasks, context, batches
 
     return draw

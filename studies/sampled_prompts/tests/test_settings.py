@@ -43,6 +43,8 @@ def test_the_studys_grid():
     assert list(found.tasks) == [*runs, "expected_td-boyan-5-30-0.9", "expected_mc-boyan-5-30-0.9"]
     long = {"td-boyan-5-30-0.9", "mc-boyan-5-30-0.9"}
     assert found.tasks == {name: 1_000_000 if name in long else 100_000 for name in found.tasks}
+    main_runs = [name for name in found.tasks if name.split("-")[1:3] == ["boyan", "5"] and name.endswith("-0.9")]
+    assert found.main_runs == main_runs and len(main_runs) == 12
     # Four settings of five states and 30 layers on six places, the other seven at home.
     assert len(set(found.values)) == len(found.values) == 2 * (4 * 6 + 7) + 2
     assert {"td-boyan-20-30-0.9/boyan-0.9", "expected_mc-boyan-5-30-0.9/boyan-0.9"} < set(found.values)
@@ -68,5 +70,5 @@ def test_seeds_are_cut_into_jobs_that_keep_finished_runs(tmp_path):
     (tmp_path / "runs/td-boyan-5-30-0.9/0-4.npz").touch()
     found = grid({"seeds": 20}, tmp_path, seeds_per_job=8)
     assert found.seeds == ["0-4", "5-12", "13-19"]
-    kinds = ["contexts-td", "contexts-mc", "enumerated-td", "enumerated-mc"]
-    assert found.attention_runs == [f"{kind}/{seeds}" for kind in kinds for seeds in ("0-7", "8-15", "16-19")]
+    assert found.attention_seeds == ["0-7", "8-15", "16-19"]
+    assert found.attention_runs == ["contexts-td", "contexts-mc", "enumerated-td", "enumerated-mc"]

@@ -44,9 +44,8 @@ def folder(tmp_path_factory):
         paths = [folder / f"runs/{run}/{seed}-{seed}.npz" for seed in SEEDS]
         for path in paths:
             pretrain.main(
-                run.split("-")[0], env, depth=DEPTH, discount=GAMMA, seeds=path.stem, run_tasks=30, snapshots=3,
-                tasks=10,
-                **TRAINING, **place(env), output=path,
+                [run.split("-")[0]], [DEPTH], [30], env, discount=GAMMA, seeds=path.stem, snapshots=3, tasks=10,
+                **TRAINING, **place(env), outputs=[path],
             )  # fmt: skip
         for on in ENV_OPTIONS:
             evaluate.main(
@@ -68,17 +67,18 @@ def folder(tmp_path_factory):
             env, discount=GAMMA, depth=DEPTH, test_tasks=TEST, tuning_tasks=11, context_lengths=LENGTHS, updates=[1, 8],
             bayes_samples=400, **grids, **place(env), output=folder / f"baselines/{env}-3-0.9.npz",
         )  # fmt: skip
+    paths = {
+        name: [folder / f"attention/{name}/{prompts}-mc/4-5.npz" for prompts in ("contexts", "enumerated")]
+        for name in KINDS
+    }
+    pretrain_attention.main(
+        KINDS, ["mc"], "loop", depth=DEPTH, discount=GAMMA, seeds="4-5", attention_tasks=9,
+        **TRAINING, **place("loop"), outputs=[path for name in sorted(KINDS) for path in paths[name]],
+    )  # fmt: skip
     for name, attention in KINDS.items():
-        paths = []
-        for prompts in ("contexts", "enumerated"):
-            paths.append(folder / f"attention/{name}/{prompts}-mc/4-5.npz")
-            pretrain_attention.main(
-                attention, prompts, "mc", "loop", depth=DEPTH, discount=GAMMA, seeds="4-5", attention_tasks=9,
-                **TRAINING, **place("loop"), output=paths[-1],
-            )  # fmt: skip
         evaluate_attention.main(
             attention, "loop", depth=DEPTH, discount=GAMMA, test_tasks=TEST, context_lengths=LENGTHS, **place("loop"),
-            runs=paths, output=folder / f"attention/{name}.csv",
+            runs=paths[name], output=folder / f"attention/{name}.csv",
         )  # fmt: skip
     files = {name: sorted((folder / name).rglob("*.npz")) for name in ("runs", "values", "paper", "baselines")}
     kinds = [folder / f"attention/{name}.csv" for name in KINDS]
@@ -90,9 +90,9 @@ def unseen(env, purpose="beyond", size=TEST):
     return draw_unseen_tasks(0, STATES, size, max(LENGTHS), GAMMA, env, purpose, **ENV_OPTIONS[env])
 
 
-def material(target, env, seed):
+def material(target, env, seed, size):
     given = {name: TRAINING[name] for name in ("lengths", "batch_size", "rollout_steps")}
-    return training_data(target, env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])
+    return training_data(env, STATES, seed, discount=GAMMA, **given, **ENV_OPTIONS[env])(size, [target])
 
 
 def start_of(env, seed):
@@ -106,12 +106,12 @@ def test_runs_keep_the_weights_of_their_engine(folder, run):
         found = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
         # Log-spaced from 1 to 30, and where shorter runs end.
         assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
-        tasks, unrolls, context = material(target, env, seed)(30)
+        tasks, context, unrolls = material(target, env, seed, 30)
         gram = context.gram(GAMMA)
         for k, size in enumerate(found["tasks_seen"]):
             engine = Engine(start_of(env, seed), target[-2:], DEPTH, GAMMA, 0.01, clip=0.5)
             first = slice(0, size)
-            engine.train(tasks.reward[first], unrolls[first], gram[first])
+            engine.train(tasks.reward[first], unrolls[target][first], gram[first])
             for name, part in zip(("history_u", "history_A"), vars(engine.weights()).values(), strict=True):
                 np.testing.assert_array_equal(found[name][0, k], part)
 
@@ -122,14 +122,14 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
     found, attention = np.load(folder / f"attention/{kind}/{prompts}-mc/4-5.npz"), Attention(**KINDS[kind])
     assert found["seeds"].tolist() == SEEDS
     for i, seed in enumerate(SEEDS):
-        tasks, unrolls, context = material("mc", "loop", seed)(9)
+        tasks, context, unrolls = material("mc", "loop", seed, 9)
         engine = AttentionEngine(start_of("loop", seed), "mc", DEPTH, GAMMA, 0.01, 0.5, attention)
         shown = tasks.reward / (1 - GAMMA) if attention.scaled_rewards else tasks.reward
         if prompts == "contexts":
             columns = WeightedColumns.sampled(context, shown, GAMMA)
         else:
             columns = WeightedColumns.enumerated(tasks.transition, shown, GAMMA)
-        engine.train(tasks.reward, unrolls, columns)
+        engine.train(tasks.reward, unrolls["mc"], columns)
         np.testing.assert_array_equal(found["u"][i], engine.weights().u)
         np.testing.assert_array_equal(found["A"][i], engine.weights().A)
 

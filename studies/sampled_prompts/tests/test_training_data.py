@@ -36,33 +36,31 @@ def test_expected_batches_weigh_errors_by_the_stationary_distribution(algo):
     np.testing.assert_allclose(engine.weights().A, model.A.detach().numpy(), atol=ENGINES)
 
 
-def test_targets_of_a_seed_have_the_same_tasks_and_contexts():
-    targets = ("td", "mc", "expected_td", "expected_mc")
-    drawn = [training_data(target, "boyan", 4, 7, [3, 9], GAMMA, 16, 40)(200) for target in targets]
-    for tasks, _, context in drawn:
-        np.testing.assert_array_equal(tasks.transition, drawn[0][0].transition)
-        np.testing.assert_array_equal(context.D, drawn[0][2].D)
-    assert set(drawn[0][2].length) == set(range(3, 10))
-    tasks, batches, _ = drawn[1]
+def test_batches_of_infinite_size_and_sampled_ones_have_the_same_mean_returns():
+    draw = training_data("boyan", 4, 7, [3, 9], GAMMA, 16, 40)
+    tasks, context, batches = draw(200, ["td", "mc", "expected_td", "expected_mc"])
+    assert set(context.length) == set(range(3, 10))
     value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
     # Mean returns of a state scatter around v, by far less than single rewards differ from v.
-    visited = batches.visits > 0
-    away = (batches.return_sums[visited] / batches.visits[visited] - value[visited]).mean()
+    visited = batches["mc"].visits > 0
+    away = (batches["mc"].return_sums[visited] / batches["mc"].visits[visited] - value[visited]).mean()
     assert abs(away) < 0.2 and np.abs(tasks.reward - value)[visited].mean() > 0.5
-    np.testing.assert_allclose(drawn[3][1].return_sums / tasks.stationary, value, atol=GAMMA**40 * 10)
+    np.testing.assert_allclose(batches["expected_mc"].return_sums / tasks.stationary, value, atol=GAMMA**40 * 10)
 
 
+@pytest.mark.parametrize("others", [[], ["td", "mc", "expected_td"]])
 @pytest.mark.parametrize(("target", "steps"), [("td", 1), ("mc", 40)])
-def test_only_mc_needs_whole_returns(target, steps):
-    draw = training_data(target, "loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
+def test_batches_do_not_depend_on_other_targets(target, steps, others):
+    """Only MC needs whole returns."""
+    draw = training_data("loop", 4, 7, [3, 9], GAMMA, 16, 40, threshold=0.3)
     streams = {name: ictd.generator(7, "loop", 4, f"agent {name}") for name in ("tasks", "unrolls")}
     for size in (5, 3):
-        tasks, unrolls, _ = draw(size)
+        tasks, _, batches = draw(size, [*others, target])
         expected = ictd.sample_tasks("loop", 4, size, streams["tasks"], threshold=0.3)
         np.testing.assert_array_equal(tasks.transition, expected.transition)
-        batches = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
-        np.testing.assert_array_equal(unrolls.return_sums, batches.return_sums)
-        np.testing.assert_array_equal(unrolls.transitions, batches.transitions)
+        unrolls = ictd.unroll(expected, 16, GAMMA, steps, streams["unrolls"])
+        np.testing.assert_array_equal(batches[target].return_sums, unrolls.return_sums)
+        np.testing.assert_array_equal(batches[target].transitions, unrolls.transitions)
 
 
 def test_traces_send_errors_to_predecessors():
