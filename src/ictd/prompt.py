@@ -237,7 +237,12 @@ class Context:
 
     def gram(self, discount: float) -> Gram:
         """The averages in the form that TF_L depends on, for a discount gamma."""
-        M = np.block([[self.C, discount * self.D], [discount * self.D.mT, discount**2 * self.E]])
+        n = self.states
+        M = np.empty((*self.C.shape[:-2], 2 * n, 2 * n))
+        M[..., :n, :n] = self.C
+        M[..., :n, n:] = discount * self.D
+        M[..., n:, :n] = discount * self.D.mT
+        M[..., n:, n:] = discount**2 * self.E
         return Gram(self.length, M, np.concatenate([self.b, discount * self.d], axis=-1))
 
     @classmethod

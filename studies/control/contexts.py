@@ -31,5 +31,11 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     rewards = reward.reshape(len(counts), -1)  # (N, d)
     D = pair_transitions(shares, policy)
     # The next features after (s, a, s') have support on the pairs of s', so E has one block for each state.
-    E = np.einsum("nsaj,ji,njb,nic->njbic", shares, np.eye(policy.shape[1]), policy, policy).reshape(D.shape)
+    size, states, actions = policy.shape
+    arrivals = shares.sum(axis=(1, 2))  # (N, S)
+    E = np.zeros((size, states, actions, states, actions))
+    state = np.arange(states)
+    blocks = arrivals[:, :, None, None] * policy[:, :, :, None] * policy[:, :, None, :]  # (N, S, A, A)
+    E[:, state, :, state] = blocks.swapaxes(0, 1)
+    E = E.reshape(D.shape)
     return Context(np.rint(length).astype(int), diagonal(visits), D, E, b=visits * rewards, d=np.vecmat(rewards, D))

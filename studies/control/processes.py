@@ -8,6 +8,7 @@ reward process on the d = SA pairs x = (s, a), whose value function is q:
 Arrays have a leading axis of N processes.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,10 @@ class Processes(NamedTuple):
         """Compute optimal policies (N, S, A) by policy iteration."""
         policy = uniform(self.reward.shape)
         for _ in range(POLICY_ITERATIONS):
+            previous = policy
             policy = greedy(self.values(policy, discount))
+            if np.array_equal(policy, previous):
+                break
         return policy
 
     def mean_value(self, policy: np.ndarray, discount: float) -> np.ndarray:
@@ -69,10 +73,16 @@ def greedy(q: np.ndarray) -> np.ndarray:
     -------
     policy : (..., S, A) array
     """
-    priority = 1 + generator(0, "greedy", q.shape[-2], "control ties").random(q.shape)
+    priority = _priorities(q.shape)
     tied = q >= q.max(axis=-1, keepdims=True) - TIE
     action = (priority * tied).argmax(axis=-1)
     return np.eye(q.shape[-1])[action]
+
+
+@cache
+def _priorities(shape: tuple[int, ...]) -> np.ndarray:
+    """Random positive priorities of tied actions, the same at every call."""
+    return 1 + generator(0, "greedy", shape[-2], "control ties").random(shape)
 
 
 def draw_processes(
