@@ -34,8 +34,8 @@ def tables():
     axes = {"quantity": ["lemma_1", "lemma_4", "theorem_2"], "layer": [0, 10], "task": [0, 1]}
     digits = numbered(axes, []).assign(ratio=0.9, difference=1e-20)
     digits.loc[digits["layer"] == 0, ["ratio", "difference"]] = 5.0
-    members = numbered({"member": ["beyond", "inside"], **SETTINGS, "draw": [1, 0], "layer": [0, LONG]}, [])
-    members["error"] = np.where((members["member"] == "inside") & (members["layer"] > 0), 1e-12, 1.0)
+    members = numbered({"member": ["beyond", "inside", "with_u"], **SETTINGS, "draw": [1, 0], "layer": [0, LONG]}, [])
+    members["error"] = np.where((members["member"] != "beyond") & (members["layer"] > 0), 1e-12, 1.0)
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
@@ -72,8 +72,8 @@ def changed(table, column, value, **at):
 def test_claims_that_hold(tables):
     made = decided(tables)
     assert not failing(tables)
-    # A claim a statement and setting; nine a setting on J and J', five on the family; four on the numbers.
-    of_settings = len(OF_STATEMENTS) + 2 * 5 + 5
+    # A claim a statement and setting; nine a setting on J and J', six on the family; four on the numbers.
+    of_settings = len(OF_STATEMENTS) + 2 * 5 + 6
     assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1)) + 2 + 3
     # Settings are in the order of the tables.
     for kind in kinds(made):
@@ -100,6 +100,7 @@ PLACE = {"env": "loop", "states": 5}
         ("family", "violations", 2, {"member": "inside", "draw": 1}, "family/loop-5"),
         ("family", "violations", 2, {"member": "beyond", "draw": 1}, None),
         ("family", "error", 1e-3, {"member": "inside", "draw": 0, "layer": LONG}, "family_limit/loop-5"),
+        ("family", "error", 1e-3, {"member": "with_u", "draw": 0, "layer": LONG}, "family_u/loop-5"),
         ("family", "error", 1e-9, {"member": "beyond", "draw": 0, "layer": LONG}, "beyond_family/loop-5"),
         ("family", "error", np.nan, {"member": "beyond", "layer": LONG}, None),
         ("family_updates", "norm", 1e-3, {"algo": "td", "draw": 0, "layer": LONG}, "family_update_td/loop-5"),
@@ -146,7 +147,7 @@ def test_no_claim_is_made_of_too_little(tables):
     """Limits need depths at which gamma^L, or the family's rate, is below a millionth; intervals need two trials."""
     limits = {"theorem_1"} | {f"{one}{kind}" for one in ("theorem_2", "corollary_1") for kind in ("", "_separate")}
     rates = {"theorem_2_rate", "corollary_1_rate"}
-    of_family = {"family_limit", "beyond_family", "family_update_td", "family_update_mc"}
+    of_family = {"family_limit", "family_u", "beyond_family", "family_update_td", "family_update_mc"}
     every = kinds(decided(tables))
 
     def left_out(discount=GAMMA, **parts):

@@ -126,21 +126,27 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
 def test_a_family_of_weights_has_the_limit_v(checks):
     """Beside whole prompts through naive Transformers, and the fixed point of layers that are written out."""
     table, updates = checks["family"], checks["family_updates"]
-    assert len(table) == 2 * 2 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
+    assert len(table) == 2 * 3 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
     for env in ENVS:
         tasks, rng = theory_tasks(env, 3, 20), ictd.generator(0, env, 3, "family")
+        u_rng = ictd.generator(0, env, 3, "family u")
         for draw in range(2):
             K, N = random_preconditioner(tasks, GAMMA, rng), rng.normal(size=(6, 3))
             N *= np.linalg.norm(K - np.eye(6, 3)) / np.linalg.norm(N)
-            for member, A in (("inside", np.hstack([-K, K])), ("beyond", np.hstack([N - K, N + K]))):
+            inside, zero, u = np.hstack([-K, K]), np.zeros(6), u_rng.normal(size=6)
+            members = {"inside": (zero, inside), "beyond": (zero, np.hstack([N - K, N + K])), "with_u": (u, inside)}
+            for member, (u, A) in members.items():
                 rows = where(table, member=member, env=env, draw=draw).set_index("layer")
-                weights, errors, largest = ictd.Weights(np.zeros(6), A), [], 0
+                weights, errors, largest = ictd.Weights(u, A), [], 0
                 for P, r in zip(tasks.transition, tasks.reward, strict=True):
                     v = np.linalg.solve(np.eye(3) - GAMMA * P, r)
                     largest = max(largest, np.abs(v).max())
                     prompts = [naive.enumerated_prompt(P, r, GAMMA, s) for s in range(3)]
                     found = [naive.transformer(weights, 12, prompt, scaled=False) for prompt in prompts]
-                    errors.append(np.abs(np.array(found) - v).max())
+                    # Each row of P' and its discount stand below the identity.
+                    uX = u @ np.vstack([np.eye(3), GAMMA * P.T])
+                    shift = np.linalg.solve((np.eye(3) - GAMMA * P.T).T, uX)
+                    errors.append(np.abs(np.array(found) - v - shift).max())
                 assert rows["error"][12] == pytest.approx(max(errors) / largest)
                 assert rows["violations"].eq(0).all()
             rows = where(table, member="inside", env=env, draw=draw)
@@ -157,17 +163,18 @@ def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
     files = tmp_path / "errors.csv", tmp_path / "updates.csv"
     family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, *files)
     errors, updates = (where(load_table(file), layer=700) for file in files)
-    assert len(errors) == len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
+    assert len(errors) == 3 * family.DRAWS and len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
     assert where(errors, member="inside")["error"].max() < 1e-12
+    assert where(errors, member="with_u")["error"].max() < 1e-11
     assert (where(errors, member="beyond")["error"] > 1e-3).all() == made
     assert (errors["violations"] == 0).all()
 
 
 def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(family, "largest_error", lambda Z: np.where(np.arange(13) > 4, 1e3, 0.0))
+    monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
     family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
     violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
-    assert violations.unique().map(list).to_dict() == {"inside": [8], "beyond": [0]}
+    assert violations.unique().map(list).to_dict() == {"inside": [8], "beyond": [0], "with_u": [0]}
 
 
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):

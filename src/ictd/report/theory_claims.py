@@ -78,12 +78,13 @@ def _family_claims(texts: Statements, errors: pd.DataFrame, updates: pd.DataFram
     """Which weights have the limit v.  At discount 0 the weights with N [I, I] added have it, too."""
     for (env, states), of_setting in errors.groupby(["env", "states"], sort=False):
         setting = (env, states)
-        inside, beyond = (of_setting[of_setting["member"] == member] for member in MEMBERS)
+        inside, beyond, with_u = (of_setting[of_setting["member"] == member] for member in MEMBERS)
         yield texts.claim("family", setting, inside.groupby("draw")["violations"].first().sum())
         depth = of_setting["layer"].max()
         if not _family_converges(discount, depth):
             continue
         yield texts.claim("family_limit", setting, inside.loc[inside["layer"] == depth, "error"].max(), L=depth)
+        yield texts.claim("family_u", setting, with_u.loc[with_u["layer"] == depth, "error"].max(), L=depth)
         if discount > 0:
             # An error that is not a number has overflowed.
             last_errors = beyond.loc[beyond["layer"] == depth, "error"].fillna(np.inf)

@@ -8,18 +8,19 @@ for all query states.  If c = ||B||_1 < 1 for every P, then |v - TF_L| <= c^L ||
 as well, because the gradient grows with L no faster than L^2.  theta^TD is the case G = I, H = 0, where B = gamma P'.
 
 With A = K [-I, I] + N [I, I], the limit is v if and only if gamma X'N P' = 0.  For an invertible P and a positive gamma
-this means X'N = 0, so that N has no effect on the prompt.  docs/theory.md has the proof.
+this means X'N = 0, so that N has no effect on the prompt.  With any u, the limit is v' + u X (I - gamma P')^{-1}, which
+is v if and only if u X = 0.  docs/theory.md has the proofs.
 """
 
 import numpy as np
 
 from ictd.anatomy import preconditioned_td
-from ictd.mrp import Tasks
+from ictd.mrp import Tasks, value_function
 from ictd.theory.recursion import Embeddings
 from ictd.transformer import Weights
 
-# Random weights of the family, and the same weights with N [I, I] added.
-MEMBERS = ("inside", "beyond")
+# Random weights of the family, the same weights with N [I, I] added, and with a random u.
+MEMBERS = ("inside", "beyond", "with_u")
 
 
 def contraction(discount: float) -> float:
@@ -32,20 +33,41 @@ def error_bound(tasks: Tasks, discount: float, depth: int) -> np.ndarray:
     return contraction(discount) ** np.arange(depth + 1) * np.abs(tasks.reward).max() / (1 - discount)
 
 
-def random_weights(tasks: Tasks, discount: float, rng: np.random.Generator) -> dict[str, Weights]:
-    """Draw weights of the family, and add a random N [I, I] to them.
+def limit(u: np.ndarray, tasks: Tasks, discount: float) -> np.ndarray:
+    """Compute the limit v' + u X (I - gamma P')^{-1} of TF_L for weights of the family with any u.
+
+    Parameters
+    ----------
+    u : (2n,) array
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+
+    Returns
+    -------
+    limit : (N, n) array, for each query state
+    """
+    upper, lower = np.split(u, 2)
+    uX = upper + discount * tasks.transition @ lower
+    return value_function(tasks.transition, tasks.reward + uX, discount)
+
+
+def random_weights(
+    tasks: Tasks, discount: float, rng: np.random.Generator, u_rng: np.random.Generator
+) -> dict[str, Weights]:
+    """Draw weights of the family, and change them in two ways.
 
     Parameters
     ----------
     tasks : Tasks with n states
         Weights of the family have ||B||_1 <= ``contraction(discount)`` on all of these.
     discount : float, gamma
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, for K and N
+    u_rng : numpy.random.Generator, for u
 
     Returns
     -------
-    dict of Weights by "inside" and "beyond"
-        N has the norm of the difference of K from that of theta^TD.
+    dict of Weights by the names of ``MEMBERS``
+        N has the norm of the difference of K from that of theta^TD.  The entries of u are standard normal.
     """
     states = tasks.states
     K = random_preconditioner(tasks, discount, rng)
@@ -53,7 +75,11 @@ def random_weights(tasks: Tasks, discount: float, rng: np.random.Generator) -> d
     N *= np.linalg.norm(K - theta_preconditioner(states)) / np.linalg.norm(N)
     u = np.zeros(2 * states)
     inside = preconditioned_td(K)
-    return {"inside": Weights(u, inside), "beyond": Weights(u, inside + np.concatenate([N, N], axis=-1))}
+    return {
+        "inside": Weights(u, inside),
+        "beyond": Weights(u, inside + np.concatenate([N, N], axis=-1)),
+        "with_u": Weights(u_rng.normal(size=2 * states), inside),
+    }
 
 
 def theta_preconditioner(states: int) -> np.ndarray:
@@ -71,6 +97,6 @@ def random_preconditioner(tasks: Tasks, discount: float, rng: np.random.Generato
     return theta_preconditioner(n) + (contraction(discount) - discount) / largest_norm * E
 
 
-def largest_error(Z: Embeddings) -> np.ndarray:
-    """max |v - TF_l| over tasks and query states, (L+1,)."""
-    return np.abs(Z.mc_errors).max(axis=(0, 2))
+def largest_error(Z: Embeddings, target: np.ndarray) -> np.ndarray:
+    """max |target - TF_l| over tasks and query states, (L+1,), for a target (N, n)."""
+    return np.abs(target[:, None] - Z.TF).max(axis=(0, 2))

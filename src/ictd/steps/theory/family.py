@@ -1,4 +1,4 @@
-"""Check that weights of the family have the limit v, and that these weights with N [I, I] added do not."""
+"""Check which limits weights of the family have: v, another limit with N [I, I] added, and v plus a shift with u."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
-from ictd.theory.family import MEMBERS, error_bound, largest_error, random_weights
+from ictd.theory.family import MEMBERS, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import layer_updates, norm_of_mean
 
@@ -31,11 +31,13 @@ def main(
 ) -> None:
     """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
 
-    Errors and bounds are relative to the largest value.  ``violations`` is the number of layers at which the error of
-    weights of the family exceeds the bound.
+    The error is the distance from v, or with u from the limit that u gives.  Errors and bounds are relative to the
+    largest value.  ``violations`` is the number of layers at which the error of weights of the family exceeds the
+    bound.
     """
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     rng = generator(0, env, states, "family")
+    u_rng = generator(0, env, states, "family u")
     depths = update_depths(update_depth)
     bound = error_bound(sampled, discount, update_depth)
     layers = np.arange(update_depth + 1)
@@ -43,11 +45,11 @@ def main(
     update_tables = {algo: [] for algo in ALGOS}
     for draw in range(DRAWS):
         names = {"env": env, "states": states, "draw": draw}
-        weights = random_weights(sampled, discount, rng)
+        weights = random_weights(sampled, discount, rng, u_rng)
         Z = {member: evolve(weights[member], sampled, discount, update_depth) for member in MEMBERS}
         scale = np.abs(Z["inside"].value).max()
         for member in MEMBERS:
-            error = largest_error(Z[member])
+            error = largest_error(Z[member], limit(weights[member].u, sampled, discount))
             columns = {"error": error / scale, "bound": np.full(len(layers), np.nan)}
             violations = 0
             if member == "inside":
