@@ -1,6 +1,6 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run the study in studies/NAME; a quarter of an hour to 40 minutes
+## make NAME         run the study in studies/NAME; a quarter to half of an hour
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make reference    write the reference numbers from a finished run; seconds
