@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
 from ictd.literal import literal_estimates
 from ictd.mrp import Tasks
-from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
@@ -98,8 +98,8 @@ class Reading:
     @property
     def compiled(self) -> bool:
         """Whether the compiled engine, which trains u and A of looped Transformers in float64, can be used."""
-        own = self.parameters, self.layers, self.clip, self.precision, self.skip
-        return own == ("theta", "looped", 0, "float64", False)
+        own = self.parameters, self.layers, self.precision, self.skip
+        return own == ("theta", "looped", "float64", False)
 
     def pretrain(
         self,
@@ -158,15 +158,15 @@ class Reading:
         start = model.weights()
         u, A, diverged_at = [], [], []
         for run, algo in enumerate(algos):
-            arguments = (algo, model.depth, discount, self.learning_rate, start[run])
-            try:
-                history = pretrain_history(tasks[run], batches[run], *arguments, scaled=self.scaled_attention)
-                diverged_at.append(0)
-            except Divergence as divergence:
-                history = divergence.history
-                diverged_at.append(divergence.task)
-            u.append(history.weights.u[-1])
-            A.append(history.weights.A[-1])
+            options = model.depth, discount, self.learning_rate, self.scaled_attention, self.clip
+            engine = Engine(start[run], algo, *options)
+            _, updates = engine.train(tasks[run].reward, batches[run], tasks[run].transition)
+            trained = engine.weights()
+            finite = np.isfinite(trained.u).all() and np.isfinite(trained.A).all()
+            diverged = updates < len(tasks[run]) or not finite
+            diverged_at.append(int(updates + finite) if diverged else 0)
+            u.append(np.full_like(trained.u, np.nan) if diverged else trained.u)
+            A.append(np.full_like(trained.A, np.nan) if diverged else trained.A)
         weights = Weights(np.stack(u), np.stack(A))
-        trained = Transformers(weights.P()[:, None], weights.Q()[:, None], model.depth, self.scaled_attention)
-        return trained, np.array(diverged_at)
+        trained_model = Transformers(weights.P()[:, None], weights.Q()[:, None], model.depth, self.scaled_attention)
+        return trained_model, np.array(diverged_at)
