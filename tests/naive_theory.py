@@ -19,6 +19,26 @@ def embeddings(weights, transition, reward, discount, depth, query):
     return layers
 
 
+def estimates_by(algorithm, transition, reward, discount, updates, step_size):
+    """Estimates of the values after 0, 1, ... updates, (updates + 1, n), each algorithm written as in its own paper."""
+    n = len(reward)
+    uniform = np.full((n, n), 1 / n)
+    v = np.zeros(n)
+    estimates = [v]
+    for _ in range(updates):
+        td_error = reward + discount * transition @ v - v
+        if algorithm == "theta_td":
+            v = v + td_error
+        elif algorithm == "residual_gradient":
+            # The negative gradient of half the squared norm of the TD errors.
+            v = v + step_size * (td_error - discount * transition.T @ td_error)
+        else:
+            right_side = reward + discount * (transition - uniform) @ v
+            v = np.linalg.solve(np.eye(n) - discount * uniform, right_side)
+        estimates.append(v)
+    return np.array(estimates)
+
+
 def gradients(weights, transition, reward, discount, depth):
     """grad_A y^(i), grad_A y^q, grad_u Y and grad_u y^q at layer L, by the appendix's recursions as they stand.
 

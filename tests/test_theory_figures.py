@@ -79,7 +79,9 @@ def test_expected_updates(algo, J, error):
 
 
 def test_the_family():
-    members = numbered({"member": ["inside", "beyond"], **SETTINGS, "draw": [0, 1], "layer": range(9)}, ["error"])
+    names = ["inside", "beyond", *figures.ALGORITHMS]
+    members = numbered({"member": names, **SETTINGS, "draw": [0, 1], "layer": range(9)}, ["error"])
+    members = members[members["member"].isin(["inside", "beyond"]) | (members["draw"] == 0)]
     members = members.assign(bound=np.arange(len(members)))
     members.loc[members["layer"] == 8, "error"] = 1e101
     updates = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [0, 1], "layer": [1, 4, 8]}, ["norm"], 1)
@@ -90,6 +92,10 @@ def test_the_family():
     for member, label in (("inside", "$A = [G; H][-I, I]$"), ("beyond", "the same $+ N [I, I]$")):
         for draw in (0, 1):
             lines.append((label, range(8), where(members, member=member, draw=draw, **at)["error"][:8]))
+    theta_td = r"$\theta_L^{\mathrm{TD}}$"
+    algorithms = {"theta_td": theta_td, "residual_gradient": "residual gradient", "deflated_td": "deflated TD"}
+    for algorithm, label in algorithms.items():
+        lines.append((label, range(9), where(members, member=algorithm, **at)["error"]))
     bound = where(members, member="inside", draw=0, **at)["bound"]
     check_lines(left, [*lines, (r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$", range(9), bound)])
     lines = []
@@ -98,7 +104,7 @@ def test_the_family():
             label = f"{J}, $A = [G; H][-I, I]$"
             lines.append((label, [1, 4, 8], where(updates, algo=algo, draw=draw, **at)["norm"]))
         td = where(neu, algo=algo, space="looped", **at)["norm"][1:]
-        lines.append((r"$J$ and $J'$, $\theta_L^{\mathrm{TD}}$", range(1, 9), td))
+        lines.append((theta_td, range(1, 9), td))
     check_lines(right, lines)
 
 
@@ -137,7 +143,8 @@ def test_no_figure_has_ink_on_its_border(tmp_path):
     digits = numbered({"quantity": ["lemma_4"], **at, "task": [0], **layers}, ["ratio"])
     both = {"algo": ["td", "mc"], **at}
     neu = numbered({**both, "space": ["looped", "separate"], **layers}, ["norm", "standard_error", "bound", "sharper"])
-    members = numbered({"member": ["inside", "beyond"], **at, "draw": [0, 1], **layers}, ["error", "bound"])
+    names = ["inside", "beyond", *figures.ALGORITHMS]
+    members = numbered({"member": names, **at, "draw": [0, 1], **layers}, ["error", "bound"])
     updates, cells = numbered({**both, "draw": [0, 1], **layers}, ["norm"]), {**both, "depth": [5, 300], "seed": [0, 1]}
     line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm", "theta_td"])
     repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])

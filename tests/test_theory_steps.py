@@ -19,7 +19,7 @@ from ictd.steps import concatenate
 from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
 from ictd.storage import save_arrays
 from ictd.theory import statements
-from ictd.theory.family import random_preconditioner
+from ictd.theory.family import ALGORITHMS, algorithm_weights, random_preconditioner
 
 torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
@@ -126,7 +126,7 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
 def test_a_family_of_weights_has_the_limit_v(checks):
     """Beside whole prompts through naive Transformers, and the fixed point of layers that are written out."""
     table, updates = checks["family"], checks["family_updates"]
-    assert len(table) == 2 * 3 * 5 * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
+    assert len(table) == 2 * (3 * 5 + 3) * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
     for env in ENVS:
         tasks, rng = theory_tasks(env, 3, 20), ictd.generator(0, env, 3, "family")
         u_rng = ictd.generator(0, env, 3, "family u")
@@ -157,16 +157,43 @@ def test_a_family_of_weights_has_the_limit_v(checks):
                 assert np.abs(B).sum(axis=0).max() <= (1 + GAMMA) / 2 + 1e-12
 
 
+def test_weights_of_the_family_perform_known_algorithms(checks):
+    """Beside these algorithms without a Transformer, and step sizes around that of the residual gradient."""
+    for env in ENVS:
+        tasks = theory_tasks(env, 3, 20)
+        A = algorithm_weights(tasks, GAMMA)["residual_gradient"].A
+        step_size = A[0, 3]
+        np.testing.assert_array_equal(A, step_size * np.kron([[-1, 1], [1, -1]], np.eye(3)))
+        squares = [(np.eye(3) - GAMMA * P) @ (np.eye(3) - GAMMA * P).T for P in tasks.transition]
+        radius = {
+            factor: max(np.abs(np.linalg.eigvals(np.eye(3) - factor * step_size * square)).max() for square in squares)
+            for factor in (0.99, 1, 1.01)
+        }
+        assert radius[1] < min(radius[0.99], radius[1.01], 1)
+        for algorithm in ALGORITHMS:
+            rows = where(checks["family"], member=algorithm, env=env, draw=0).set_index("layer")
+            errors, largest = [], 0
+            for P, r in zip(tasks.transition, tasks.reward, strict=True):
+                v = np.linalg.solve(np.eye(3) - GAMMA * P, r)
+                largest = max(largest, np.abs(v).max())
+                estimates = naive_theory.estimates_by(algorithm, P, r, GAMMA, 12, step_size)
+                errors.append(np.abs(estimates - v).max(axis=1))
+            np.testing.assert_allclose(rows["error"], np.max(errors, axis=0) / largest, rtol=1e-9)
+            assert rows["bound"].isna().all() and rows["violations"].eq(0).all()
+
+
 @pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
 def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
     """Far beyond the layers that the claims need; without a discount there is nothing beyond the family."""
     files = tmp_path / "errors.csv", tmp_path / "updates.csv"
     family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, *files)
     errors, updates = (where(load_table(file), layer=700) for file in files)
-    assert len(errors) == 3 * family.DRAWS and len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
+    assert len(errors) == 3 * family.DRAWS + 3 and len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
     assert where(errors, member="inside")["error"].max() < 1e-12
     assert where(errors, member="with_u")["error"].max() < 1e-11
     assert (where(errors, member="beyond")["error"] > 1e-3).all() == made
+    assert errors[errors["member"].isin(["theta_td", "deflated_td"])]["error"].max() < 1e-12
+    assert (where(errors, member="residual_gradient")["error"] > 1e-3).all() == made
     assert (errors["violations"] == 0).all()
 
 
@@ -174,7 +201,8 @@ def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp
     monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
     family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
     violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
-    assert violations.unique().map(list).to_dict() == {"inside": [8], "beyond": [0], "with_u": [0]}
+    expected = {"inside": [8]} | {member: [0] for member in ("beyond", "with_u", *ALGORITHMS)}
+    assert violations.unique().map(list).to_dict() == expected
 
 
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):

@@ -10,6 +10,9 @@ as well, because the gradient grows with L no faster than L^2.  theta^TD is the 
 With A = K [-I, I] + N [I, I], the limit is v if and only if gamma X'N P' = 0.  For an invertible P and a positive gamma
 this means X'N = 0, so that N has no effect on the prompt.  With any u, the limit is v' + u X (I - gamma P')^{-1}, which
 is v if and only if u X = 0.  docs/theory.md has the proofs.
+
+Two constructions of arXiv 2405.13861 are in the family: TD with a preconditioner C has K = [C; 0], and the residual
+gradient has K = [C; -C].  docs/related-work.md has the sources.
 """
 
 import numpy as np
@@ -21,6 +24,8 @@ from ictd.transformer import Weights
 
 # Random weights of the family, the same weights with N [I, I] added, and with a random u.
 MEMBERS = ("inside", "beyond", "with_u")
+# Known algorithms whose weights are in the family.
+ALGORITHMS = ("theta_td", "residual_gradient", "deflated_td")
 
 
 def contraction(discount: float) -> float:
@@ -80,6 +85,36 @@ def random_weights(
         "beyond": Weights(u, inside + np.concatenate([N, N], axis=-1)),
         "with_u": Weights(u_rng.normal(size=2 * states), inside),
     }
+
+
+def algorithm_weights(tasks: Tasks, discount: float) -> dict[str, Weights]:
+    """Weights of the family whose layers are updates of a known algorithm.
+
+    Parameters
+    ----------
+    tasks : Tasks with n states
+        The residual gradient takes the step size whose largest spectral radius of B on these tasks is smallest.
+    discount : float, gamma
+
+    Returns
+    -------
+    dict of Weights by the names of ``ALGORITHMS``
+        theta^TD has K = [I; 0].  The residual gradient (Baird 1995) has K = alpha [I; -I], so that B = I - alpha (I -
+        gamma P) (I - gamma P').  Deflated TD has K = [I + gamma / ((1 - gamma) n) 11'; 0], so that B = gamma (P' -
+        11' / n): the eigenvalue gamma of gamma P' has become 0.  Its updates are those of arXiv 2407.10454 with rank
+        one.
+    """
+    n = tasks.states
+    identity = np.eye(n)
+    eigenvalues = np.linalg.svd(identity - discount * tasks.transition, compute_uv=False) ** 2
+    step_size = 2 / (eigenvalues.min() + eigenvalues.max())
+    deflating = identity + discount / ((1 - discount) * n)
+    K = {
+        "theta_td": theta_preconditioner(n),
+        "residual_gradient": step_size * np.vstack([identity, -identity]),
+        "deflated_td": np.vstack([deflating, np.zeros((n, n))]),
+    }
+    return {name: Weights(np.zeros(2 * n), preconditioned_td(K[name])) for name in ALGORITHMS}
 
 
 def theta_preconditioner(states: int) -> np.ndarray:

@@ -14,6 +14,12 @@ from ictd.report.tables import load_tables, rows_with
 BOUND = COLOURS["zero"]
 OURS = "#000000"
 NORMS = {"td": "$J$", "mc": "$J'$"}
+# Algorithms whose weights are in the family, with the labels, colours and dashes of their lines.
+ALGORITHMS = {
+    "theta_td": (r"$\theta_L^{\mathrm{TD}}$", OURS, "--"),
+    "residual_gradient": ("residual gradient", LINES[3], "-."),
+    "deflated_td": ("deflated TD", LINES[4], (0, (5, 1))),
+}
 # Depths up to which the figure shows why J rises before it falls.
 EARLY = 60
 # Of each panel the statement, its title, what is measured, and the scale of its axis.
@@ -139,8 +145,9 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
 
 
 def family(errors: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: str, states: int) -> Figure:
-    """Error, and J and J', against the depth L of random weights of the family, and errors of weights beyond it.
+    """Error, and J and J', against the depth L of random weights of the family, and errors of other weights.
 
+    The others are weights beyond the family, and those of known algorithms in it.
     ``errors``, ``updates`` and ``neu`` are the theory's tables family, family_updates and neu; one setting is shown.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.6))
@@ -153,6 +160,9 @@ def family(errors: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: 
         for _, of_draw in errors[errors["member"] == member].groupby("draw"):
             shown = of_draw[of_draw["error"] < LARGEST]
             left.plot(shown["layer"], shown["error"], color=colour, lw=0.9, label=label)
+    for algorithm, (label, colour, dashes) in ALGORITHMS.items():
+        rows = rows_with(errors, member=algorithm)
+        left.plot(rows["layer"], rows["error"], color=colour, ls=dashes, lw=0.9, label=label)
     bound = rows_with(errors, member="inside", draw=0)
     label = r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$"
     left.plot(bound["layer"], bound["bound"], color=BOUND, ls=":", label=label)
@@ -162,8 +172,8 @@ def family(errors: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: 
             label = f"{J}, $A = [G; H][-I, I]$"
             right.plot(of_draw["layer"], of_draw["norm"], color=COLOURS[algo], lw=2, label=label)
         theta_td = rows_with(neu[neu["layer"] > 0], algo=algo, env=env, states=states, space="looped")
-        label = r"$J$ and $J'$, $\theta_L^{\mathrm{TD}}$"
-        right.plot(theta_td["layer"], theta_td["norm"], color=OURS, ls="--", lw=0.9, label=label)
+        label, colour, dashes = ALGORITHMS["theta_td"]
+        right.plot(theta_td["layer"], theta_td["norm"], color=colour, ls=dashes, lw=0.9, label=label)
     right.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="expected update, norm")
     figure.suptitle(f"{env_name(env)}, $n = {states}$", fontsize=9)
     legend(figure)

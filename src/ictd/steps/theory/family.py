@@ -1,5 +1,6 @@
 """Check which limits weights of the family have: v, another limit with N [I, I] added, and v plus a shift with u."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
-from ictd.theory.family import MEMBERS, error_bound, largest_error, limit, random_weights
+from ictd.theory.family import ALGORITHMS, MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import layer_updates, norm_of_mean
 
@@ -32,8 +33,8 @@ def main(
     """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
 
     The error is the distance from v, or with u from the limit that u gives.  Errors and bounds are relative to the
-    largest value.  ``violations`` is the number of layers at which the error of weights of the family exceeds the
-    bound.
+    largest value.  ``violations`` is the number of layers at which the error of random weights of the family exceeds
+    the bound.  Weights of known algorithms have one draw, and neither bound nor updates.
     """
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     rng = generator(0, env, states, "family")
@@ -62,7 +63,14 @@ def main(
             looped = (layer_updates(Z["inside"], expected[:, depth], depth).sum(axis=1) for depth in depths)
             norms = {"norm": np.array([norm_of_mean(update) for update in looped])}
             update_tables[algo].append(long_table({"layer": depths}, norms, algo=algo, **names))
-    save_table(errors, *[table for member in MEMBERS for table in error_tables[member]])
+    error_tables |= {name: [] for name in ALGORITHMS}
+    for name, weights in algorithm_weights(sampled, discount).items():
+        Z = evolve(weights, sampled, discount, update_depth)
+        error = largest_error(Z, Z.value) / np.abs(Z.value).max()
+        columns = {"error": error, "bound": np.full(len(layers), np.nan), "violations": np.zeros(len(layers), int)}
+        names = {"member": name, "env": env, "states": states, "draw": 0}
+        error_tables[name].append(long_table({"layer": layers}, columns, **names))
+    save_table(errors, *itertools.chain.from_iterable(error_tables.values()))
     save_table(updates, *[table for algo in ALGOS for table in update_tables[algo]])
 
 
