@@ -7,7 +7,8 @@ FROM ${BASE}
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 COPY envs/install envs/installer.txt envs/requirements.txt envs/torch.txt /opt/ictd/envs/
-RUN PIP_NO_CACHE_DIR=1 /opt/ictd/envs/install python3 /opt/ictd/.venv
+# Modules are compiled here, because jobs cannot write into the image.
+RUN PIP_NO_CACHE_DIR=1 UV_COMPILE_BYTECODE=1 /opt/ictd/envs/install python3 /opt/ictd/.venv
 
 # What .dockerignore lets through.
 COPY . /opt/ictd
