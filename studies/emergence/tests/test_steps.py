@@ -29,7 +29,6 @@ from studies.emergence import (
     reading_tables,
     readings,
 )
-from studies.emergence.batched_engine import Transformers, theta_masks
 
 torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [4, 9], 6
@@ -276,17 +275,3 @@ def test_tables_of_readings(read):
             np.testing.assert_allclose(rows[name], values, atol=1e-12)
         judged = where(verdicts, reading=reading, algo=algo).set_index("claim")
         assert judged.loc["finite", "verdict"] == ("fails" if reading == "fast" else "holds")
-
-
-def test_masks_and_means_over_layers():
-    masks = theta_masks(2)
-    assert masks[0].sum() == 4 and masks[0, -1, :4].all() and masks[1].sum() == 16 and masks[1, :4, :4].all()
-    rng = np.random.default_rng(0)
-    P, Q = rng.normal(size=(2, 3, 2, 5, 5))
-    P[..., -1, -1] = [[2.0, -1.0], [-4.0, 3.0], [0.5, 0.25]]
-    found = Transformers(P, Q, 6, True).matrices()
-    for run in range(3):
-        signs = np.sign(P[run, :, -1, -1])
-        mean_P, mean_Q = ((signs[:, None, None] * part[run]).mean(axis=0) for part in (P, Q))
-        np.testing.assert_allclose(found[0][run], mean_P / mean_P[-1, -1])
-        np.testing.assert_allclose(found[1][run], mean_Q * mean_P[-1, -1])
