@@ -164,13 +164,14 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
     sizes = {"test_tasks": TEST, "tuning_tasks": 8, "step_sizes": SIZES}
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
-            ["td", "mc"], "boyan", STATES, 5, [1, 3], 20, **given, **sizes, learning_rate=learning_rate, env_options={},
-            output=tmp_path / f"both/{name}.csv",
+            ["td", "mc"], "boyan", [2, STATES], "5-6", [1, 3], 20, **given, **sizes, learning_rate=learning_rate,
+            env_options={}, output=tmp_path / f"both/{name}.csv",
         )  # fmt: skip
     concatenate.main([tmp_path / "both/a.csv", tmp_path / "both/b.csv"], [tmp_path / "both.csv"])
     both = pd.read_csv(tmp_path / "both.csv")
-    assert list(both) == phase.COLUMNS and len(both) == 8
-    assert (both["diverged_at"][4:] > 0).all() and both[["msve", "cosine"]][4:].isna().all(axis=None)
+    assert list(both) == phase.COLUMNS and len(both) == 32
+    assert both["seed"].tolist() == 2 * (8 * [5] + 8 * [6]) and both["states"].tolist() == 4 * (4 * [2] + 4 * [STATES])
+    assert (both["diverged_at"][16:] > 0).all() and both[["msve", "cosine"]][16:].isna().all(axis=None)
     tasks = ictd.sample_tasks("boyan", STATES, 20, ictd.generator(5, "boyan", STATES, "phase tasks"))
     unrolls = ictd.unroll(tasks, 8, GAMMA, 15, ictd.generator(5, "boyan", STATES, "phase unrolls"))
     start = ictd.initial_weights(STATES, 0.2, ictd.generator(5, "boyan", STATES, "weights"))
@@ -178,7 +179,7 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
         draw_unseen_tasks(5, STATES, size, 1, GAMMA, "boyan", purpose)
         for purpose, size in (("phase", TEST), ("phase tuning", 8))
     )
-    for row, (depth, algo) in zip(both[:4].itertuples(), itertools.product([1, 3], ["td", "mc"]), strict=True):
+    for row, (depth, algo) in zip(both[4:8].itertuples(), itertools.product([1, 3], ["td", "mc"]), strict=True):
         run = pretrain_history(tasks, unrolls, algo, depth, GAMMA, rate, start, scaled=scaled).weights
         assert (row.algo, row.env, row.states, row.depth, row.seed, row.diverged_at) == (algo, "boyan", 3, depth, 5, 0)
         assert row.msve == pytest.approx(naive.errors(run[0], data, 0, depth, scaled).mean())
