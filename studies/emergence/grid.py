@@ -1,7 +1,5 @@
 """The long runs, the plane of states and depths, and the readings that a configuration spans."""
 
-import itertools
-
 # Our readings of what the paper leaves open and the configuration has no key for.
 OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64", "corner": "drawn", "skip": False}
 
@@ -11,13 +9,11 @@ def courses(config: dict) -> list[str]:
     return [f"{algo}-{env}" for algo in config["algos"] for env in config["envs"]]
 
 
-def joined_tables(config: dict) -> dict[str, list[str]]:
-    """Names of the tables that "course" and "phase" are concatenated from."""
-    plane = config["emergence"]["phase"]
-    trials = itertools.product(plane["states"], range(plane["seeds"]))
+def joined_tables(config: dict, phase_seeds: list[str]) -> dict[str, list[str]]:
+    """Names of the tables that "course" and "phase" are concatenated from; ``phase_seeds`` are ranges of seeds."""
     return {
         "course": [f"course/{course}" for course in courses(config)],
-        "phase": [f"phase/{states}/{seed}" for states, seed in trials],
+        "phase": [f"phase/{seeds}" for seeds in phase_seeds],
     }
 
 

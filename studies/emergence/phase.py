@@ -1,5 +1,6 @@
-"""Pretrain one seed at one number of states, with all depths and algorithms, and measure the weights."""
+"""Pretrain some seeds at all numbers of states and depths by all algorithms, and measure the weights."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 from ictd.anatomy import decomposition_measures
 from ictd.evaluation import batch_td_msve, draw_unseen_tasks, weights_msve
 from ictd.mrp import sample_tasks
+from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
@@ -24,8 +26,8 @@ COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "
 def main(
     algos: list[str],
     env: str,
-    states: int,
-    seed: int,
+    states: list[int],
+    seeds: str,
     depths: list[int],
     tasks: int,
     test_tasks: int,
@@ -45,31 +47,33 @@ def main(
     ``theta_msve`` is the MSVE of theta^TD with its best step size.  A run that diverged has no measures and no MSVE.
     """
     scaled = scaled_attention
-    task_set = sample_tasks(env, states, tasks, generator(seed, env, states, "phase tasks"), **env_options)
-    rng = generator(seed, env, states, "phase unrolls")
-    batches = unroll(task_set, batch_size, discount, rollout_steps, rng)
-    start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-    # Contexts are enumerated, so one step of a trajectory is enough.
-    data = draw_unseen_tasks(seed, states, test_tasks, 1, discount, env, "phase", **env_options)
-    tuning = draw_unseen_tasks(seed, states, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
-    candidates = log_spaced(**step_sizes) * (states if scaled else 1)
     table = []
-    for depth in depths:
-        coefficient = best_coefficient(tuning, depth, ENUMERATED, candidates, scaled)
-        theta_msve = batch_td_msve(data, depth, [data.context(ENUMERATED)], np.array([coefficient]), scaled).mean()
-        for algo in algos:
-            row = {"algo": algo, "env": env, "states": states, "depth": depth, "seed": seed, "theta_msve": theta_msve}
-            table.append(row)
-            try:
-                weights = pretrain_history(
-                    task_set, batches, algo, depth, discount, learning_rate, start, scaled=scaled
-                ).weights[-1]
-            except Divergence as divergence:
-                row["diverged_at"] = divergence.task
-                continue
-            with np.errstate(over="ignore", invalid="ignore"):
-                row["msve"] = weights_msve(weights, data, [ENUMERATED], depth, scaled).mean()
-            row["diverged_at"] = 0
-            measures = decomposition_measures(weights, discount, scaled)
-            row |= {name: measures[name] for name in MEASURES}
+    for seed, n in itertools.product(seeds_of(seeds), states):
+        task_set = sample_tasks(env, n, tasks, generator(seed, env, n, "phase tasks"), **env_options)
+        rng = generator(seed, env, n, "phase unrolls")
+        batches = unroll(task_set, batch_size, discount, rollout_steps, rng)
+        start = initial_weights(n, initial_gain, generator(seed, env, n, "weights"))
+        # Contexts are enumerated, so one step of a trajectory is enough.
+        data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options)
+        tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
+        enumerated = [data.context(ENUMERATED)]
+        candidates = log_spaced(**step_sizes) * (n if scaled else 1)
+        for depth in depths:
+            coefficient = best_coefficient(tuning, depth, ENUMERATED, candidates, scaled)
+            theta_msve = batch_td_msve(data, depth, enumerated, np.array([coefficient]), scaled).mean()
+            for algo in algos:
+                row = {"algo": algo, "env": env, "states": n, "depth": depth, "seed": seed, "theta_msve": theta_msve}
+                table.append(row)
+                try:
+                    weights = pretrain_history(
+                        task_set, batches, algo, depth, discount, learning_rate, start, scaled=scaled
+                    ).weights[-1]
+                except Divergence as divergence:
+                    row["diverged_at"] = divergence.task
+                    continue
+                with np.errstate(over="ignore", invalid="ignore"):
+                    row["msve"] = weights_msve(weights, data, [ENUMERATED], depth, scaled).mean()
+                row["diverged_at"] = 0
+                measures = decomposition_measures(weights, discount, scaled)
+                row |= {name: measures[name] for name in MEASURES}
     save_table(output, pd.DataFrame(table, columns=COLUMNS))

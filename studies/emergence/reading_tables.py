@@ -13,7 +13,7 @@ from ictd.report.result_tables import agreement_table, mean_weights_table, msve_
 from ictd.report.tables import load_table
 from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights
-from studies.emergence.batched_engine import theta_masks
+from studies.emergence.parameters import theta_masks
 
 # Arrays with an axis of algorithms.
 RUNS = ("u", "A", "P", "Q", "diverged_at", "msve", "enumerated_msve")

@@ -1,23 +1,26 @@
 """Pretrain the main setting's runs under one reading of what the paper leaves open, and evaluate them."""
 
-from collections.abc import Sequence
+import logging
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from ictd.engine import Engine
+from ictd import engine
 from ictd.evaluation import draw_unseen_tasks
-from ictd.literal import literal_estimates
 from ictd.mrp import Tasks
-from ictd.prompt import ENUMERATED
+from ictd.pretraining import PROGRESS_SECONDS
+from ictd.prompt import ENUMERATED, enumerated_columns, query_columns
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.steps.training_data import stored_runs
 from ictd.storage import save_arrays
 from ictd.transformer import Weights
-from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
+from studies.emergence import linear_attention
+from studies.emergence.parameters import initial_matrices, mean_matrices, theta_masks
+
+logger = logging.getLogger(__name__)
 
 
 def main(
@@ -36,31 +39,36 @@ def main(
     output: Path,
 ) -> None:
     """Write u, A, P and Q of each algorithm and seed, as means over layers, and the MSVE on unseen tasks."""
-    torch.set_num_threads(1)
     chosen = Reading(**reading)
-    seeds, task_sets, batches = [], [], []
-    for task_file, unroll_file in zip(tasks, unrolls, strict=True):
-        for seed, task_set, batch, _ in stored_runs(env, states, chosen.initial_gain, task_file, unroll_file):
-            seeds.append(seed)
-            task_sets.append(task_set)
-            batches.append(batch)
-    rngs = [generator(seed, env, states, "weights") for seed in seeds]
-    model, diverged_at = chosen.pretrain(algos, depth, discount, task_sets, batches, rngs)
     lengths = [ENUMERATED, *context_lengths]
-    errors = []
-    for run, seed in enumerate(seeds * len(algos)):
-        longest = max(context_lengths)
-        data = draw_unseen_tasks(seed, states, test_tasks, longest, discount, evaluation_env, **env_options)
-        errors.append([data.error(literal_estimates(model[run], data.columns(length))) for length in lengths])
-    weights, (P, Q), msve = model.weights(), model.matrices(), np.array(errors)
-    arrays = {
-        "u": weights.u, "A": weights.A, "P": P, "Q": Q, "diverged_at": diverged_at,
-        "msve": msve[:, 1:], "enumerated_msve": msve[:, 0],
-    }  # fmt: skip
+    seeds, runs = [], []
+    said = time.monotonic()
+    for task_file, unroll_file in zip(tasks, unrolls, strict=True):
+        for seed, task_set, batches, _ in stored_runs(env, states, chosen.initial_gain, task_file, unroll_file):
+            data = draw_unseen_tasks(
+                seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options
+            )
+            contexts = [linear_attention.context_rows(data.columns(m), chosen.scaled_attention) for m in lengths]
+            seeds.append(seed)
+            runs.append([])
+            for algo in algos:
+                rng = generator(seed, env, states, "weights")
+                P, Q, diverged_at = chosen.pretrain(algo, depth, discount, task_set, batches, rng)
+                estimates = [
+                    linear_attention.estimates(P, Q, rows, query_columns(states).T, depth) for rows in contexts
+                ]
+                runs[-1].append((*mean_matrices(P, Q), diverged_at, data.error(np.stack(estimates))))
+            if time.monotonic() - said > PROGRESS_SECONDS:
+                said = time.monotonic()
+                logger.info("%d seeds", len(seeds))
+    # Arrays (seeds, algorithms, ...) are written as (algorithms, seeds, ...).
+    P, Q, diverged_at, msve = (
+        np.array([[run[i] for run in of_seed] for of_seed in runs]).swapaxes(0, 1) for i in range(4)
+    )
     save_arrays(
-        output, scaled=np.array(model.scaled), algos=np.array(algos), seeds=np.array(seeds),
-        context_lengths=np.array(context_lengths),
-        **{name: array.reshape(len(algos), len(seeds), *array.shape[1:]) for name, array in arrays.items()},
+        output, scaled=np.array(chosen.scaled_attention), algos=np.array(algos), seeds=np.array(seeds),
+        context_lengths=np.array(context_lengths), u=P[..., -1, :-1], A=Q[..., :-1, :-1], P=P, Q=Q,
+        diverged_at=diverged_at, msve=msve[..., 1:, :], enumerated_msve=msve[..., 0, :],
     )  # fmt: skip
 
 
@@ -82,7 +90,7 @@ class Reading:
     corner : "drawn" or "one"
         Initial value of the last entry of P: drawn as the other entries, or 1.  Only for parameters "all".
     skip : bool
-        Whether an update is skipped if its gradient is not finite.
+        Whether an update is skipped if its estimates or its gradient are not finite.
     """
 
     scaled_attention: bool
@@ -96,77 +104,68 @@ class Reading:
     skip: bool
 
     @property
-    def compiled(self) -> bool:
-        """Whether the compiled engine, which trains u and A of looped Transformers in float64, can be used."""
+    def in_theta(self) -> bool:
+        """Whether ``ictd.engine``, which trains u and A of looped Transformers in float64, can be used."""
         own = self.parameters, self.layers, self.precision, self.skip
         return own == ("theta", "looped", "float64", False)
 
     def pretrain(
         self,
-        algos: Sequence[str],
+        algo: str,
         depth: int,
         discount: float,
-        tasks: Sequence[Tasks],
-        batches: Sequence[BatchStatistics],
-        rngs: Sequence[np.random.Generator],
-    ) -> tuple[Transformers, np.ndarray]:
-        """Pretrain S runs by each of some algorithms.
+        tasks: Tasks,
+        batches: BatchStatistics,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Pretrain one run.
 
         Parameters
         ----------
-        algos : names "td" or "mc"
+        algo : "td" or "mc"
         depth : int, number of layers L
         discount : float, gamma
-        tasks : S Tasks, one for each seed
-        batches : S BatchStatistics of these tasks
-        rngs : S generators, which initial values are drawn from
+        tasks : Tasks
+        batches : BatchStatistics of these tasks
+        rng : numpy.random.Generator, which initial values are drawn from
 
         Returns
         -------
-        model : Transformers of len(algos) S runs, those of the first algorithm first; NaN where they diverged
-        diverged_at : (len(algos) S,) int array
-            Number of the task at which a run diverged, 0 if it did not.
+        P, Q : (K, 2n+1, 2n+1) arrays, of K = 1 or L layers; NaN if the run diverged
+        diverged_at : int
+            Number, from 1, of the first task whose estimates or update are not finite, 0 if there is none.
         """
-        model = self._initial_model(len(algos), depth, tasks[0].states, rngs)
-        names = np.repeat(algos, len(tasks))
-        tasks, batches = list(tasks) * len(algos), list(batches) * len(algos)
-        if self.compiled:
-            return self._pretrain_compiled(model, names, tasks, batches, discount)
-        masks = None if self.parameters == "all" else theta_masks(tasks[0].states)
-        options = self.learning_rate, masks, self.clip, self.skip
-        return model, pretrain_runs(model, names, tasks, batches, discount, *options)
+        P, Q = self.initial_matrices(tasks.states, depth, rng)
+        train = self.pretrain_theta if self.in_theta else self.pretrain_matrices
+        P, Q, updates = train(P, Q, algo, depth, discount, tasks, batches)
+        finite = np.isfinite(P).all() and np.isfinite(Q).all()
+        if finite and updates == len(tasks):
+            return P, Q, 0
+        return np.full_like(P, np.nan), np.full_like(Q, np.nan), int(updates + finite)
 
-    def _initial_model(self, copies: int, depth: int, states: int, rngs: Sequence[np.random.Generator]) -> Transformers:
-        """Transformers with the initial values of S seeds, repeated for each algorithm."""
+    def initial_matrices(self, states: int, depth: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw initial P and Q, (2, K, 2n+1, 2n+1)."""
         layers = depth if self.layers == "separate" else 1
-        whole = self.parameters == "all"
-        start = [initial_matrices(states, self.initial_gain, layers, whole, rng) for rng in rngs]
-        P, Q = np.stack(start * copies, axis=1)
+        matrices = initial_matrices(states, self.initial_gain, layers, self.parameters == "all", rng)
         if self.corner == "one":
-            P[..., -1, -1] = 1
-        return Transformers(P, Q, depth, self.scaled_attention, getattr(torch, self.precision))
+            matrices[0, :, -1, -1] = 1
+        return matrices.astype(self.precision)
 
-    def _pretrain_compiled(
-        self,
-        model: Transformers,
-        algos: Sequence[str],
-        tasks: Sequence[Tasks],
-        batches: Sequence[BatchStatistics],
-        discount: float,
-    ) -> tuple[Transformers, np.ndarray]:
-        """Pretrain R runs by the compiled engine, one after the other, from the weights of a model."""
-        start = model.weights()
-        u, A, diverged_at = [], [], []
-        for run, algo in enumerate(algos):
-            options = model.depth, discount, self.learning_rate, self.scaled_attention, self.clip
-            engine = Engine(start[run], algo, *options)
-            _, updates = engine.train(tasks[run].reward, batches[run], tasks[run].transition)
-            trained = engine.weights()
-            finite = np.isfinite(trained.u).all() and np.isfinite(trained.A).all()
-            diverged = updates < len(tasks[run]) or not finite
-            diverged_at.append(int(updates + finite) if diverged else 0)
-            u.append(np.full_like(trained.u, np.nan) if diverged else trained.u)
-            A.append(np.full_like(trained.A, np.nan) if diverged else trained.A)
-        weights = Weights(np.stack(u), np.stack(A))
-        trained_model = Transformers(weights.P()[:, None], weights.Q()[:, None], model.depth, self.scaled_attention)
-        return trained_model, np.array(diverged_at)
+    def pretrain_theta(self, P, Q, algo, depth, discount, tasks, batches) -> tuple[np.ndarray, np.ndarray, int]:
+        """Train u and A by ``ictd.engine``; return P, Q and the number of updates."""
+        start = Weights(P[0, -1, :-1], Q[0, :-1, :-1])
+        run = engine.Engine(start, algo, depth, discount, self.learning_rate, self.scaled_attention, self.clip)
+        _, updates = run.train(tasks.reward, batches, tasks.transition)
+        weights = run.weights()
+        return weights.P()[None], weights.Q()[None], updates
+
+    def pretrain_matrices(self, P, Q, algo, depth, discount, tasks, batches) -> tuple[np.ndarray, np.ndarray, int]:
+        """Train P and Q by ``linear_attention``; return P, Q and the number of updates."""
+        trained = 1.0 if self.parameters == "all" else theta_masks(tasks.states)[:, None]
+        queries = query_columns(tasks.states).T
+        options = depth, discount, self.learning_rate, trained, self.clip, self.skip
+        run = linear_attention.Engine(P, Q, queries, algo, *options)
+        columns = enumerated_columns(tasks.transition, tasks.reward, discount)
+        contexts = linear_attention.context_rows(columns, self.scaled_attention)
+        _, updates = run.train(tasks.reward, batches, contexts)
+        return *run.matrices(), updates

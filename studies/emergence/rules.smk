@@ -7,7 +7,10 @@ EMERGENCE_EVALUATION = {
     "test_tasks": config["evaluation"]["tasks"],
     "context_lengths": config["evaluation"]["context_lengths"],
 }
-EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config)
+EMERGENCE_PHASE_SEEDS = seed_ranges(
+    config["seeds_per_job"], EMERGENCE["phase"]["seeds"], 1, CORES, RESULTS.glob("emergence/phase/*.csv")
+)
+EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config, EMERGENCE_PHASE_SEEDS)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
 EMERGENCE_ABLATION_TABLES = "measures ablations controls factors baselines correlations".split()
 EMERGENCE_TABLES = expand(
@@ -82,9 +85,11 @@ use rule emergence_step as emergence_course_measures with:
 
 use rule emergence_step as emergence_phase with:
     output:
-        "<results>/emergence/phase/{states}/{seed}.csv",
+        "<results>/emergence/phase/{seeds}.csv",
     pathvars:
-        job="emergence_phase/{states}/{seed}",
+        job="emergence_phase/{seeds}",
+    # The longest jobs first: a long job that starts last leaves the other cores idle.
+    priority: 1000
     resources:
         mem_mb=memory,
         runtime=240,

@@ -1,27 +1,29 @@
-"""Speed of the batched autograd engine, compared with that of single runs (``make benchmark``)."""
+"""Speed of the engine for any P and Q, compared with that of the engine in Theta (``make benchmark``)."""
 
-import numpy as np
-import torch
 from benchmark import DEPTH, DISCOUNT, STATES, material, seconds
 
 import ictd
-from studies.emergence.batched_engine import Transformers, initial_matrices, pretrain_runs, theta_masks
+from ictd.prompt import enumerated_columns, query_columns
+from studies.emergence.linear_attention import Engine, context_rows
+from studies.emergence.parameters import theta_masks
 
-RUNS, TASKS = 40, 50
+TASKS = 2000
 
 
 def main():
-    """Print times per task and run, and their ratio."""
-    torch.set_num_threads(1)
-    tasks, unrolls, start = material(TASKS)
-    matrices = initial_matrices(STATES, 0.1, 1, False, ictd.generator(0, "boyan", STATES, "weights"))
-    model = Transformers(*np.stack([matrices] * RUNS, axis=1), DEPTH, True)
-    arguments = (["td"] * RUNS, [tasks] * RUNS, [unrolls] * RUNS, DISCOUNT, 1e-3, theta_masks(STATES))
-    one = ("td", DEPTH, DISCOUNT, 1e-3, start, "autograd")
-    batched = seconds(lambda: pretrain_runs(model, *arguments), repeats=1) / (RUNS * TASKS)
-    alone = seconds(lambda: ictd.pretrain(tasks, unrolls, *one), repeats=1) / TASKS
-    print(f"td, autograd engine, {RUNS} runs side by side {batched * 1e6:6.0f} microseconds a task and run: ", end="")
-    print(f"{alone / batched:.0f} times as fast as one by itself")
+    """Print times per task, and their ratio."""
+    tasks, batches, start = material(TASKS)
+    contexts = context_rows(enumerated_columns(tasks.transition, tasks.reward, DISCOUNT))
+    options = "td", DEPTH, DISCOUNT, 1e-3
+    masks = theta_masks(STATES)[:, None]
+
+    def train():
+        engine = Engine(start.P()[None], start.Q()[None], query_columns(STATES).T, *options, masks)
+        engine.train(tasks.reward, batches, contexts)
+
+    whole = seconds(train) / TASKS
+    theta = seconds(lambda: ictd.pretrain(tasks, batches, *options, start)) / TASKS
+    print(f"td, all of P and Q    {whole * 1e6:10.2f} microseconds a task: {whole / theta:.0f} times that in Theta")
 
 
 if __name__ == "__main__":

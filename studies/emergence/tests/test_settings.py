@@ -42,8 +42,7 @@ def test_a_reading_is_ours_but_for_what_it_changes():
     assert other == {"a": found["as_is"] | {"learning_rate": 0.5, "initial_gain": 2}}
 
 
-def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_states():
+def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_seeds():
     assert courses(load_config({}, PROJECT)) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
-    config = {"algos": ["td"], "envs": ["loop"], "emergence": {"phase": {"states": [9, 4], "seeds": 2}}}
-    of_phase = ["phase/9/0", "phase/9/1", "phase/4/0", "phase/4/1"]
-    assert joined_tables(config) == {"course": ["course/td-loop"], "phase": of_phase}
+    found = joined_tables({"algos": ["td"], "envs": ["loop"]}, ["0-3", "4-5"])
+    assert found == {"course": ["course/td-loop"], "phase": ["phase/0-3", "phase/4-5"]}

@@ -29,7 +29,6 @@ from studies.emergence import (
     reading_tables,
     readings,
 )
-from studies.emergence.batched_engine import Transformers, theta_masks
 
 torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [4, 9], 6
@@ -165,13 +164,14 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
     sizes = {"test_tasks": TEST, "tuning_tasks": 8, "step_sizes": SIZES}
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
-            ["td", "mc"], "boyan", STATES, 5, [1, 3], 20, **given, **sizes, learning_rate=learning_rate, env_options={},
-            output=tmp_path / f"both/{name}.csv",
+            ["td", "mc"], "boyan", [2, STATES], "5-6", [1, 3], 20, **given, **sizes, learning_rate=learning_rate,
+            env_options={}, output=tmp_path / f"both/{name}.csv",
         )  # fmt: skip
     concatenate.main([tmp_path / "both/a.csv", tmp_path / "both/b.csv"], [tmp_path / "both.csv"])
     both = pd.read_csv(tmp_path / "both.csv")
-    assert list(both) == phase.COLUMNS and len(both) == 8
-    assert (both["diverged_at"][4:] > 0).all() and both[["msve", "cosine"]][4:].isna().all(axis=None)
+    assert list(both) == phase.COLUMNS and len(both) == 32
+    assert both["seed"].tolist() == 2 * (8 * [5] + 8 * [6]) and both["states"].tolist() == 4 * (4 * [2] + 4 * [STATES])
+    assert (both["diverged_at"][16:] > 0).all() and both[["msve", "cosine"]][16:].isna().all(axis=None)
     tasks = ictd.sample_tasks("boyan", STATES, 20, ictd.generator(5, "boyan", STATES, "phase tasks"))
     unrolls = ictd.unroll(tasks, 8, GAMMA, 15, ictd.generator(5, "boyan", STATES, "phase unrolls"))
     start = ictd.initial_weights(STATES, 0.2, ictd.generator(5, "boyan", STATES, "weights"))
@@ -179,7 +179,7 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
         draw_unseen_tasks(5, STATES, size, 1, GAMMA, "boyan", purpose)
         for purpose, size in (("phase", TEST), ("phase tuning", 8))
     )
-    for row, (depth, algo) in zip(both[:4].itertuples(), itertools.product([1, 3], ["td", "mc"]), strict=True):
+    for row, (depth, algo) in zip(both[4:8].itertuples(), itertools.product([1, 3], ["td", "mc"]), strict=True):
         run = pretrain_history(tasks, unrolls, algo, depth, GAMMA, rate, start, scaled=scaled).weights
         assert (row.algo, row.env, row.states, row.depth, row.seed, row.diverged_at) == (algo, "boyan", 3, depth, 5, 0)
         assert row.msve == pytest.approx(naive.errors(run[0], data, 0, depth, scaled).mean())
@@ -276,17 +276,3 @@ def test_tables_of_readings(read):
             np.testing.assert_allclose(rows[name], values, atol=1e-12)
         judged = where(verdicts, reading=reading, algo=algo).set_index("claim")
         assert judged.loc["finite", "verdict"] == ("fails" if reading == "fast" else "holds")
-
-
-def test_masks_and_means_over_layers():
-    masks = theta_masks(2)
-    assert masks[0].sum() == 4 and masks[0, -1, :4].all() and masks[1].sum() == 16 and masks[1, :4, :4].all()
-    rng = np.random.default_rng(0)
-    P, Q = rng.normal(size=(2, 3, 2, 5, 5))
-    P[..., -1, -1] = [[2.0, -1.0], [-4.0, 3.0], [0.5, 0.25]]
-    found = Transformers(P, Q, 6, True).matrices()
-    for run in range(3):
-        signs = np.sign(P[run, :, -1, -1])
-        mean_P, mean_Q = ((signs[:, None, None] * part[run]).mean(axis=0) for part in (P, Q))
-        np.testing.assert_allclose(found[0][run], mean_P / mean_P[-1, -1])
-        np.testing.assert_allclose(found[1][run], mean_Q * mean_P[-1, -1])

@@ -1,0 +1,315 @@
+"""Updates of Algorithms 1 and 2 for linear attention with any P and Q, with the exact gradient.
+
+A layer of TF_L maps a prompt Z = [X, q], with context columns X (D, m) and query columns q (D, k), to (section "Linear
+Attention", eq. (embedding evolution))
+
+    Z + (1/m) P X X' Q Z,
+
+and the estimate for a query is minus the last entry of its column after L layers.  P and Q (D, D) have no structure
+here, and each layer can have its own.  Columns can be any features, of any height D.
+
+**Context.**  Let X be divided by sqrt(m), so that G = X X' (D, D) is the Gram matrix of the context divided by its
+length.  Then layer l multiplies all columns, X and q, by I + P X_l X_l' Q.  So X_l X_l' and q_l, and with them all
+estimates, depend on X only through G.  A context of more than D columns is therefore replaced by D columns with the
+same G (``context_rows``), and the time of an update does not grow with m.  All queries are evaluated at once, because a
+query has no effect on other columns.
+
+**Forward sweep.**  In layer l, with the prompt Z = Z_l and its context X = X_l,
+
+    K = P X,    H = Q' X,    S = H' Z = X' Q Z,    Z_{l+1} = Z + K S.
+
+**Backward sweep.**  For weights e of the estimates, let dY be the derivative of sum_s e_s TF_L(s) with respect to Y.
+dZ_L is zero except for -e in the last row of the query columns.  By the chain rule, from dZ = dZ_{l+1},
+
+    dK = dZ S',    dS = K' dZ,    dH = Z dS',    dP += dK X',    dQ += X dH',
+    dZ_l = dZ + H dS,    and its context columns also get P' dK + Q dH.
+
+Both algorithms update along such a gradient, with weights e from ``ictd.engine.batch_errors``.
+
+Kernels hold prompts with a column of Z as a row, in arrays of D numbers.  So they hold Z', X', K' and H' of the
+formulas, and S as it is.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number
+of context columns, k of the number of queries, and z of the number of all columns.  All arrays have the precision of
+the parameters, except those of the batches.
+"""
+
+import numpy as np
+
+from ictd.engine import adam, batch_errors, clip_gradient
+from ictd.kernels import kernel, size
+from ictd.sampling import BatchStatistics
+
+
+@kernel(noalias=True)
+def multiply(inner, width, a, b, out):
+    """Fill out (., width) with a (., inner) b (inner, width)."""
+    for i in range(out.shape[0]):
+        for s in range(len(width)):
+            total = a[i, 0] * b[0, s]
+            for j in range(1, len(inner)):
+                total += a[i, j] * b[j, s]
+            out[i, s] = total
+
+
+@kernel(noalias=True)
+def add_product(inner, width, a, b, out):
+    """Add a (., inner) b (inner, width) to out (., width)."""
+    for i in range(out.shape[0]):
+        for s in range(len(width)):
+            total = out[i, s]
+            for j in range(len(inner)):
+                total += a[i, j] * b[j, s]
+            out[i, s] = total
+
+
+@kernel(noalias=True)
+def add_transposed_product(inner, width, a, b, out):
+    """Add a' b to out (., width), with a (inner, .) and b (inner, width)."""
+    for i in range(out.shape[0]):
+        for s in range(len(width)):
+            total = out[i, s]
+            for j in range(len(inner)):
+                total += a[j, i] * b[j, s]
+            out[i, s] = total
+
+
+@kernel(noalias=True)
+def transpose(a, out):
+    """Fill out with a'."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[j, i] = a[i, j]
+
+
+@kernel(noalias=True)
+def sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns):
+    """Fill Z (L+1, z, D) from its first prompt, and K, H (L, c, D) and S (L, c, z) of each layer.
+
+    Pt, with P' of each layer, and Q are (L, D, D), or (1, D, D) if layers share them.  ``columns`` (D, z) is scratch.
+    """
+    for layer in range(len(K)):
+        own = layer % len(Q)
+        context = Z[layer, : len(c)]
+        multiply(d, d, context, Pt[own], K[layer])
+        multiply(d, d, context, Q[own], H[layer])
+        transpose(Z[layer], columns)
+        multiply(d, z, H[layer], columns, S[layer])
+        Z[layer + 1] = Z[layer]
+        add_transposed_product(c, d, S[layer], K[layer], Z[layer + 1])
+
+
+@kernel(noalias=True)
+def sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ):
+    """Add the gradients for P and Q to dP and dQ, from dZ (z, D) of the last prompt, which becomes that of the first.
+
+    P, Qt (with Q' of each layer), dP and dQ are (L, D, D), or (1, D, D) if layers share them.  dK and dH (c, D), dS
+    (c, z) and ``columns`` (D, z) are scratch.
+    """
+    for layer in range(len(K) - 1, -1, -1):
+        own = layer % len(P)
+        context = Z[layer, : len(c)]
+        multiply(z, d, S[layer], dZ, dK)
+        transpose(dZ, columns)
+        multiply(d, z, K[layer], columns, dS)
+        multiply(z, d, dS, Z[layer], dH)
+        add_transposed_product(c, d, dK, context, dP[own])
+        add_transposed_product(c, d, context, dH, dQ[own])
+        add_transposed_product(c, d, dS, H[layer], dZ)
+        add_product(d, d, dK, P[own], dZ[: len(c)])
+        add_product(d, d, dH, Qt[own], dZ[: len(c)])
+
+
+@kernel
+def are_finite(numbers):
+    """Whether all of a flat array are finite."""
+    for i in range(numbers.shape[0]):
+        if not np.isfinite(numbers[i]):
+            return False
+    return True
+
+
+@kernel(noalias=True)
+def train_block(
+    d, c, k, contexts, queries, reward, visits, transitions, return_sums, bootstrap, depth, discount, learning_rate,
+    clip, skip, trained, parameter, mean, square, steps, estimates,
+):  # fmt: skip
+    """Make one update for each of N tasks; parameter, mean and square, flat with P before Q, change in place.
+
+    ``contexts`` (N, c, D) and ``queries`` (k, D) are those of ``Engine.train``, and ``trained`` is a flat mask.  Stops
+    before the update of a task whose estimates are not finite.  With ``skip``, such an update, and one with a gradient
+    that is not finite, is left out instead, unless it is the last one.  Returns the number of tasks before the one at
+    which it stopped.
+    """
+    tasks, height, width, number = len(reward), len(d), len(c) + len(k), parameter.dtype
+    z, half, shape = c + k, len(parameter) // 2, (len(parameter) // (2 * height**2), height, height)
+    P, Q = parameter[:half].reshape(shape), parameter[half:].reshape(shape)
+    gradient, Pt, Qt = np.empty_like(parameter), np.empty(shape, number), np.empty(shape, number)
+    dP, dQ = gradient[:half].reshape(shape), gradient[half:].reshape(shape)
+    Z, S = np.empty((depth + 1, width, height), number), np.empty((depth, len(c), width), number)
+    K, H = np.empty((depth, len(c), height), number), np.empty((depth, len(c), height), number)
+    dZ, dS = np.empty((width, height), number), np.empty((len(c), width), number)
+    dK, dH = np.empty((len(c), height), number), np.empty((len(c), height), number)
+    columns, e = np.empty((height, width), number), np.empty(len(k))
+    for i in range(tasks):
+        for layer in range(len(P)):
+            transpose(P[layer], Pt[layer])
+            transpose(Q[layer], Qt[layer])
+        Z[0, : len(c)] = contexts[i]
+        Z[0, len(c) :] = queries
+        sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns)
+        estimate = estimates[i]
+        for s in range(len(k)):
+            estimate[s] = -Z[depth, len(c) + s, height - 1]
+        finite = are_finite(estimate)
+        if finite:
+            batch_errors(k, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
+            dZ[:] = 0
+            for s in range(len(k)):
+                dZ[len(c) + s, height - 1] = -e[s]
+            gradient[:] = 0
+            sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ)
+            for j in range(len(gradient)):
+                gradient[j] *= trained[j]
+            clip_gradient(gradient, clip)
+            finite = not skip or are_finite(gradient)
+        if finite:
+            adam(parameter, gradient, mean, square, learning_rate, steps + i + 1)
+        elif not skip or i == tasks - 1:
+            return i
+    return tasks
+
+
+@kernel
+def estimate_block(d, c, k, contexts, queries, Pt, Q, depth, estimates):
+    """Fill the estimates (N, k) of N contexts (N, c, D), with arguments of ``sweep_forward``."""
+    z = c + k
+    Z = np.empty((depth + 1, len(z), len(d)), Q.dtype)
+    K, H = np.empty((depth, len(c), len(d)), Q.dtype), np.empty((depth, len(c), len(d)), Q.dtype)
+    S, columns = np.empty((depth, len(c), len(z)), Q.dtype), np.empty((len(d), len(z)), Q.dtype)
+    for i in range(len(contexts)):
+        Z[0, : len(c)] = contexts[i]
+        Z[0, len(c) :] = queries
+        sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns)
+        for s in range(len(k)):
+            estimates[i, s] = -Z[depth, len(c) + s, len(d) - 1]
+
+
+def context_rows(columns: np.ndarray, scaled: bool = True) -> np.ndarray:
+    """Replace contexts of any length by at most D columns with the same estimates, as rows.
+
+    Parameters
+    ----------
+    columns : (..., D, m) array
+    scaled : bool
+        Whether attention is divided by the context length m.
+
+    Returns
+    -------
+    rows : (..., c, D) array, with c the smaller of m and D
+        rows' rows is the Gram matrix of the context, divided by m if ``scaled``.
+    """
+    height, length = columns.shape[-2:]
+    rows = columns.mT / (np.sqrt(length) if scaled else 1)
+    return rows if length <= height else np.linalg.qr(rows, mode="r")
+
+
+def estimates(P: np.ndarray, Q: np.ndarray, contexts: np.ndarray, queries: np.ndarray, depth: int) -> np.ndarray:
+    """Estimate the values of k queries from each of N contexts.
+
+    Parameters
+    ----------
+    P, Q : (L, D, D) arrays, or (1, D, D) if layers share them
+    contexts : (N, c, D) array of ``context_rows``
+    queries : (k, D) array, a query column in each row
+    depth : int, number of layers L
+
+    Returns
+    -------
+    estimates : (N, k) array
+    """
+    height = P.shape[-1]
+    # Columns of zeros change no estimate.  With D columns in all contexts, the kernel is compiled once.
+    filled = np.zeros((len(contexts), height, height), P.dtype)
+    filled[:, : contexts.shape[1]] = contexts
+    found = np.empty((len(contexts), len(queries)))
+    estimate_block(
+        size(height), size(height), size(len(queries)), filled, np.ascontiguousarray(queries, P.dtype),
+        np.ascontiguousarray(P.mT), np.ascontiguousarray(Q), depth, found,
+    )  # fmt: skip
+    return found
+
+
+class Engine:
+    """Training state of a Transformer: P, Q and Adam's moments, which updates change in place.
+
+    Parameters
+    ----------
+    P, Q : (L, D, D) arrays, or (1, D, D) if layers share them, of the precision of all computations
+    queries : (k, D) array
+        Row s is the query column of state s; k is the number of states.
+    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
+    depth : int, number of layers L
+    discount : float, gamma
+    learning_rate : float, Adam's alpha
+    trained : array that broadcasts to (2, L, D, D)
+        1 for entries of P and Q that are trained, 0 for others.
+    clip : float
+        Largest norm of the gradient; longer ones are shortened to it.  0 means no limit.
+    skip : bool
+        Whether an update whose estimates or gradient are not finite is left out.  Adam's number of updates increases
+        all the same, which matters only for the first hundreds of updates.
+    """
+
+    def __init__(
+        self,
+        P: np.ndarray,
+        Q: np.ndarray,
+        queries: np.ndarray,
+        algo: str,
+        depth: int,
+        discount: float,
+        learning_rate: float,
+        trained: np.ndarray | float = 1.0,
+        clip: float = 0.0,
+        skip: bool = False,
+    ):
+        self.shape = 2, *P.shape
+        self.parameter = np.stack([P, Q]).ravel()
+        self.mean, self.square = np.zeros_like(self.parameter), np.zeros_like(self.parameter)
+        self.trained = np.broadcast_to(trained, self.shape).astype(self.parameter.dtype).ravel()
+        self.queries = np.ascontiguousarray(queries, self.parameter.dtype)
+        self.steps = 0
+        self.bootstrap = algo == "td"
+        self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
+        self.clip, self.skip = float(clip), skip
+
+    def train(self, reward: np.ndarray, batches: BatchStatistics, contexts: np.ndarray) -> tuple[np.ndarray, int]:
+        """Make one update for each task, in order, until an estimate is not finite.
+
+        Parameters
+        ----------
+        reward : (N, k) array
+        batches : BatchStatistics of N tasks
+        contexts : (N, c, D) array of ``context_rows``
+
+        Returns
+        -------
+        estimates : (N, k) array
+            Estimates just before each update; NaN for tasks that were not reached.
+        updates : int
+            Number of tasks before the one whose estimates are not finite.  With ``skip``, it is N, or N - 1 if the last
+            update was left out.
+        """
+        found = np.full_like(reward, np.nan)
+        sizes = (size(number) for number in (self.shape[-1], contexts.shape[1], len(self.queries)))
+        updates = train_block(
+            *sizes, np.ascontiguousarray(contexts, self.parameter.dtype), self.queries, reward,
+            batches.visits, batches.transitions, batches.return_sums, self.bootstrap, self.depth, self.discount,
+            self.learning_rate, self.clip, self.skip, self.trained, self.parameter, self.mean, self.square, self.steps,
+            found,
+        )  # fmt: skip
+        self.steps += len(reward) if self.skip else updates
+        return found, updates
+
+    def matrices(self) -> np.ndarray:
+        """A copy of P and Q, (2, L, D, D) or (2, 1, D, D)."""
+        return self.parameter.reshape(self.shape).copy()
