@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, lstd
+from ictd.baselines import batch_td, certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.rng import generator
@@ -139,11 +139,14 @@ def tuned_batch_td(
     The second array (lengths, 2) has these numbers of updates and step sizes.  Other parameters are those of
     ``tuned_msve``.
     """
-    msve, chosen = [], []
+    msve, chosen, updates = [], [], sorted(updates)
     with np.errstate(over="ignore", invalid="ignore"):
         for length in lengths:
             context = tuning.context(length)
-            scores = [batch_td_msve(tuning, number, [context], step_sizes)[0] for number in updates]
+            scores, w = [], None
+            for more in np.diff(updates, prepend=0):
+                w = batch_td(context, tuning.discount, step_sizes, int(more), start=w)
+                scores.append(tuning.error(np.moveaxis(w, -1, 0)))
             best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
             number, size = updates[best_updates], step_sizes[best_size]
             msve.append(batch_td_msve(data, number, [data.context(length)], np.array([size]))[0, 0])

@@ -98,6 +98,11 @@ class Grid:
         self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
         self.attention_seeds = seed_ranges(size, seeds, 1, cores, folder.glob("attention/*/*/*.npz"))
 
+    def shown_by_tasks(self, wildcards) -> bool:
+        """Whether values of a run are shown against the number of tasks: those of the main Setting, as trained."""
+        run = Setting(wildcards.env, int(wildcards.states), int(wildcards.depth), float(wildcards.discount))
+        return run == self.main and (wildcards.on_env, float(wildcards.on_discount)) == (run.env, run.discount)
+
     def _settings(self, study: dict, envs: list[str]) -> list[Setting]:
         """The main setting, and the settings that change one of its values."""
         varied = {"depth": study["depths"], "states": study["states"], "env": envs[1:], "discount": study["discounts"]}

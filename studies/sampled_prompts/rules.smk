@@ -93,6 +93,7 @@ use rule sampled_prompts_step as sampled_prompts_evaluate with:
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
             scaled_attention=True,
+            every_snapshot=SAMPLED.shown_by_tasks,
             env_options=SAMPLED_ON_OPTIONS,
         ),
 
@@ -106,7 +107,12 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_paper with:
     pathvars:
         job=f"sampled_prompts_evaluate_paper/{CELL}/{SAMPLED_PLACE}",
     params:
-        **step("studies.sampled_prompts.evaluate", config["sampled_prompts"], env_options=SAMPLED_ON_OPTIONS),
+        **step(
+            "studies.sampled_prompts.evaluate",
+            config["sampled_prompts"],
+            every_snapshot=False,
+            env_options=SAMPLED_ON_OPTIONS,
+        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_baselines with:
