@@ -183,8 +183,8 @@ class Context:
         C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
         b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1}.
 
-    ``from_trajectory``, ``enumerated`` and ``grouped`` compute them.  Leading axes stand for several contexts.  The arrays are
-    copied.
+    ``from_trajectory``, ``enumerated`` and ``grouped`` compute them.  Leading axes stand for several contexts.  The
+    arrays are copied.
 
     Parameters
     ----------

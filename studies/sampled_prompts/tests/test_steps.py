@@ -49,8 +49,9 @@ def folder(tmp_path_factory):
             )  # fmt: skip
         for on in ENV_OPTIONS:
             evaluate.main(
-                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, every_snapshot=on == env, tasks=10, test_tasks=TEST,
-                context_lengths=LENGTHS, **place(on), runs=paths, output=folder / f"values/{run}/{on}-0.9.npz",
+                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, every_snapshot=on == env, tasks=10,
+                test_tasks=TEST, context_lengths=LENGTHS, **place(on), runs=paths,
+                output=folder / f"values/{run}/{on}-0.9.npz",
             )  # fmt: skip
     evaluate.main(
         "boyan", depth=DEPTH, on_discount=GAMMA, scaled_attention=False, every_snapshot=True, tasks=10, test_tasks=TEST,
@@ -168,7 +169,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         "lstd": baselines.tuned_msve(
             data, tuning, LENGTHS, lambda context, ridge: ictd.baselines.lstd(context, GAMMA, ridge), ridges
         ),
-        "theta_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [DEPTH]),
+        "theta_td": one_step_size(data, tuning, sizes),
         "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
         "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
     }
@@ -182,7 +183,11 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         wanted[name] = baselines.tuned_msve(data, tuning, LENGTHS, smoothed, np.array([0.5, 2, 8]))
     for name, (errors, chosen) in wanted.items():
         np.testing.assert_array_equal(error[name], errors)
-        np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
+        np.testing.assert_array_equal(found[{"lstd": "ridge", "theta_td": "theta_td_step"}.get(name, name)], chosen)
+    for k, length in enumerate(LENGTHS):
+        visited = data.context(length).visits > 0
+        values = ictd.value_function(chain[None], np.where(visited, data.tasks.reward, 0), GAMMA)
+        np.testing.assert_allclose(error["mean_chain"][k], data.error(values))
     zero = (data.tasks.stationary * data.value**2).sum(axis=1)
     np.testing.assert_allclose(error["zero"], [zero, zero])
     for k, length in enumerate(LENGTHS):
@@ -199,7 +204,19 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         assert found["effective_sizes"].shape == (2, TEST)
     table = where(pd.read_csv(folder / "tables/baselines.csv"), env=env).set_index(["method", "context_length"])
     for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
-        assert table.loc[name, length][["mean", "median"]].tolist() == [errors[k].mean(), np.median(errors[k])]
+        assert table.loc[name, length][["mean", "standard_error", "median"]].tolist() == [
+            errors[k].mean(), errors[k].std(ddof=1) / np.sqrt(TEST), np.median(errors[k])]  # fmt: skip
+
+
+def one_step_size(data, tuning, sizes):
+    """MSVE of batch TD with the step size that is best on average over tasks and lengths, and this size."""
+
+    def errors(unseen, size):
+        estimates = [ictd.batch_td(unseen.context(length), GAMMA, size, DEPTH) for length in LENGTHS]
+        return np.stack([unseen.error(estimate) for estimate in estimates])
+
+    best = min(sizes, key=lambda size: errors(tuning, size).mean())
+    return errors(data, best), np.full(len(LENGTHS), best)
 
 
 def test_intervals_over_tasks(folder):
@@ -210,7 +227,7 @@ def test_intervals_over_tasks(folder):
         own = np.load(folder / f"values/{run}/{on}-0.9.npz")["msve_by_task"][k]
         others = np.load(folder / f"baselines/{on}-3-0.9.npz")
         error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
-        for name in ("zero", "bayes", "posterior_mean"):
+        for name in ("zero", "bayes", "posterior_mean", "mean_chain"):
             error.pop(name, None)
         best = min(error, key=lambda name: error[name].mean())
         names = ["lstd", "ce_uniform", best]
