@@ -42,6 +42,16 @@ def test_batch_td_of_several_step_sizes():
         np.testing.assert_array_equal(together[..., k], batch_td(context, DISCOUNT, step_size, 7))
 
 
+def test_batch_td_continues_from_earlier_estimates():
+    context = Context.from_trajectory(*trajectories(6), STATES)
+    for step_size in (0.5, [0.1, 0.5]):
+        halfway = batch_td(context, DISCOUNT, step_size, 3)
+        before = halfway.copy()
+        continued = batch_td(context, DISCOUNT, step_size, 4, start=halfway)
+        np.testing.assert_array_equal(continued, batch_td(context, DISCOUNT, step_size, 7))
+        np.testing.assert_array_equal(halfway, before)
+
+
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 @pytest.mark.parametrize("length", [1, 6, 25])
 def test_lstd_equals_naive(length, ridge):

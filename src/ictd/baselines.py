@@ -14,8 +14,10 @@ from ictd.prompt import Context
 
 
 @validate(context=instance(Context), discount=DISCOUNT, step_size=either(number(), array("K")), depth=integer(1))
-def batch_td(context: Context, discount: float, step_size: float | np.ndarray, depth: int) -> np.ndarray:
-    """Estimate values by batch TD from w_0 = 0.
+def batch_td(
+    context: Context, discount: float, step_size: float | np.ndarray, depth: int, start: np.ndarray | None = None
+) -> np.ndarray:
+    """Estimate values by batch TD.
 
     An update is the one that a layer of theta^TD makes, eq. (tf sampled TD update) with the sum read as a mean.
 
@@ -25,6 +27,7 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
     discount : float, gamma
     step_size : float, alpha, or a (K,) array of them
     depth : int, number of updates L
+    start : array of the shape of the estimates, w_0; zero by default
 
     Returns
     -------
@@ -36,10 +39,19 @@ def batch_td(context: Context, discount: float, step_size: float | np.ndarray, d
         If the discount or the depth is out of range, or a step size is not finite.
     """
     step_sizes = np.atleast_1d(step_size)
-    b = context.b[..., None]
+    b, visits = context.b[..., None], context.visits[..., None]
     w = np.zeros((*context.b.shape, len(step_sizes)))
+    if start is not None:
+        w += np.reshape(start, w.shape)
+    # Without new arrays in each update, which take longer than the sums.
+    change, decay = np.empty_like(w), np.empty_like(w)
     for _ in range(depth):
-        w = w + step_sizes * (b + discount * (context.D @ w) - context.visits[..., None] * w)
+        np.matmul(context.D, w, out=change)
+        change *= discount
+        change += b
+        change -= np.multiply(visits, w, out=decay)
+        change *= step_sizes
+        w += change
     return w if np.ndim(step_size) else w[..., 0]
 
 
@@ -90,11 +102,6 @@ def certainty_equivalence(
     -------
     estimates : (..., n) array
     """
-    counts = np.asarray(context.length)[..., None, None] * context.D
-    if pseudo_counts is not None:
-        counts = counts + pseudo_counts
-    totals = counts.sum(axis=-1, keepdims=True)
-    p = counts / np.where(totals > 0, totals, 1.0)
-    visited = context.visits > 0
-    r = np.where(visited, context.b / np.where(visited, context.visits, 1.0), reward)
+    p, r, _ = context.empirical_model(pseudo_counts)
+    r = np.where(context.visits > 0, r, reward)
     return np.linalg.solve(np.eye(context.states) - discount * p, r[..., None])[..., 0]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, lstd
-from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks
+from ictd.baselines import batch_td, certainty_equivalence, lstd
+from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size
+from ictd.mrp import value_function
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.statistics import log_spaced
@@ -39,11 +40,14 @@ def main(
 ) -> None:
     """Write the MSVE (methods, lengths, tasks), and the tuned parameters of each method.
 
-    ``theta_td`` is batch TD with as many updates as the Transformer has layers, ``batch_td`` with the best number of
-    updates.  ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence with pseudo-counts.  With the
-    mean transition matrix p and the mean stationary distribution mu of the tuning tasks, their pseudo-counts from s to
-    s' are in proportion to 1, to p(s' | s), and to mu(s) p(s' | s).  The last is LSTD with steps of that mean chain
-    added to the context.  The Bayes error is computed for Boyan's chains only.
+    ``theta_td`` is batch TD with as many updates as the Transformer has layers and one step size for all lengths, as
+    theta^TD is one Transformer; ``batch_td`` has the best number of updates and step size for each length.
+    ``mean_chain`` has the values of the mean transition matrix p of the tuning tasks with the rewards seen.
+
+    ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence with pseudo-counts.  With p and the mean
+    stationary distribution mu of the tuning tasks, their pseudo-counts from s to s' are in proportion to 1, to
+    p(s' | s), and to mu(s) p(s' | s).  The last is LSTD with steps of that mean chain added to the context.  The Bayes
+    error is computed for Boyan's chains only.
     """
     longest = max(context_lengths)
     data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options)
@@ -58,11 +62,14 @@ def main(
         return lstd(context, discount, ridge)
 
     error["lstd"], tuned["ridge"] = tuned_msve(*tasks, lstd_of, log_spaced(**ridges))
-    error["theta_td"], tuned["theta_td"] = tuned_batch_td(*tasks, sizes, [depth])
+    error["theta_td"], tuned["theta_td_step"] = tuned_theta_td(*tasks, sizes, depth)
     error["batch_td"], tuned["batch_td"] = tuned_batch_td(*tasks, sizes, updates)
     error["td_lambda"], tuned["td_lambda"] = tuned_td_lambda(*tasks, sizes[sizes <= 1])
     error["certainty_equivalence"] = np.stack([
         data.error(certainty_equivalence(data.context(length), discount)) for length in context_lengths
+    ])  # fmt: skip
+    error["mean_chain"] = np.stack([
+        data.error(mean_chain_values(data.context(length), tuning)) for length in context_lengths
     ])  # fmt: skip
     for name, proportions in pseudo_count_proportions(tuning).items():
 
@@ -80,6 +87,12 @@ def main(
         output, methods=np.array(list(error)), context_lengths=np.array(context_lengths),
         msve=np.stack(list(error.values())), **tuned,
     )  # fmt: skip
+
+
+def mean_chain_values(context: Context, tuning: UnseenTasks) -> np.ndarray:
+    """Values (k, n) of the mean chain of the tuning tasks with the rewards of contexts, 0 for states not visited."""
+    _, reward, _ = context.empirical_model()
+    return value_function(tuning.tasks.transition.mean(axis=0), reward, tuning.discount)
 
 
 def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
@@ -139,16 +152,33 @@ def tuned_batch_td(
     The second array (lengths, 2) has these numbers of updates and step sizes.  Other parameters are those of
     ``tuned_msve``.
     """
-    msve, chosen = [], []
+    msve, chosen, updates = [], [], sorted(updates)
     with np.errstate(over="ignore", invalid="ignore"):
         for length in lengths:
             context = tuning.context(length)
-            scores = [batch_td_msve(tuning, number, [context], step_sizes)[0] for number in updates]
+            scores, w = [], None
+            for more in np.diff(updates, prepend=0):
+                w = batch_td(context, tuning.discount, step_sizes, int(more), start=w)
+                scores.append(tuning.error(np.moveaxis(w, -1, 0)))
             best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
             number, size = updates[best_updates], step_sizes[best_size]
             msve.append(batch_td_msve(data, number, [data.context(length)], np.array([size]))[0, 0])
             chosen.append((number, size))
     return np.stack(msve), np.array(chosen, dtype=float)
+
+
+def tuned_theta_td(
+    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray, depth: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the MSVE (lengths, k) of batch TD with one step size, the best on average over all lengths.
+
+    The second array (lengths,) has this step size.  The paper's part tunes theta^TD in the same way.  Other parameters
+    are those of ``tuned_msve``.
+    """
+    contexts = [tuning.context(length) for length in lengths]
+    best = step_sizes[tune_step_size(tuning, depth, contexts, step_sizes).argmin()]
+    tested = [data.context(length) for length in lengths]
+    return batch_td_msve(data, depth, tested, np.array([best]))[:, 0], np.full(len(lengths), best)
 
 
 def tuned_td_lambda(

@@ -33,6 +33,7 @@ METHODS = {
     "certainty_equivalence": ("certainty equivalence", "#E69F00", ":"),
     "lstd": ("LSTD, best ridge", COLOURS["lstd"], "-"),
     "ce_uniform": ("uniform pseudo-counts", "#E69F00", "--"),
+    "mean_chain": ("mean chain, rewards seen", "#009E73", "-."),
     "lstd_prior": ("pseudo-counts, mean chain", COLOURS["lstd"], "--"),
     "bayes": ("Bayes error", BLACK, "-"),
 }
@@ -40,18 +41,28 @@ METHODS = {
 SHOWN_LENGTHS = 3
 # Numbers in the transfer map are white where the colour is stronger than this.
 DARK = 0.6
-PROMPTS = {"contexts": "contexts", "enumerated": "enumerated prompts"}
+PROMPTS = {
+    "contexts": "contexts",
+    "grouped": "grouped contexts",
+    "enumerated": "enumerated prompts",
+    "paper": "as in the paper",
+}
+# Marker of each kind of prompts of pretraining, and whether it is filled.
+MARKERS = {"paper": ("s", True), "enumerated": ("s", False), "grouped": ("^", False), "contexts": ("o", False)}
+# Baselines in the figure of formats.
+SHOWN_METHODS = ("lstd", "mean_chain", "bayes")
 # Upper limit of the axis for attention, as a multiple of the MSVE of predicting zero.
 LARGEST_SHOWN = 3
 
 
 def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
-    """Write ``msve_by_length``, ``ratios``, ``transfer``, ``targets``, ``preconditioner`` and ``attentions``.
+    """Write ``formats``, ``msve_by_length``, ``ratios``, ``transfer``, ``targets``, ``preconditioner``, ``attentions``.
 
     Each is written as PNG and SVG.
     """
     table = load_tables(tables)
     main_setting = Setting(**setting)
+    save(formats(table, main_setting), output / "formats.png")
     save(msve_by_length(table, main_setting, tasks, lengths), output / "msve_by_length.png")
     save(ratios(table, main_setting, tasks, max(lengths)), output / "ratios.png")
     save(transfer(table, main_setting, tasks), output / "transfer.png")
@@ -79,6 +90,35 @@ def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
     within = [length for length in lengths if length <= longest] or lengths[:1]
     positions = np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)
     return [within[position] for position in positions]
+
+
+def formats(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
+    """MSVE against context length with a column for each step and grouped, by the prompts of pretraining.
+
+    Means over tasks in the main setting, with standard errors, beside LSTD, the mean chain and the Bayes error.
+    """
+    rows = tables["formats"]
+    rows = rows[(rows["env"] == main.env) & (rows["states"] == main.states) & (rows["depth"] == main.depth)]
+    baselines = rows_of_setting(tables["baselines"], main, "depth")
+    baselines = baselines[baselines["context_length"] <= rows["context_length"].max()]
+    figure, grid = plt.subplots(1, 2, sharey=True, figsize=(WIDTH, 2.8))
+    titles = {"step": "a column for each step", "grouped": "a column for each visited state"}
+    for axes, (shown, title) in zip(grid, titles.items(), strict=True):
+        for method in SHOWN_METHODS:
+            label, colour, dashes = METHODS[method]
+            msve = baselines[baselines["method"] == method]
+            axes.plot(msve["context_length"], msve["mean"], color=colour, ls=dashes, lw=2, alpha=0.6, label=label)
+        for (prompts, algo), trials in rows[rows["shown"] == shown].groupby(["prompts", "algo"], sort=False):
+            marker, filled = MARKERS[prompts]
+            style = {"color": COLOURS[algo], "marker": marker, "ms": 4, "lw": 0.9, "capsize": 2}
+            style |= {"mfc": COLOURS[algo] if filled else "none", "label": f"{NAMES[algo]}, {PROMPTS[prompts]}"}
+            axes.errorbar(trials["context_length"], trials["mean"], trials["standard_error"], **style)
+        axes.set(xscale="log", yscale="log", xlabel="context length $m$", title=title)
+        axes.set_xticks(rows["context_length"].unique(), rows["context_length"].unique())
+        axes.minorticks_off()
+    grid[0].set_ylabel("MSVE")
+    legend(figure)
+    return figure
 
 
 def msve_by_length(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lengths: list[int]) -> Figure:

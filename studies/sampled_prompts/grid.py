@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from ictd.pipeline.grid import Cell, main_setting, seed_ranges
+from ictd.pipeline.grid import Cell, cells, main_setting, seed_ranges
 
 # Files are named after discounts; Python writes smaller ones with an exponent.
 SMALLEST_DISCOUNT = 0.0001
 # Kinds of prompts that runs with a kind of attention are pretrained on.
 PROMPTS = ("contexts", "enumerated")
+# Formats of the prompts of pretraining in the names of runs, other than a column for each step of a context.
+GROUPED, ENUMERATED = "grouped_", "enumerated_"
 
 
 class Setting(NamedTuple):
@@ -41,6 +43,9 @@ class Grid:
     main_runs : names of the runs with the environment, number of states and discount of the main Setting
     values : names RUN/ENV-DISCOUNT of runs and places
     paper : the same for cells of the paper
+    formats : names of the runs in the main Setting that differ in the format of their prompts
+    cells : names of the paper's cells
+    format_baselines : names, as in ``baselines``, of those that the formats are compared with
     baselines : names ENV-STATES-DISCOUNT of where baselines are evaluated
     attentions : parameters of each kind of attention, by its name
     seeds : ranges of the runs' seeds, one for each job
@@ -65,6 +70,8 @@ class Grid:
         self.tasks = {_name(algo, *setting): study["tasks"] for algo in algos for setting in settings}
         self.tasks |= {_name(algo, *self.main): study["main_tasks"] for algo in algos}
         self.tasks |= {_name(f"expected_{algo}", *self.main): study["tasks"] for algo in algos}
+        self.formats = [_name(prefix + algo, *self.main) for prefix in ("", GROUPED, ENUMERATED) for algo in algos]
+        self.tasks |= {name: study["tasks"] for name in self.formats if name not in self.tasks}
 
         self.main_runs = [name for name in self.tasks if _place(name) == _place(_name("td", *self.main))]
 
@@ -83,7 +90,12 @@ class Grid:
         self.paper = [f"{Cell(algo, *self.main[:3])}/{own_place}" for algo in algos]
 
         evaluated = {(env, self.main.states, discount) for env, discount in places}
-        evaluated |= {(setting.env, setting.states, setting.discount) for setting in settings}
+        # The formats are evaluated on the environment on which the paper's cells are evaluated.
+        paper_cells = cells(config)
+        self.cells = [str(cell) for cell in paper_cells]
+        shown_on = {(config["readings"]["evaluation_env"], cell.states, self.main.discount) for cell in paper_cells}
+        self.format_baselines = [_name(*parts) for parts in sorted(shown_on)]
+        evaluated |= shown_on | {(setting.env, setting.states, setting.discount) for setting in settings}
         self.baselines = [_name(*parts) for parts in sorted(evaluated)]
 
         self.attentions = {}
@@ -97,6 +109,11 @@ class Grid:
         shared = len({_place(name) for name in self.tasks})
         self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
         self.attention_seeds = seed_ranges(size, seeds, 1, cores, folder.glob("attention/*/*/*.npz"))
+
+    def shown_by_tasks(self, wildcards) -> bool:
+        """Whether values of a run are shown against the number of tasks: those of the main Setting, as trained."""
+        run = Setting(wildcards.env, int(wildcards.states), int(wildcards.depth), float(wildcards.discount))
+        return run == self.main and (wildcards.on_env, float(wildcards.on_discount)) == (run.env, run.discount)
 
     def _settings(self, study: dict, envs: list[str]) -> list[Setting]:
         """The main setting, and the settings that change one of its values."""

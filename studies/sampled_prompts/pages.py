@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
@@ -29,6 +30,8 @@ def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: l
     table = load_tables(tables)
     records = load_json(claims)
     frames = {
+        "formats_table": formats_page(table["formats"], table["baselines"], Setting(**setting)),
+        "cells": cells_page(table["formats"]),
         "claims": claims_overview(records),
         "claims_all": claims_rows(records),
         "values": values_page(table["values"], table["baselines"], Setting(**setting), tasks),
@@ -39,18 +42,76 @@ def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: l
     html.save_frames(output, frames)
 
 
+# Baselines beside the formats, and words for the formats and the prompts of pretraining.
+BESIDE = ("lstd", "ce_uniform", "mean_chain", "lstd_prior", "bayes")
+FORMATS = {"step": "a column a step", "grouped": "grouped", "pseudo": "grouped, one pseudo-step"}
+PRETRAINED_ON = {
+    "paper": "enumerated prompts, as in the paper",
+    "enumerated": "enumerated prompts",
+    "contexts": "contexts, a column a step",
+    "grouped": "grouped contexts",
+}
+
+
+def formats_page(formats: pd.DataFrame, baselines: pd.DataFrame, main: Setting) -> pd.DataFrame:
+    """A row for each kind of pretraining and format, or baseline, and a column for each context length.
+
+    Entries have the mean over tasks, its standard error and the median over tasks of the MSVE in the main setting.
+    """
+    here = (formats["env"] == main.env) & (formats["states"] == main.states) & (formats["depth"] == main.depth)
+    rows = formats[here]
+    rows = rows.assign(
+        pretrained_on=rows["algo"].str.upper() + ", " + rows["prompts"].map(PRETRAINED_ON),
+        shown=rows["shown"].map(FORMATS),
+        entry=with_error(rows),
+    )
+    beside = rows_of_setting(baselines, main, "depth")
+    beside = beside[beside["method"].isin(BESIDE) & beside["context_length"].isin(rows["context_length"])]
+    beside = beside.assign(pretrained_on=beside["method"], shown="", entry=with_error(beside))
+    both = pd.concat([rows, beside])
+    keys = ["pretrained_on", "shown"]
+    order = both[keys].drop_duplicates()
+    table = both.pivot(index=keys, columns="context_length", values="entry")
+    return table.loc[list(order.itertuples(index=False, name=None))].reset_index().rename(columns=str)
+
+
+def with_error(rows: pd.DataFrame) -> list[str]:
+    """The mean with its standard error, and the median, as texts."""
+    return [f"{row.mean:.3g} ± {row.standard_error:.2g} ({row.median:.2g})" for row in rows.itertuples(index=False)]
+
+
+def cells_page(formats: pd.DataFrame) -> pd.DataFrame:
+    """A row for each of the paper's cells and format, and a column for each context length: the ratio to LSTD.
+
+    Each entry has the ratio of the mean MSVEs, its 95% interval over tasks, and on which side of 1 the interval is.
+    """
+    rows = formats[(formats["prompts"] == "paper") & (formats["shown"] != "pseudo")]
+    entries = []
+    for row in rows.itertuples():
+        verdict = "below LSTD" if row.high < 1 else "above LSTD" if row.low > 1 else "not shown"
+        entries.append(f"{row.mean / row.lstd:.2f} ({row.low:.2f} to {row.high:.2f}), {verdict}")
+    keys = [*CELL, "shown"]
+    table = rows.assign(entry=entries, shown=rows["shown"].map(FORMATS))
+    return table.pivot(index=keys, columns="context_length", values="entry").reset_index().rename(columns=str)
+
+
 def values_page(values: pd.DataFrame, baselines: pd.DataFrame, main: Setting, tasks: int) -> pd.DataFrame:
-    """A row for each method and a column for each context length: mean MSVE in the main setting."""
+    """A row for each method and a column for each context length: mean (median) MSVE in the main setting."""
     in_main = rows_of_setting(baselines, main, "depth")
     methods = in_main["method"].unique()
-    frames = [in_main.pivot(index="method", columns="context_length", values="mean").loc[methods]]
+    in_main = in_main.assign(entry=with_error(in_main))
+    frames = [in_main.pivot(index="method", columns="context_length", values="entry").loc[methods]]
     runs = rows_of_setting(evaluated_as_trained(sampled_updates(values)), main)
     by_prompts = {
         "on enumerated prompts": latest(runs, prompts="enumerated"),
         "on contexts": latest(runs, tasks),
     }
     for label, selected in by_prompts.items():
-        means = selected.groupby(["algo", "context_length"], sort=False)["mean"].mean(skipna=False).unstack()
+        trials = selected.groupby(["algo", "context_length"], sort=False)[["mean", "median"]]
+        means = trials.mean(numeric_only=True)
+        errors = trials.sem()["mean"].fillna(0)
+        means = means.assign(standard_error=errors)
+        means = means.assign(entry=with_error(means))["entry"].unstack()
         frames.append(means.set_axis([f"{algo.upper()} {label}" for algo in means.index]))
     return pd.concat(frames).rename_axis("method").reset_index().rename(columns=str)
 

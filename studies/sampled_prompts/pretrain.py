@@ -15,7 +15,13 @@ from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.sampled_prompts.training_data import algorithm, training_data
+from studies.sampled_prompts.training_data import (
+    algorithm,
+    batch_kind,
+    prompt_format,
+    training_data,
+    training_prompts,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +62,11 @@ def main(
         ]
 
         def draw(size, running, data=data):
-            block, context, batches = data(size, [targets[run] for run in running])
-            gram = context.gram(discount)
-            return [(block.reward, batches[targets[run]], gram) for run in running]
+            names = [targets[run] for run in running]
+            block, context, batches = data(size, map(batch_kind, names))
+            formats = {prompt_format(name) for name in names}
+            prompts = {name: training_prompts(name, block, context, discount) for name in formats}
+            return [(block.reward, batches[batch_kind(name)], prompts[prompt_format(name)]) for name in names]
 
         histories.append(pretrain_in_blocks(engines, draw, tasks_seen))
         logger.info("seed %d pretrained", seed)

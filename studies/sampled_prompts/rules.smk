@@ -9,8 +9,11 @@ SAMPLED_RUNS = f"<results>/sampled_prompts/runs/{SAMPLED_RUN}/{{seeds}}.npz"
 SAMPLED_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
 SAMPLED_TABLE_NAMES = "values over_tasks baselines tuned weights preconditioners attention".split()
 SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TABLE_NAMES)
-SAMPLED_FIGURES = "msve_by_length ratios targets transfer preconditioner attentions".split()
-SAMPLED_PAGES = "claims claims_all values ratios_by_setting weights attention_runs".split()
+SAMPLED_SHOWN = [*SAMPLED_TABLES, "<results>/sampled_prompts/formats.csv"]
+SAMPLED_FIGURES = "formats msve_by_length ratios targets transfer preconditioner attentions".split()
+SAMPLED_PAGES = (
+    "formats_table cells claims claims_all values ratios_by_setting weights attention_runs".split()
+)
 SAMPLED_FOLDER = ROOT / "studies/sampled_prompts"
 SAMPLED_NOTEBOOK = notebook_params(
     "In-context TD: sampled prompts", SAMPLED_FOLDER / "notebook.ipynb", RESULTS / "sampled_prompts"
@@ -93,6 +96,7 @@ use rule sampled_prompts_step as sampled_prompts_evaluate with:
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
             scaled_attention=True,
+            every_snapshot=SAMPLED.shown_by_tasks,
             env_options=SAMPLED_ON_OPTIONS,
         ),
 
@@ -106,7 +110,12 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_paper with:
     pathvars:
         job=f"sampled_prompts_evaluate_paper/{CELL}/{SAMPLED_PLACE}",
     params:
-        **step("studies.sampled_prompts.evaluate", config["sampled_prompts"], env_options=SAMPLED_ON_OPTIONS),
+        **step(
+            "studies.sampled_prompts.evaluate",
+            config["sampled_prompts"],
+            every_snapshot=False,
+            env_options=SAMPLED_ON_OPTIONS,
+        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_baselines with:
@@ -171,6 +180,22 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
         ),
 
 
+# Three formats of sampled contexts, for weights that were pretrained on each of them and for those of the paper's cells.
+use rule sampled_prompts_step as sampled_prompts_formats with:
+    input:
+        runs=expand(
+            "<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.formats, seeds=SAMPLED.seeds
+        ),
+        cells=expand("<results>/weights/{cell}.npz", cell=SAMPLED.cells),
+        baselines=expand("<results>/sampled_prompts/baselines/{name}.npz", name=SAMPLED.format_baselines),
+    output:
+        "<results>/sampled_prompts/formats.csv",
+    pathvars:
+        job="sampled_prompts_formats",
+    params:
+        **step("studies.sampled_prompts.formats", config["sampled_prompts"], env_options=UNSEEN_OPTIONS),
+
+
 use rule step as sampled_prompts_tables with:
     input:
         runs=expand(
@@ -191,7 +216,7 @@ use rule step as sampled_prompts_tables with:
 
 use rule step as sampled_prompts_claims with:
     input:
-        tables=SAMPLED_TABLES,
+        tables=SAMPLED_SHOWN,
     output:
         "<results>/sampled_prompts/claims.json",
     pathvars:
@@ -208,7 +233,7 @@ use rule step as sampled_prompts_claims with:
 
 use rule step as sampled_prompts_figures with:
     input:
-        tables=SAMPLED_TABLES,
+        tables=SAMPLED_SHOWN,
     output:
         expand(
             "<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]
@@ -223,7 +248,7 @@ use rule step as sampled_prompts_figures with:
 use rule step as sampled_prompts_pages with:
     input:
         claims="<results>/sampled_prompts/claims.json",
-        tables=SAMPLED_TABLES,
+        tables=SAMPLED_SHOWN,
     output:
         expand("<results>/sampled_prompts/tables/{name}.html", name=SAMPLED_PAGES),
     pathvars:

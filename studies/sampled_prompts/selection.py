@@ -29,8 +29,8 @@ def latest(table: pd.DataFrame, tasks: float = np.inf, prompts: str = "contexts"
 
 
 def sampled_updates(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of runs with sampled batches, as in the paper's algorithms; other runs have expected updates."""
-    return table[~table["algo"].str.startswith("expected_")]
+    """Rows of runs with sampled batches and a column for each step; other runs have expected updates or formats."""
+    return table[table["algo"].isin(["td", "mc"])]
 
 
 def evaluated_as_trained(values: pd.DataFrame) -> pd.DataFrame:

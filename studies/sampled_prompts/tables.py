@@ -9,7 +9,7 @@ from ictd.anatomy import decomposition_measures, preconditioner, project_identif
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
-from ictd.statistics import bootstrap_means, interval
+from ictd.statistics import bootstrap_means, interval, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import SETTING
@@ -21,7 +21,7 @@ AVERAGED = 10_000
 # Columns for the tuned parameters of the baselines, by the arrays that hold them.
 TUNED = {
     "ridge": ["ridge"],
-    "theta_td": ["theta_td_updates", "theta_td_step"],
+    "theta_td_step": ["theta_td_step"],
     "batch_td": ["batch_td_updates", "batch_td_step"],
     "td_lambda": ["td_lambda_decay", "td_lambda_step"],
     "ce_uniform": ["ce_uniform_pseudo_counts"],
@@ -114,9 +114,10 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
 
 
 def baselines_table(path: Path) -> pd.DataFrame:
-    """A row for each method and context length."""
+    """A row for each method and context length; ``standard_error`` is that of the mean over tasks."""
     methods, lengths, msve = load_arrays(path, "methods", "context_lengths", "msve")
-    columns = {"mean": msve.mean(axis=-1), "median": np.median(msve, axis=-1)}
+    errors = standard_error(np.moveaxis(msve, -1, 0))
+    columns = {"mean": msve.mean(axis=-1), "standard_error": errors, "median": np.median(msve, axis=-1)}
     return long_table({"method": methods, "context_length": lengths}, columns, **place_of(path))
 
 

@@ -1,21 +1,43 @@
 """Training data on sampled contexts: tasks, the batches of their updates, and a context of each task.
 
-The update for a task needs a target, TD's or MC's, and a batch, which is sampled or infinitely large.  So there are
-four kinds of targets: "td", "mc", "expected_td" and "expected_mc".
+The update for a task needs a target, TD's or MC's, a batch, which is sampled or infinitely large, and a prompt.  The
+names of runs with a sampled batch and a context of a column a step are "td" and "mc".  Names with "expected_" before
+them stand for infinitely large batches, with "grouped_" for the grouped columns of the same contexts
+(``ictd.prompt.Context.grouped``), and with "enumerated_" for the enumerated prompts of the same tasks.
 """
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ictd.evaluation import sample_contexts
 from ictd.mrp import Tasks, sample_tasks, truncation_bias, value_function
-from ictd.prompt import Context
+from ictd.prompt import Context, Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
+from studies.sampled_prompts.grid import ENUMERATED, GROUPED
 
 
 def algorithm(target: str) -> str:
-    """The algorithm, "td" or "mc", of a kind of target."""
-    return target.removeprefix("expected_")
+    """The algorithm, "td" or "mc", of a kind of run."""
+    return target.split("_")[-1]
+
+
+def batch_kind(target: str) -> str:
+    """The kind of batch of a kind of run: its name without the format of prompts."""
+    return target.removeprefix(GROUPED).removeprefix(ENUMERATED)
+
+
+def prompt_format(target: str) -> str:
+    """The format of the prompts of a kind of run: GROUPED, ENUMERATED, or "" for a column for each step."""
+    return target.removesuffix(batch_kind(target))
+
+
+def training_prompts(format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray | Gram:
+    """The prompts of one format, as ``ictd.engine.Engine.train`` takes them."""
+    if format == ENUMERATED:
+        return tasks.transition
+    return (context.grouped() if format == GROUPED else context).gram(discount)
 
 
 def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> BatchStatistics:

@@ -1,6 +1,7 @@
 """The study's settings, and the runs that they span."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,11 +41,18 @@ def test_the_studys_grid():
     names += ["boyan-3-30-0.9", "boyan-10-30-0.9", "boyan-20-30-0.9", "loop-5-30-0.9"]
     names += ["boyan-5-30-0.5", "boyan-5-30-0.95"]
     runs = [f"{algo}-{name}" for algo in ("td", "mc") for name in names]
-    assert list(found.tasks) == [*runs, "expected_td-boyan-5-30-0.9", "expected_mc-boyan-5-30-0.9"]
+    assert list(found.tasks) == [
+        *runs,
+        *(
+            f"{prefix}_{algo}-boyan-5-30-0.9"
+            for prefix in ("expected", "grouped", "enumerated")
+            for algo in ("td", "mc")
+        ),
+    ]
     long = {"td-boyan-5-30-0.9", "mc-boyan-5-30-0.9"}
     assert found.tasks == {name: 1_000_000 if name in long else 100_000 for name in found.tasks}
     main_runs = [name for name in found.tasks if name.split("-")[1:3] == ["boyan", "5"] and name.endswith("-0.9")]
-    assert found.main_runs == main_runs and len(main_runs) == 12
+    assert found.main_runs == main_runs and len(main_runs) == 16
     # Four settings of five states and 30 layers on six places, the other seven at home.
     assert len(set(found.values)) == len(found.values) == 2 * (4 * 6 + 7) + 2
     assert {"td-boyan-20-30-0.9/boyan-0.9", "expected_mc-boyan-5-30-0.9/boyan-0.9"} < set(found.values)
@@ -55,14 +63,22 @@ def test_the_studys_grid():
         run, place = name.split("/")
         assert f"{place.split('-')[0]}-{run.split('-')[2]}-{place.split('-')[1]}" in found.baselines
     assert len(found.baselines) == len(set(found.baselines)) == 9
+    wildcards = SimpleNamespace(env="boyan", states="5", depth="30", discount="0.9", on_env="boyan", on_discount="0.9")
+    assert found.shown_by_tasks(wildcards)
+    for name, value in {"depth": "3", "on_env": "loop", "on_discount": "0.5"}.items():
+        assert not found.shown_by_tasks(SimpleNamespace(**{**vars(wildcards), name: value}))
     assert {Attention(**parameters).kind for parameters in found.attentions.values()} == {*KINDS}
 
 
 def test_values_that_the_main_setting_has_too_are_no_runs_of_their_own():
     found = grid({"depths": [30], "states": [5], "discounts": [0.9]}, envs=["boyan"])
     runs = ["td-boyan-5-30-0.9", "mc-boyan-5-30-0.9"]
-    assert list(found.tasks) == [*runs, *(f"expected_{run}" for run in runs)]
-    assert found.values == [f"{run}/boyan-0.9" for run in found.tasks] and found.baselines == ["boyan-5-0.9"]
+    assert list(found.tasks) == [
+        f"{prefix}{run}" for prefix in ("", "expected_", "grouped_", "enumerated_") for run in runs
+    ]
+    assert found.values == [f"{run}/boyan-0.9" for run in list(found.tasks)[:4]]
+    # The paper's cells have 3 and 10 states too.
+    assert found.baselines == found.format_baselines == ["boyan-3-0.9", "boyan-5-0.9", "boyan-10-0.9"]
 
 
 def test_seeds_are_cut_into_jobs_that_keep_finished_runs(tmp_path):

@@ -49,12 +49,13 @@ def folder(tmp_path_factory):
             )  # fmt: skip
         for on in ENV_OPTIONS:
             evaluate.main(
-                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, test_tasks=TEST,
-                context_lengths=LENGTHS, **place(on), runs=paths, output=folder / f"values/{run}/{on}-0.9.npz",
+                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, every_snapshot=on == env, tasks=10,
+                test_tasks=TEST, context_lengths=LENGTHS, **place(on), runs=paths,
+                output=folder / f"values/{run}/{on}-0.9.npz",
             )  # fmt: skip
     evaluate.main(
-        "boyan", depth=DEPTH, on_discount=GAMMA, scaled_attention=False, test_tasks=TEST, context_lengths=LENGTHS,
-        **place("boyan"), runs=[folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz"],
+        "boyan", depth=DEPTH, on_discount=GAMMA, scaled_attention=False, every_snapshot=True, tasks=10, test_tasks=TEST,
+        context_lengths=LENGTHS, **place("boyan"), runs=[folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz"],
         output=folder / "paper/td-boyan-3-2/boyan-0.9.npz",
     )  # fmt: skip
     grids = {
@@ -136,7 +137,8 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
 
 def test_runs_are_evaluated_on_whole_prompts(folder):
     table = pd.read_csv(folder / "tables/values.csv")
-    assert len(table) == 2 * 2 * 2 * 4 * 2 + 4 * 2
+    # All four snapshots where a run was pretrained, two elsewhere.
+    assert len(table) == 2 * 2 * (4 + 2) * 2 + 4 * 2
     cases = [*itertools.product(RUNS, ENV_OPTIONS, ["contexts"]), ("td-boyan-3-2-0.9", "boyan", "enumerated")]
     for run, on, prompts in cases:
         data, scaled, of_last = unseen(on), prompts == "contexts", []
@@ -144,6 +146,9 @@ def test_runs_are_evaluated_on_whole_prompts(folder):
         for seed in SEEDS if scaled else SEEDS[:1]:
             stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
             for k, size in enumerate(stored["tasks_seen"]):
+                if on != RUNS[run] and size not in (10, 30):
+                    assert where(rows, seed=seed, tasks_seen=size).empty
+                    continue
                 weights = ictd.Weights(stored["history_u"][0, k], stored["history_A"][0, k])
                 errors = np.array([naive.errors(weights, data, length, DEPTH, scaled) for length in LENGTHS])
                 found = where(rows, seed=seed, tasks_seen=size)[["mean", "median"]].to_numpy()
@@ -164,7 +169,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         "lstd": baselines.tuned_msve(
             data, tuning, LENGTHS, lambda context, ridge: ictd.baselines.lstd(context, GAMMA, ridge), ridges
         ),
-        "theta_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [DEPTH]),
+        "theta_td": one_step_size(data, tuning, sizes),
         "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
         "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
     }
@@ -178,7 +183,11 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         wanted[name] = baselines.tuned_msve(data, tuning, LENGTHS, smoothed, np.array([0.5, 2, 8]))
     for name, (errors, chosen) in wanted.items():
         np.testing.assert_array_equal(error[name], errors)
-        np.testing.assert_array_equal(found["ridge" if name == "lstd" else name], chosen)
+        np.testing.assert_array_equal(found[{"lstd": "ridge", "theta_td": "theta_td_step"}.get(name, name)], chosen)
+    for k, length in enumerate(LENGTHS):
+        visited = data.context(length).visits > 0
+        values = ictd.value_function(chain[None], np.where(visited, data.tasks.reward, 0), GAMMA)
+        np.testing.assert_allclose(error["mean_chain"][k], data.error(values))
     zero = (data.tasks.stationary * data.value**2).sum(axis=1)
     np.testing.assert_allclose(error["zero"], [zero, zero])
     for k, length in enumerate(LENGTHS):
@@ -195,7 +204,19 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         assert found["effective_sizes"].shape == (2, TEST)
     table = where(pd.read_csv(folder / "tables/baselines.csv"), env=env).set_index(["method", "context_length"])
     for (name, errors), (k, length) in itertools.product(error.items(), enumerate(LENGTHS)):
-        assert table.loc[name, length][["mean", "median"]].tolist() == [errors[k].mean(), np.median(errors[k])]
+        assert table.loc[name, length][["mean", "standard_error", "median"]].tolist() == [
+            errors[k].mean(), errors[k].std(ddof=1) / np.sqrt(TEST), np.median(errors[k])]  # fmt: skip
+
+
+def one_step_size(data, tuning, sizes):
+    """MSVE of batch TD with the step size that is best on average over tasks and lengths, and this size."""
+
+    def errors(unseen, size):
+        estimates = [ictd.batch_td(unseen.context(length), GAMMA, size, DEPTH) for length in LENGTHS]
+        return np.stack([unseen.error(estimate) for estimate in estimates])
+
+    best = min(sizes, key=lambda size: errors(tuning, size).mean())
+    return errors(data, best), np.full(len(LENGTHS), best)
 
 
 def test_intervals_over_tasks(folder):
@@ -206,7 +227,7 @@ def test_intervals_over_tasks(folder):
         own = np.load(folder / f"values/{run}/{on}-0.9.npz")["msve_by_task"][k]
         others = np.load(folder / f"baselines/{on}-3-0.9.npz")
         error = {name: errors[k] for name, errors in zip(others["methods"], others["msve"], strict=True)}
-        for name in ("zero", "bayes", "posterior_mean"):
+        for name in ("zero", "bayes", "posterior_mean", "mean_chain"):
             error.pop(name, None)
         best = min(error, key=lambda name: error[name].mean())
         names = ["lstd", "ce_uniform", best]

@@ -1,0 +1,134 @@
+"""Evaluate weights on sampled contexts in three formats: a column for each step, grouped, and with pseudo-steps."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
+from ictd.pipeline.grid import Cell
+from ictd.prompt import Context
+from ictd.statistics import bootstrap_means, interval, standard_error
+from ictd.storage import join_arrays, load_arrays, save_table
+from ictd.transformer import Weights, estimates
+from studies.sampled_prompts.grid import SETTING
+from studies.sampled_prompts.training_data import algorithm, prompt_format
+
+# Names in the table of the prompts of pretraining, by the format in the name of a run.
+PROMPTS = {"": "contexts", "grouped_": "grouped", "enumerated_": "enumerated"}
+
+
+def main(
+    evaluation_env: str,
+    discount: float,
+    scaled_attention: bool,
+    tasks: int,
+    test_tasks: int,
+    context_lengths: list[int],
+    lengths: list[int],
+    env_options: dict,
+    runs: list[Path],
+    cells: list[Path],
+    baselines: list[Path],
+    output: Path,
+) -> None:
+    """Write a row for each set of trials, format and context length up to the longest of pretraining.
+
+    ``prompts`` is what trials were pretrained on: "paper" for the paper's cells, else "enumerated", "contexts" or
+    "grouped" in the main setting, with equal tasks and batches, after ``tasks`` tasks.  ``shown`` is the format of the
+    unseen contexts: "step", "grouped" or "pseudo".  ``mean`` and ``standard_error``, over tasks, are those of the MSVE
+    averaged over trials; ``median`` over tasks is averaged over trials.  ``lstd`` is the mean MSVE of LSTD on the same
+    contexts, and ``low`` and ``high`` are the ends of the 95% bootstrap interval over tasks of the ratio to it.
+    ``enumerated_low`` and ``enumerated_high`` are the same for the ratio to weights that were pretrained on enumerated
+    prompts and are shown grouped columns, NaN for the paper's cells.
+    """
+    shown_lengths = [length for length in context_lengths if length <= lengths[1]] or context_lengths[:1]
+    lstd = {path.stem: lstd_msve(path, shown_lengths) for path in baselines}
+    trained = [*(weights_of_run(paths, tasks) for paths in by_folder(runs)), *map(weights_of_cell, cells)]
+    scaled = {"paper": scaled_attention}
+    table, unseen, errors = [], {}, {}
+    for setting, weights in trained:
+        states = setting["states"]
+        if states not in unseen:
+            unseen[states] = draw_unseen_tasks(
+                0, states, test_tasks, max(context_lengths), discount, evaluation_env, "beyond", **env_options
+            )
+        found = formats_msve(
+            weights, unseen[states], shown_lengths, setting["depth"], scaled.get(setting["prompts"], True)
+        )
+        errors[tuple(setting.values())] = found
+    for key, found in errors.items():
+        setting = dict(zip(trained[0][0], key, strict=True))
+        reference = errors.get(tuple((setting | {"prompts": "enumerated"}).values()))
+        if setting["prompts"] == "paper":
+            reference = None
+        for shown, msve in found.items():
+            for k, length in enumerate(shown_lengths):
+                by_task = msve[:, k].mean(axis=0)
+                other = lstd[f"{evaluation_env}-{setting['states']}-{discount}"][k]
+                row = {
+                    **setting, "shown": shown, "context_length": length, "mean": by_task.mean(),
+                    "standard_error": standard_error(by_task), "median": np.median(msve[:, k], axis=-1).mean(),
+                    "lstd": other.mean(),
+                }  # fmt: skip
+                row["low"], row["high"] = ratio_interval(by_task, other)
+                row["enumerated_low"] = row["enumerated_high"] = np.nan
+                if reference is not None:
+                    enumerated = reference["grouped"][:, k].mean(axis=0)
+                    row["enumerated_low"], row["enumerated_high"] = ratio_interval(by_task, enumerated)
+                table.append(row)
+    save_table(output, pd.DataFrame(table))
+
+
+def formats_of(context: Context) -> dict[str, Context]:
+    """A context in the three formats, by their names in the table."""
+    n = context.states
+    return {"step": context, "grouped": context.grouped(), "pseudo": context.grouped(np.full((n, n), 1 / n))}
+
+
+def formats_msve(
+    weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool
+) -> dict[str, np.ndarray]:
+    """MSVE (trials, lengths, tasks) of weights with a leading axis of trials, by the names of the formats."""
+    errors = {}
+    with np.errstate(over="ignore", invalid="ignore"):
+        for length in lengths:
+            for name, context in formats_of(data.context(length)).items():
+                gram = context.gram(data.discount)
+                found = [data.error(estimates(weights[i], gram, depth, scaled)) for i in range(len(weights.u))]
+                errors.setdefault(name, []).append(np.stack(found))
+    return {name: np.stack(parts, axis=1) for name, parts in errors.items()}
+
+
+def ratio_interval(numerator: np.ndarray, denominator: np.ndarray) -> tuple[float, float]:
+    """95% bootstrap interval over tasks of the ratio of two means (tasks,)."""
+    first, second = bootstrap_means(np.stack([numerator, denominator], axis=-1)).T
+    return interval(first / second)
+
+
+def lstd_msve(path: Path, lengths: list[int]) -> np.ndarray:
+    """MSVE (lengths, tasks) of LSTD from a file of baselines."""
+    methods, computed, msve = load_arrays(path, "methods", "context_lengths", "msve")
+    return msve[list(methods).index("lstd")][[list(computed).index(length) for length in lengths]]
+
+
+def by_folder(paths: list[Path]) -> list[list[Path]]:
+    """Files in groups of the same folder, in the order given."""
+    folders = dict.fromkeys(path.parent for path in paths)
+    return [[path for path in paths if path.parent == folder] for folder in folders]
+
+
+def weights_of_run(paths: list[Path], tasks: int) -> tuple[dict, Weights]:
+    """What a run of the study was pretrained on, and its weights (trials, ...) after a number of tasks."""
+    names = dict(zip(["target", *SETTING], paths[0].parent.name.split("-"), strict=True))
+    tasks_seen, u, A = join_arrays(paths, "tasks_seen", "history_u", "history_A")
+    at = list(tasks_seen[: u.shape[1]]).index(min(tasks, tasks_seen.max()))
+    setting = {"prompts": PROMPTS[prompt_format(names["target"])], "algo": algorithm(names["target"])}
+    setting |= {"env": names["env"], "states": int(names["states"]), "depth": int(names["depth"])}
+    return setting, Weights(u[:, at], A[:, at])
+
+
+def weights_of_cell(path: Path) -> tuple[dict, Weights]:
+    """The cell of the paper that a file of weights is named after, and its weights (trials, ...)."""
+    u, A = load_arrays(path, "u", "A")
+    return {"prompts": "paper", **Cell.parse(path.stem)._asdict()}, Weights(u, A)
