@@ -155,10 +155,9 @@ def save_table(path: Path, *tables: Mapping) -> None:
     for table in tables:
         if list(table) != header:
             raise ValueError(f"{path} has the columns {', '.join(header)}; a table has {', '.join(table)}.")
-        columns = [np.asarray(table[name]).tolist() for name in header]
-        for row in zip(*columns, strict=True):
-            # Only NaN is not equal to itself.
-            writer.writerow(["" if value != value else value for value in row])
+        # Only NaN is not equal to itself.
+        columns = [["" if value != value else value for value in np.asarray(table[name]).tolist()] for name in header]
+        writer.writerows(zip(*columns, strict=True))
     save_text(path, text.getvalue())
 
 

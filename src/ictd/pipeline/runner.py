@@ -53,6 +53,8 @@ def main() -> None:
             check_code(Path(os.environ[RECORD_VARIABLE]), module)
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("Python %s, %s", platform.python_version(), ", ".join(installed(LOGGED_VERSIONS)))
+        # Imported modules stay to the end, so garbage collection need not look at them again.
+        gc.freeze()
         started = time.perf_counter()
         step(**options)
     except ValueError as error:

@@ -25,6 +25,10 @@ class Markup(str):
     def _repr_html_(self) -> str:
         return self
 
+    def __repr__(self) -> str:
+        # A notebook stores it beside the HTML.
+        return f"<HTML of {len(self)} characters>"
+
 
 def anchor(kind: str, name: str) -> str:
     """The id of something on a page, for links to it."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ictd.storage import reading
@@ -20,4 +21,4 @@ def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
 
 def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
     """Select the rows with the given values in the columns of these names."""
-    return table[(table[list(values)] == list(values.values())).all(axis=1)]
+    return table[np.logical_and.reduce([table[name] == value for name, value in values.items()])]

@@ -1,14 +1,13 @@
 """One style for all figures: colours, sizes, and how a figure is saved."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import cycle
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -44,6 +43,8 @@ plt.rcParams.update(
     {
         "font.size": 9,
         "axes.titlesize": 9,
+        # Without a fixed height each drawing looks for ticks and labels that a title would cover; none are at the top.
+        "axes.titley": 1,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "legend.frameon": False,
@@ -82,7 +83,7 @@ def save(figure: Figure, path: Path) -> None:
         canvas.draw()
         drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         small = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        small.save(temporary, format="png", optimize=True)
+        small.save(temporary, format="png")
     figure.set_layout_engine("none")
     with replacing(path.with_suffix(".svg")) as temporary:
         FigureCanvasSVG(figure).print_svg(temporary, metadata={"Date": None, "Creator": None})
@@ -108,9 +109,10 @@ def panels_of(cells: list[str], vary: str) -> dict[str, list[Cell]]:
     return panels
 
 
-def diverged_note(diverged: pd.Series) -> str:
+def diverged_note(diverged: Collection[bool]) -> str:
     """The number of trials that a panel leaves out, from one truth value a trial; empty if there are none."""
-    return f"{diverged.sum()} of {len(diverged)} diverged" if diverged.any() else ""
+    number = np.count_nonzero(diverged)
+    return f"{number} of {len(diverged)} diverged" if number else ""
 
 
 def legend(figure: Figure, ncols: int = 3) -> None:
