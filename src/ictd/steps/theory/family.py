@@ -10,7 +10,7 @@ from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
 from ictd.theory.family import MEMBERS, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve
-from ictd.theory.updates import layer_updates, norm_of_mean
+from ictd.theory.updates import looped_updates
 
 # Number of random weights, and of log-spaced depths for which their expected updates are computed.
 DRAWS = 5
@@ -20,8 +20,7 @@ ROUNDING = 1e-12
 
 
 def main(
-    env: str,
-    states: int,
+    settings: list[str],
     pretrained_tasks: int,
     update_depth: int,
     discount: float,
@@ -31,11 +30,26 @@ def main(
 ) -> None:
     """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
 
-    The error is the distance from v, or with u from the limit that u gives.  Errors and bounds are relative to the
-    largest value.  ``violations`` is the number of layers at which the error of weights of the family exceeds the
-    bound.
+    The settings are "env-states".  The error is the distance from v, or with u from the limit that u gives.  Errors and
+    bounds are relative to the largest value.  ``violations`` is the number of layers at which the error of weights of
+    the family exceeds the bound.
     """
-    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
+    error_tables, update_tables = [], []
+    for setting in settings:
+        env, states = setting.split("-")
+        options = env_options.get(env, {})
+        of_errors, of_updates = family_tables(env, int(states), pretrained_tasks, update_depth, discount, options)
+        error_tables += of_errors
+        update_tables += of_updates
+    save_table(errors, *error_tables)
+    save_table(updates, *update_tables)
+
+
+def family_tables(
+    env: str, states: int, tasks: int, update_depth: int, discount: float, env_options: dict
+) -> tuple[list[dict], list[dict]]:
+    """Compute the tables of errors and of expected updates for one environment and number of states."""
+    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
     rng = generator(0, env, states, "family")
     u_rng = generator(0, env, states, "family u")
     depths = update_depths(update_depth)
@@ -59,11 +73,12 @@ def main(
             error_tables[member].append(long_table({"layer": layers}, columns, member=member, **names))
         for algo in ALGOS:
             expected = Z["inside"].expected_errors(algo)
-            looped = (layer_updates(Z["inside"], expected[:, depth], depth).sum(axis=1) for depth in depths)
-            norms = {"norm": np.array([norm_of_mean(update) for update in looped])}
+            looped = (looped_updates(Z["inside"], expected[:, depth], depth) for depth in depths)
+            norms = {"norm": np.array([np.abs(update).sum() for update in looped])}
             update_tables[algo].append(long_table({"layer": depths}, norms, algo=algo, **names))
-    save_table(errors, *[table for member in MEMBERS for table in error_tables[member]])
-    save_table(updates, *[table for algo in ALGOS for table in update_tables[algo]])
+    of_errors = [table for member in MEMBERS for table in error_tables[member]]
+    of_updates = [table for algo in ALGOS for table in update_tables[algo]]
+    return of_errors, of_updates
 
 
 def update_depths(depth: int) -> np.ndarray:
