@@ -20,7 +20,7 @@ UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
-OF_GRID = {"theory_agreement", "theory_tables", "pretrained_tables"}
+OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "theory_pretrained", "theory_precision"}
 # What names or counts jobs.
 COUNTED = {"diagrams"}
 
@@ -29,17 +29,17 @@ SHOWN = {"pages", "manifest"}
 KEYS = {
     "algos": (
         ["mc"],
-        {"evaluate", "theory_pretrained", "audit", "metrics", *FIGURES, "pretrained_tables"} | SHOWN,
+        {"evaluate", "theory_pretrained", "audit", "metrics", *FIGURES} | SHOWN,
     ),
     "envs": (["boyan"], {*COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID, "theory_precision"} | SHOWN,
+        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN,
     ),
     "depths": (
         [6],
         {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook"}
-        | {"theory_agreement", "pretrained_tables"}
+        | {"theory_agreement", "theory_pretrained"}
         | SHOWN,
     ),
     "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),

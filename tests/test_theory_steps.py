@@ -25,7 +25,8 @@ torch.set_num_threads(1)
 GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
-CONCATENATED = "statements neu family family_updates precision pretrained repeated".split()
+CONCATENATED = "statements neu pretrained repeated".split()
+WHOLE = "family family_updates precision agreement".split()
 
 
 def theory_tasks(env, states, size):
@@ -44,22 +45,22 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
     for env, options in ENVS.items():
         given = {"discount": GAMMA, "env_options": options}
         values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"statements/{env}.csv")
-        precision.main(env, [2], [2], 20, DEPTH, **given, output=folder / f"precision/{env}.csv")
         files = {name: folder / f"{name}/{env}-2.csv" for name in ("statements", "neu")}
         descent.main(env, 2, 40, DEPTH, **given, **files)
-        files = {"errors": folder / f"family/{env}-3.csv", "updates": folder / f"family_updates/{env}-3.csv"}
-        family.main(env, 3, 20, 12, **given, **files)
-    for cell, depth in CELLS.items():
+    for cell in CELLS:
         algo = cell[:2]
         scale, weights = algo == "td", trained(algo)
-        saved = folder / f"weights-{cell}.npz"
+        saved = folder / f"weights/{cell}.npz"
         save_arrays(saved, seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        files = {"line": [folder / f"pretrained/{cell}.csv"], "repeated": [folder / f"repeated/{cell}.csv"]}
-        pretrained.main([algo], "boyan", 2, depth, 80, 5, GAMMA, scale, {}, [saved], **files)
+        files = folder / f"pretrained/{cell}.csv", folder / f"repeated/{cell}.csv"
+        pretrained.main(80, 5, GAMMA, scale, ENVS, [saved], *files)
+    settings = [f"{env}-3" for env in ENVS]
+    family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
+    precision.main([2], [f"{env}-2" for env in ENVS], 20, DEPTH, GAMMA, ENVS, folder / "precision.csv")
     agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)
-    return {table.stem: load_table(table) for table in [*tables, folder / "agreement.csv"]}
+    return {table.stem: load_table(table) for table in [*tables, *(folder / f"{name}.csv" for name in WHOLE)]}
 
 
 def close(found, expected, what):
@@ -186,7 +187,7 @@ def test_weights_of_the_family_perform_known_algorithms(checks):
 def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
     """Far beyond the layers that the claims need; without a discount there is nothing beyond the family."""
     files = tmp_path / "errors.csv", tmp_path / "updates.csv"
-    family.main("loop", 4, 20, 700, discount, {"threshold": 0.3}, *files)
+    family.main(["loop-4"], 20, 700, discount, ENVS, *files)
     errors, updates = (where(load_table(file), layer=700) for file in files)
     assert len(errors) == 3 * family.DRAWS + 3 and len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
     assert where(errors, member="inside")["error"].max() < 1e-12
@@ -199,7 +200,7 @@ def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
 
 def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
-    family.main("boyan", 3, 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
+    family.main(["boyan-3"], 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
     violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
     expected = {"inside": [8]} | {member: [0] for member in ("beyond", "with_u", *ALGORITHMS)}
     assert violations.unique().map(list).to_dict() == expected

@@ -30,15 +30,12 @@ REPORT_NOTEBOOK = notebook_params(
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
 COMPUTING = "tasks unrolls pretrain evaluate baselines audit theory_values theory_descent theory_family"
-COMPUTING += (
-    " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables metrics claims"
-)
+COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables metrics claims"
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
-JOBS |= {rule: len(SIMULATIONS) for rule in ("theory_descent", "theory_family")}
-JOBS |= {rule: len(config["envs"]) for rule in ("theory_values", "theory_precision")}
 JOBS |= {
+    "theory_descent": len(SIMULATIONS),
+    "theory_values": len(config["envs"]),
     "pretrain": len(GRID_SETTINGS) * config["seeds"],
-    "theory_pretrained": len(GRID_SETTINGS),
     "evaluate": len(GRID_SETTINGS),
 }
 

@@ -3,7 +3,8 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 # Tables that do not depend on training, and those of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
-BY_SETTING = "statements neu family family_updates".split()
+# Tables that several jobs make parts of.
+IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
@@ -33,36 +34,27 @@ use rule step as theory_descent with:
 
 use rule step as theory_family with:
     output:
-        errors="<results>/theory/family/{env}-{states}.csv",
-        updates="<results>/theory/family_updates/{env}-{states}.csv",
+        errors="<results>/theory/family.csv",
+        updates="<results>/theory/family_updates.csv",
     pathvars:
-        job="theory_family/{env}-{states}",
+        job="theory_family",
     priority: 1
     params:
-        **step("ictd.steps.theory.family", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.family", config["theory"], settings=CHECKED),
 
 
-# One job for all algorithms, because the checks of a cell take no longer than the start of Python.
+# One job for all cells, because the checks of a cell take no longer than the start of Python.
 use rule step as theory_pretrained with:
     input:
-        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
+        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
     output:
-        line=expand(
-            f"<results>/theory/pretrained/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
-        ),
-        repeated=expand(
-            f"<results>/theory/repeated/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
-        ),
+        line="<results>/theory/pretrained.csv",
+        repeated="<results>/theory/repeated.csv",
     pathvars:
-        job=f"theory_pretrained/{SETTING}",
+        job="theory_pretrained",
     priority: 1
     params:
-        **step(
-            "ictd.steps.theory.pretrained",
-            config["theory"],
-            algos=sorted(config["algos"]),
-            env_options=own_options,
-        ),
+        **step("ictd.steps.theory.pretrained", config["theory"]),
 
 
 use rule step as theory_agreement with:
@@ -79,44 +71,24 @@ use rule step as theory_agreement with:
 
 use rule step as theory_precision with:
     output:
-        "<results>/theory/precision/{env}.csv",
+        "<results>/theory/precision.csv",
     pathvars:
-        job="theory_precision/{env}",
+        job="theory_precision",
     priority: 1
     params:
-        **step(
-            "ictd.steps.theory.precision",
-            config["theory"],
-            states=VALUE_STATES,
-            update_states=lambda wildcards: [states for env, states in SIMULATIONS if env == wildcards.env],
-            env_options=own_options,
-        ),
+        **step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=CHECKED),
 
 
 use rule step as theory_tables with:
     input:
         parts=[
             *expand("<results>/theory/statements/{env}.csv", env=sorted(config["envs"])),
-            *expand("<results>/theory/{table}/{setting}.csv", table=BY_SETTING, setting=CHECKED),
-            *expand("<results>/theory/precision/{env}.csv", env=sorted(config["envs"])),
+            *expand("<results>/theory/{table}/{setting}.csv", table=IN_PARTS, setting=CHECKED),
         ],
     output:
-        tables=expand("<results>/theory/{table}.csv", table=[*BY_SETTING, "precision"]),
+        tables=expand("<results>/theory/{table}.csv", table=IN_PARTS),
     pathvars:
         job="theory_tables",
-    priority: 1
-    localrule: True
-    params:
-        **step("ictd.steps.concatenate"),
-
-
-use rule step as pretrained_tables with:
-    input:
-        parts=expand("<results>/theory/{table}/{cell}.csv", table=OF_PRETRAINED, cell=sorted(CELLS)),
-    output:
-        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
-    pathvars:
-        job="pretrained_tables",
     priority: 1
     localrule: True
     params:

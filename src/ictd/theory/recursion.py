@@ -40,6 +40,7 @@ class Embeddings:
     k : (N, L+1, n) array, u X + Y_l
     Y : (N, L+1, n) array
     y : (N, L+1, n) array, y_l^q for each q
+        In memory, the layers of ``k``, ``Y`` and ``y`` are contiguous, because NumPy is slow along a short last axis.
     """
 
     tasks: Tasks
@@ -69,7 +70,7 @@ class Embeddings:
     @cached_property
     def td_errors(self) -> np.ndarray:
         """Expected TD errors r + gamma P TF_l - TF_l, (N, L+1, n)."""
-        next_TF = self.TF @ self.tasks.transition.mT
+        next_TF = times(self.TF, self.tasks.transition.mT)
         return self.tasks.reward[:, None] + self.discount * next_TF - self.TF
 
     @cached_property
@@ -104,19 +105,24 @@ def krylov(row: np.ndarray, matrix: np.ndarray, length: int) -> np.ndarray:
 
     Returns
     -------
-    rows : (N, K, n) array
+    rows : (N, K, n) array, in memory with the axis K last
     """
-    rows = np.empty((len(row), length, row.shape[-1]))
-    rows[:, 0] = row
+    columns = np.empty((*row.shape, length))
+    columns[..., 0] = row
     known = 1
-    power = np.ascontiguousarray(matrix)  # M^known
+    power = np.ascontiguousarray(matrix.mT)  # (M^known)'
     while known < length:
         new = min(known, length - known)
-        rows[:, known : known + new] = rows[:, :new] @ power
+        np.matmul(power, columns[..., :new], out=columns[..., known : known + new])
         known += new
         if known < length:
             power = power @ power
-    return rows
+    return columns.mT
+
+
+def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Compute R M for rows R (N, K, n), stored as those of ``krylov``, and M (N, n, m); the product is stored so too."""
+    return (matrix.mT @ rows.mT).mT
 
 
 def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embeddings:
@@ -148,7 +154,7 @@ def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embed
     uX = (weights.u @ X)[:, None]
     k = krylov(uX[:, 0] + tasks.reward, f, depth + 1)
     y = np.zeros_like(k)
-    y[:, 1:] = np.cumsum(k[:, :-1], axis=1) @ g
+    y[:, 1:] = times(np.cumsum(k.mT[..., :-1], axis=2).mT, g)
     return Embeddings(tasks, discount, X, f, g, k, k - uX, y)
 
 
@@ -160,63 +166,63 @@ class Gradients:
     that for grad_A y_l^q has x^q' as its right factor.  The factors between them are stored, as they are a quarter of
     the size:
 
-        grad_A y_l^(i) = X R^(i) X',    grad_A y_l^q = X (S^q X' + a x^q').
+        grad_A y_l^(i) = X R^(i) X',    grad_A y_l^q = X (sum_j g_jq C^(j) X' + a x^q').
 
     Parameters
     ----------
     X : (N, 2n, n) array
-    R, S : (N, n, n, n) arrays
-        R^(i) and S^q, with i and q on the second axis.
+    g : (N, n, n) array, with the columns X'A x^q
+    R, C : (N, n, n, n) arrays
+        R^(i) with i on the second axis, and C^(i), the sum of R^(i) over the layers before l.
     a : (N, n) array, the sum of k_j over j < l
     U, V : (N, 2n, n) arrays, with the columns grad_u y_l^(i) and grad_u y_l^q
     """
 
     X: np.ndarray
+    g: np.ndarray
     R: np.ndarray
-    S: np.ndarray
+    C: np.ndarray
     a: np.ndarray
     U: np.ndarray
     V: np.ndarray
 
     def context_A(self) -> np.ndarray:
         """grad_A y_l^(i) for all i, (N, n, 2n, 2n)."""
-        return self._times_X(self._times_X_transposed(self.R))
+        return times_X(self.X, self.context_right()).swapaxes(1, 2)
 
     def query_A(self) -> np.ndarray:
         """grad_A y_l^q for all query states q, (N, n, 2n, 2n)."""
+        return times_X(self.X, self.query_right()).swapaxes(1, 2)
+
+    def context_right(self) -> np.ndarray:
+        """R^(i) X', (N, n, n, 2n) with i on the third axis."""
+        return times_X_transposed(self.X, self.R.swapaxes(1, 2))
+
+    def query_right(self) -> np.ndarray:
+        """sum_j g_jq C^(j) X' + a x^q', (N, n, n, 2n) with the query state q on the third axis."""
         query = np.arange(self.X.shape[-1])
-        right = self._times_X_transposed(self.S)
-        right[:, query, :, query] += self.a
-        return self._times_X(right)
+        right = times_X_transposed(self.X, self.weighted(self.g.mT).swapaxes(1, 2))
+        right[:, :, query, query] += self.a[:, :, None]
+        return right
 
-    def _times_X_transposed(self, M: np.ndarray) -> np.ndarray:
-        """M X' for M (N, k, n, n), as one product for each task.  The left half of X' is the identity."""
-        tasks, _, states = self.X.shape
-        right = M.reshape(tasks, -1, states) @ self.X[:, states:].mT
-        return np.concatenate([M, right.reshape(M.shape)], axis=-1)
+    def weighted(self, weights: np.ndarray) -> np.ndarray:
+        """Sums over i of C^(i) times weights (N, k, n), as (N, k, n, n)."""
+        tasks, states = self.a.shape
+        return (weights @ self.C.reshape(tasks, states, -1)).reshape(tasks, -1, states, states)
 
-    def _times_X(self, M: np.ndarray) -> np.ndarray:
-        """X M for M (N, k, n, 2n).  The upper half of X is the identity."""
-        return np.concatenate([M, self.X[:, None, self.X.shape[-1] :] @ M], axis=-2)
 
-    def looped_updates(self, e: np.ndarray) -> np.ndarray:
-        """Compute sum_q e_q grad TF_l(q) in Theta^looped, the expected update of each task.
+def times_X_transposed(X: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Compute M X' for X (N, 2n, n) and M (N, n, k, n) as (N, n, k, 2n).  The left half of X' is the identity."""
+    tasks, width, states = X.shape
+    right = M.reshape(tasks, -1, states) @ X[:, states:].mT
+    return np.concatenate([M, right.reshape(M.shape)], axis=-1)
 
-        Parameters
-        ----------
-        e : (N, k, n) array, k sets of state weights
-            For the expected update, mu(q) times the expected error of q.
 
-        Returns
-        -------
-        updates : (N, k, 2n + 4n^2) array, u before A
-        """
-        tasks, width, states = self.X.shape
-        S = e @ self.S.reshape(tasks, states, states**2)
-        right = self._times_X_transposed(S.reshape(tasks, -1, states, states))
-        right[..., :states] += self.a[:, None, :, None] * e[:, :, None, :]
-        dA = self._times_X(right).reshape(*e.shape[:2], width**2)
-        return -np.concatenate([e @ self.V.mT, dA], axis=2)
+def times_X(X: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Compute X M for X (N, 2n, n) and M (N, n, k, m) as (N, 2n, k, m).  The upper half of X is the identity."""
+    tasks, width, states = X.shape
+    lower = X[:, states:] @ M.reshape(tasks, states, -1)
+    return np.concatenate([M, lower.reshape(M.shape)], axis=1)
 
 
 def gradients(Z: Embeddings) -> Iterator[Gradients]:
@@ -227,8 +233,9 @@ def gradients(Z: Embeddings) -> Iterator[Gradients]:
         grad_u Y_{l+1}     = X X'AX + grad_u Y_l f,
         grad_u y_{l+1}^q   = grad_u y_l^q + X g^q + grad_u Y_l g^q.
 
-    Here g_jq is an entry and g^q a column of g.  The gradients at layer l do not depend on L, so one pass gives those
-    of every depth.
+    Here g_jq is an entry and g^q a column of g.  As g is the same in all layers, the terms of the second recursion are
+    summed over layers before their product with g.  The gradients at layer l do not depend on L, so one pass gives
+    those of every depth.
 
     Yields
     ------
@@ -236,20 +243,19 @@ def gradients(Z: Embeddings) -> Iterator[Gradients]:
     """
     X, f, g = Z.X, Z.f, Z.g
     tasks, layers, states = Z.k.shape
-    identity = np.eye(states)
     state = np.arange(states)
-    flat = (tasks, states, states * states)
     R = np.zeros((tasks, states, states, states))
-    S = np.zeros((tasks, states, states, states))
+    C = np.zeros((tasks, states, states, states))
     U = np.zeros((tasks, 2 * states, states))
     V = np.zeros((tasks, 2 * states, states))
     a = np.zeros((tasks, states))
+    step = X @ (f - np.eye(states))  # X X'AX
     for layer in range(layers):
-        yield Gradients(X, R, S, a, U, V)
+        yield Gradients(X, g, R, C, a, U, V)
         k = Z.k[:, layer]
-        S = S + (g.mT @ R.reshape(flat)).reshape(R.shape)
-        R = (f.mT @ R.reshape(flat)).reshape(R.shape)
+        C = C + R
+        R = (f.mT @ R.reshape(tasks, states, -1)).reshape(R.shape)
         R[:, state, :, state] += k
         V = V + (X + U) @ g
-        U = X @ (f - identity) + U @ f
+        U = step + U @ f
         a = a + k

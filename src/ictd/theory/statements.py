@@ -75,7 +75,7 @@ def theorem_1(Z: Embeddings) -> Inequality:
 def lemma_1(Z: Embeddings) -> Inequality:
     """|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L, where the expectation is over s_q'."""
     left = _largest_by_layer(Z.td_errors)
-    return Inequality(left, _powers(Z) * _largest(Z.tasks.reward), _rounding(Z))
+    return Inequality(left, _td_error_bound(Z), _rounding(Z))
 
 
 def lemma_2_query(Z: Embeddings) -> Inequality:
@@ -85,13 +85,12 @@ def lemma_2_query(Z: Embeddings) -> Inequality:
 
 def lemma_2_context(Z: Embeddings) -> Inequality:
     """||Y_l||_1 <= (gamma + gamma^l) ||v||_inf, where the norm is induced, as in the proof."""
-    right = (Z.discount + _powers(Z)) * _largest(Z.value)
-    return Inequality(_largest_by_layer(Z.Y), right, _rounding(Z))
+    return Inequality(_largest_by_layer(Z.Y), _context_bound(Z), _rounding(Z))
 
 
 def lemma_2_context_sum(Z: Embeddings) -> Inequality:
     """The inequality of ``lemma_2_context`` for the sum of absolute entries, which the paper does not claim."""
-    return Inequality(np.abs(Z.Y).sum(axis=-1), lemma_2_context(Z).right, _rounding(Z))
+    return Inequality(np.abs(Z.Y).sum(axis=-1), _context_bound(Z), _rounding(Z))
 
 
 def lemma_2_step(Z: Embeddings) -> Inequality:
@@ -114,7 +113,7 @@ def lemma_2_step_corrected(Z: Embeddings) -> Inequality:
 def lemma_4(Z: Embeddings) -> Inequality:
     """|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L, where E[G(s_q)] = v(s_q)."""
     left = _largest_by_layer(Z.mc_errors)
-    return Inequality(left, _powers(Z) * _largest(Z.value), _rounding(Z))
+    return Inequality(left, _mc_error_bound(Z), _rounding(Z))
 
 
 def constants(Z: Embeddings) -> dict[str, float | np.ndarray]:
@@ -182,12 +181,12 @@ def theorem_2(Z: Embeddings) -> np.ndarray:
 
     The paper has nu outside of the expectation.  As nu depends on ||v||_inf, it is inside here.
     """
-    return (lemma_1(Z).right * _gradient_bound(Z)).mean(axis=0)
+    return (_td_error_bound(Z) * _gradient_bound(Z)).mean(axis=0)
 
 
 def corollary_1(Z: Embeddings) -> np.ndarray:
     """J'(theta_L^TD) <= E[||v||_inf gamma^L ((L^2 + L) / 2 nu + L xi)]: the right side for each L, (L+1,)."""
-    return (lemma_4(Z).right * _gradient_bound(Z)).mean(axis=0)
+    return (_mc_error_bound(Z) * _gradient_bound(Z)).mean(axis=0)
 
 
 def sharper_theorem_2(Z: Embeddings) -> np.ndarray:
@@ -195,7 +194,7 @@ def sharper_theorem_2(Z: Embeddings) -> np.ndarray:
 
     B is the right side of ``bounded_gradient``.  This bound is not in the paper.  It holds in Theta and Theta^looped.
     """
-    return (lemma_1(Z).right * _uniform_bound(Z)).mean(axis=0)
+    return (_td_error_bound(Z) * _uniform_bound(Z)).mean(axis=0)
 
 
 def sharper_corollary_1(Z: Embeddings) -> np.ndarray:
@@ -203,7 +202,7 @@ def sharper_corollary_1(Z: Embeddings) -> np.ndarray:
 
     B is the right side of ``bounded_gradient``.  This bound is not in the paper.  It holds in Theta and Theta^looped.
     """
-    return (lemma_4(Z).right * _uniform_bound(Z)).mean(axis=0)
+    return (_mc_error_bound(Z) * _uniform_bound(Z)).mean(axis=0)
 
 
 def _inequality_of_norms(Z: Embeddings, sweep: GradientSweep, name: str, right: np.ndarray) -> Inequality:
@@ -215,6 +214,21 @@ def _inequality_of_norms(Z: Embeddings, sweep: GradientSweep, name: str, right: 
     right = np.broadcast_to(right, (len(left), Z.depth + 1))[:, sweep.layers]
     units = (3 * Z.tasks.states + 4) * (sweep.layers + 1)
     return Inequality(left, right, np.finfo(np.float64).eps / 2 * units * right)
+
+
+def _context_bound(Z: Embeddings) -> np.ndarray:
+    """(gamma + gamma^l) ||v||_inf, the right side of Lemma 2 for the context, (N, L+1)."""
+    return (Z.discount + _powers(Z)) * _largest(Z.value)
+
+
+def _td_error_bound(Z: Embeddings) -> np.ndarray:
+    """||r||_inf gamma^l, the right side of Lemma 1, (N, L+1)."""
+    return _powers(Z) * _largest(Z.tasks.reward)
+
+
+def _mc_error_bound(Z: Embeddings) -> np.ndarray:
+    """||v||_inf gamma^l, the right side of Lemma 4, (N, L+1)."""
+    return _powers(Z) * _largest(Z.value)
 
 
 def _gradient_bound(Z: Embeddings) -> np.ndarray:
@@ -246,8 +260,7 @@ def _powers(Z: Embeddings) -> np.ndarray:
 
 def _largest_by_layer(vectors: np.ndarray) -> np.ndarray:
     """||.||_inf of vectors (N, L+1, n), as (N, L+1)."""
-    # NumPy is slow along a short last axis, so the maximum is along the first axis of a transposed copy.
-    return np.stack([np.abs(of_task.T, order="C").max(axis=0) for of_task in vectors])
+    return np.abs(vectors).max(axis=-1)
 
 
 def _largest(vectors: np.ndarray) -> np.ndarray:

@@ -7,22 +7,32 @@ where ||.||_1 of an update is the sum of its absolute entries.  Expectations ove
 expectation over tasks is a mean over a sample.  The sample is split into groups of equal size, and the spread of their
 mean updates gives a standard error.
 
-There are two ways to an expected update.  ``sweep_gradients`` goes forward through the gradients and gives the update
-in Theta^looped for every depth up to L.  ``layer_updates`` goes backward through the layers and gives the update in
-Theta, where each layer has its own parameters, for one depth.
+There are three ways to an expected update.  ``sweep_gradients`` goes forward through the gradients and gives the update
+in Theta^looped for every depth up to L.  ``looped_updates`` and ``layer_updates`` go backward through the layers and
+give the update for one depth, in Theta^looped and in Theta, where each layer has its own parameters.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.theory.recursion import ALGOS, Embeddings, Gradients, gradients, krylov
+from ictd.theory.recursion import (
+    ALGOS,
+    Embeddings,
+    Gradients,
+    gradients,
+    krylov,
+    times,
+    times_X_transposed,
+)
 
 # Number of groups of tasks.
 GROUPS = 20
 # Norms of gradients are computed for every layer up to this one, the depth of the paper's main setting, and for every
 # tenth layer after it.
 EVERY_LAYER_TO = 30
+# Number of layers whose updates a sweep computes at once.
+AT_ONCE = 10
 
 
 @dataclass(frozen=True)
@@ -66,9 +76,8 @@ def estimate_norm(updates: np.ndarray) -> NormEstimate:
     groups = len(updates)
     if groups < 2:
         raise ValueError("there is one group of tasks; a standard error needs at least two.")
-    mean = updates.mean(axis=0)
     # The norm is sum_i sign(mean_i) mean_i, and near the mean the signs are constant.
-    linearised = (np.sign(mean) * updates).sum(axis=-1)
+    linearised = np.vecdot(updates, np.sign(updates.mean(axis=0)))
     errors = updates.std(axis=0, ddof=1) / np.sqrt(groups)
     return NormEstimate(
         norm=norm_of_mean(updates),
@@ -78,7 +87,9 @@ def estimate_norm(updates: np.ndarray) -> NormEstimate:
     )
 
 
-def layer_updates(Z: Embeddings, errors: np.ndarray, depth: int, scale: float = 1.0) -> np.ndarray:
+def layer_updates(
+    Z: Embeddings, errors: np.ndarray, depth: int, scale: float = 1.0, groups: int = GROUPS
+) -> np.ndarray:
     """Compute the expected update in Theta, at the weights of a looped Transformer, by an adjoint sweep.
 
     With the state weights e = mu times the expected errors, and with
@@ -97,42 +108,87 @@ def layer_updates(Z: Embeddings, errors: np.ndarray, depth: int, scale: float = 
     scale : float
         The factor of A in these embeddings: 1 in the theory, 1/n where attention is divided by n.  The update is that
         of A without the factor.
+    groups : int, number of groups of equal size that N tasks are split into
 
     Returns
     -------
-    updates : (GROUPS, L, 2n + 4n^2) array
+    updates : (groups, L, 2n + 4n^2) array
         Mean over each group of tasks of the update of (u_l, A_l), u before A.  Its sum over l is the update in
         Theta^looped.
 
     Raises
     ------
     ValueError
-        If N is not a multiple of GROUPS.
+        If N is not a multiple of the number of groups.
     """
-    tasks, states = Z.tasks.reward.shape
-    if tasks % GROUPS or not tasks:
-        raise ValueError(f"there are {tasks} tasks; give a multiple of {GROUPS}, so that groups are of one size.")
-    e = (Z.tasks.stationary * errors)[:, None]  # (N, 1, n)
-    eg = (e @ Z.g.mT)[:, 0]
-    lam = np.zeros((tasks, depth + 1, states))
-    # lam_{L-l}' is the sum of (eg)' (f')^j over j < l.
-    lam[:, depth - 1 :: -1] = np.cumsum(krylov(eg, Z.f.mT, depth), axis=1)
-    # The factors k_l X' and sum_q e_q x^q' + lam_l' X' of each group.  X' = [I, gamma P], so that the first half needs
-    # no product.
+    e, lam = _adjoint(Z, errors, depth)
+    tasks, states = e.shape
+    if tasks % groups or not tasks:
+        raise ValueError(f"there are {tasks} tasks; give a multiple of {groups}, so that groups are of one size.")
     gamma_P = Z.X[:, states:].mT
-    group_size = tasks // GROUPS
+    group_size = tasks // groups
     width = 2 * states
-    updates = np.empty((GROUPS, depth, width + width**2))
+    updates = np.empty((groups, depth, width + width**2))
+    # The factors k_l X' and sum_q e_q x^q' + lam_l' X' of a group.  The first half of X' = [I, gamma P] is the identity.
+    left = np.empty((depth, group_size, width))
+    right = np.empty((depth + 1, group_size, width))
     for group, update in enumerate(updates):
         members = slice(group * group_size, (group + 1) * group_size)
-        k = Z.k[members, :depth]
-        left = np.concatenate([k, k @ gamma_P[members]], axis=2)
-        right = np.concatenate([lam[members] + e[members], lam[members] @ gamma_P[members]], axis=2)
-        update[:, :width] = (right[:, 1:] - right[:, :-1]).mean(axis=0)
+        for factor, rows in ((left, Z.k[members, :depth]), (right, lam[members])):
+            factor[..., :states] = rows.swapaxes(0, 1)
+            np.matmul(rows, gamma_P[members], out=factor[..., states:].swapaxes(0, 1))
+        right[..., :states] += e[members]
+        update[:, :width] = np.diff(right.mean(axis=1), axis=0)
         dA = update[:, width:].reshape(depth, width, width)
-        np.matmul(left.transpose(1, 2, 0), right[:, 1:].transpose(1, 0, 2), out=dA)
+        np.matmul(left.mT, right[1:], out=dA)
         dA *= -scale / group_size
     return updates
+
+
+def looped_updates(Z: Embeddings, errors: np.ndarray, depth: int) -> np.ndarray:
+    """Compute the expected update in Theta^looped, the sum over layers of those of ``layer_updates``.
+
+    The factors X and X' are the same in all layers, so that the sum over layers is inside of them.
+
+    Parameters
+    ----------
+    Z : Embeddings of N tasks, up to layer L or further
+    errors : (N, n) array, expected errors of TF_L
+    depth : int, L
+
+    Returns
+    -------
+    update : (2n + 4n^2,) array, mean over tasks, u before A
+    """
+    e, lam = _adjoint(Z, errors, depth)
+    k = Z.k[:, :depth]
+    middle = k.mT @ lam[:, 1:]  # sum_l k_l' lam_{l+1}', (N, n, n)
+    dA = _mean_of_products(Z.X, middle[:, :, None], 1)[0, 0]
+    dA[:, : Z.tasks.states] += np.matvec(Z.X, k.sum(axis=1)).T @ e / len(e)
+    du = np.matvec(Z.X, lam[:, 0]).mean(axis=0)
+    return -np.concatenate([du, dA.ravel()])
+
+
+def _mean_of_products(X: np.ndarray, middle: np.ndarray, groups: int) -> np.ndarray:
+    """Means over groups of tasks of X M X', for k matrices M (N, n, k, n) with k on the third axis.
+
+    The result is a (groups, k, 2n, 2n) array.
+    """
+    right = times_X_transposed(X, middle)
+    lower = X[:, X.shape[-1] :] @ right.reshape(len(X), X.shape[-1], -1)
+    shape = (groups, -1, *right.shape[1:])
+    means = [half.reshape(shape).mean(axis=1) for half in (right, lower)]
+    return np.concatenate(means, axis=1).swapaxes(1, 2)
+
+
+def _adjoint(Z: Embeddings, errors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """State weights e (N, n) and lam_0, ..., lam_L (N, L+1, n) of ``layer_updates``."""
+    e = Z.tasks.stationary * errors
+    lam = np.zeros((*e.shape, depth + 1)).mT
+    # lam_{L-l}' is the sum of (eg)' (f')^j over j < l.
+    terms = krylov(np.matvec(Z.g, e), Z.f.mT, depth)
+    np.cumsum(terms.mT, axis=2, out=lam.mT[..., depth - 1 :: -1])
+    return e, lam
 
 
 @dataclass(frozen=True)
@@ -175,24 +231,45 @@ def sweep_gradients(Z: Embeddings, groups: int = 1) -> GradientSweep:
     """
     errors = np.stack([Z.theta_td_errors(algo) for algo in ALGOS], axis=2)
     e = Z.tasks.stationary[:, None, None] * errors  # (N, L+1, 2, n)
+    tasks, _, algos, states = e.shape
+    g_e = (e.reshape(tasks, -1, states) @ Z.g.mT).reshape(e.shape)  # sum_q e_q g^q
+    width = 2 * states
     layers = layers_of_norms(Z.depth)
-    norms, updates = [], []
+    norms = []
+    updates = np.empty((groups, Z.depth + 1, algos, width + width**2))
+    middle = np.empty((tasks, states, AT_ONCE, algos, states))
     for layer, gradient in enumerate(gradients(Z)):
-        task_updates = gradient.looped_updates(e[:, layer])
-        updates.append(task_updates.reshape(groups, -1, *task_updates.shape[1:]).mean(axis=1))
         if layer in layers:
             norms.append(gradient_norms(gradient))
+        du = e[:, layer] @ gradient.V.mT
+        updates[:, layer, :, :width] = du.reshape(groups, -1, algos, width).mean(axis=1)
+        # sum_q e_q grad_A y_l^q = X (sum_j (ge)_j C^(j) X' + a e'), whose first term is computed for several layers at
+        # once, which makes the matrix products larger.
+        place = layer % AT_ONCE
+        middle[:, :, place] = gradient.weighted(g_e[:, layer]).swapaxes(1, 2)
+        X_a = np.matvec(Z.X, gradient.a).reshape(groups, -1, width)
+        direct = X_a.mT @ e[:, layer].reshape(groups, -1, algos * states) / (tasks // groups)
+        dA = updates[:, layer, :, width:].reshape(groups, algos, width, width)
+        dA[...] = 0
+        dA[..., :states] = direct.reshape(groups, width, algos, states).swapaxes(1, 2)
+        if place == AT_ONCE - 1 or layer == Z.depth:
+            pairs = middle[:, :, : place + 1].reshape(tasks, states, -1, states)
+            of_layers = slice(layer - place, layer + 1)
+            updates[:, of_layers, :, width:] += _mean_of_products(Z.X, pairs, groups).reshape(
+                groups, place + 1, algos, -1
+            )
+    np.negative(updates, out=updates)
     return GradientSweep(
         np.array(layers),
         {name: np.stack([of_layer[name] for of_layer in norms], axis=1) for name in norms[0]},
-        {algo: np.stack([update[:, i] for update in updates], axis=1) for i, algo in enumerate(ALGOS)},
+        {algo: updates[:, :, i] for i, algo in enumerate(ALGOS)},
     )
 
 
 def gradient_norms(gradient: Gradients) -> dict[str, np.ndarray]:
     """Norms (N,) of the gradients at one layer, as ``GradientSweep.norms`` has them."""
-    A_context = np.abs(gradient.context_A()).sum(axis=-2)  # (N, n, 2n), sums of columns
-    A_query = np.abs(gradient.query_A()).sum(axis=-2)
+    A_context = column_sums(gradient.X, gradient.context_right())  # (N, n, 2n)
+    A_query = column_sums(gradient.X, gradient.query_right())
     u_context = np.abs(gradient.U).sum(axis=-2)  # (N, n)
     u_query = np.abs(gradient.V).sum(axis=-2)
     return {
@@ -202,3 +279,12 @@ def gradient_norms(gradient: Gradients) -> dict[str, np.ndarray]:
         "u_query": u_query.max(axis=-1),
         "theta": (A_query.sum(axis=-1) + u_query).max(axis=-1),
     }
+
+
+def column_sums(X: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Sums of the absolute entries of the columns of X M, for n matrices M (N, n, n, 2n) on the third axis: (N, n, 2n)."""
+    tasks, states = right.shape[:2]
+    rows = right.reshape(tasks, states, -1)
+    lower = X[:, states:] @ rows
+    sums = np.abs(rows, out=rows).sum(axis=1) + np.abs(lower, out=lower).sum(axis=1)
+    return sums.reshape(tasks, states, -1)

@@ -11,7 +11,7 @@ from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
 from ictd.theory.family import ALGORITHMS, MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve
-from ictd.theory.updates import layer_updates, norm_of_mean
+from ictd.theory.updates import looped_updates
 
 # Number of random weights, and of log-spaced depths for which their expected updates are computed.
 DRAWS = 5
@@ -21,8 +21,7 @@ ROUNDING = 1e-12
 
 
 def main(
-    env: str,
-    states: int,
+    settings: list[str],
     pretrained_tasks: int,
     update_depth: int,
     discount: float,
@@ -32,11 +31,26 @@ def main(
 ) -> None:
     """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
 
-    The error is the distance from v, or with u from the limit that u gives.  Errors and bounds are relative to the
-    largest value.  ``violations`` is the number of layers at which the error of random weights of the family exceeds
-    the bound.  Weights of known algorithms have one draw, and neither bound nor updates.
+    The settings are "env-states".  The error is the distance from v, or with u from the limit that u gives.  Errors and
+    bounds are relative to the largest value.  ``violations`` is the number of layers at which the error of random
+    weights of the family exceeds the bound.  Weights of known algorithms have one draw, and neither bound nor updates.
     """
-    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
+    error_tables, update_tables = [], []
+    for setting in settings:
+        env, states = setting.split("-")
+        options = env_options.get(env, {})
+        of_errors, of_updates = family_tables(env, int(states), pretrained_tasks, update_depth, discount, options)
+        error_tables += of_errors
+        update_tables += of_updates
+    save_table(errors, *error_tables)
+    save_table(updates, *update_tables)
+
+
+def family_tables(
+    env: str, states: int, tasks: int, update_depth: int, discount: float, env_options: dict
+) -> tuple[list[dict], list[dict]]:
+    """Compute the tables of errors and of expected updates for one environment and number of states."""
+    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
     rng = generator(0, env, states, "family")
     u_rng = generator(0, env, states, "family u")
     depths = update_depths(update_depth)
@@ -60,8 +74,8 @@ def main(
             error_tables[member].append(long_table({"layer": layers}, columns, member=member, **names))
         for algo in ALGOS:
             expected = Z["inside"].expected_errors(algo)
-            looped = (layer_updates(Z["inside"], expected[:, depth], depth).sum(axis=1) for depth in depths)
-            norms = {"norm": np.array([norm_of_mean(update) for update in looped])}
+            looped = (looped_updates(Z["inside"], expected[:, depth], depth) for depth in depths)
+            norms = {"norm": np.array([np.abs(update).sum() for update in looped])}
             update_tables[algo].append(long_table({"layer": depths}, norms, algo=algo, **names))
     error_tables |= {name: [] for name in ALGORITHMS}
     for name, weights in algorithm_weights(sampled, discount).items():
@@ -70,8 +84,9 @@ def main(
         columns = {"error": error, "bound": np.full(len(layers), np.nan), "violations": np.zeros(len(layers), int)}
         names = {"member": name, "env": env, "states": states, "draw": 0}
         error_tables[name].append(long_table({"layer": layers}, columns, **names))
-    save_table(errors, *itertools.chain.from_iterable(error_tables.values()))
-    save_table(updates, *[table for algo in ALGOS for table in update_tables[algo]])
+    of_errors = list(itertools.chain.from_iterable(error_tables.values()))
+    of_updates = [table for algo in ALGOS for table in update_tables[algo]]
+    return of_errors, of_updates
 
 
 def update_depths(depth: int) -> np.ndarray:

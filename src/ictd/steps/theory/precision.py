@@ -18,28 +18,30 @@ EVERY = 10
 
 
 def main(
-    env: str,
     states: list[int],
-    update_states: list[int],
+    settings: list[str],
     depth: int,
     update_depth: int,
     discount: float,
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write both sides of the lemmas for ``states``, and the norm of a task's update for ``update_states``.
+    """Write both sides of the lemmas for ``states``, and the norm of a task's update for settings "env-states".
 
     ``difference`` is the relative difference of the float64 update from the exact one.
     """
     tables = []
-    for n in sorted({*states, *update_states}):
-        tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options)
-        for task in range(TASKS):
-            names = {"env": env, "states": n, "task": task}
-            if n in states:
-                tables += lemma_tables(tasks, task, discount, depth, names)
-            if n in update_states:
-                tables += update_tables(tasks, task, discount, update_depth, names)
+    pairs = [setting.split("-") for setting in settings]
+    for env in sorted({env for env, _ in pairs}):
+        update_states = [int(n) for other_env, n in pairs if other_env == env]
+        for n in sorted({*states, *update_states}):
+            tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options.get(env, {}))
+            for task in range(TASKS):
+                names = {"env": env, "states": n, "task": task}
+                if n in states:
+                    tables += lemma_tables(tasks, task, discount, depth, names)
+                if n in update_states:
+                    tables += update_tables(tasks, task, discount, update_depth, names)
     save_table(output, *tables)
 
 
