@@ -60,7 +60,8 @@ def alias_probabilities(accept, successor):
 def alias_tables(tasks, i):
     """Alias tables of one task: thresholds (n+1, n), and outcomes (n+1, n, 2)."""
     n = tasks.states
-    accept, successor = sampling.alias_tables(tasks.transition[i], tasks.stationary[i])
+    accept, successor, *scratch = sampling.steps_space(n)
+    sampling.fill_step_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *scratch)
     return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
@@ -104,11 +105,10 @@ def jump(state, bits, paths):
     """One of the paths from a state, by an alias table of their probabilities."""
     columns = max(map(len, paths))
     probability = np.array([p for _, p in paths[state]] + [0.0] * (columns - len(paths[state])))
-    accept, outcome = np.empty(columns, np.uint64), np.empty((columns, 2), np.uint16)
-    scratch = np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
-    sampling.fill_alias_row(probability, accept, outcome, *scratch)
+    accept, outcome = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16)
+    sampling.fill_alias_row(probability, accept, outcome, *sampling.alias_scratch(columns))
     column, fraction = divmod(bits * columns, 2**32)
-    return paths[state][outcome[column, 1 if fraction < int(accept[column]) else 0]][0]
+    return paths[state][outcome[2 * column + (fraction < int(accept[column]))]][0]
 
 
 def unroll(tasks, batch_size, discount, rollout_steps, rng):

@@ -58,12 +58,15 @@ def test_the_length_of_jumps_keeps_their_tables_small():
 def test_jumps_are_the_paths_of_their_steps(steps, columns):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
-    table = sampling.jump_table(p, r, 0.7, steps, columns)
-    accept, last, gain = (array.reshape(4, columns, -1) for array in table)
+    space = sampling.jumps_space(4)
+    sampling.fill_jump_table(p, r, 0.7, steps, columns, *space)
+    rows = 4 * columns
+    accept = space[0][:rows].reshape(4, columns)
+    last, gain = (array[: 2 * rows].reshape(4, columns, 2) for array in space[1:3])
     for s in range(4):
         drawn = {}
         for column in range(columns):
-            keep = int(accept[s, column, 0]) / 2**32
+            keep = int(accept[s, column]) / 2**32
             for k, share in ((0, 1 - keep), (1, keep)):
                 outcome = int(last[s, column, k]), gain[s, column, k]
                 drawn[outcome] = drawn.get(outcome, 0) + share / columns

@@ -64,21 +64,28 @@ class BatchStatistics(TaskArrays):
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
 
 
+def alias_scratch(columns: int) -> tuple[np.ndarray, ...]:
+    """Allocate the scratch arrays of ``fill_alias_row``, for up to so many columns.
+
+    Kernels get their work space as arguments, because its allocation for each task would take as long as the work.
+    """
+    return np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
+
+
 @kernel
 def fill_alias_row(probability, accept, successor, height, small, large):
     """Fill the alias table of one distribution (n,).
 
-    ``accept`` (n,) uint64 gets the threshold of each column k.  ``successor`` (n, 2) gets its two outcomes: the alias,
-    and k itself, which is the outcome if the random fraction is below the threshold.  ``height``, ``small`` and
-    ``large`` (n,) are scratch arrays, reused because allocation takes longer than the work.
+    ``accept`` (n,) uint64 gets the threshold of each column k.  ``successor`` (2n,) gets its two outcomes: the alias,
+    and k itself, which is the outcome if the random fraction is below the threshold.  The others are scratch.
     """
     states = probability.shape[0]
     smalls, larges = 0, 0
     for k in range(states):
         height[k] = probability[k] * states
         accept[k] = np.uint64(0xFFFFFFFF)
-        successor[k, 0] = k
-        successor[k, 1] = k
+        successor[2 * k] = k
+        successor[2 * k + 1] = k
         if height[k] < 1.0:
             small[smalls] = k
             smalls += 1
@@ -86,30 +93,39 @@ def fill_alias_row(probability, accept, successor, height, small, large):
             large[larges] = k
             larges += 1
     while smalls > 0 and larges > 0:
-        poor, rich = small[smalls - 1], large[larges - 1]
-        accept[poor] = np.uint64(height[poor] * 4294967296.0)
-        successor[poor, 0] = rich
-        height[rich] -= 1.0 - height[poor]
-        smalls -= 1
-        if height[rich] < 1.0:
-            larges -= 1
+        # The last large column fills up small ones until it is small itself.
+        larges -= 1
+        rich = large[larges]
+        rest = height[rich]
+        while smalls > 0 and rest >= 1.0:
+            smalls -= 1
+            poor = small[smalls]
+            accept[poor] = np.uint64(height[poor] * 4294967296.0)
+            successor[2 * poor] = rich
+            rest -= 1.0 - height[poor]
+        if rest < 1.0:
+            height[rich] = rest
             small[smalls] = rich
             smalls += 1
 
 
-@kernel
-def alias_tables(transition, stationary):
-    """Make the alias tables of one task, flattened: row s for p(. | s), row n for the initial distribution.
+def steps_space(states: int) -> tuple[np.ndarray, ...]:
+    """Allocate thresholds and outcomes of the alias tables of single steps, flattened, and scratch.
 
-    Outcomes have the type that tables of jumps need too, so that ``fill_alias_row`` is compiled once.
+    Outcomes have the type that jumps need too, so that ``fill_alias_row`` is compiled once.
     """
+    columns = (states + 1) * states
+    return np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16), *alias_scratch(states)
+
+
+@kernel
+def fill_step_tables(transition, stationary, accept, successor, height, small, large):
+    """Fill the alias tables of one task: row s for p(. | s), row n for the initial distribution."""
     states = stationary.shape[0]
-    accept, successor = np.empty((states + 1, states), np.uint64), np.empty((states + 1, states, 2), np.uint16)
-    space = np.empty(states), np.empty(states, np.int64), np.empty(states, np.int64)
-    for s in range(states):
-        fill_alias_row(transition[s], accept[s], successor[s], *space)
-    fill_alias_row(stationary, accept[states], successor[states], *space)
-    return accept.reshape(-1), successor.reshape(-1)
+    for s in range(states + 1):
+        probability = transition[s] if s < states else stationary
+        first = s * states
+        fill_alias_row(probability, accept[first:], successor[2 * first :], height, small, large)
 
 
 @kernel
@@ -173,16 +189,26 @@ def steps_of_jump(transition, most):
     return length, largest
 
 
-@kernel
-def jump_table(transition, reward, discount, length, largest):
-    """Make the alias table of the jumps of ``length`` steps from each state, which have at most ``largest`` paths.
+def jumps_space(states: int) -> tuple[np.ndarray, ...]:
+    """Allocate the arrays that ``fill_jump_table`` fills, and its scratch."""
+    most = max(PATHS, states)
+    columns = states * most
+    table = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint8), np.empty(2 * columns)
+    paths = np.empty((2, states, most)), np.empty((2, states, most)), np.empty((2, states, most), np.uint8)
+    return *table, *paths, np.empty((2, states), np.int64), np.empty(2 * most, np.uint16), *alias_scratch(most)
 
-    Returns thresholds (n, largest), and the last states and gains (n, largest, 2) of the two outcomes of each column,
-    all flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).
+
+@kernel
+def fill_jump_table(
+    transition, reward, discount, length, largest, accept, lasts, gains, chance, gain, last, paths, successor, height,
+    small, large,
+):  # fmt: skip
+    """Fill the alias table of the jumps of ``length`` steps from each state, which have at most ``largest`` paths.
+
+    Fills thresholds (n, largest), and the last states and gains (n, largest, 2) of the two outcomes of each column, all
+    flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).  The others are scratch.
     """
     states = transition.shape[0]
-    chance, gain = np.empty((2, states, largest)), np.empty((2, states, largest))
-    last, paths = np.empty((2, states, largest), np.uint8), np.empty((2, states), np.int64)
     for s in range(states):
         chance[0, s, 0], gain[0, s, 0], last[0, s, 0], paths[0, s] = 1.0, 0.0, s, 1
     for k in range(length):
@@ -198,18 +224,14 @@ def jump_table(transition, reward, discount, length, largest):
                         count += 1
             paths[new, s] = count
     made = length % 2
-    accept, path = np.empty((states, largest), np.uint64), np.empty((largest, 2), np.uint16)
-    lasts, gains = np.empty((states, largest, 2), np.uint8), np.empty((states, largest, 2))
-    space = np.empty(largest), np.empty(largest, np.int64), np.empty(largest, np.int64)
     for s in range(states):
         for i in range(paths[made, s], largest):
             chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
-        fill_alias_row(chance[made, s], accept[s], path, *space)
-        for i in range(largest):
-            for keep in range(2):
-                lasts[s, i, keep] = last[made, s, path[i, keep]]
-                gains[s, i, keep] = gain[made, s, path[i, keep]]
-    return accept.reshape(-1), lasts.reshape(-1), gains.reshape(-1)
+        first = s * largest
+        fill_alias_row(chance[made, s, :largest], accept[first:], successor, height, small, large)
+        for i in range(2 * largest):
+            lasts[2 * first + i] = last[made, s, successor[i]]
+            gains[2 * first + i] = gain[made, s, successor[i]]
 
 
 @kernel
@@ -233,8 +255,14 @@ def jump(walker, total, weight, stream, columns, accept, last, gain):
 
 
 @kernel
-def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream, visits, transitions, return_sums):
-    """Fill the batch statistics of N tasks, with the random numbers of a stream."""
+def unroll_tasks(
+    transition, stationary, reward, discount, batch, steps, stream, steps_space, jumps_space, visits, transitions,
+    return_sums,
+):  # fmt: skip
+    """Fill the batch statistics of N tasks, with the random numbers of a stream.
+
+    The functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.
+    """
     tasks, states = reward.shape
     n = np.uint64(states)
     path, walker = np.empty(batch + 1, np.uint64), np.empty(batch + 1, np.uint64)
@@ -242,11 +270,11 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
     words = np.empty((batch + 2) // 2, np.uint64)
     bits = words.view(np.uint32)
     for i in range(tasks):
-        accept, successor = alias_tables(transition[i], stationary[i])
+        fill_step_tables(transition[i], stationary[i], *steps_space)
         fill(words, stream)
         state = n
         for t in range(batch + 1):
-            state = step(state, bits[t], n, accept, successor)
+            state = step(state, bits[t], n, steps_space[0], steps_space[1])
             path[t] = state
         # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
         # walkers draws as many random numbers as the trajectory.
@@ -257,9 +285,9 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
         left, weight = steps - 1, discount
         while left > 0:
             length, largest = steps_of_jump(transition[i], left)
-            table = jump_table(transition[i], reward[i], discount, length, largest)
+            fill_jump_table(transition[i], reward[i], discount, length, largest, *jumps_space)
             for _ in range(left // length):
-                jump(walker, total, weight, stream, np.uint64(largest), *table)
+                jump(walker, total, weight, stream, np.uint64(largest), *jumps_space[:3])
                 weight *= discount**length
             left %= length
         for t in range(batch):
@@ -269,15 +297,15 @@ def unroll_tasks(transition, stationary, reward, discount, batch, steps, stream,
 
 
 @kernel
-def paths_block(transition, stationary, bits, paths):
+def paths_block(transition, stationary, bits, space, paths):
     """Fill trajectories (N, T) from random bits, of which each row has at least T."""
     tasks, states = stationary.shape
     n = np.uint64(states)
     for i in range(tasks):
-        accept, successor = alias_tables(transition[i], stationary[i])
+        fill_step_tables(transition[i], stationary[i], *space)
         state = n
         for t in range(paths.shape[1]):
-            state = step(state, bits[i, t], n, accept, successor)
+            state = step(state, bits[i, t], n, space[0], space[1])
             paths[i, t] = state
 
 
@@ -331,10 +359,9 @@ def unroll(
     visits = np.zeros(shape, count)
     transitions = np.zeros(tasks.transition.shape, count)
     return_sums = np.zeros(shape)
-    stream = stream_of(rng)
     unroll_tasks(
-        tasks.transition, tasks.stationary, tasks.reward, discount, batch_size, rollout_steps, stream,
-        visits, transitions, return_sums,
+        tasks.transition, tasks.stationary, tasks.reward, discount, batch_size, rollout_steps, stream_of(rng),
+        steps_space(tasks.states), jumps_space(tasks.states), visits, transitions, return_sums,
     )  # fmt: skip
     return BatchStatistics(visits, transitions, return_sums)
 
@@ -360,7 +387,8 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     """
     _check_states(tasks)
     paths = np.empty((len(tasks), steps + 1), np.int64)
-    paths_block(tasks.transition, tasks.stationary, random_bits(rng, len(tasks), steps + 1), paths)
+    bits = random_bits(rng, len(tasks), steps + 1)
+    paths_block(tasks.transition, tasks.stationary, bits, steps_space(tasks.states), paths)
     return paths
 
 
