@@ -13,11 +13,14 @@ LIMITS_PARTS = [
         depth=LIMITS["descend"]["depths"],
         name=["rows", "spectrum"],
     ),
+    *expand("<results>/limits/unique/{depth}.csv", depth=LIMITS["unique"]["depths"]),
     *expand("<results>/limits/course/{seed}.csv", seed=range(LIMITS["course"]["seeds"])),
     *expand("<results>/limits/fits/{kind}.csv", kind=LIMITS_GRID.KINDS),
     *expand("<results>/limits/forms/{form}.csv", form=LIMITS_FORMS),
 ]
-LIMITS_TABLES = expand("<results>/limits/{name}.csv", name=["descents", "spectra", "course", "forms", "fits"])
+LIMITS_TABLES = expand(
+    "<results>/limits/{name}.csv", name=["descents", "spectra", "unique", "course", "forms", "fits"]
+)
 LIMITS_FIGURES = "minimisers course forms".split()
 LIMITS_FOLDER = ROOT / "studies/limits"
 LIMITS_NOTEBOOK = notebook_params(
@@ -42,6 +45,25 @@ use rule limits_step as limits_descend with:
         runtime=120,
     params:
         **step("studies.limits.descend", LIMITS["descend"], env_options=own_options),
+
+
+use rule limits_step as limits_unique with:
+    output:
+        "<results>/limits/unique/{depth}.csv",
+    pathvars:
+        job="limits_unique/{depth}",
+    priority: 1
+    resources:
+        mem_mb=memory,
+        runtime=120,
+    params:
+        **step(
+            "studies.limits.unique",
+            LIMITS["unique"],
+            env=LIMITS_MAIN["env"],
+            discount=LIMITS_MAIN["discount"],
+            env_options=LIMITS_OPTIONS,
+        ),
 
 
 use rule limits_step as limits_course with:

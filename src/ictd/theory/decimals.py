@@ -16,7 +16,7 @@ from ictd.transformer import theta_td
 
 # Digits beyond those that a difference cancels.
 DIGITS = 30
-_exact = np.vectorize(Decimal, otypes=[object])
+exact = np.vectorize(Decimal, otypes=[object])
 
 
 def exact_sides(tasks: Tasks, task: int, discount: float, layers: list[int]) -> dict[str, np.ndarray]:
@@ -76,7 +76,7 @@ def exact_update(tasks: Tasks, task: int, algo: str, discount: float, depth: int
             k.append(k[-1] @ f)
         TF = -sum(k) @ g
         error = _td_error(gamma, P, r, TF) if algo == "td" else v - TF
-        e = _exact(tasks.stationary[task]) * error
+        e = exact(tasks.stationary[task]) * error
         e_query = np.concatenate([e, 0 * e])  # sum_q e_q x^q
         lam, du, dA = 0 * r, 0, 0
         for layer in reversed(range(depth)):
@@ -98,18 +98,30 @@ def _precision(discount: float, depth: int) -> AbstractContextManager:
 
 
 def _exact_task(tasks: Tasks, task: int, discount: float) -> tuple[Decimal, np.ndarray, np.ndarray, np.ndarray]:
-    """gamma, P, r and v, which Gauss-Jordan elimination gives.
+    """gamma, P, r and v."""
+    gamma, P, r = Decimal(discount), exact(tasks.transition[task]), exact(tasks.reward[task])
+    return gamma, P, r, exact_values(gamma, P, r)
+
+
+def exact_values(gamma: Decimal, P: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Compute v (..., n) = (I - gamma P)^-1 r by Gauss-Jordan elimination.
 
     Elimination needs no pivots, because I - gamma P is diagonally dominant.
+
+    Parameters
+    ----------
+    gamma : Decimal
+    P : (..., n, n) array of Decimal
+    r : (..., n) array of Decimal
     """
-    gamma, P, r = Decimal(discount), _exact(tasks.transition[task]), _exact(tasks.reward[task])
-    states = len(r)
-    system = np.concatenate([np.eye(states, dtype=int) - gamma * P, r[:, None]], axis=1)
+    states = r.shape[-1]
+    system = np.concatenate([np.eye(states, dtype=int) - gamma * P, r[..., None]], axis=-1)
     for i in range(states):
-        system[i] = system[i] / system[i, i]
+        system[..., i, :] = system[..., i, :] / system[..., i, i, None]
         others = np.arange(states) != i
-        system[others] = system[others] - np.outer(system[others, i], system[i])
-    return gamma, P, r, system[:, -1]
+        rows = system[..., others, :]
+        system[..., others, :] = rows - rows[..., i, None] * system[..., None, i, :]
+    return system[..., -1]
 
 
 def _exact_attention(gamma: Decimal, P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,187 @@
+"""Newton's method in decimal arithmetic, for minimisers whose MSVE is below the resolution of float64.
+
+The mean MSVE of N enumerated prompts is a function of u and A.  Adding a z' to A, or a multiple of a' to u, with
+a = [-gamma 1; 1] changes no output (``ictd.anatomy``).  So the last row of A and the last entry of u are held at zero,
+and the coordinates are the other entries: u without its last one, then the first 2n - 1 rows of A.
+
+Numbers are those of Python's ``decimal`` in arrays of objects.  The active context determines their precision.
+"""
+
+from decimal import Decimal, getcontext
+from typing import NamedTuple
+
+import numpy as np
+
+from ictd.anatomy import unidentifiable_direction
+from ictd.mrp import Tasks
+from ictd.theory.decimals import exact, exact_values
+from ictd.transformer import Weights
+
+# The first damping, over the largest diagonal entry of the Hessian, and the factor by which it changes.
+FIRST_DAMPING = Decimal("1e-18")
+FACTOR = 10
+# Number of dampings that a step tries.
+TRIES = 30
+
+
+class DecimalMsve:
+    """The mean MSVE of TF_L on the enumerated prompts of N tasks, with attention divided by n.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        N tasks of n states, whose float64 numbers are taken as exact.
+    discount : float, gamma
+    depth : int, number of layers L
+    """
+
+    def __init__(self, tasks: Tasks, discount: float, depth: int):
+        self.depth = depth
+        self.states = tasks.states
+        self.identity = exact(np.eye(self.states))
+        gamma = Decimal(discount)
+        p = exact(tasks.transition)
+        upper = np.broadcast_to(self.identity, p.shape)
+        self.X = np.concatenate([upper, gamma * p.swapaxes(1, 2)], axis=1)  # (N, 2n, n)
+        self.reward = exact(tasks.reward)[:, None]  # (N, 1, n), as the next two
+        self.value = exact_values(gamma, p, exact(tasks.reward))[:, None]
+        self.weight = exact(tasks.stationary)[:, None] / len(tasks)
+
+    def value_and_gradient(self, z: np.ndarray) -> tuple[Decimal, np.ndarray]:
+        """Compute the mean MSVE and its gradient (k,) at coordinates z (k,), by the sweeps of ``ictd.engine``."""
+        n = self.states
+        u, A = self._parameters(z)
+        X, Xt = self.X, self.X.swapaxes(1, 2)
+        XA = Xt @ A / n
+        T = self.identity + XA @ X
+        R = XA[:, :, :n]
+        h = [u @ X + self.reward]
+        for _ in range(self.depth - 1):
+            h.append(h[-1] @ T)
+        g = sum(h)
+        error = -g @ R - self.value
+        e = 2 * self.weight * error
+        # The gradient of sum_s e_s TF_L(s), with e held constant.
+        q = R @ e.swapaxes(1, 2)
+        lam = q
+        dT = 0 * T
+        for layer in reversed(range(self.depth - 1)):
+            dT = dT - (lam @ h[layer]).swapaxes(1, 2)
+            lam = q + T @ lam
+        D = dT @ Xt
+        D[:, :, :n] -= (e.swapaxes(1, 2) @ g).swapaxes(1, 2)
+        du = -(X @ lam)[:, :, 0].sum(axis=0)
+        dA = (X @ D).sum(axis=0) / n
+        return (self.weight * error**2).sum(), np.concatenate([du[:-1], dA[:-1].ravel()])
+
+    def hessian(self, z: np.ndarray) -> np.ndarray:
+        """Compute the Hessian (k, k) by forward differences, whose step has a third of the digits."""
+        step = Decimal(10) ** (-getcontext().prec // 3)
+        _, gradient = self.value_and_gradient(z)
+        rows = []
+        for i in range(len(z)):
+            moved = z.copy()
+            moved[i] += step
+            rows.append((self.value_and_gradient(moved)[1] - gradient) / step)
+        H = np.array(rows)
+        return (H + H.T) / 2
+
+    def _parameters(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        wide = 2 * self.states
+        zero = Decimal(0)
+        u = np.append(z[: wide - 1], zero)[None]
+        A = np.append(z[wide - 1 :], [zero] * wide).reshape(wide, wide)
+        return u, A
+
+
+def coordinates(weights: Weights, discount: float) -> np.ndarray:
+    """Coordinates (k,) of weights of n states; k = 4n^2 - 1."""
+    a = unidentifiable_direction(weights.states, discount)
+    u = weights.u - weights.u[-1] * a
+    A = weights.A - np.outer(a, weights.A[-1])
+    return exact(np.concatenate([u[:-1], A[:-1].ravel()]))
+
+
+def weights_of_coordinates(z: np.ndarray, states: int) -> Weights:
+    """Weights, in float64, of coordinates (k,)."""
+    wide = 2 * states
+    z = z.astype(np.float64)
+    return Weights(np.append(z[: wide - 1], 0.0), np.append(z[wide - 1 :], np.zeros(wide)).reshape(wide, wide))
+
+
+def solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve a symmetric system by the factorisation L D L' without pivoting.
+
+    Parameters
+    ----------
+    matrix : (k, k) array of Decimal
+    right : (k,) array of Decimal
+
+    Returns
+    -------
+    solution : (k,) array
+    D : (k,) array
+        All entries are above zero if and only if the matrix is positive definite.
+    """
+    system = np.concatenate([matrix, right[:, None]], axis=1)
+    k = len(matrix)
+    for i in range(k):
+        ratio = system[i + 1 :, i] / system[i, i]
+        system[i + 1 :, i + 1 :] = system[i + 1 :, i + 1 :] - np.outer(ratio, system[i, i + 1 :])
+    solution = system[:, -1].copy()
+    for i in reversed(range(k)):
+        solution[i] = solution[i] / system[i, i]
+        solution[:i] = solution[:i] - system[:i, i] * solution[i]
+    return solution, np.diag(system)
+
+
+class DecimalMinimum(NamedTuple):
+    """Where a descent ends: coordinates z (k,), the MSVE, the largest gradient entry, and whether it is a minimum.
+
+    ``strict`` says that the last step was Newton's, without damping, with a positive definite Hessian, and that it
+    changed the MSVE by less than the tolerance.
+    """
+
+    z: np.ndarray
+    msve: Decimal
+    gradient: Decimal
+    steps: int
+    strict: bool
+
+
+def minimise_in_decimals(objective: DecimalMsve, z: np.ndarray, tolerance: Decimal, most_steps: int) -> DecimalMinimum:
+    """Minimise the mean MSVE by Newton's method with damping.
+
+    A step solves (H + damping max(diag H) I) s = -f' with the Hessian H.  The damping is the least that is tried, zero
+    first, for which the matrix is positive definite and the step lowers f.
+
+    Parameters
+    ----------
+    objective : DecimalMsve
+    z : (k,) array of Decimal, starting point
+    tolerance : Decimal
+        Relative change of f at which a descent ends.
+    most_steps : int
+    """
+    damping = FIRST_DAMPING
+    value, gradient = objective.value_and_gradient(z)
+    for step in range(1, most_steps + 1):
+        hessian = objective.hessian(z)
+        largest = np.diag(hessian).max()
+        tried = [Decimal(0), *(damping * Decimal(FACTOR) ** power for power in range(-1, TRIES))]
+        for damping_tried in tried:
+            s, D = solve(hessian + damping_tried * largest * exact(np.eye(len(z))), -gradient)
+            if D.min() <= 0:
+                continue
+            new_value, new_gradient = objective.value_and_gradient(z + s)
+            if new_value < value:
+                break
+        else:
+            return DecimalMinimum(z, value, abs(gradient).max(), step, False)
+        change = (value - new_value) / value
+        z, value, gradient = z + s, new_value, new_gradient
+        if damping_tried > 0:
+            damping = damping_tried
+        elif change < tolerance:
+            return DecimalMinimum(z, value, abs(gradient).max(), step, True)
+    return DecimalMinimum(z, value, abs(gradient).max(), most_steps, False)

@@ -1,0 +1,142 @@
+"""Newton's method in decimal arithmetic, compared with float64 and with a closed form."""
+
+from decimal import Decimal, localcontext
+
+import naive
+import numpy as np
+import pytest
+from tolerances import DIFFERENCES, ROUNDING
+
+from ictd.anatomy import project_identifiable
+from ictd.mrp import sample_tasks
+from ictd.report.tables import load_table
+from ictd.theory.decimals import exact
+from ictd.transformer import theta_td
+from studies.limits import unique
+from studies.limits.decimal_newton import (
+    DecimalMsve,
+    coordinates,
+    minimise_in_decimals,
+    solve,
+    weights_of_coordinates,
+)
+from studies.limits.descend import enumerated_prompts
+from studies.limits.minimise import (
+    MeanMsve,
+    family_basis,
+    identifiable_basis,
+    minimise,
+    msve_of_parameters,
+    parameters_of,
+    weights_of,
+)
+
+GAMMA, N, DEPTH = 0.9, 3, 4
+DIGITS = 60
+
+
+@pytest.fixture
+def tasks():
+    return sample_tasks("boyan", N, 12, np.random.default_rng(0))
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with localcontext(prec=DIGITS):
+        yield
+
+
+def in_float64(tasks, weights):
+    """Mean MSVE and its gradient (2n + 4n^2 + 1,)."""
+    parameters = parameters_of(weights)
+    return msve_of_parameters(enumerated_prompts(tasks, GAMMA), DEPTH).value_and_gradient(parameters)
+
+
+def test_msve_and_gradient_equal_those_in_float64(tasks):
+    weights = naive.larger_weights(N, 0)
+    objective = DecimalMsve(tasks, GAMMA, DEPTH)
+    z = coordinates(weights, GAMMA)
+    msve, gradient = objective.value_and_gradient(z)
+    expected_msve, expected_gradient = in_float64(tasks, weights_of_coordinates(z, N))
+    at_same_outputs, _ = in_float64(tasks, weights)
+    of_u, of_A = np.split(expected_gradient[:-1], [2 * N])
+    kept = np.concatenate([of_u[:-1], of_A.reshape(2 * N, 2 * N)[:-1].ravel()])
+    np.testing.assert_allclose(float(msve), [expected_msve, at_same_outputs], rtol=ROUNDING)
+    np.testing.assert_allclose(gradient.astype(float), kept, rtol=ROUNDING, atol=ROUNDING * abs(kept).max())
+
+
+def test_hessian_equals_central_differences_of_the_gradient(tasks):
+    objective = DecimalMsve(tasks, GAMMA, DEPTH)
+    z = coordinates(naive.larger_weights(N, 0), GAMMA)
+    hessian = objective.hessian(z).astype(float)
+    step = Decimal("1e-12")
+    direction = np.eye(len(z), dtype=int)[5] * step
+    after, before = (objective.value_and_gradient(z + sign * direction)[1] for sign in (1, -1))
+    column = ((after - before) / (2 * step)).astype(float)
+    np.testing.assert_allclose(hessian[5], column, rtol=DIFFERENCES, atol=DIFFERENCES * abs(column).max())
+
+
+def test_coordinates_keep_the_weights_up_to_directions_that_change_no_output():
+    weights = naive.larger_weights(N, 1)
+    kept = weights_of_coordinates(coordinates(weights, GAMMA), N)
+    expected = project_identifiable(weights, GAMMA)
+    projected = project_identifiable(kept, GAMMA)
+    np.testing.assert_allclose(projected.A, expected.A, atol=ROUNDING)
+    np.testing.assert_allclose(projected.u, expected.u, atol=ROUNDING)
+
+
+def test_pivots_tell_a_saddle_from_a_minimum():
+    rng = np.random.default_rng(2)
+    axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    for eigenvalues in ([1.0, 2.0, 3.0, 4.0], [-1.0, 2.0, 3.0, 4.0]):
+        matrix, right = axes @ np.diag(eigenvalues) @ axes.T, rng.normal(size=4)
+        solution, pivots = solve(exact(matrix), exact(right))
+        np.testing.assert_allclose(solution.astype(float), np.linalg.solve(matrix, right))
+        assert (pivots > 0).all() == (min(eigenvalues) > 0)
+
+
+def test_newton_ends_at_a_strict_minimum():
+    tasks = sample_tasks("boyan", 2, 30, np.random.default_rng(0))
+    basis = identifiable_basis(2, GAMMA)
+    in_floats = MeanMsve([(enumerated_prompts(tasks, GAMMA), basis)], 3)
+    near = minimise(in_floats, basis.T @ parameters_of(theta_td(2)), 1e-10, 300, 8)
+    weights = weights_of(basis @ near.z + in_floats.offset, 2)
+    objective = DecimalMsve(tasks, GAMMA, 3)
+    minimum = minimise_in_decimals(objective, coordinates(weights, GAMMA), Decimal("1e-24"), 100)
+    assert minimum.strict
+    assert minimum.msve <= near.value * (1 + ROUNDING)
+    assert minimum.gradient < Decimal("1e-15")
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        moved = minimum.z + exact(1e-6 * rng.normal(size=len(minimum.z)))
+        assert objective.value_and_gradient(moved)[0] > minimum.msve
+
+
+def test_one_layer_with_u_zero_has_a_closed_form(tasks):
+    """TF_1 = -A_s' X y is linear in the left half of A, so the least MSVE is that of a least-squares problem."""
+    prompts = enumerated_prompts(tasks, GAMMA)
+    features = np.matvec(prompts.X, prompts.y)
+    least = 0.0
+    for state in range(N):
+        root = np.sqrt(prompts.weight[:, state])
+        rows, target = root[:, None] * features, root * prompts.target[:, state]
+        column = np.linalg.lstsq(rows, target)[0]
+        least += ((rows @ column - target) ** 2).sum() / len(prompts)
+    family = family_basis(N, GAMMA)
+    start = parameters_of(theta_td(N))
+    minimum = minimise(MeanMsve([(prompts, family)], 1), family.T @ start, 1e-12, 300, 8)
+    np.testing.assert_allclose(minimum.value, least, rtol=DIFFERENCES)
+
+
+def test_the_step_numbers_the_points_at_which_descents_end(tmp_path):
+    output = tmp_path / "unique.csv"
+    unique.main(
+        env="boyan", states=2, depth=3, discount=GAMMA, fixed_tasks=8, test_tasks=20, starts=2, digits=40,
+        tolerance=1e-10, most_steps=100, newton_steps=8, env_options={}, output=output,
+    )  # fmt: skip
+    table = load_table(output)
+    assert table["start"].tolist() == ["theta_td", "random", "random"]
+    assert table["point"][0] == 0
+    assert (table["msve"] <= table["msve_in_floats"] * (1 + ROUNDING)).all()
+    for _, same in table.groupby("point"):
+        np.testing.assert_allclose(same["msve"], same["msve"].iloc[0], rtol=DIFFERENCES)

@@ -1,0 +1,78 @@
+"""Is the least point unique?  Minimisers in decimal arithmetic, from several starts, for one environment and depth.
+
+A descent in float64 (``studies.limits.descend``) is continued by Newton's method with ``digits`` decimal digits.  With
+one layer and u = 0 the minimiser has a closed form, to which the descents are compared.
+"""
+
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+import numpy as np
+
+from ictd.anatomy import decomposition_measures, project_identifiable
+from ictd.mrp import sample_tasks
+from ictd.rng import generator
+from ictd.storage import save_table
+from ictd.transformer import initial_weights
+from studies.limits.decimal_newton import DecimalMsve, coordinates, minimise_in_decimals, weights_of_coordinates
+from studies.limits.descend import GAIN, best_theta_td, enumerated_prompts
+from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of, weights_of
+
+# Relative change of the MSVE at which Newton's method ends.
+TOLERANCE = Decimal("1e-20")
+
+
+def main(
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    fixed_tasks: int,
+    test_tasks: int,
+    starts: int,
+    digits: int,
+    tolerance: float,
+    most_steps: int,
+    newton_steps: int,
+    env_options: dict,
+    output: Path,
+) -> None:
+    """Write a row for the descent from each start: theta^TD with its best step size, and random weights."""
+    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
+    other_tasks = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
+    basis = identifiable_basis(states, discount)
+    objective = MeanMsve([(enumerated_prompts(tasks, discount), basis)], depth)
+    test_objective = MeanMsve([(enumerated_prompts(other_tasks, discount), basis)], depth)
+    random = [initial_weights(states, GAIN, generator(seed, env, states, "limits start")) for seed in range(starts)]
+    theta = best_theta_td(enumerated_prompts(tasks, discount), depth, basis)
+    ends = []
+    rows = []
+    for number, weights in enumerate([theta, *random]):
+        in_floats = minimise(objective, basis.T @ parameters_of(weights), tolerance, most_steps, newton_steps)
+        found = weights_of(basis @ in_floats.z + objective.offset, states)
+        with localcontext(prec=digits):
+            in_decimals = DecimalMsve(tasks, discount, depth)
+            minimum = minimise_in_decimals(in_decimals, coordinates(found, discount), TOLERANCE, most_steps)
+            end = weights_of_coordinates(minimum.z, states)
+            msve, gradient = float(minimum.msve), float(minimum.gradient)
+        ends.append(basis.T @ parameters_of(project_identifiable(end, discount)))
+        distances = [np.linalg.norm(ends[-1] - earlier) / np.linalg.norm(earlier) for earlier in ends]
+        rows.append(
+            {
+                "env": env,
+                "states": states,
+                "depth": depth,
+                "start": "theta_td" if number == 0 else "random",
+                "seed": max(number - 1, 0),
+                "msve_in_floats": in_floats.value,
+                "msve": msve,
+                "gradient": gradient,
+                "steps": minimum.steps,
+                "strict": minimum.strict,
+                "point": next(i for i, distance in enumerate(distances) if distance < 1e-6),
+                "alpha": float(decomposition_measures(end, discount)["alpha"]),
+                "outside": float(decomposition_measures(end, discount)["outside"]),
+                "test_msve": test_objective.value_and_gradient(ends[-1])[0],
+            }
+        )
+    save_table(output, {name: [row[name] for row in rows] for name in rows[0]})
