@@ -61,7 +61,6 @@ use rule limits_step as limits_unique with:
             "studies.limits.unique",
             LIMITS["unique"],
             env=LIMITS_MAIN["env"],
-            discount=LIMITS_MAIN["discount"],
             env_options=LIMITS_OPTIONS,
         ),
 
