@@ -121,7 +121,7 @@ def krylov(row: np.ndarray, matrix: np.ndarray, length: int) -> np.ndarray:
 
 
 def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Compute R M for rows R (N, K, n), stored as those of ``krylov``, and M (N, n, m); the product is stored so too."""
+    """Compute R M for rows R (N, K, n) and M (N, n, m); both R and the product are stored as rows of ``krylov``."""
     return (matrix.mT @ rows.mT).mT
 
 
@@ -213,14 +213,14 @@ class Gradients:
 
 def times_X_transposed(X: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Compute M X' for X (N, 2n, n) and M (N, n, k, n) as (N, n, k, 2n).  The left half of X' is the identity."""
-    tasks, width, states = X.shape
+    tasks, _, states = X.shape
     right = M.reshape(tasks, -1, states) @ X[:, states:].mT
     return np.concatenate([M, right.reshape(M.shape)], axis=-1)
 
 
 def times_X(X: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Compute X M for X (N, 2n, n) and M (N, n, k, m) as (N, 2n, k, m).  The upper half of X is the identity."""
-    tasks, width, states = X.shape
+    tasks, _, states = X.shape
     lower = X[:, states:] @ M.reshape(tasks, states, -1)
     return np.concatenate([M, lower.reshape(M.shape)], axis=1)
 

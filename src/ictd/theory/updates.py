@@ -22,7 +22,6 @@ from ictd.theory.recursion import (
     Gradients,
     gradients,
     krylov,
-    times,
     times_X_transposed,
 )
 
@@ -129,20 +128,26 @@ def layer_updates(
     group_size = tasks // groups
     width = 2 * states
     updates = np.empty((groups, depth, width + width**2))
-    # The factors k_l X' and sum_q e_q x^q' + lam_l' X' of a group.  The first half of X' = [I, gamma P] is the identity.
-    left = np.empty((depth, group_size, width))
-    right = np.empty((depth + 1, group_size, width))
     for group, update in enumerate(updates):
         members = slice(group * group_size, (group + 1) * group_size)
-        for factor, rows in ((left, Z.k[members, :depth]), (right, lam[members])):
-            factor[..., :states] = rows.swapaxes(0, 1)
-            np.matmul(rows, gamma_P[members], out=factor[..., states:].swapaxes(0, 1))
+        # The factors k_l X' and sum_q e_q x^q' + lam_l' X'.
+        left = _factor(Z.k[members, :depth], gamma_P[members])
+        right = _factor(lam[members], gamma_P[members])
         right[..., :states] += e[members]
         update[:, :width] = np.diff(right.mean(axis=1), axis=0)
         dA = update[:, width:].reshape(depth, width, width)
         np.matmul(left.mT, right[1:], out=dA)
         dA *= -scale / group_size
     return updates
+
+
+def _factor(rows: np.ndarray, gamma_P: np.ndarray) -> np.ndarray:
+    """Rows b X' for K rows b of each task, (N, K, n), as (K, N, 2n).  The left half of X' = [I, gamma P] is I."""
+    tasks, layers, states = rows.shape
+    factor = np.empty((layers, tasks, 2 * states))
+    factor[..., :states] = rows.swapaxes(0, 1)
+    np.matmul(rows, gamma_P, out=factor[..., states:].swapaxes(0, 1))
+    return factor
 
 
 def looped_updates(Z: Embeddings, errors: np.ndarray, depth: int) -> np.ndarray:
@@ -282,7 +287,7 @@ def gradient_norms(gradient: Gradients) -> dict[str, np.ndarray]:
 
 
 def column_sums(X: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Sums of the absolute entries of the columns of X M, for n matrices M (N, n, n, 2n) on the third axis: (N, n, 2n)."""
+    """Sums (N, n, 2n) of the absolute entries of the columns of X M, for M (N, n, n, 2n) with n matrices on axis 2."""
     tasks, states = right.shape[:2]
     rows = right.reshape(tasks, states, -1)
     lower = X[:, states:] @ rows
