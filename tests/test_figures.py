@@ -35,7 +35,7 @@ def close_figures():
 def shown(monkeypatch):
     """Figures that a step saves, by their names."""
     found = {}
-    for module in (curves, weight_maps, diagrams):
+    for module in (curves, diagrams):
         monkeypatch.setattr(module, "save", lambda figure, path: found.setdefault(path.stem, figure))
     return found
 
@@ -143,8 +143,8 @@ def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
 
 
 def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown):
-    weight_maps.main(FIGURES, paths("weights", "mean_entries"), Path())
-    assert list(shown) == ["one", "main"]
+    diagrams.main(FIGURES, {}, 4, {}, paths("weights", "mean_entries"), Path())
+    assert list(shown) == ["one", "main", "workflow"]
     axes = iter(shown["one"].axes)
     for n in (4, 3, 5, 2):
         for algo in ("theta_td", "td", "mc"):
@@ -171,7 +171,7 @@ def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown)
 @pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 9), ("loop", 6)])
 def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states, shown):
     options = {"threshold": 0.7} if env == "loop" else {}
-    diagrams.main({"diagram": [env, options, layout]}, states, {}, Path())
+    diagrams.main({}, {"diagram": [env, options, layout]}, states, {}, [], Path())
     rng = ictd.generator(0, env, states, "diagram")
     transition = ictd.sample_tasks(env, states, 1, rng, **options).transition[0]
     axes = shown["diagram"].axes[0]

@@ -15,14 +15,12 @@ from ictd.pipeline.rules import RUNNER
 from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.storage import load_json, save_json
 
-FIGURES = {"curves", "weight_maps"}
+FIGURES = {"curves", "diagrams"}
 UNSEEN = {"evaluate", "baselines"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
 OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "theory_pretrained", "theory_precision"}
-# What names or counts jobs.
-COUNTED = {"diagrams"}
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"pages", "manifest"}
@@ -31,18 +29,16 @@ KEYS = {
         ["mc"],
         {"evaluate", "theory_pretrained", "audit", "metrics", *FIGURES} | SHOWN,
     ),
-    "envs": (["boyan"], {*COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
+    "envs": (["boyan"], {"audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN,
+        {"baselines", "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN,
     ),
     "depths": (
         [6],
-        {"baselines", *COUNTED, "audit", "metrics", *FIGURES, "notebook"}
-        | {"theory_agreement", "theory_pretrained"}
-        | SHOWN,
+        {"baselines", "audit", "metrics", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
     ),
-    "seeds": (4, {*COUNTED, "tasks", "evaluate", "baselines"} | SHOWN),
+    "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
     "discount": (
         0.8,
@@ -248,7 +244,7 @@ def test_what_touches_no_result_reruns_nothing(said, name):
 
 def test_the_order_of_values_is_that_of_figures_alone(said):
     """The report lists the settings, and the manifest its pages."""
-    assert planned_rules(said["order"]) == {"curves", "weight_maps", "pages", "notebook", "manifest"}
+    assert planned_rules(said["order"]) == {"curves", "diagrams", "pages", "notebook", "manifest"}
 
 
 @pytest.mark.parametrize("values", ADDED, ids=" ".join)

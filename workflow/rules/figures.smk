@@ -23,15 +23,3 @@ use rule step as curves with:
     localrule: True
     params:
         **step("ictd.report.figures.curves", figures=MSVE_FIGURES, folder=RESULTS / "figures"),
-
-
-use rule step as weight_maps with:
-    input:
-        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
-    output:
-        [figure(name) for name in WEIGHT_FIGURES],
-    pathvars:
-        job="weight_maps",
-    localrule: True
-    params:
-        **step("ictd.report.figures.weight_maps", figures=WEIGHT_FIGURES, folder=RESULTS / "figures"),

@@ -87,14 +87,17 @@ use rule step as pages with:
 
 
 use rule step as diagrams with:
+    input:
+        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
     output:
-        [figure(name) for name in [*ENVIRONMENT_FIGURES, "workflow"]],
+        [figure(name) for name in [*WEIGHT_FIGURES, *ENVIRONMENT_FIGURES, "workflow"]],
     pathvars:
         job="diagrams",
     localrule: True
     params:
         **step(
             "ictd.report.figures.diagrams",
+            weight_figures=WEIGHT_FIGURES,
             environments=ENVIRONMENT_FIGURES,
             states=6,
             jobs=JOBS,

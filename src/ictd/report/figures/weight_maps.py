@@ -1,26 +1,14 @@
 """Heat maps of theta^TD and of the mean Q and P after pretraining, one row per setting (Figures 2, 4, 6 and 9)."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.report.figures.style import NAMES, WIDTH, diverged_note, panels_of, save
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.figures.style import NAMES, WIDTH, diverged_note
+from ictd.report.tables import rows_with
 from ictd.transformer import Weights, theta_td
-
-
-def main(figures: dict, tables: list[Path], folder: Path) -> None:
-    """Write figures as PNG and SVG, from the tables mean_entries and weights.
-
-    ``figures`` has for each name what varies and the cells to show.
-    """
-    loaded = load_tables(tables)
-    for name, (vary, *cells) in figures.items():
-        save(weight_maps(panels_of(cells, vary), **loaded), folder / f"{name}.png")
 
 
 def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:

@@ -24,7 +24,7 @@ BOXES = {
     ),
     "Figures": (
         2, 2, "1 to 10, the theory's,\nand ours",
-        "curves weight_maps diagrams theory_figures pretrained_figure",
+        "curves diagrams theory_figures pretrained_figure",
     ),
     "Report": (
         1, 3, "page, and the manifest\nof all files",
