@@ -169,6 +169,8 @@ def job_environment(source: str, results: Path) -> str:
         "PYTHONPATH": source,
         "PYTHONNOUSERSITE": 1,
         "PYTHONSAFEPATH": 1,
+        # Empty is off: jobs store the bytecode of packages, which every job would compile again otherwise.
+        "PYTHONDONTWRITEBYTECODE": "",
         RECORD_VARIABLE: record_path(results),
         # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
         "MALLOC_TRIM_THRESHOLD_": 2**28,
