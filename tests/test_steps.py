@@ -1,6 +1,7 @@
 """Steps: what rules make of their signatures, and what they make of a command line."""
 
 import errno
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, env_options, main_parameters
+from ictd.pipeline.rules import Steps, env_options, job_environment, main_parameters
 from ictd.steps import tasks
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -43,6 +44,13 @@ def written(tmp_path, monkeypatch):
 
     yield write
     provenance._digest_and_imports.cache_clear()
+
+
+def test_jobs_store_bytecode_whatever_the_surroundings_say(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
+    command = f"{job_environment(str(tmp_path), tmp_path)} {python}"
+    assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
 def test_parameters_are_given_or_wildcards_or_of_the_configuration(written):
