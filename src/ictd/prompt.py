@@ -236,10 +236,13 @@ class Context:
         """Share of the steps that start in each state, the diagonal of C, (..., n)."""
         return np.diagonal(self.C, axis1=-2, axis2=-1)
 
-    def gram(self, discount: float) -> Gram:
-        """The averages in the form that TF_L depends on, for a discount gamma."""
+    def gram(self, discount: float, out: np.ndarray | None = None) -> Gram:
+        """The averages in the form that TF_L depends on, for a discount gamma.
+
+        ``out`` (..., 2n, 2n), if given, becomes M: to fetch much memory takes longer than to fill it.
+        """
         n = self.states
-        M = np.empty((*self.C.shape[:-2], 2 * n, 2 * n))
+        M = np.empty((*self.C.shape[:-2], 2 * n, 2 * n)) if out is None else out
         M[..., :n, :n] = self.C
         M[..., :n, n:] = discount * self.D
         M[..., n:, :n] = discount * self.D.mT

@@ -72,15 +72,6 @@ class Attention:
         """Rewards (...) in the scale in which prompts have them."""
         return reward / (1 - discount) if self.scaled_rewards else reward
 
-    def softmax_response(self, discount: float, depth: int) -> float:
-        """Compute by how much estimates of softmax attention rise when all rewards rise from 0 to 1.
-
-        Values rise by 1 / (1 - gamma).  The columns of W and Wq sum to one, so (1, ..., 1) (I + c W) =
-        (1 + c) (1, ..., 1).  From k_0 = c (1, ..., 1) follows a response of -sum_l c (1 + c)^l = 1 - (1 + c)^L,
-        for every A.
-        """
-        return float(self.prompt_rewards(1 - (1 + self.corner) ** depth, discount))
-
 
 @dataclass(frozen=True)
 class WeightedColumns:

@@ -29,12 +29,10 @@ def main(
 
     ``mean`` and ``median`` are those of the MSVE over tasks.  The response of an estimate is by how much it rises when
     all rewards rise from 0 to 1; ``least_response`` and ``greatest_response`` are its extremes over tasks and states.
-    ``softmax_response`` is the response that softmax attention must have, NaN for other kinds.  Runs are in folders
-    PROMPTS-ALGO.
+    Runs are in folders PROMPTS-ALGO.
     """
     kind = Attention(**attention)
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
-    softmax_response = kind.softmax_response(discount, depth) if kind.kind == "softmax" else np.nan
     trained = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     table = []
     for length in (ENUMERATED, *context_lengths):
@@ -50,7 +48,6 @@ def main(
                     "prompts": prompts, "algo": algo, "seed": seed, "context_length": length,
                     "mean": error.mean(), "median": np.median(error),
                     "least_response": response.min(), "greatest_response": response.max(),
-                    "softmax_response": softmax_response,
                 })  # fmt: skip
     save_table(output, pd.DataFrame(table))
 

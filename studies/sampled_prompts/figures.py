@@ -228,7 +228,7 @@ def targets(tables: dict[str, pd.DataFrame], main: Setting, longest: int) -> Fig
 
 
 def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
-    """G at the end of pretraining in the main setting, and the step size with theta^TD's best for each length."""
+    """G at the end of pretraining in the main setting, and the step sizes of the weights and of theta^TD."""
     entries = rows_of_setting(sampled_updates(tables["preconditioners"]), main)
     algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
     figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.2))
@@ -243,15 +243,14 @@ def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             axis.set_major_locator(MaxNLocator(integer=True))
     maps[0].set_ylabel("state of the error")
     figure.colorbar(image, ax=maps[-1], shrink=0.7)
-    tuned = rows_of_setting(tables["tuned"], main, "depth")
-    style = {"color": COLOURS["theta_td"], "lw": 1.2, "marker": "o", "ms": 3, "label": NAMES["theta_td"]}
-    axes.plot(tuned["context_length"], tuned["theta_td_step"], **style)
     weights = rows_of_setting(latest(tables["weights"]), main)
+    best = rows_of_setting(tables["tuned"], main, "depth")["theta_td_step"].iloc[0]
+    axes.bar(NAMES["theta_td"], best, color=COLOURS["theta_td"])
     for algo in algos:
-        step_size = main.states * weights.loc[weights["algo"] == algo, "alpha"].mean()
-        axes.axhline(step_size, color=COLOURS[algo], lw=1.2, label=f"{NAMES[algo]}, all lengths")
-    axes.set(xscale="log", ylim=(0, None), xlabel="context length $m$", title="step size")
-    legend(figure)
+        # A trial's step size along theta^TD with attention divided by the context length.
+        step_sizes = main.states * weights.loc[weights["algo"] == algo, "alpha"]
+        axes.bar(algo.upper(), step_sizes.mean(), yerr=step_sizes.sem(), color=COLOURS[algo])
+    axes.set(title="step size", ylim=(0, None))
     return figure
 
 

@@ -131,7 +131,7 @@ def test_linear_attention_is_that_of_gram_matrices():
 
 @pytest.mark.parametrize("depth", [1, 4])
 def test_response_of_softmax_to_constant_rewards_does_not_depend_on_the_weights(depth):
-    """As ``Attention.softmax_response`` says.  Values rise by 10, and estimates by less than one for an even depth."""
+    """The columns of W and Wq sum to one, so estimates rise by 1 - (1 + c)^L for every A; values rise by 10."""
     lengths = np.array([3, 30])
     paths = sampled_material("boyan", 4, 2, lengths, GAMMA)[3]
     for corner, scaled in ((-0.4, False), (-1.7, True)):
@@ -141,8 +141,9 @@ def test_response_of_softmax_to_constant_rewards_does_not_depend_on_the_weights(
         for reward, sign in ((1.0, 1), (0.0, -1)):
             context = ictd.sampled_columns(paths[1], np.full(4, reward), GAMMA)
             difference = difference + sign * model(context).detach().numpy()
-        np.testing.assert_allclose(difference, attention.softmax_response(GAMMA, depth), atol=ENGINES)
-    assert Attention("softmax", -0.4).softmax_response(GAMMA, 4) < 1
+        np.testing.assert_allclose(
+            difference, attention.prompt_rewards(1 - (1 + attention.corner) ** depth, GAMMA), atol=ENGINES
+        )
 
 
 def test_response_of_softmax_that_masks_the_query_afterwards_reaches_values():

@@ -65,10 +65,9 @@ def tables():
     tuned = [{**in_main, "context_length": length, "theta_td_step": 1.0} for length in LENGTHS]
     attention = [
         {"attention": kind, "prompts": prompts, "algo": "td", "seed": seed, "context_length": length,
-         "mean": (1 + 0.01 * seed) * factor / (length + 1), "softmax_response": response,
-         "least_response": 8.0, "greatest_response": 8.0}
-        for (kind, factor, response), prompts, seed, length in itertools.product(
-            [("linear", 6, np.nan), ("softmax", 5, 8.0)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
+         "mean": (1 + 0.01 * seed) * factor / (length + 1)}
+        for (kind, factor), prompts, seed, length in itertools.product(
+            [("linear", 6), ("softmax", 5)], ["contexts", "enumerated"], range(4), [0, *LENGTHS])
     ]  # fmt: skip
     over_tasks = [
         {**dict(zip(SETTING, setting, strict=True)), "algo": algo, "on_env": setting[0], "on_discount": 0.9,
