@@ -216,6 +216,22 @@ def sampled_values(weights, depth, path, reward, discount, scaled=True):
     return np.array([transformer(weights, depth, prompt, scaled) for prompt in prompts])
 
 
+def grouped_columns(states, rewards, n, discount, pseudo_steps=0):
+    """A column for each state that a step starts from, with means over these steps; without steps of weight zero.
+
+    Pseudo-steps lead from each state to every state equally often; rewards are means over steps of the trajectory.
+    """
+    columns = []
+    for s in range(n):
+        followers = [following for now, following in itertools.pairwise(states) if now == s]
+        own = [reward for now, reward in zip(states[:-1], rewards, strict=True) if now == s]
+        if followers or pseudo_steps:
+            feature = sum((np.eye(n)[following] for following in followers), np.full(n, pseudo_steps / n))
+            feature = feature / (len(followers) + pseudo_steps)
+            columns.append(np.concatenate([np.eye(n)[s], discount * feature, [np.mean(own) if own else 0]]))
+    return np.transpose(columns)
+
+
 def errors(weights, data, length, depth, scaled=True):
     """MSVE of weights on each unseen task, by whole prompts; those of length 0 are enumerated."""
     errors = []

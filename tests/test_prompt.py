@@ -91,6 +91,35 @@ def test_averages_of_enumerated_contexts_equal_naive(tasks):
         assert_averages(context_of(contexts, i), expected | {"length": STATES})
 
 
+@pytest.mark.parametrize("pseudo_steps", [0, 1])
+@pytest.mark.parametrize("length", [1, 3, 40])
+def test_grouped_contexts_equal_whole_prompts(length, pseudo_steps):
+    """Rewards are random.  Without a column of a state, attention is still divided by n."""
+    rng = np.random.default_rng(length)
+    states, rewards = rng.integers(0, STATES, (3, length + 1)), rng.normal(size=(3, length))
+    pseudo_counts = np.full((STATES, STATES), pseudo_steps / STATES) if pseudo_steps else None
+    grouped = Context.from_trajectory(states, rewards, STATES).grouped(pseudo_counts)
+    assert grouped.length == STATES
+    weights, depth = naive.larger_weights(STATES), 3
+    values = ictd.Model(weights, depth, DISCOUNT).values(grouped)
+    for i in range(3):
+        columns = naive.grouped_columns(states[i], rewards[i], STATES, DISCOUNT, pseudo_steps)
+        # The model divides by the number of columns.
+        share = columns.shape[1] / STATES
+        model = ictd.LinearTransformer(ictd.Weights(weights.u, share * weights.A), depth)
+        expected = model(ictd.joint_prompt(columns), queries=STATES).detach().numpy()
+        np.testing.assert_allclose(values[i], expected, atol=ROUNDING)
+
+
+def test_a_grouped_context_of_exact_means_is_the_enumerated_one(tasks):
+    """Shares that are mu(s) p(s' | s) have the means p and r, for any mu."""
+    D = tasks.stationary[..., None] * tasks.transition
+    grouped = Context.of_shares(1000, D, tasks.reward).grouped()
+    enumerated = Context.enumerated(tasks.transition, tasks.reward)
+    for name in "CDEbd":
+        np.testing.assert_allclose(getattr(grouped, name), getattr(enumerated, name), atol=ROUNDING)
+
+
 def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
     lengths = np.array([1, 7, 30, 2])
     tasks = ictd.sample_tasks("loop", 4, 4, ictd.generator(3, "loop", 4, "tasks"))

@@ -90,11 +90,6 @@ def certainty_equivalence(
     -------
     estimates : (..., n) array
     """
-    counts = np.asarray(context.length)[..., None, None] * context.D
-    if pseudo_counts is not None:
-        counts = counts + pseudo_counts
-    totals = counts.sum(axis=-1, keepdims=True)
-    p = counts / np.where(totals > 0, totals, 1.0)
-    visited = context.visits > 0
-    r = np.where(visited, context.b / np.where(visited, context.visits, 1.0), reward)
+    p, r, _ = context.empirical_model(pseudo_counts)
+    r = np.where(context.visits > 0, r, reward)
     return np.linalg.solve(np.eye(context.states) - discount * p, r[..., None])[..., 0]

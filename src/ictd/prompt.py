@@ -2,7 +2,8 @@
 
 A context of m steps is a matrix of columns [phi_t; gamma phi_{t+1}; R_{t+1}] with one-hot features phi of n states (eq.
 (Z0 def original)).  An enumerated context has one column [phi(s); gamma E[phi(s') | s]; r(s)] for each state s (eq. (Z0
-redef)).  A prompt is a context followed by a query column [phi(s); 0; 0].
+redef)).  A grouped context has one such column for each visited state, with means over the steps from the state.  A
+prompt is a context followed by a query column [phi(s); 0; 0].
 
 Batch TD, LSTD and TF_L depend on a context only through the averages of ``Context``.  TF_L needs them in the form of
 ``Gram``: with x_t = [phi_t; gamma phi_{t+1}],
@@ -182,7 +183,7 @@ class Context:
         C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
         b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1}.
 
-    ``from_trajectory`` and ``enumerated`` compute them.  Leading axes stand for several contexts.  The arrays are
+    ``from_trajectory``, ``enumerated`` and ``grouped`` compute them.  Leading axes stand for several contexts.  The arrays are
     copied.
 
     Parameters
@@ -244,6 +245,57 @@ class Context:
         M[..., n:, :n] = discount * self.D.mT
         M[..., n:, n:] = discount**2 * self.E
         return Gram(self.length, M, np.concatenate([self.b, discount * self.d], axis=-1))
+
+    def empirical_model(self, pseudo_counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimate transition probabilities and rewards by the means over the steps from each state.
+
+        Parameters
+        ----------
+        pseudo_counts : (n, n) array, numbers of steps from state to state that are added to the context, optional
+            The rewards of these steps are the mean reward that the context has in their state, or 0.
+
+        Returns
+        -------
+        transition : (..., n, n) array, rows of zeros for states that no step starts from
+        reward : (..., n) array, 0 for states that no step of the context starts from
+        shown : (..., n) bool array, whether a step or a pseudo-count starts from a state
+        """
+        counts = np.asarray(self.length)[..., None, None] * self.D
+        if pseudo_counts is not None:
+            counts = counts + pseudo_counts
+        totals = counts.sum(axis=-1)
+        visited = self.visits > 0
+        reward = np.where(visited, self.b / np.where(visited, self.visits, 1.0), 0.0)
+        return counts / np.where(totals > 0, totals, 1.0)[..., None], reward, totals > 0
+
+    def grouped(self, pseudo_counts: np.ndarray | None = None) -> Self:
+        """Average over *grouped* columns: one for each state, in place of one for each step.
+
+        The column of a state s is [phi(s); gamma sum_s' p(s' | s) phi(s'); r(s)] with the means p and r over the steps
+        from s, as in an enumerated context (eq. (Z0 redef)).  States that no step starts from have no column.
+        Averages are sums over columns divided by n, also if columns are missing, because the attention of pretraining
+        on enumerated contexts is divided by n.
+
+        Parameters
+        ----------
+        pseudo_counts : (n, n) array, as in ``empirical_model``, optional
+            With 1/n in each entry, one pseudo-step from each state leads to every state equally often.
+
+        Returns
+        -------
+        Context of the same leading axes, with the length n
+
+        Examples
+        --------
+        >>> import ictd
+        >>> context = ictd.Context.from_trajectory(states=[0, 1, 1, 0, 1], rewards=[1.0, -1.0, -1.0, 1.0], n=2)
+        >>> context.grouped().D
+        array([[0.  , 0.5 ],
+               [0.25, 0.25]])
+        """
+        n = self.states
+        p, r, shown = self.empirical_model(pseudo_counts)
+        return type(self)(n, diagonal(shown / n), p / n, p.mT @ p / n, r / n, np.vecmat(r, p) / n)
 
     @classmethod
     @validate(states=integers("..., m+1"), rewards=array("..., m"), n=integer(1))
