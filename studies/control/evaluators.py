@@ -34,24 +34,34 @@ class InContext:
     depth : int, number of layers L
     pseudo_counts : float
         Transitions that are added to the prompt from each pair, spread evenly over all next states.
+    grouped : bool
+        Whether the prompt has a column for each observed pair, with the mean of its next features
+        (``ictd.prompt.Context.grouped``), in place of a column for each transition.
     """
 
     weights: Weights
     depth: int
     pseudo_counts: float = 0.0
+    grouped: bool = False
 
     def __call__(self, counts, reward, policy, discount):
         """Estimate q (N, S, A)."""
         counts = counts + self.pseudo_counts / counts.shape[-1]
-        gram = pair_context(counts, reward, policy).gram(discount)
+        context = pair_context(counts, reward, policy)
+        context = context.grouped() if self.grouped else context
         with np.errstate(over="ignore", invalid="ignore"):
-            return estimates(self.weights, gram, self.depth).reshape(policy.shape)
+            return estimates(self.weights, context.gram(discount), self.depth).reshape(policy.shape)
 
 
 def in_context_td(step_size: float, depth: int, pairs: int) -> InContext:
     """Make theta^TD with a step size, which makes one update of batch TD in each layer."""
     theta = theta_td(pairs)
     return InContext(Weights(theta.u, step_size * theta.A), depth)
+
+
+def observed_rewards(counts, reward, policy, discount):
+    """Estimate q (N, S, A) by the observed rewards alone, without values of next states."""
+    return reward
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,7 @@ def baselines(
         "lspi_mean": {number: SmoothedModel(number, mean_transition) for number in numbers},
         "smoothed": {number: SmoothedModel(number, 1 / states) for number in numbers},
         "theta_td": {step_size: in_context_td(step_size, depth, pairs) for step_size in log_spaced(**step_sizes)},
+        "rewards": {0.0: observed_rewards},
     }
 
 

@@ -1,5 +1,6 @@
-"""Draw control in context: comparisons with baselines, control experiments, variants, regret, and one run."""
+"""Draw control in context: baselines, formats of the prompt, control experiments, variants, regret, and one run."""
 
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.statistics import bootstrap_interval
-from studies.control.grid import equal_except
+from studies.control.grid import FORMATS, equal_except
 from studies.control.measured import Offline, Online
 
 BLACK, ORANGE, SKY, PURPLE, *_ = LINES
@@ -19,8 +20,8 @@ GREEN = COLOURS["theta_td"]
 OTHERS = {
     "smoothed": ("smoothed model", ORANGE, "-"),
     "lspi": ("LSPI", COLOURS["lstd"], "-"),
-    "lspi_mean": ("LSPI, mean process", COLOURS["lstd"], ":"),
     "theta_td": (NAMES["theta_td"], GREEN, "-"),
+    "rewards": ("observed rewards", COLOURS["zero"], "--"),
     "posterior": ("posterior sampling", BLACK, "-"),
     "q_learning": ("Q-learning", SKY, "-"),
 }
@@ -30,10 +31,16 @@ CONTROLS = {
     " half_error": ("half of its error", BLACK, ":"),
     " exact_unseen": ("exact where not seen", ORANGE, "-"),
     " exact_as_unseen": ("exact in as many pairs", ORANGE, ":"),
-    " random_error": ("random errors", SKY, "-"),
     " random_advantage": ("random advantages", SKY, ":"),
     " aligned_advantage": ("random, aligned", SKY, "--"),
 }
+# Label and colour of the prompts of pretraining, and what the label adds, and the line style, of the prompts shown.
+PROMPTS = {
+    "sampled": ("on a column a transition", COLOURS["td"]),
+    "grouped": ("on a column a pair", PURPLE),
+    "enumerated": ("on enumerated prompts", BLACK),
+}
+SHOWN = {"": ("", "-"), " grouped": (", shown a column a pair", ":")}
 # Colour and line style of the numbers of transitions in the figure of variants.
 LENGTHS = ((SKY, "-"), (PURPLE, "--"), (BLACK, ":"))
 # Order of the policies of pretraining.
@@ -62,9 +69,13 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
     home, acting = Offline(offline[0]), Online(online)
     first = next(name for name in home.methods if name in variants)
     colour = COLOURS[variants[first]["algo"]]
-    looks = {first: ("Transformer", colour, "-"), f"{first} pseudo_counts": ("with pseudo-counts", colour, ":")}
+    looks = {
+        first: ("Transformer", colour, "-"),
+        f"{first} grouped": ("shown a column a pair", colour, "-."),
+        f"{first} pseudo_counts": ("with pseudo-counts", colour, ":"),
+    }
     looks |= OTHERS
-    save(lines(offline_panels(home, looks)), output / "offline.png")
+    save(lines(offline_panels(home, variants, first, looks)), output / "offline.png")
     titles = {name: looks[name][0] for name in (first, "smoothed")}
     save(lines(control_panels(home, titles), "share of the way"), output / "limits.png")
     save(lines(variant_panels(home, variants, first), "share of the way"), output / "variants.png")
@@ -77,17 +88,38 @@ def ticks(values: list[float], scale: float = 1) -> dict:
     return {"xscale": "log", "xticks": values, "xticklabels": [f"{value / scale:g}" for value in values]}
 
 
-def offline_panels(home: Offline, looks: dict) -> list[Panel]:
-    """Policies and errors of methods, by the number of transitions."""
+def offline_panels(home: Offline, variants: dict, first: str, looks: dict) -> list[Panel]:
+    """Policies of methods, policies by the formats of prompts, and errors, by the number of transitions."""
     by_m = {"xlabel": "transitions m"} | ticks(home.lengths)
-    looks = {name: look for name, look in looks.items() if name in home.methods}
+    looks = {name: looks[name] for name in (first, *OTHERS) if name in home.methods}
     smoothed = home.share("smoothed")
     shares = [Line(home.lengths, home.share(name) - smoothed, look) for name, look in looks.items()]
-    panels = [Panel(shares, {"title": "policies", "ylabel": "share less smoothed's"} | by_m)]
-    for key, title in (("error", "errors of q"), ("advantage_error", "errors of advantages")):
-        errors = [Line(home.lengths, home.rows(key, name), look) for name, look in looks.items()]
-        panels.append(Panel(errors, {"title": title, "ylabel": "mean squared error", "yscale": "log"} | by_m))
-    return panels
+    once = "Transformer, 1 iteration", looks[first][1], ":"
+    shares.append(Line(home.lengths, home.share(first, 1) - smoothed, once))
+    formats = [Line(home.lengths, share - smoothed, look) for look, share in format_shares(home, variants, first)]
+    errors = [Line(home.lengths, home.rows("error", name), look) for name, look in looks.items()]
+    return [
+        Panel(shares, {"title": "policies", "ylabel": "share less smoothed's"} | by_m),
+        Panel(formats, {"title": "prompts", "ylabel": "share less smoothed's"} | by_m),
+        Panel(errors, {"title": "errors of q", "ylabel": "mean squared error", "yscale": "log"} | by_m),
+    ]
+
+
+def format_shares(home: Offline, variants: dict, first: str) -> list[tuple[tuple, np.ndarray]]:
+    """Looks and shares (seeds, lengths, N) by the prompts of pretraining and the format of the prompts shown.
+
+    Of variants with the same prompts, the one with the most tasks counts.  Shares are those after the number of tasks
+    of the variant with the fewest.
+    """
+    names = sorted(equal_except(variants, first, "prompts"), key=lambda name: variants[name]["tasks"])
+    names = {variants[name]["prompts"]: name for name in names if f"{name} grouped" in home.methods}
+    tasks = min(variants[name]["tasks"] for name in names.values())
+    shares = []
+    for (prompts, name), format in product(names.items(), FORMATS):
+        if home.task_counts(name)[0] <= tasks:
+            (label, colour), (added, style) = PROMPTS[prompts], SHOWN[format]
+            shares.append(((label + added, colour, style), home.share(name + format, tasks=tasks)))
+    return shares
 
 
 def control_panels(home: Offline, titles: dict[str, str]) -> list[Panel]:
@@ -103,7 +135,7 @@ def control_panels(home: Offline, titles: dict[str, str]) -> list[Panel]:
 def regret_panels(acting: Online, looks: dict) -> list[Panel]:
     """Regret by the number of steps, for each rule."""
     steps = acting.arrays["steps"]
-    names = [name for name in looks if name in acting.methods and name != "theta_td"]
+    names = [name for name in looks if name in acting.methods and name not in ("theta_td", "rewards")]
     panels = []
     for rule in acting.rules:
         regrets = [Line(steps, acting.rows("regret", name, rule).swapaxes(1, 2), looks[name]) for name in names]

@@ -3,19 +3,16 @@
 # What identifies a place.
 PLACE = ("family", "states", "actions", "discount")
 # Baselines on batches of transitions, and all methods that are not pretrained, of which some only act.
-BASELINES = ("lspi", "lspi_mean", "smoothed", "theta_td")
+BASELINES = ("lspi", "lspi_mean", "smoothed", "theta_td", "rewards")
 METHODS = (*BASELINES, "posterior", "q_learning", "sarsa", "uniform")
+# What the names of methods add for each format of the Transformer's prompt.
+FORMATS = {"": "a column for each transition", " grouped": "a column for each observed pair"}
 # Control experiments, in which a method's estimates are partly exact (``partly_exact``).
 CONTROLS = (
-    "exact_seen",
     "exact_unseen",
-    "exact_as_seen",
     "exact_as_unseen",
-    "random_error",
     "random_advantage",
     "aligned_advantage",
-    "random_sign",
-    "quarter_error",
     "half_error",
 )
 
@@ -60,14 +57,14 @@ def equal_except(variants: dict[str, dict], first: str, *keys: str) -> list[str]
 def tried(config: dict, place: str) -> list[str]:
     """Names of the variants that are tried in a place, those pretrained for the place first.
 
-    They have as many states and actions as the place.  In other places than the first, they also have the main depth
-    and policies.
+    They have as many states and actions as the place.  In other places than the first, they also have the main depth,
+    policies and prompts.
     """
     all_variants, all_places = variants(config), places(config)
     settings = all_places[place]
     may_differ = {*config["control"]["main"]}
     if place != next(iter(all_places)):
-        may_differ -= {"depth", "policies"}
+        may_differ -= {"depth", "policies", "prompts"}
     candidates = equal_except(all_variants, next(iter(all_variants)), *may_differ)
     fitting = [name for name in candidates if _agree(all_variants[name], settings, ("states", "actions"))]
     return sorted(fitting, key=lambda name: not _agree(all_variants[name], settings, PLACE))

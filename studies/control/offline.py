@@ -1,5 +1,6 @@
 """Policy iteration in context from batches of transitions of the uniform policy, by all methods, in one place."""
 
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from studies.control.evaluators import Evaluator, InContext, baselines, iterate
-from studies.control.grid import CONTROLS
+from studies.control.grid import CONTROLS, FORMATS
 from studies.control.partly_exact import PartlyExact, advantage, inner
 from studies.control.processes import Processes, pair_paths, transition_counts, uniform, unseen_processes
 
@@ -38,7 +39,9 @@ def main(
     """Write what ``measure`` returns for each method, seed, number of tasks and context length.
 
     ``runs`` are files of pretrained weights.  The first is evaluated after all numbers of tasks, the others after the
-    last one only.  Control experiments are made if the first run is of the variant ``first``.
+    last one only.  The first, and those pretrained on other prompts than the variant ``first``, are shown prompts in
+    all formats, without and with pseudo-counts.  Control experiments are made if the first run is of the variant
+    ``first``.
     """
     discount = place["discount"]
     test = draw_batches(place, test_processes, context_lengths, concentrations, "test")
@@ -58,19 +61,21 @@ def main(
         name = path.stem
         tasks_seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
         is_first = path == runs[0]
-        for seed, k in np.ndindex(u.shape[:2]):
+        in_all_formats = is_first or variants[name]["prompts"] != variants[first]["prompts"]
+        evaluated = range(len(tasks_seen)) if is_first else [len(tasks_seen) - 1]
+        for format, seed, k in product(FORMATS if in_all_formats else [""], range(len(u)), evaluated):
             is_last = k == len(tasks_seen) - 1
-            weights = Weights(u[seed, k], A[seed, k])
-            evaluators = {number: InContext(weights, variants[name]["depth"], number) for number in numbers}
-            if is_last or is_first:
-                some_controls = controls if is_last and is_first else ()
-                rows += trial.rows(name, evaluators, no_pseudo_counts, seed, tasks_seen[k], some_controls)
-            if is_last and is_first:
+            weights, layers = Weights(u[seed, k], A[seed, k]), variants[name]["depth"]
+            evaluators = {number: InContext(weights, layers, number, grouped=bool(format)) for number in numbers}
+            some_controls = controls if is_first and is_last and not format else ()
+            rows += trial.rows(name + format, evaluators, no_pseudo_counts, seed, tasks_seen[k], some_controls)
+            if is_last and in_all_formats:
                 if seed == 0:
                     best = trial.tuned(evaluators)
-                    middle = test.counts[len(context_lengths) // 2]
-                    shown = shown_run(evaluators[0.0], test.processes, middle, discount)
-                rows += trial.rows(f"{name} pseudo_counts", evaluators, best, seed, tasks_seen[k])
+                rows += trial.rows(f"{name}{format} pseudo_counts", evaluators, best, seed, tasks_seen[k])
+            if is_first and is_last and not format and seed == 0:
+                middle = test.counts[len(context_lengths) // 2]
+                shown = shown_run(evaluators[0.0], test.processes, middle, discount)
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     optimal = test.processes.mean_value(test.processes.optimal(discount), discount)
     save_arrays(output, **arrays, context_lengths=np.array(context_lengths), optimal=optimal, **shown)

@@ -20,7 +20,16 @@ from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
-from studies.control.evaluators import Evaluator, InContext, LeastSquares, SmoothedModel, improve, in_context_td
+from studies.control.evaluators import (
+    Evaluator,
+    InContext,
+    LeastSquares,
+    SmoothedModel,
+    improve,
+    in_context_td,
+    observed_rewards,
+)
+from studies.control.grid import FORMATS
 from studies.control.processes import TIE, Processes, uniform, unseen_processes
 
 # Number c of the rule "epsilon" with which a method takes random actions always, or never.  It has no other rule.
@@ -148,7 +157,7 @@ class Tabular:
 
 
 def simulate(
-    learner: Learner, processes: Processes, discount: float, steps: int, rule: str, c: float, seed: int
+    learner: Learner, processes: Processes, discount: float, steps: int, rule: str, c: float | np.ndarray, seed: int
 ) -> np.ndarray:
     """Simulate one agent in each of N processes.
 
@@ -159,7 +168,7 @@ def simulate(
     discount : float, gamma
     steps : int, T
     rule : "epsilon" or "optimistic"
-    c : float, number of the rule
+    c : float, number of the rule, or an (N,) array of them
     seed : int
 
     Returns
@@ -170,6 +179,7 @@ def simulate(
     gaps = best.max(axis=-1, keepdims=True) - best
     cumulative = processes.transition.cumsum(axis=-1)
     size, states, actions = best.shape
+    c = np.broadcast_to(c, size)
     rng = generator(seed, rule, states, "control online")
     agents = Agents(processes, discount, rng)
     agent = np.arange(size)
@@ -189,7 +199,7 @@ def simulate(
             q = agents.q[agent, next_state] + ties
             if rule == "optimistic":
                 visits = agents.counts[agent, next_state].sum(axis=-1)
-                return (q + c / np.sqrt(1 + visits)).argmax(axis=-1)
+                return (q + c[:, None] / np.sqrt(1 + visits)).argmax(axis=-1)
             return np.where(explores, random_action, q.argmax(axis=-1))
 
         action = learner(agents, Step(state, action, next_state, choose))
@@ -236,6 +246,7 @@ def baseline_methods(
         "theta_td": method(
             lambda step_size: Planner(in_context_td(step_size, depth, pairs)), online["theta_step_sizes"]
         ),
+        "rewards": method(lambda: Planner(observed_rewards)),
         "posterior": method(PosteriorSampling, online["concentrations"], online["intervals"]),
         "q_learning": method(Tabular, *steps),
         "sarsa": method(Tabular, *steps, online["decays"]),
@@ -244,18 +255,24 @@ def baseline_methods(
 
 
 def transformer_methods(runs: list[Path], variants: dict, seeds: int, pseudo_counts: list[float]) -> dict[str, Method]:
-    """Transformers with the last weights of each seed, without and with pseudo-counts in their prompts."""
+    """Transformers with the last weights of each seed, with prompts in all formats.
+
+    Prompts with a column for each observed pair are tried with pseudo-counts too.
+    """
     methods = {}
     for path in runs:
         u, A = load_arrays(path, "u", "A")
         depth = variants[path.stem]["depth"]
         all_weights = [Weights(u[seed, -1], A[seed, -1]) for seed in range(seeds)]
-        learners = [
-            lambda number, weights=weights, depth=depth: Planner(InContext(weights, depth, number))
-            for weights in all_weights
-        ]
-        methods[path.stem] = Method(learners, [[0.0]])
-        methods[f"{path.stem} pseudo_counts"] = Method(learners, [pseudo_counts])
+        for format in FORMATS:
+            learners = [
+                lambda number, weights=weights, depth=depth, grouped=bool(format): Planner(
+                    InContext(weights, depth, number, grouped)
+                )
+                for weights in all_weights
+            ]
+            methods[path.stem + format] = Method(learners, [[0.0]])
+        methods[f"{path.stem} grouped pseudo_counts"] = Method(learners, [pseudo_counts])
     return methods
 
 
@@ -289,9 +306,9 @@ def main(
         grids = [*method.grids, rule_numbers(name, rule, online)]
         candidates = list(product(*grids))
         regrets = []
-        for *parameters, c in candidates:
+        for parameters in product(*method.grids):
             learner = method.learners[0](*parameters)
-            regrets.append(simulate(learner, tuning, discount, steps, rule, c, seeds)[:, -1].mean())
+            regrets += tuning_regrets(learner, tuning, discount, steps, rule, grids[-1], seeds)
         chosen = candidates[int(np.argmin(regrets))]
         *parameters, c = chosen
         for seed, make_learner in enumerate(method.learners):
@@ -307,6 +324,19 @@ def main(
             )
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     save_arrays(output, **arrays, steps=checkpoints)
+
+
+def tuning_regrets(
+    learner: Learner, processes: Processes, discount: float, steps: int, rule: str, numbers: list[float], seed: int
+) -> list[float]:
+    """Mean regret after all steps with each number c of the rule; other parameters are as of ``simulate``.
+
+    The agents of all numbers act at the same time, which is faster.
+    """
+    tiled = Processes(*(np.concatenate([array] * len(numbers)) for array in processes))
+    c = np.repeat(numbers, len(processes.reward))
+    regret = simulate(learner, tiled, discount, steps, rule, c, seed)[:, -1]
+    return regret.reshape(len(numbers), -1).mean(axis=1).tolist()
 
 
 def rule_numbers(method: str, rule: str, online: dict) -> list[float]:

@@ -30,13 +30,11 @@ class PartlyExact:
     evaluate : Evaluator
     processes : Processes, N of them
     kind : str, one of ``grid.CONTROLS``
-        exact_seen, exact_unseen : exact values of the observed pairs, or of the others
-        exact_as_seen, exact_as_unseen : exact values of as many random pairs
-        quarter_error, half_error : a quarter, or half, of the error
-        random_error : a random error with the same norm
+        exact_unseen : exact values of the pairs that were not observed
+        exact_as_unseen : exact values of as many random pairs
+        half_error : half of the error
         random_advantage : a random error of the advantages with the same norm, and no other error
         aligned_advantage : the same with the same component along the true advantages
-        random_sign : the error of the advantages with a random sign in each state
     """
 
     evaluate: Evaluator
@@ -54,25 +52,19 @@ class PartlyExact:
 
     def _known(self, counts: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Pairs (N, S, A) whose exact values are known."""
-        known = (counts.sum(axis=-1) > 0) == self.kind.endswith("_seen")
-        if "_as_" not in self.kind:
-            return known
+        unseen = counts.sum(axis=-1) == 0
+        if self.kind == "exact_unseen":
+            return unseen
         ranks = noise.reshape(len(noise), -1).argsort(axis=-1).argsort(axis=-1).reshape(noise.shape)
-        return ranks < known.sum(axis=(1, 2), keepdims=True)
+        return ranks < unseen.sum(axis=(1, 2), keepdims=True)
 
     def _with_error(self, exact: np.ndarray, error: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Estimates (N, S, A) with a changed error, from exact values, the error and noise (N, S, A)."""
-        if self.kind == "quarter_error":
-            return exact + error / 4
         if self.kind == "half_error":
             return exact + error / 2
-        if self.kind == "random_error":
-            return exact + scaled_to(noise, error)
         error, noise, true = advantage(error), advantage(noise), advantage(exact)
         if self.kind == "random_advantage":
             return exact + scaled_to(noise, error)
-        if self.kind == "random_sign":
-            return exact + np.sign(noise[..., :1]) * error
         along = projection(error, true)
         return exact + along + scaled_to(noise - projection(noise, true), error - along)
 

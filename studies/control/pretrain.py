@@ -61,9 +61,10 @@ def training_data(
     Parameters
     ----------
     variant : dict of ``grid.variants``
-        Prompts are "sampled" under another policy than the evaluated one, or "enumerated" as in the paper, with one
-        column for each pair.
-    lengths : list of two ints, the least and the greatest length of a sampled prompt
+        Prompts are "sampled" under another policy than the evaluated one, with a column for each transition, or
+        "grouped", with a column for each observed pair (``ictd.prompt.Context.grouped``), or "enumerated" as in the
+        paper, with a column for each pair.
+    lengths : list of two ints, the least and the greatest number of transitions in a sampled or grouped prompt
     concentrations : list of float, of the Dirichlet distributions
     batch : int, number of pairs in a batch
     rollout : int, number of rewards in a return of MC
@@ -84,6 +85,8 @@ def training_data(
             prompt_lengths = rng.integers(*lengths, size, endpoint=True)
             counts = transition_counts(paths, prompt_lengths, states, actions)
             context = pair_context(counts, processes.reward, policy)
+            if variant["prompts"] == "grouped":
+                context = context.grouped()
         gram = context.gram(variant["discount"])
         steps = rollout if variant["algo"] == "mc" else 1
         paths = pair_paths(processes, policy, batch, steps, rng)

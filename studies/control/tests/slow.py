@@ -23,6 +23,16 @@ def columns(steps, reward, policy, discount):
     return matrix
 
 
+def grouped_columns(counts, reward, policy, discount):
+    """Columns (2d+1, d) of a prompt, one for each pair, with its mean next features; zeros for pairs without a count.
+
+    ``counts`` (S, A, S) are numbers of transitions, which need not be whole.
+    """
+    observed = counts.sum(axis=-1) > 0
+    shares = counts / np.where(observed, counts.sum(axis=-1), 1.0)[..., None]
+    return enumerated_columns(shares, reward, policy, discount) * observed.ravel()
+
+
 def enumerated_columns(transition, reward, policy, discount):
     """Columns (2d+1, d) of the enumerated prompt, one for each pair, with its expected next features."""
     states, actions = policy.shape
@@ -76,6 +86,14 @@ def batch_td(steps, reward, policy, discount, step_size, updates):
         errors = matrix[-1] + w @ matrix[d:-1] - w @ matrix[:d]
         w = w + step_size * matrix[:d] @ errors / len(steps)
     return w.reshape(policy.shape)
+
+
+def observed_rewards(steps, reward):
+    """The reward of each pair that was observed, and zero."""
+    q = np.zeros(reward.shape)
+    for s, a, _ in steps:
+        q[s, a] = reward[s, a]
+    return q
 
 
 def smoothed(steps, reward, policy, discount, pseudo_counts, transition):

@@ -168,7 +168,11 @@ class Literal:
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=rate)
 
     def step(self, columns, reward, paths):
-        values = self.model(torch.from_numpy(prompts_of(columns)), queries=1)[:, 0]
+        shown = columns[:, columns.any(axis=0)]
+        # The model does not count columns of zeros, and divides by the number of columns.
+        scaled = {"A": shown.shape[1] / columns.shape[1] * self.model.A}
+        prompts = torch.from_numpy(prompts_of(shown))
+        values = torch.func.functional_call(self.model, scaled, (prompts,), {"queries": 1})[:, 0]
         loss = 0
         for path in paths:
             if self.algo == "td":
@@ -191,11 +195,14 @@ def draw_literally(variant, size, lengths, batch, rollout):
     rng, shape = new_rng(), (size, STATES, ACTIONS)
     processes = draw_processes("dirichlet", *shape, CONCENTRATIONS, rng)
     policy, behaviour = draw_policies("both", shape, rng), draw_policies("soft", shape, rng)
-    if variant["prompts"] == "sampled":
+    if variant["prompts"] != "enumerated":
         paths = pair_paths(processes, behaviour, 1, lengths[1], rng)[:, 0]
         prompt_lengths = rng.integers(*lengths, size, endpoint=True)
         steps = [slow.transitions(path, length, 2) for path, length in zip(paths, prompt_lengths, strict=True)]
         columns = [slow.columns(steps[i], processes.reward[i], policy[i], GAMMA) for i in range(size)]
+        if variant["prompts"] == "grouped":
+            counts = transition_counts(paths, prompt_lengths, STATES, ACTIONS)
+            columns = [slow.grouped_columns(counts[i], processes.reward[i], policy[i], GAMMA) for i in range(size)]
     else:
         columns = [
             slow.enumerated_columns(processes.transition[i], processes.reward[i], policy[i], GAMMA) for i in range(size)
@@ -204,7 +211,7 @@ def draw_literally(variant, size, lengths, batch, rollout):
     return zip(columns, processes.reward.reshape(size, PAIRS), paths, strict=True)
 
 
-@pytest.mark.parametrize("prompts", ["sampled", "enumerated"])
+@pytest.mark.parametrize("prompts", ["sampled", "grouped", "enumerated"])
 @pytest.mark.parametrize("algo", ["td", "mc"])
 def test_the_engine_agrees_with_automatic_differentiation(algo, prompts):
     variant, size, lengths, batch, rollout = VARIANT | {"algo": algo, "prompts": prompts}, 40, [2, 6], 4, 7

@@ -8,7 +8,6 @@ import pytest
 from tolerances import ENGINES
 
 from ictd.prompt import prompts_of
-from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import Weights
 from studies.control import offline, online
@@ -19,7 +18,9 @@ from studies.control.evaluators import (
     baselines,
     in_context_td,
     iterate,
+    observed_rewards,
 )
+from studies.control.grid import CONTROLS
 from studies.control.partly_exact import PartlyExact, advantage
 from studies.control.processes import (
     Processes,
@@ -36,6 +37,7 @@ from studies.control.tests import slow
 GAMMA, SIZE, LENGTH = 0.9, 5, 7
 STATES, ACTIONS, PAIRS = 3, 2, 6
 PLACE = {"family": "dirichlet", "states": STATES, "actions": ACTIONS, "discount": GAMMA}
+VARIANTS = {name: {"depth": 2, "prompts": "sampled"} for name in ("td", "main")}
 # One transition to each state from each pair.
 TO_ALL_STATES = [(s, a, j) for s in range(STATES) for a in range(ACTIONS) for j in range(STATES)]
 
@@ -74,6 +76,15 @@ def slow_transformer(weights, steps, reward, policy):
     return np.reshape([naive.transformer(weights, 3, prompt) for prompt in prompts], policy.shape)
 
 
+def slow_grouped(weights, steps, reward, policy, pseudo_counts=0.0):
+    """The same with a column for each observed pair."""
+    counts = np.full((*policy.shape, STATES), pseudo_counts / STATES)
+    for step in steps:
+        counts[step] += 1
+    prompts = prompts_of(slow.grouped_columns(counts, reward, policy, GAMMA))
+    return np.reshape([naive.transformer(weights, 3, prompt) for prompt in prompts], policy.shape)
+
+
 LARGER = naive.larger_weights(PAIRS)
 CHAIN = np.random.default_rng(0).dirichlet(np.ones(STATES), (STATES, ACTIONS))
 
@@ -90,8 +101,11 @@ CHAIN = np.random.default_rng(0).dirichlet(np.ones(STATES), (STATES, ACTIONS))
             InContext(LARGER, 3, 1.5),
             lambda steps, r, pi: slow_transformer(LARGER, [*steps, *steps, *TO_ALL_STATES], r, pi),
         ),
+        (InContext(LARGER, 3, grouped=True), lambda steps, r, pi: slow_grouped(LARGER, steps, r, pi)),
+        (InContext(LARGER, 3, 1.5, grouped=True), lambda steps, r, pi: slow_grouped(LARGER, steps, r, pi, 1.5)),
+        (observed_rewards, lambda steps, r, pi: slow.observed_rewards(steps, r)),
     ],
-    ids=["lstd", "smoothed", "theta_td", "transformer", "transformer with pseudo-counts"],
+    ids=["lstd", "smoothed", "theta_td", "transformer", "with pseudo-counts", "grouped", "grouped, pseudo", "rewards"],
 )
 def test_evaluators_agree_with_slow_versions(seen, evaluate, slowly):
     found = evaluate(*seen.arguments())
@@ -129,6 +143,7 @@ def test_estimates_that_diverge_count_as_zero(seen):
 def test_baselines_have_their_grids():
     grid = {"smallest": 0.1, "largest": 10, "number": 3}
     by_name = baselines(PLACE, 4, np.full((STATES, ACTIONS, STATES), 1 / 3), grid, grid, grid)
+    assert list(by_name.pop("rewards")) == [0.0]
     assert list(by_name) == ["lspi", "lspi_mean", "smoothed", "theta_td"]
     assert all(np.allclose(list(evaluators), [0.1, 1, 10]) for evaluators in by_name.values())
 
@@ -140,9 +155,7 @@ def offline_results(tmp_path):
     save_arrays(runs, tasks_seen=np.array([5]), u=np.zeros((2, 1, 12)), A=np.zeros((2, 1, 12, 12)))
 
     def make(first):
-        offline.main(
-            PLACE, {"td": {"depth": 2}}, first, 2, 2, 4, 4, [1], [1.0], grid, grid, grid, [runs], tmp_path / "o.npz"
-        )
+        offline.main(PLACE, VARIANTS, first, 2, 2, 4, 4, [1], [1.0], grid, grid, grid, [runs], tmp_path / "o.npz")
         return np.load(tmp_path / "o.npz")
 
     return make
@@ -158,7 +171,39 @@ def test_of_equally_good_parameters_the_greatest_is_chosen(offline_results):
 @pytest.mark.parametrize("first", ["td", "main"])
 def test_control_experiments_are_made_where_the_first_variant_is_tried_first(offline_results, first):
     methods = set(offline_results(first)["method"].tolist())
-    assert ({"td half_error", "smoothed random_sign"} <= methods) == (first == "td")
+    assert ({"td half_error", "smoothed random_advantage"} <= methods) == (first == "td")
+    assert {"rewards", "td", "td grouped", "td pseudo_counts", "td grouped pseudo_counts"} <= methods
+
+
+def test_weights_of_other_prompts_are_shown_all_formats(tmp_path):
+    """Those that differ in their depth are shown a column for each transition only."""
+    grid = {"smallest": 1e-3, "largest": 1e-1, "number": 2}
+    variants = {
+        "td": {"depth": 2, "prompts": "sampled"},
+        "deep": {"depth": 4, "prompts": "sampled"},
+        "paper": {"depth": 3, "prompts": "enumerated"},
+    }
+    weights = {name: naive.larger_weights(PAIRS) for name in variants}
+    for name, one in weights.items():
+        arrays = {"u": np.tile(one.u, (2, 2, 1)), "A": np.tile(one.A, (2, 2, 1, 1))}
+        save_arrays(tmp_path / f"{name}.npz", tasks_seen=np.array([3, 5]), **arrays)
+    runs, output = [tmp_path / f"{name}.npz" for name in variants], tmp_path / "o.npz"
+    offline.main(PLACE, variants, "td", 2, 3, 4, 4, [1, 6], [1.0], grid, grid, grid, runs, output)
+    arrays = np.load(output)
+    rows = list(zip(arrays["method"].tolist(), arrays["seed"].tolist(), arrays["tasks"].tolist(), strict=True))
+    assert len(set(rows)) == len(rows)
+    shown = {(method, tasks) for method, _, tasks in rows if method.split()[0] in variants}
+    both = {("", 5), (" grouped", 5), (" pseudo_counts", 5), (" grouped pseudo_counts", 5)}
+    expected = {(f"td{format}", tasks) for format in ("", " grouped") for tasks in (3, 5)}
+    expected |= {(name + format, tasks) for name in ("td", "paper") for format, tasks in both} | {("deep", 5)}
+    assert {method for method in shown if method[0].split()[-1] not in CONTROLS} == expected
+    test = offline.draw_batches(PLACE, 4, [1, 6], [1.0], "test")
+    for method, grouped in (("paper", False), ("paper grouped", True)):
+        for k, counts in enumerate(test.counts):
+            evaluate = InContext(weights["paper"], 3, grouped=grouped)
+            measures = offline.measure(evaluate, test.processes, counts, GAMMA, 3)
+            found = arrays["mean_value"][rows.index((method, 1, 5)), k]
+            np.testing.assert_allclose(found, measures["mean_value"], rtol=1e-6)
 
 
 def test_measures_are_those_of_their_definitions(seen):
@@ -225,29 +270,19 @@ class TestControls:
     def estimate(self, seen):
         return lambda kind: PartlyExact(LeastSquares(0.1), seen.processes, kind)(*seen.arguments())
 
-    @pytest.mark.parametrize("kind", ["seen", "unseen"])
-    def test_values_are_exact_where_they_are_known(self, seen, exact, own, estimate, kind):
-        known = (seen.counts.sum(axis=-1) > 0) == (kind == "seen")
-        np.testing.assert_array_equal(estimate(f"exact_{kind}"), np.where(known, exact, own))
-        as_many = estimate(f"exact_as_{kind}") == exact
-        np.testing.assert_array_equal(as_many.sum(axis=(1, 2)), known.sum(axis=(1, 2)))
+    def test_values_are_exact_where_they_are_known(self, seen, exact, own, estimate):
+        unseen = seen.counts.sum(axis=-1) == 0
+        np.testing.assert_array_equal(estimate("exact_unseen"), np.where(unseen, exact, own))
+        as_many = estimate("exact_as_unseen") == exact
+        np.testing.assert_array_equal(as_many.sum(axis=(1, 2)), unseen.sum(axis=(1, 2)))
 
-    @pytest.mark.parametrize(("kind", "part"), [("quarter_error", 4), ("half_error", 2)])
-    def test_errors_are_parts_of_its_own(self, exact, own, estimate, kind, part):
-        np.testing.assert_allclose(estimate(kind) - exact, (own - exact) / part)
-
-    def test_random_errors_have_the_norm_of_its_own(self, exact, own, estimate):
-        noise = generator(0, "random_error", STATES, "control errors").normal(size=own.shape)
-        factor = np.sqrt(((own - exact) ** 2).sum((1, 2)) / (noise**2).sum((1, 2)))
-        np.testing.assert_allclose(estimate("random_error") - exact, noise * factor[:, None, None])
+    def test_half_errors_are_half_of_its_own(self, exact, own, estimate):
+        np.testing.assert_allclose(estimate("half_error") - exact, (own - exact) / 2)
 
     def test_random_advantages_have_the_norm_of_its_own(self, exact, own, estimate):
         error = estimate("random_advantage") - exact
         np.testing.assert_allclose(error.sum(axis=-1), 0, atol=1e-12)
         np.testing.assert_allclose((error**2).sum((1, 2)), (advantage(own - exact) ** 2).sum((1, 2)))
-
-    def test_random_signs_keep_the_size_in_each_state(self, exact, own, estimate):
-        np.testing.assert_allclose(np.abs(estimate("random_sign") - exact), np.abs(advantage(own - exact)))
 
     def test_aligned_errors_keep_norm_and_component_along_the_truth(self, exact, own, estimate):
         error, aligned, true = advantage(own - exact), estimate("aligned_advantage") - exact, advantage(exact)
@@ -308,12 +343,32 @@ def test_all_methods_act_in_the_same_processes(tmp_path):
     online.main(PLACE, {"td": {"depth": 2}}, 2, 2, [1.0], ridges, settings, [tmp_path / "td.npz"], tmp_path / "o.npz")
     arrays = np.load(tmp_path / "o.npz")
     rows = list(zip(arrays["method"].tolist(), arrays["rule"].tolist(), arrays["seed"].tolist(), strict=True))
-    # Seven methods with two rules, and two with one, for two seeds.
-    assert len(rows) == len(set(rows)) == 2 * (2 * 7 + 2) and arrays["steps"].tolist() == [1, 4, 6]
+    # Nine methods with two rules, and two with one, for two seeds.
+    assert len(rows) == len(set(rows)) == 2 * (2 * 9 + 2) and arrays["steps"].tolist() == [1, 4, 6]
     test, _ = unseen_processes(PLACE, 5, [1.0], "online test")
     for seed in range(2):
         regret = online.simulate(random_actions(), test, GAMMA, 6, "epsilon", 1e9, seed)
         np.testing.assert_allclose(arrays["regret"][rows.index(("uniform", "epsilon", seed))], regret[:, [0, 3, 5]])
+
+
+@pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
+def test_each_agent_has_its_own_number_of_the_rule(many_processes, knows, rule):
+    numbers = np.where(np.arange(300) % 2, 1e6, 0.0)
+    regret = online.simulate(knows, many_processes, GAMMA, 20, rule, numbers, 1)
+    for c in (0.0, 1e6):
+        chosen = numbers == c
+        alone = online.simulate(knows, many_processes, GAMMA, 20, rule, c, 1)
+        np.testing.assert_array_equal(regret[chosen], alone[chosen])
+
+
+@pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
+def test_parameters_are_tuned_for_each_number_of_the_rule(many_processes, rule):
+    """Means over 300 processes differ from those of agents that act alone by chance only."""
+    learner, numbers = online.Planner(LeastSquares(0.1)), [0.0, 1.0, 100.0]
+    found = online.tuning_regrets(learner, many_processes, GAMMA, 30, rule, numbers, 3)
+    for c, value in zip(numbers, found, strict=True):
+        alone = online.simulate(learner, many_processes, GAMMA, 30, rule, c, 4)[:, -1]
+        assert value == pytest.approx(alone.mean(), abs=4 * alone.std() / np.sqrt(300 / 2))
 
 
 def test_choices_at_the_ends_of_grids_have_a_star():
