@@ -10,6 +10,7 @@ from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
+from studies.emergence.few_numbers import number_measures
 
 
 def main(
@@ -28,12 +29,10 @@ def main(
 ) -> None:
     """Write a row for each run and snapshot: the measures of its weights, and its errors on unseen tasks.
 
-    ``msve_M`` is the mean MSVE on contexts of M steps, ``msve_0`` on enumerated prompts.  ``bellman`` is the root mean
-    square of the Bellman error r + gamma p TF_L - TF_L on enumerated prompts, weighted by mu.
+    ``msve_M`` is the mean MSVE on contexts of M steps, ``msve_0`` on enumerated prompts.
     """
     longest = max(context_lengths)
     data = draw_unseen_tasks(0, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
-    mu, p, r = data.tasks.stationary, data.tasks.transition, data.tasks.reward
     enumerated = data.gram(ENUMERATED)
     tables = []
     for path in runs:
@@ -42,9 +41,8 @@ def main(
         with np.errstate(over="ignore", invalid="ignore"):
             msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
             values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
-            bellman_error = r + discount * np.matvec(p, values) - values
         columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
-        columns["bellman"] = np.sqrt((mu * bellman_error**2).sum(axis=-1).mean(axis=-1))
+        columns |= number_measures(weights, discount, scaled_attention)
         columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
         columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
         tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))

@@ -1,4 +1,4 @@
-"""Draw what emerges: decompositions, ablations, long pretraining, and the plane of states and depths."""
+"""Draw shares of a few numbers, the best numbers, long pretraining, and the plane of states and depths."""
 
 from pathlib import Path
 
@@ -9,34 +9,23 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL
-from ictd.prompt import ENUMERATED
 from ictd.report.figures.style import COLOURS, LARGEST, LINES, NAMES, WIDTH, env_name, legend, save
 from ictd.report.tables import load_tables, rows_with
-from ictd.statistics import bootstrap_interval
 
-# Labels of the shares of A.
-SHARES = {"theta": r"$\theta^{\mathrm{TD}}$", "preconditioner": "rest of $[G; H][-I, I]$", "outside": "outside"}
-# Labels of the variants in the figure of ablations.
-VARIANTS = {
-    "whole": "whole", "no_u": "without $u$", "structure": "$[G; H][-I, I]$",
-    "theta_outside": r"$\theta^{\mathrm{TD}}$ part + outside", "theta": r"$\theta^{\mathrm{TD}}$ part",
-    "G": "$[G; 0][-I, I]$", "no_A11": "without $A_{11}$", "no_A12": "without $A_{12}$",
-    "no_A21": "without $A_{21}$", "no_A22": "without $A_{22}$",
-}  # fmt: skip
-# Labels of the variants with controls.
-CONTROLLED = {name: VARIANTS[name] for name in ("theta", "structure", "theta_outside", "no_u")}
-# Symbol and label of each control.
-CONTROLS = {
-    "none": ("o", "no change"), "scaled": ("D", "best factor"), "repeated_3": (">", r"$3 L$ layers"),
-    "repeated_10": ("*", r"$10 L$ layers"),
-}  # fmt: skip
+# Labels of the parts of A, in the order of ``shares``.
+PARTS = (r"$\alpha I$", r"$\beta 11'$", "rest of $[G; H][-I, I]$", "outside")
+# Labels of the sets of numbers.
+NUMBERS = {1: r"$\alpha$ ($\theta^{\mathrm{TD}}$)", 2: r"$\alpha, \beta$", 3: r"$\alpha, \beta$, $H$",
+           4: r"$\alpha, \beta$, $a, b$"}  # fmt: skip
+# Symbols in the titles of panels.
+SYMBOLS = {"states": "n", "depth": "L", "discount": r"\gamma"}
+# Smallest MSVE that is drawn; smaller values are near the rounding error of the estimates.
+SMALLEST_SHOWN = 1e-20
 # Columns and titles of the panels on long pretraining.
 COURSE = (
-    ("alpha", r"step size $\alpha$"), ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"), ("outside", "share outside"),
-    ("bellman", "Bellman error"), ("msve_0", "MSVE, enumerated"),
+    ("identity", r"$\alpha$"), ("ones", r"$\beta$"), ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"),
+    ("outside", "share outside"), ("msve_0", "MSVE, enumerated"),
 )  # fmt: skip
-# Upper limit of the axis of MSVE in the figure of controls.
-GREATEST_SHOWN = 1e3
 # Columns and titles of the panels on the plane of states and depths.
 PHASE = (
     ("cosine", r"cosine to $\theta^{\mathrm{TD}}$"),
@@ -45,89 +34,55 @@ PHASE = (
 )
 
 
-def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:
-    """Write ``decompositions``, ``ablations``, ``controls``, ``course`` and ``phase`` as PNG and SVG."""
+def main(tables: list[Path], env: str, states: int, depth: int, discount: float, output: Path) -> None:
+    """Write ``shares``, ``best_numbers``, ``course`` and ``phase`` as PNG and SVG."""
     table = load_tables(tables)
-    setting = {"env": env, "states": states, "depth": depth}
-    save(decompositions(table["measures"]), output / "decompositions.png")
-    save(ablations(table["ablations"], table["baselines"], setting), output / "ablations.png")
-    save(controls(table["ablations"], table["controls"], setting), output / "controls.png")
+    save(shares(table["measures"]), output / "shares.png")
+    save(best_numbers(table["best_numbers"], env, states, depth, discount), output / "best_numbers.png")
     save(course(table["course"]), output / "course.png")
     save(phase(table["phase"]), output / "phase.png")
 
 
-def decompositions(measures: pd.DataFrame) -> Figure:
-    """Shares of the parts in the squared norm of the identifiable part of A: a bar for each cell, means over trials."""
-    means = measures.groupby(CELL, sort=False)[list(SHARES)].mean()
+def shares(measures: pd.DataFrame) -> Figure:
+    """Shares of the parts in the squared norm of A: a bar for each cell, means over trials."""
+    inside = 1 - measures["outside"]
+    alpha, two = inside * measures["family_1"], inside * measures["family_2"]
+    parts = pd.DataFrame(dict(zip(PARTS, (alpha, two - alpha, inside - two, measures["outside"]), strict=True)))
+    means = parts.groupby([measures[name] for name in CELL], sort=False).mean()
     figure, axes = plt.subplots(figsize=(WIDTH, 0.22 * len(means) + 0.6))
     left = np.zeros(len(means))
     names = [f"{NAMES[algo]}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
-    for (name, label), colour in zip(SHARES.items(), (COLOURS["theta_td"], LINES[2], LINES[1]), strict=True):
-        shares = means[name].to_numpy(dtype=float)
-        axes.barh(names, shares, left=left, color=colour, label=label)
-        left += shares
+    for name, colour in zip(PARTS, (COLOURS["theta_td"], *LINES[2:0:-1], "0.8"), strict=True):
+        axes.barh(names, means[name], left=left, color=colour, label=name)
+        left += means[name].to_numpy()
     axes.set(xlabel="share in the sum of squares of $A$, mean over trials", xlim=(0, 1), ylim=(len(means) - 0.5, -0.5))
     axes.tick_params(axis="y", labelsize=7)
     legend(figure)
     return figure
 
 
-def ablations(table: pd.DataFrame, baselines: pd.DataFrame, setting: dict) -> Figure:
-    """MSVE with parts removed, one panel for each context length: means over trials with 95% intervals.
+def best_numbers(table: pd.DataFrame, env: str, states: int, depth: int, discount: float) -> Figure:
+    """MSVE on other tasks with the best numbers of each set, against layers, discount and states: means over tasks.
 
     Parameters
     ----------
-    table : table "ablations"
-    baselines : table "baselines"
-    setting : env, states and depth by these names
+    table : table "best_numbers"
+    env, states, depth, discount : where the panels meet; the nearest value of the table replaces a missing one
     """
-    runs, theta = rows_with(table, **setting), rows_with(baselines, **setting)
-    lengths = sorted(theta["context_length"].unique())
-    figure, grid = plt.subplots(1, len(lengths), sharey=True, squeeze=False, figsize=(WIDTH, 3))
-    positions = np.arange(len(VARIANTS))
-    for axes, length in zip(grid[0], lengths, strict=True):
-        for shift, (algo, rows) in zip((-0.15, 0.15), runs.groupby("algo", sort=False), strict=False):
-            trials = rows[rows["context_length"] == length].pivot(index="seed", columns="variant", values="mean")
-            means = trials[list(VARIANTS)].mean().to_numpy()
-            intervals = np.array([bootstrap_interval(trials[name].to_numpy()) for name in VARIANTS])
-            spread = np.abs(intervals.T - means)
-            axes.errorbar(
-                means, positions + shift, xerr=spread, fmt="o", ms=3, lw=1, color=COLOURS[algo], label=NAMES[algo]
-            )
-        best = theta.loc[theta["context_length"] == length, "best_mean"].iloc[0]
-        axes.axvline(best, color=COLOURS["theta_td"], lw=1, ls="--", label=NAMES["theta_td"])
-        axes.set(xscale="log", xlabel="MSVE", title=f"{length} steps" if length else "enumerated")
-    grid[0, 0].set_yticks(positions, list(VARIANTS.values()), fontsize=7)
-    grid[0, 0].invert_yaxis()
-    legend(figure)
-    return figure
-
-
-def controls(ablations: pd.DataFrame, table: pd.DataFrame, setting: dict) -> Figure:
-    """MSVE of variants on enumerated prompts, without a change and with controls, one panel for each algorithm.
-
-    Means over trials.  Values above GREATEST_SHOWN or NaN are drawn at the right edge.
-
-    Parameters
-    ----------
-    ablations : table "ablations"
-    table : table "controls"
-    setting : env, states and depth by these names
-    """
-    joined = pd.concat([ablations.assign(control="none"), table])
-    runs = rows_with(joined, **setting, context_length=ENUMERATED)
-    algos = runs["algo"].unique()
-    figure, grid = plt.subplots(1, len(algos), sharex=True, sharey=True, squeeze=False, figsize=(WIDTH, 2.2))
-    for axes, algo in zip(grid[0], algos, strict=True):
-        means = runs[runs["algo"] == algo].groupby(["variant", "control"])["mean"].mean()
-        for (control, (marker, label)), colour in zip(CONTROLS.items(), LINES, strict=False):
-            values = [means[name, control] for name in CONTROLLED]
-            shown = np.where(np.isfinite(values), values, np.inf).clip(max=GREATEST_SHOWN)
-            style = {"color": colour, "marker": marker, "ms": 5, "mfc": "none", "clip_on": False}
-            axes.plot(shown, range(len(CONTROLLED)), ls="", label=label, **style)
-        axes.set(xscale="log", xlabel="MSVE, enumerated", title=NAMES[algo], xlim=(None, GREATEST_SHOWN))
-    grid[0, 0].set_yticks(range(len(CONTROLLED)), list(CONTROLLED.values()), fontsize=7)
-    grid[0, 0].set_ylim(len(CONTROLLED) - 0.5, -0.5)
+    at = {"env": env, "states": states, "depth": depth, "discount": discount}
+    for name in ("states", "depth", "discount"):
+        values = table[name].unique()
+        at[name] = values[np.abs(values - at[name]).argmin()]
+    panels = {"depth": "layers $L$", "discount": r"discount $\gamma$", "states": "states $n$"}
+    figure, grid = plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(WIDTH, 2.4))
+    for axes, (varied, label) in zip(grid[0], panels.items(), strict=True):
+        rows = rows_with(table, **{name: value for name, value in at.items() if name != varied})
+        for (numbers, of_set), colour in zip(rows.groupby("numbers"), LINES, strict=False):
+            means = of_set.groupby(varied)["mean"].mean().clip(lower=SMALLEST_SHOWN)
+            axes.plot(means.index, means, "o-", ms=3, color=colour, label=NUMBERS[numbers])
+        others = ", ".join(f"{symbol} = {at[name]:g}" for name, symbol in SYMBOLS.items() if name != varied)
+        axes.set(yscale="log", xlabel=label, title=f"${others}$")
+    grid[0, 0].set_ylabel("MSVE, enumerated")
     legend(figure, ncols=4)
     return figure
 
@@ -149,8 +104,8 @@ def course(table: pd.DataFrame) -> Figure:
         axes.set(xscale="log", title=title)
         if name != "cosine" and (table[name] > 0).any():
             axes.set_yscale("log")
-        if name == "alpha" and axes.get_ylim()[1] > 1e-2:
-            axes.set_ylim(bottom=1e-3)  # Step sizes start around zero.
+        if name in ("identity", "ones") and axes.get_ylim()[1] > 1e-2:
+            axes.set_ylim(bottom=1e-3)  # The two numbers start around zero.
     for axes in grid[1]:
         axes.set_xlabel("tasks seen")
     legend(figure, ncols=2)

@@ -1,4 +1,8 @@
-"""The long runs, the plane of states and depths, and the readings that a configuration spans."""
+"""The parts of tables, the long runs, and the readings that a configuration spans."""
+
+import itertools
+
+from ictd.pipeline.grid import cells
 
 # Our readings of what the paper leaves open and the configuration has no key for.
 OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64", "corner": "drawn", "skip": False}
@@ -10,11 +14,23 @@ def courses(config: dict) -> list[str]:
 
 
 def joined_tables(config: dict, phase_seeds: list[str]) -> dict[str, list[str]]:
-    """Names of the tables that "course" and "phase" are concatenated from; ``phase_seeds`` are ranges of seeds."""
+    """Names of the parts of each table that is concatenated; ``phase_seeds`` are ranges of seeds."""
+    study = config["emergence"]
+    best, designs = study["best_numbers"], study["slow_mode"]["designs"]
+    best_settings = itertools.product(config["envs"], best["states"])
     return {
+        **{table: [f"{table}/{cell}" for cell in cells(config)] for table in ("measures", "exchanged", "trained")},
+        "best_numbers": [f"best_numbers/{env}-{states}" for env, states in best_settings],
+        **{table: [f"{table}/{design}" for design in designs] for table in ("slow_mode", "best_directions")},
+        "dynamics": [f"dynamics/{algo}" for algo in config["algos"]],
         "course": [f"course/{course}" for course in courses(config)],
         "phase": [f"phase/{seeds}" for seeds in phase_seeds],
     }
+
+
+def discounts(config: dict, states: int) -> list[float]:
+    """Discounts for which the best numbers are found: all of them with the main number of states."""
+    return config["emergence"]["best_numbers"]["discounts"] if states == config["states"][0] else [config["discount"]]
 
 
 def readings(config: dict) -> dict[str, dict]:

@@ -11,23 +11,54 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
 from ictd.report.tables import load_tables, rows_with
+from ictd.statistics import bootstrap_interval
 from ictd.storage import load_arrays, load_json
+from studies.emergence.claims import prediction_errors
 
 
-def main(claims: Path, tables: list[Path], runs: list[Path], output: Path) -> None:
-    """Write the tables of the claims, those of the functions below, and the slider, one HTML file for each."""
+def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: Path) -> None:
+    """Write the tables of the claims, those of the functions below, and the slider, one HTML file for each.
+
+    ``env`` is the environment of the predictions.
+    """
     table, records = load_tables(tables), load_json(claims)
-    pairs = table["correlations"].groupby(["kind", *CELL], sort=False)[["cosine", "null_entries", "null_states"]]
     frames = {
         "claims": claims_overview(records),
         "claims_all": claims_rows(records),
         "measures": table["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
-        "correlations": pairs.mean().reset_index(),
+        "exchanged": by_rest(table["exchanged"]),
+        "trained": trained_methods(table["trained"]),
+        "slow_mode": table["slow_mode"].groupby("design", sort=False).mean().drop(columns="seed").reset_index(),
+        "dynamics": prediction_errors(table["dynamics"], rows_with(table["course"], env=env)),
         "other_readings": verdicts_by_reading(table["readings"]),
         "reading_runs": medians_by_reading(table["reading_runs"]),
     }
     save_frames(output, frames)
     save(output / "slider.html", "slider", slider(slider_data(table["course"], runs)))
+
+
+def by_rest(exchanged: pd.DataFrame) -> pd.DataFrame:
+    """A row for each cell, and the mean MSVE over trials for each exchange of the rest of A."""
+    table = exchanged.pivot_table(index=CELL, columns="rest", values="mean", aggfunc="mean", sort=False)
+    return table[exchanged["rest"].unique()].reset_index()
+
+
+def trained_methods(trained: pd.DataFrame) -> pd.DataFrame:
+    """A row for each cell, method, format and length: means over trials, and of medians over tasks.
+
+    ``low`` and ``high`` are the 95% interval of the mean: over trials, or from the standard error over tasks for
+    methods without trials.
+    """
+    rows = []
+    for key, trials in trained.groupby([*CELL, "method", "format", "context_length"], sort=False):
+        mean = trials["mean"].mean()
+        if len(trials) > 1:
+            low, high = bootstrap_interval(trials["mean"].to_numpy())
+        else:
+            low, high = mean + np.array([-1.96, 1.96]) * trials["error"].iloc[0]
+        rows.append((*key, *trials[["identity", "ones"]].mean(), mean, low, high, trials["median"].mean()))
+    columns = [*CELL, "method", "format", "context_length", "identity", "ones", "mean", "low", "high", "median"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import batch_td_msve, draw_unseen_tasks, weights_msve
+from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import Divergence, pretrain_history
@@ -17,9 +17,9 @@ from ictd.sampling import unroll
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
 from ictd.transformer import initial_weights
-from studies.emergence.ablate import best_coefficient
+from studies.emergence.few_numbers import number_measures
 
-MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside")
+MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside", "identity", "ones", "two")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
 
 
@@ -75,5 +75,12 @@ def main(
                     row["msve"] = weights_msve(weights, data, [ENUMERATED], depth, scaled).mean()
                 row["diverged_at"] = 0
                 measures = decomposition_measures(weights, discount, scaled)
+                measures |= number_measures(weights, discount, scaled)
                 row |= {name: measures[name] for name in MEASURES}
     save_table(output, pd.DataFrame(table, columns=COLUMNS))
+
+
+def best_coefficient(data: UnseenTasks, depth: int, length: int, candidates: np.ndarray, scaled: bool) -> float:
+    """The coefficient of theta^TD with the least mean MSVE at one context length, from candidates (K,)."""
+    scores = tune_step_size(data, depth, [data.context(length)], candidates, scaled)
+    return candidates[scores.argmin()]

@@ -1,4 +1,4 @@
-# A study beyond the paper: parts of the weights, long runs, a plane of states and layers, and other readings.
+# A study beyond the paper: a few numbers in place of the weights, long runs, a plane, and other readings.
 import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]
@@ -12,12 +12,9 @@ EMERGENCE_PHASE_SEEDS = seed_ranges(
 )
 EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config, EMERGENCE_PHASE_SEEDS)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
-EMERGENCE_ABLATION_TABLES = "measures ablations controls factors baselines correlations".split()
-EMERGENCE_TABLES = expand(
-    "<results>/emergence/{name}.csv", name=[*EMERGENCE_ABLATION_TABLES, "course", "phase", "readings"]
-)
-EMERGENCE_FIGURES = "decompositions ablations controls course phase".split()
-EMERGENCE_PAGES = "claims claims_all measures correlations other_readings reading_runs".split()
+EMERGENCE_TABLES = expand("<results>/emergence/{name}.csv", name=[*EMERGENCE_JOINED, "readings"])
+EMERGENCE_FIGURES = "shares best_numbers course phase".split()
+EMERGENCE_PAGES = "claims claims_all measures exchanged trained slow_mode dynamics other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
 EMERGENCE_NOTEBOOK = notebook_params(
     "In-context TD: what emerges", EMERGENCE_FOLDER / "notebook.ipynb", RESULTS / "emergence"
@@ -29,27 +26,81 @@ use rule step as emergence_step with:
         f"{ENVS}/studies.yaml"
 
 
-use rule emergence_step as emergence_ablate with:
+use rule emergence_step as emergence_shares with:
     input:
         weights=f"<results>/weights/{CELL}.npz",
     output:
-        f"<results>/emergence/ablations/{CELL}.npz",
+        measures=f"<results>/emergence/measures/{CELL}.csv",
+        exchanged=f"<results>/emergence/exchanged/{CELL}.csv",
     pathvars:
-        job=f"emergence_ablate/{CELL}",
+        job=f"emergence_shares/{CELL}",
     params:
-        **step("studies.emergence.ablate", EMERGENCE, env_options=UNSEEN_OPTIONS),
+        **step("studies.emergence.shares", EMERGENCE, env_options=UNSEEN_OPTIONS, own_options=own_options),
 
 
-use rule emergence_step as emergence_ablation_tables with:
+use rule emergence_step as emergence_train_numbers with:
     input:
-        ablations=expand("<results>/emergence/ablations/{cell}.npz", cell=CELLS),
-        weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        tasks=expand("<results>/tasks/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
+        unrolls=expand("<results>/unrolls/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
+        weights=f"<results>/weights/{CELL}.npz",
     output:
-        expand("<results>/emergence/{table}.csv", table=EMERGENCE_ABLATION_TABLES),
+        f"<results>/emergence/trained/{CELL}.csv",
     pathvars:
-        job="emergence_ablation_tables",
+        job=f"emergence_train_numbers/{CELL}",
+    resources:
+        mem_mb=memory,
     params:
-        **step("studies.emergence.ablation_tables"),
+        **step(
+            "studies.emergence.train_numbers",
+            EMERGENCE["best_numbers"],
+            EMERGENCE,
+            config["evaluation"],
+            test_tasks=EMERGENCE["tasks"],
+            context_lengths=EMERGENCE["context_lengths"],
+            env_options=UNSEEN_OPTIONS,
+        ),
+
+
+use rule emergence_step as emergence_best_numbers with:
+    output:
+        "<results>/emergence/best_numbers/{env}-{states}.csv",
+    pathvars:
+        job="emergence_best_numbers/{env}-{states}",
+    resources:
+        mem_mb=memory,
+    params:
+        **step(
+            "studies.emergence.best_numbers",
+            EMERGENCE["best_numbers"],
+            discounts=lambda wildcards: EMERGENCE_GRID.discounts(config, int(wildcards.states)),
+            env_options=own_options,
+        ),
+
+
+use rule emergence_step as emergence_slow_mode with:
+    output:
+        trained="<results>/emergence/slow_mode/{design}.csv",
+        best="<results>/emergence/best_directions/{design}.csv",
+    pathvars:
+        job="emergence_slow_mode/{design}",
+    params:
+        **step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], EMERGENCE_MAIN),
+
+
+use rule emergence_step as emergence_dynamics with:
+    output:
+        "<results>/emergence/dynamics/{algo}.csv",
+    pathvars:
+        job="emergence_dynamics/{algo}",
+    params:
+        **step(
+            "studies.emergence.dynamics",
+            EMERGENCE["dynamics"],
+            EMERGENCE["course"],
+            EMERGENCE_MAIN,
+            tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
+            env_options=env_options(config, EMERGENCE_MAIN["env"]),
+        ),
 
 
 use rule emergence_step as emergence_course with:
@@ -143,7 +194,7 @@ use rule step as emergence_join_tables with:
             "<results>/emergence/{name}.csv", name=EMERGENCE_JOINED[wildcards.table]
         ),
     output:
-        tables="<results>/emergence/{table,course|phase}.csv",
+        tables="<results>/emergence/{table,measures|exchanged|trained|best_numbers|slow_mode|best_directions|dynamics|course|phase}.csv",
     pathvars:
         job="emergence_join_tables/{table}",
     localrule: True
@@ -160,7 +211,7 @@ use rule step as emergence_claims with:
         job="emergence_claims",
     localrule: True
     params:
-        **step("studies.emergence.claims", statements=EMERGENCE_FOLDER / "claims.toml"),
+        **step("studies.emergence.claims", EMERGENCE_MAIN, statements=EMERGENCE_FOLDER / "claims.toml"),
 
 
 use rule step as emergence_figures with:
@@ -180,7 +231,7 @@ use rule step as emergence_pages with:
         claims="<results>/emergence/claims.json",
         tables=expand(
             "<results>/emergence/{name}.csv",
-            name=["measures", "correlations", "course", "readings", "reading_runs"],
+            name=[*EMERGENCE_JOINED, "readings", "reading_runs"],
         ),
         runs=expand(
             "<results>/emergence/runs/{course}/{seed}.npz",
@@ -193,7 +244,7 @@ use rule step as emergence_pages with:
         job="emergence_pages",
     localrule: True
     params:
-        **step("studies.emergence.pages"),
+        **step("studies.emergence.pages", EMERGENCE_MAIN),
 
 
 use rule notebook as emergence_notebook with:

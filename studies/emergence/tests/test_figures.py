@@ -19,29 +19,32 @@ def close_figures():
     plt.close("all")
 
 
-def test_ablations_and_controls_are_means_over_trials():
-    names, controls, algos = list(figures.CONTROLLED), ["scaled", "repeated_3", "repeated_10"], ("td", "mc")
-    axes_of_rows = {**CELLS, "seed": range(4), "context_length": [5, 0]}
-    plain = numbered({**axes_of_rows, "variant": list(figures.VARIANTS)}, ["mean"])
-    baselines = numbered({**CELLS, "context_length": [5, 0]}, ["best_mean"], 1)
-    table = numbered({**axes_of_rows, "variant": names, "control": controls}, ["mean"], 3)
-    for axes, length in zip(figures.ablations(plain, baselines, HERE).axes, (0, 5), strict=True):
-        for line, algo in zip(axes.lines, algos, strict=False):
-            means = where(plain, algo=algo, context_length=length, **HERE).groupby("variant")["mean"].mean()
-            np.testing.assert_allclose(line.get_xdata(), means[list(figures.VARIANTS)])
-        best = where(baselines, algo="td", context_length=length, **HERE)["best_mean"].item()
-        assert axes.lines[2].get_xdata() == [best, best]
-    for axes, algo in zip(figures.controls(plain, table, HERE).axes, algos, strict=True):
-        for line, control in zip(axes.lines, ("none", *controls), strict=True):
-            of = plain if control == "none" else where(table, control=control)
-            means = where(of, algo=algo, context_length=0, **HERE).groupby("variant")["mean"].mean()
-            np.testing.assert_allclose(line.get_xdata(), means[names])
+def test_shares_add_up_to_one():
+    measures = numbered({**CELLS, "seed": range(3)}, ["family_1", "family_2", "outside"])
+    measures = measures.assign(outside=0.1, family_1=0.5, family_2=0.5 + 0.01 * measures["seed"])
+    axes = figures.shares(measures).axes[0]
+    widths = [[bar.get_width() for bar in bars] for bars in axes.containers]
+    np.testing.assert_allclose([row[0] for row in widths], [0.45, 0.009, 0.441, 0.1])
+    np.testing.assert_allclose(np.sum(widths, axis=0), 1)
+
+
+def test_best_numbers_are_means_over_groups():
+    at = {"env": ["boyan", "loop"], "states": [3, 5], "discount": [0.5, 0.9], "depth": [3, 10]}
+    table = numbered({**at, "numbers": [1, 2], "group": range(3)}, ["mean"])
+    drawn = figures.best_numbers(table, "loop", 5, 30, 0.9)
+    chosen = {"env": "loop", "states": 5, "depth": 10, "discount": 0.9}
+    for axes, varied in zip(drawn.axes, ("depth", "discount", "states"), strict=True):
+        rows = where(table, **{name: value for name, value in chosen.items() if name != varied})
+        for line, numbers in zip(axes.lines, (1, 2), strict=True):
+            means = where(rows, numbers=numbers).groupby(varied)["mean"].mean()
+            np.testing.assert_allclose(line.get_xdata(), means.index)
+            np.testing.assert_allclose(line.get_ydata(), means)
 
 
 def test_the_course_is_drawn_by_quartiles():
-    names = ["alpha", "cosine", "outside", "bellman", "msve_0", "msve_20"]
+    names = ["identity", "ones", "cosine", "outside", "msve_0", "msve_20"]
     table = numbered({"algo": ["td"], "env": ["boyan"], "seed": range(5), "tasks_seen": [1, 10, 100]}, names)
-    table.loc[table["seed"] == 2, "bellman"] = 1e101
+    table.loc[table["seed"] == 2, "outside"] = 1e101
     for axes, name in zip(figures.course(table).axes, names, strict=True):
         groups = table[table[name] < 1e100].groupby("tasks_seen")[name]
         low, middle, high = (groups.quantile(q) for q in (0.25, 0.5, 0.75))
@@ -67,17 +70,13 @@ def test_the_plane_is_drawn_by_medians():
 )
 def test_no_figure_has_ink_on_its_border(algos, env, lost, tmp_path):
     cells = {"algo": algos, "env": [env, "loop"][: 1 + lost], "states": [20], "depth": [5, 300], "seed": range(3)}
-    prompts = {**cells, "context_length": [0, 5, 100]}
-    controls = {**prompts, "variant": list(figures.CONTROLLED), "control": ["scaled", "repeated_3", "repeated_10"]}
-    pretrained = numbered({**prompts, "variant": list(figures.VARIANTS)}, ["mean"])
     course = numbered({**cells, "tasks_seen": [1, 10**6]}, [*(name for name, _ in figures.COURSE), "msve_100"])
     plane = numbered({**cells, "states": [2, 50], "depth": [1, 200]}, ["cosine", "outside", "msve", "theta_msve"])
-    at = {"env": env, "states": 20, "depth": 5}
+    measures = numbered(cells, ["family_1", "family_2", "outside"]).assign(family_1=0.5, family_2=0.6, outside=0.1)
+    best = {"env": [env], "states": [3, 20], "discount": [0.5, 0.99], "depth": [5, 300], "numbers": [1, 2, 3, 4]}
     for figure in (
-        figures.decompositions(numbered(cells, list(figures.SHARES))), figures.course(course),
-        figures.ablations(pretrained, numbered(prompts, ["best_mean"]), at),
-        figures.controls(pretrained, numbered(controls, ["mean"]).assign(mean=1e9 if lost else 1.0), at),
-        figures.phase(plane.assign(diverged_at=int(lost))),
+        figures.shares(measures), figures.course(course), figures.phase(plane.assign(diverged_at=int(lost))),
+        figures.best_numbers(numbered({**best, "group": range(2)}, ["mean"]), env, 20, 5, 0.9),
     ):  # fmt: skip
         check_border(figure, tmp_path)
 

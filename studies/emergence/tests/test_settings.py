@@ -6,7 +6,7 @@ import pytest
 
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
-from studies.emergence.grid import courses, joined_tables, readings
+from studies.emergence.grid import courses, discounts, joined_tables, readings
 from studies.emergence.readings import Reading
 
 
@@ -44,5 +44,10 @@ def test_a_reading_is_ours_but_for_what_it_changes():
 
 def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_seeds():
     assert courses(load_config({}, PROJECT)) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
-    found = joined_tables({"algos": ["td"], "envs": ["loop"]}, ["0-3", "4-5"])
-    assert found == {"course": ["course/td-loop"], "phase": ["phase/0-3", "phase/4-5"]}
+    given = {"algos": ["td"], "envs": ["loop"], "states": [5], "depths": [3]}
+    config = load_config({**given, "emergence": {}}, PROJECT)
+    found = joined_tables(config, ["0-3", "4-5"])
+    assert found["course"] == ["course/td-loop"] and found["trained"] == ["trained/td-loop-5-3"]
+    assert found["phase"] == ["phase/0-3", "phase/4-5"]
+    assert found["best_numbers"] == [f"best_numbers/loop-{states}" for states in (3, 5, 10, 20)]
+    assert discounts(config, 5) == [0.5, 0.8, 0.9, 0.95, 0.99] and discounts(config, 20) == [0.9]

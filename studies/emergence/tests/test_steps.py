@@ -8,21 +8,16 @@ import pandas as pd
 import pytest
 import torch
 from drawn import where
-from naive import larger_weights
 
 import ictd
-import ictd.baselines
-from ictd.anatomy import decomposition_measures, project_identifiable, residual
+from ictd.anatomy import decomposition_measures
 from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps import concatenate
 from ictd.steps.material import save_material
-from ictd.storage import save_arrays, save_table
-from ictd.transformer import estimates
+from ictd.storage import save_table
 from studies.emergence import (
-    ablate,
-    ablation_tables,
     course,
     course_measures,
     phase,
@@ -34,7 +29,6 @@ torch.set_num_threads(1)
 GAMMA, STATES, DEPTH, LENGTHS, TEST = 0.9, 3, 2, [4, 9], 6
 SIZES = {"smallest": 0.1, "largest": 40, "number": 7}
 SCALES = [True, False]
-FEW = 2  # Tasks that factors are tuned on.
 
 
 def best_size(tuning, length, scaled, depth=DEPTH):
@@ -45,85 +39,8 @@ def best_size(tuning, length, scaled, depth=DEPTH):
     return min(models, key=lambda model: naive.errors(model, tuning, length, depth, scaled).mean())
 
 
-def weights_of(seeds):
-    return naive.stacked([larger_weights(STATES, seed) for seed in seeds])
-
-
-@pytest.fixture(scope="module")
-def ablations(tmp_path_factory):
-    folder, runs = tmp_path_factory.mktemp("ablations"), weights_of(range(4))
-    paths = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablate, "TUNED_ON", FEW)
-        for algo, scale in zip(("td", "mc"), SCALES, strict=True):
-            paths.append(folder / f"weights/{algo}-loop-3-2.npz")
-            save_arrays(paths[-1], seeds=np.array([2, 5, 6, 9]), u=runs.u, A=runs.A, diverged_at=np.array([0, 0, 8, 0]))
-            given = STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, 10, LENGTHS, SIZES, paths[-1]
-            ablate.main(*given, folder / f"ablations/{algo}-loop-3-2.npz")
-    ablation_tables.main(sorted((folder / "ablations").iterdir())[::-1], paths, GAMMA, folder / "tables")
-    return {path.stem: pd.read_csv(path) for path in (folder / "tables").iterdir()}
-
-
 def unseen(size, stream="ablation"):
     return draw_unseen_tasks(0, STATES, size, 9, GAMMA, "boyan", stream)
-
-
-@pytest.mark.parametrize(("algo", "scaled"), [("td", True), ("mc", False)])
-def test_variants_are_evaluated_on_whole_prompts(ablations, algo, scaled):
-    data, tuning, few = unseen(TEST), unseen(10, "ablation tuning"), unseen(FEW, "ablation tuning")
-    runs = weights_of([0, 1, 3])
-    of = {name: where(table, algo=algo) for name, table in ablations.items() if "algo" in table}
-    assert of["measures"]["seed"].tolist() == [2, 5, 9] and len(of["ablations"]) == 13 * 3 * 3
-    for name, values in decomposition_measures(runs, GAMMA, scaled).items():
-        np.testing.assert_allclose(of["measures"][name], values)
-    parts = ablate.without_parts(runs, GAMMA)
-
-    def mean_and_median(weights, length, depth=DEPTH):
-        errors = naive.errors(weights, data, length, depth, scaled)
-        return pytest.approx([errors.mean(), np.median(errors)], rel=1e-8)
-
-    for name, (k, seed), length in itertools.product(("whole", "G"), enumerate([2, 5, 9]), [0, *LENGTHS]):
-        row = where(of["ablations"], variant=name, seed=seed, context_length=length)
-        assert row[["mean", "median"]].to_numpy()[0] == mean_and_median(parts[name][k], length)
-    tried = np.geomspace(0.5, 16, 16)
-    for name, length in itertools.product(("theta", "no_u"), [0, *LENGTHS]):
-        factors = [[ictd.Weights(one.u, f * one.A) for one in map(parts[name].__getitem__, range(3))] for f in tried]
-        scores = [np.mean([naive.errors(one, few, length, DEPTH, scaled) for one in each]) for each in factors]
-        best = np.nanargmin(scores)
-        factor = where(of["factors"], variant=name, context_length=length)["factor"].item()
-        assert factor == pytest.approx(tried[best])
-        for k, seed in enumerate([2, 5, 9]):
-            rows = where(of["controls"], variant=name, seed=seed, context_length=length).set_index("control")
-            rows = rows[["mean", "median"]]
-            assert rows.loc["scaled"].tolist() == mean_and_median(factors[best][k], length)
-            assert rows.loc["repeated_3"].tolist() == mean_and_median(parts[name][k], length, 3 * DEPTH)
-    for length in (0, *LENGTHS):
-        row, theta = where(of["baselines"], context_length=length).iloc[0], best_size(tuning, length, scaled)
-        assert row["best_coefficient"] == pytest.approx(theta.A[0, STATES])
-        assert row[["best_mean", "best_median"]].tolist() == mean_and_median(theta, length)
-
-
-def test_a_cell_whose_runs_all_diverged_is_refused_in_a_sentence(tmp_path):
-    runs = weights_of(range(2))
-    save_arrays(tmp_path / "td-loop-3-2.npz", seeds=np.arange(2), u=runs.u, A=runs.A, diverged_at=np.array([3, 8]))
-    with pytest.raises(ValueError, match="All runs of td-loop-3-2 diverged, so none can be decomposed"):
-        ablate.main(
-            STATES, DEPTH, GAMMA, False, "boyan", {}, TEST, 10, LENGTHS, SIZES, tmp_path / "td-loop-3-2.npz",
-            tmp_path / "ablation.npz",
-        )  # fmt: skip
-
-
-def test_residuals_are_correlated_by_pairs_of_runs(ablations):
-    table, runs = ablations["correlations"], weights_of([0, 1, 3])
-    left = dict(zip([2, 5, 9], residual(project_identifiable(runs, GAMMA).A), strict=True))
-    assert table[["kind", "algo", "seed"]].to_numpy().tolist() == [
-        ["algos", "td", 2], ["algos", "td", 5], ["algos", "td", 9], ["algos, seeds", "td", 2], ["seeds", "td", 2],
-        ["seeds", "mc", 2],
-    ]  # fmt: skip
-    one, other = left[2].ravel(), left[5].ravel()
-    cosine = one @ other / np.sqrt((one @ one) * (other @ other))
-    np.testing.assert_allclose(table["cosine"], [1, 1, 1, *[cosine] * 3])
-    assert table["null_states"].isna().all() and table["null_entries"].between(0.2, 0.5).all()
 
 
 @pytest.mark.parametrize(("algo", "scale"), [("td", True), ("mc", False)])
@@ -152,9 +69,6 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
         for length in (0, *LENGTHS):
             errors = naive.errors(run[k], data, length, DEPTH, scaled)
             assert table[f"msve_{length}"][k] == pytest.approx(errors.mean())
-        estimate = estimates(run[k], data.gram(0), DEPTH, scaled)
-        error = data.tasks.reward + GAMMA * np.matvec(data.tasks.transition, estimate) - estimate
-        assert table["bellman"][k] == pytest.approx(np.sqrt((data.tasks.stationary * error**2).sum(axis=1).mean()))
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -1,0 +1,115 @@
+"""Predict the two numbers over pretraining from a mean-field equation, with the steps of Adam.
+
+One update is made for each task.  After k tasks, the mean-field equation moves A by
+
+    -k eta m / (sqrt(s) + epsilon),    s <- s + (1 - 0.999^k) / (1 - 0.999^t) (q - s),
+
+where m and q are the means over many tasks of the gradient's entries and of their squares, and t is the number of tasks
+so far.  Squares of single tasks enter s, so the noise between tasks, and of their batches, makes steps shorter.  The
+equation starts from A = 0 and u = 0, and A is projected on some directions after each step.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.engine import BETA_2, EPSILON
+from ictd.kernels import size
+from ictd.mrp import sample_tasks, value_function
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics, unroll
+from ictd.statistics import log_spaced_integers
+from ictd.storage import save_table
+from ictd.transformer import Weights
+from studies.emergence.few_numbers import SETS, basis, number_measures
+from studies.emergence.numbers_engine import gradient_moments
+
+# Tasks that the equation draws its means from, tasks per mean, and tasks per step.
+POOL, AVERAGED, STRIDE = 20_000, 100, 5
+COLUMNS = ("algo", "variables", "noise", "rule", "tasks_seen", "identity", "ones")
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    batch_size: int,
+    rollout_steps: int,
+    learning_rate: float,
+    scaled_attention: bool,
+    env_options: dict,
+    tasks: int,
+    predicted_tasks: int,
+    snapshots: int,
+    output: Path,
+) -> None:
+    """Write alpha and beta at the snapshots of a long run of ``tasks`` tasks, up to ``predicted_tasks``.
+
+    ``variables`` is a number of SETS, or "all" for all entries of A.  With ``noise`` "batches", gradients are those of
+    sampled batches; with "tasks", those of expected batches.  The rule "gradient" replaces Adam by plain gradients.
+    """
+    rng = generator(0, env, states, "dynamics")
+    pool = sample_tasks(env, states, POOL, rng, **env_options)
+    sampled = unroll(pool, batch_size, discount, rollout_steps if algo == "mc" else 1, rng)
+    mu, p = pool.stationary, pool.transition
+    expected = BatchStatistics.unchecked(
+        visits=mu, transitions=mu[..., None] * p, return_sums=mu * value_function(p, pool.reward, discount)
+    )
+    stops = [stop for stop in log_spaced_integers(tasks, snapshots).tolist() if stop <= predicted_tasks]
+    given = algo == "td", depth, discount, 1 / states if scaled_attention else 1.0
+    rows = []
+    for variables in (*SETS, "all"):
+        projection = None if variables == "all" else projector(basis(variables, states))
+        for noise, batches in (("batches", sampled), ("tasks", expected)):
+            data = pool.transition, pool.reward, batches.visits, batches.transitions, batches.return_sums
+            for rule in ("adam", "gradient") if noise == "batches" else ("adam",):
+                A = mean_field(data, given, learning_rate, projection, rule == "adam", stops)
+                numbers = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
+                for stop, identity, ones in zip(stops, numbers["identity"], numbers["ones"], strict=True):
+                    rows.append((algo, str(variables), noise, rule, stop, identity, ones))
+    save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
+
+
+def projector(bases: np.ndarray) -> np.ndarray:
+    """Orthogonal projection (4n^2, 4n^2) on the span of bases (K, 2n, 2n)."""
+    columns, _ = np.linalg.qr(bases.reshape(len(bases), -1).T)
+    return columns @ columns.T
+
+
+def mean_field(
+    data: tuple, given: tuple, learning_rate: float, projection: np.ndarray | None, adam: bool, stops: list[int]
+) -> np.ndarray:
+    """Follow the equation from A = 0.
+
+    Parameters
+    ----------
+    data : arrays of transition, reward, visits, transitions and return_sums with an axis of tasks
+    given : bootstrap, depth, discount and scale of ``gradient_moments``
+    learning_rate : float, eta
+    projection : (4n^2, 4n^2) array, or None
+    adam : bool, otherwise plain gradients
+    stops : ascending numbers of tasks
+
+    Returns
+    -------
+    A : (stops, 2n, 2n) array, at the first step that reaches each number of tasks
+    """
+    states = data[1].shape[-1]
+    n, shape = size(states), (2 * states, 2 * states)
+    A, mean, square, average = np.zeros(shape), np.empty(shape), np.empty(shape), np.zeros(shape)
+    blocks = max(1, len(data[0]) // AVERAGED)
+    found, step = [], 0
+    for stop in stops:
+        while step * STRIDE < stop:
+            first = step % blocks * AVERAGED
+            gradient_moments(n, A, *(part[first : first + AVERAGED] for part in data), *given, mean, square)
+            step += 1
+            average += (1 - BETA_2**STRIDE) / (1 - BETA_2 ** (step * STRIDE)) * (square - average)
+            change = mean / (np.sqrt(average) + EPSILON) if adam else mean
+            A = A - learning_rate * STRIDE * change
+            if projection is not None:
+                A = (projection @ A.ravel()).reshape(shape)
+        found.append(A)
+    return np.array(found)

@@ -1,0 +1,204 @@
+"""Weights that depend on a few numbers, how close other weights are to them, and the best of them.
+
+With u = 0, these directions treat all states alike:
+
+    alpha, beta:  G = I, 11'    in A = [G; 0] [-I, I],
+    H:            H = I         in A = [0; H] [-I, I],
+    a, b:         N = [I; 0], [11'; 0]           in A = N [I, I].
+
+alpha alone is theta^TD times a step size.  With alpha and beta a layer is an update of *deflated TD*,
+
+    w <- w + (alpha I + beta 11') (mean TD error of each state).
+
+Constants are the slow mode of TD: P 1 = 1, so TD shrinks a constant error by the factor 1 - alpha (1 - gamma) per
+update.  The term beta 11' takes larger steps along constants only, which numerical linear algebra calls deflation.
+
+11' below is no further direction, because a' x = 0 for a = [-gamma 1; 1] and every column x of a context
+(``ictd.anatomy``).  Coefficients and shares here are computed after the component of A along a is removed, which is the
+same for all weights with the same outputs.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ictd.anatomy import preconditioned_td, preconditioner, squared_norm, unidentifiable_direction
+from ictd.prompt import Gram
+from ictd.transformer import Weights
+
+# The directions of each set of numbers, by their number.
+SETS = {
+    1: ("alpha",),
+    2: ("alpha", "beta"),
+    3: ("alpha", "beta", "H"),
+    4: ("alpha", "beta", "a", "b"),
+}
+# The sets whose directions are in the family A = K [-I, I].
+IN_FAMILY = (1, 2, 3)
+# Steps of ``least_squares``, its first damping, and the decrease per step, relative to the error, at which it ends.
+STEPS, DAMPING, DECREASE = 100, 1e-3, 1e-6
+# Damping at which ``least_squares`` gives up.
+LARGEST_DAMPING = 1e12
+
+
+def directions(states: int) -> dict[str, np.ndarray]:
+    """The directions (2n, 2n) of A by their names."""
+    identity, ones, none = np.eye(states), np.ones((states, states)), np.zeros((states, states))
+    difference, total = np.array([[-1, 1]]), np.array([[1, 1]])
+    return {
+        "alpha": np.kron(difference, np.vstack([identity, none])),
+        "beta": np.kron(difference, np.vstack([ones, none])),
+        "H": np.kron(difference, np.vstack([none, identity])),
+        "a": np.kron(total, np.vstack([identity, none])),
+        "b": np.kron(total, np.vstack([ones, none])),
+    }
+
+
+def basis(number: int, states: int) -> np.ndarray:
+    """The directions (K, 2n, 2n) of one of SETS."""
+    named = directions(states)
+    return np.stack([named[name] for name in SETS[number]])
+
+
+def weights_at(coefficients: np.ndarray, bases: np.ndarray) -> Weights:
+    """Weights with u = 0 and A = sum_k coefficients_k bases_k, from (..., K) and (K, 2n, 2n)."""
+    A = np.tensordot(coefficients, bases, axes=1)
+    return Weights(np.zeros(A.shape[:-1]), A)
+
+
+def without_unidentifiable(A: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """A (..., 2n, 2n) without its component along a (2n,), which changes no output."""
+    return A - a[:, None] * (a @ A)[..., None, :] / (a @ a)
+
+
+def coefficients(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Coefficients (..., K) of the combination of bases (K, 2n, 2n) nearest to A (..., 2n, 2n), up to a (2n,)."""
+    columns = without_unidentifiable(bases, a).reshape(len(bases), -1).T
+    flat = without_unidentifiable(A, a).reshape(*A.shape[:-2], -1)
+    return flat @ np.linalg.pinv(columns).T
+
+
+def nearest(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """The combination (..., 2n, 2n) of bases that is nearest to A, without its component along a."""
+    return np.tensordot(coefficients(A, bases, a), without_unidentifiable(bases, a), axes=1)
+
+
+def share(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Share (...) of the combination of bases that is nearest to A in the squared norm of A, without a."""
+    return squared_norm(nearest(A, bases, a)) / squared_norm(without_unidentifiable(A, a))
+
+
+def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str, np.ndarray]:
+    """The two numbers of weights (...), and how much of their family part these numbers hold.
+
+    Returns
+    -------
+    dict of (...) arrays
+        identity, ones : alpha and beta, divided by n if attention is divided by the context length
+        two : share of alpha I + beta 11' in G in the squared norm of the family part
+    """
+    n, a = weights.states, unidentifiable_direction(weights.states, discount)
+    family = preconditioned_td(preconditioner(weights.A))
+    found = coefficients(family, basis(2, n), a) / (n if scaled else 1)
+    return {"identity": found[..., 0], "ones": found[..., 1], "two": share(family, basis(2, n), a)}
+
+
+def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fit alpha I and a matrix of rank one to G (n, n): alpha, and the left and right singular vectors of G - alpha I.
+
+    Alternates between the best alpha for a matrix of rank one and the best such matrix for alpha.  Both lower the sum
+    of squares of what is left.
+
+    Returns
+    -------
+    alpha : float
+    left, right : (n, n) arrays, singular vectors of G - alpha I in their columns, the leading first
+    """
+    n = len(G)
+    alpha = np.trace(G) / n
+    for _ in range(iterations):
+        left, size, right = np.linalg.svd(G - alpha * np.eye(n))
+        alpha = np.trace(G - size[0] * np.outer(left[:, 0], right[0])) / n
+    return alpha, left, right.T
+
+
+def estimates_and_jacobian(
+    coefficients: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], depth: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """TF_L and its derivatives by the coefficients, on several sets of T contexts each.
+
+    Parameters
+    ----------
+    coefficients : (K,) array
+    bases : (K, 2n, 2n) array
+    grams : sequence of S Grams of T contexts
+    depth : int, L
+
+    Returns
+    -------
+    estimates : (S, T, n) array
+    jacobian : (K, S, T, n) array
+    """
+    A = weights_at(coefficients, bases).A
+    n = len(A) // 2
+    values, slopes = [], []
+    for gram in grams:
+        AM, BM = A @ gram.M, bases[:, None] @ gram.M  # (T, 2n, 2n) and (K, T, 2n, 2n)
+        k, dk = gram.c, np.zeros((len(bases), *gram.c.shape))
+        total, dtotal = np.zeros_like(k), np.zeros_like(dk)
+        for _ in range(depth):
+            total, dtotal = total + k, dtotal + dk
+            dk = dk + np.vecmat(dk, AM) + np.vecmat(k, BM)
+            k = k + np.vecmat(k, AM)
+        values.append(-np.vecmat(total, A[:, :n]))
+        slopes.append(-np.vecmat(dtotal, A[:, :n]) - np.vecmat(total, bases[:, None, :, :n]))
+    return np.stack(values), np.stack(slopes, axis=1)
+
+
+def least_squares(
+    start: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], value: np.ndarray, weight: np.ndarray, depth: int
+) -> tuple[np.ndarray, float]:
+    """Minimise the mean MSVE over tasks and sets of contexts by the method of Levenberg and Marquardt.
+
+    Parameters
+    ----------
+    start : (K,) array
+    bases : (K, 2n, 2n) array
+    grams : sequence of S Grams of T contexts, one context for each task
+    value, weight : (T, n) arrays, v and mu of the tasks
+    depth : int, L
+
+    Returns
+    -------
+    coefficients : (K,) array
+    msve : float, at these coefficients; infinite if it is not finite at the start
+    """
+    root = np.sqrt(weight / (len(grams) * len(weight)))
+
+    def linearised(at):
+        with np.errstate(over="ignore", invalid="ignore"):
+            estimate, jacobian = estimates_and_jacobian(at, bases, grams, depth)
+            error = (root * (estimate - value)).ravel()
+            return error, (root * jacobian).reshape(len(bases), -1), error @ error
+
+    at, damping = start, DAMPING
+    error, jacobian, msve = linearised(at)
+    if not np.isfinite(msve):
+        return at, np.inf
+    for _ in range(STEPS):
+        gradient, curvature = jacobian @ error, jacobian @ jacobian.T
+        scale = np.diag(curvature) + np.finfo(float).tiny
+        while damping < LARGEST_DAMPING:
+            trial = at - np.linalg.solve(curvature + damping * np.diag(scale), gradient)
+            trial_error, trial_jacobian, trial_msve = linearised(trial)
+            if trial_msve < msve:
+                break
+            damping *= 4
+        else:
+            break
+        small = msve - trial_msve < DECREASE * msve
+        at, error, jacobian, msve = trial, trial_error, trial_jacobian, trial_msve
+        damping /= 3
+        if small:
+            break
+    return at, float(msve)

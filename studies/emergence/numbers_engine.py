@@ -1,0 +1,206 @@
+"""Compiled gradients for weights that depend on K numbers, and for expected updates.
+
+With A = sum_k theta_k B_k and u = 0, an update is that of ``ictd.engine``, with the gradient by the chain rule: the
+derivative by theta_k is the sum of the products of the entries of B_k and of the gradient dA.  Adam then acts on the K
+numbers.
+"""
+
+import numpy as np
+
+from ictd.engine import adam, batch_errors, collapse, expand, sweep_adjoint, sweep_forward
+from ictd.kernels import kernel, size
+from ictd.sampling import BatchStatistics
+
+
+@kernel(noalias=True)
+def gradient(
+    n, u, A, transition, reward, visits, transitions, return_sums, bootstrap, discount, scale, Y, Yt, AX, D, T, dT,
+    across, R, h, g, q, lam, following, e, estimate, du, dA,
+):  # fmt: skip
+    """Fill the gradient du (2n,) and dA (2n, 2n) of one task, and its estimates (n,), as ``ictd.engine.train_block``.
+
+    The arrays from Y to e are scratch, and h is (L, n).
+    """
+    states = len(n)
+    for s in range(states):
+        for j in range(states):
+            Yt[s, j] = Y[j, s] = discount * transition[s, j]
+    collapse(n, u, A, Y, reward, scale, AX, T, R, h[0])
+    sweep_forward(n, T, h, g)
+    for s in range(states):
+        total = 0.0
+        for j in range(states):
+            total -= g[j] * R[j, s]
+        estimate[s] = total
+    batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstrap, discount, e)
+    for j in range(states):
+        q[j] = 0.0
+        for s in range(states):
+            q[j] += R[j, s] * e[s]
+    sweep_adjoint(n, T, h, q, lam, following, across, dT)
+    expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
+
+
+@kernel(noalias=True)
+def train_numbers(
+    n, bases, transition, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale, learning_rate,
+    numbers, mean, square,
+):  # fmt: skip
+    """Make one update of numbers (K,) for each of N tasks, in place, from the first step of Adam on.
+
+    Arguments are those of ``ictd.engine.train_block`` for enumerated prompts; ``bases`` is (K, 2n, 2n), and ``mean``
+    and ``square`` (K,) are zero.  Stops at a task whose estimates are not finite, and returns the number of updates.
+    """
+    tasks, states, wide = len(reward), len(n), 2 * len(n)
+    u, A, du, dA = np.zeros(wide), np.empty((wide, wide)), np.empty(wide), np.empty((wide, wide))
+    Y, Yt = np.empty((states, states)), np.empty((states, states))
+    AX, D = np.empty((wide, states)), np.empty((states, wide))
+    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+    R, h = np.empty((states, states)), np.empty((depth, states))
+    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    e, estimate = np.empty(states), np.empty(states)
+    slope = np.empty_like(numbers)
+    for task in range(tasks):
+        for i in range(wide):
+            for j in range(wide):
+                A[i, j] = 0.0
+                for k in range(len(numbers)):
+                    A[i, j] += numbers[k] * bases[k, i, j]
+        gradient(
+            n,
+            u,
+            A,
+            transition[task],
+            reward[task],
+            visits[task],
+            transitions[task],
+            return_sums[task],
+            bootstrap,
+            discount,
+            scale,
+            Y,
+            Yt,
+            AX,
+            D,
+            T,
+            dT,
+            across,
+            R,
+            h,
+            g,
+            q,
+            lam,
+            following,
+            e,
+            estimate,
+            du,
+            dA,
+        )
+        for s in range(states):
+            if not np.isfinite(estimate[s]):
+                return task
+        for k in range(len(numbers)):
+            slope[k] = 0.0
+            for i in range(wide):
+                for j in range(wide):
+                    slope[k] += bases[k, i, j] * dA[i, j]
+        adam(numbers, slope, mean, square, learning_rate, task + 1)
+    return tasks
+
+
+@kernel(noalias=True)
+def gradient_moments(
+    n, A, transition, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale, mean, square
+):
+    """Fill the means over N tasks of the gradient dA (2n, 2n) and of the squares of its entries, at u = 0.
+
+    Arguments are those of ``train_numbers``.
+    """
+    tasks, states, wide = len(reward), len(n), 2 * len(n)
+    u, du, dA = np.zeros(wide), np.empty(wide), np.empty((wide, wide))
+    Y, Yt = np.empty((states, states)), np.empty((states, states))
+    AX, D = np.empty((wide, states)), np.empty((states, wide))
+    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+    R, h = np.empty((states, states)), np.empty((depth, states))
+    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    e, estimate = np.empty(states), np.empty(states)
+    for i in range(wide):
+        for j in range(wide):
+            mean[i, j] = square[i, j] = 0.0
+    for task in range(tasks):
+        gradient(
+            n,
+            u,
+            A,
+            transition[task],
+            reward[task],
+            visits[task],
+            transitions[task],
+            return_sums[task],
+            bootstrap,
+            discount,
+            scale,
+            Y,
+            Yt,
+            AX,
+            D,
+            T,
+            dT,
+            across,
+            R,
+            h,
+            g,
+            q,
+            lam,
+            following,
+            e,
+            estimate,
+            du,
+            dA,
+        )
+        for i in range(wide):
+            for j in range(wide):
+                mean[i, j] += dA[i, j] / tasks
+                square[i, j] += dA[i, j] * dA[i, j] / tasks
+
+
+def pretrain_numbers(
+    start: np.ndarray,
+    bases: np.ndarray,
+    reward: np.ndarray,
+    transition: np.ndarray,
+    batches: BatchStatistics,
+    algo: str,
+    depth: int,
+    discount: float,
+    learning_rate: float,
+    scaled: bool = True,
+) -> np.ndarray:
+    """Pretrain K numbers by Algorithm 1 or 2, with one update for each task.
+
+    Parameters
+    ----------
+    start : (K,) array, initial numbers
+    bases : (K, 2n, 2n) array
+    reward : (N, n) array
+    transition : (N, n, n) array
+    batches : BatchStatistics of these N tasks
+    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
+    depth : int, number of layers L
+    discount : float, gamma
+    learning_rate : float, Adam's alpha
+    scaled : bool
+        Whether attention is divided by the context length n.
+
+    Returns
+    -------
+    numbers : (K,) array, NaN after a divergence
+    """
+    numbers = np.array(start, dtype=float)
+    states = reward.shape[-1]
+    updates = train_numbers(
+        size(states), bases, transition, reward, batches.visits, batches.transitions, batches.return_sums,
+        algo == "td", depth, float(discount), 1 / states if scaled else 1.0, float(learning_rate), numbers,
+        np.zeros_like(numbers), np.zeros_like(numbers),
+    )  # fmt: skip
+    return numbers if updates == len(reward) else np.full_like(numbers, np.nan)

@@ -1,0 +1,183 @@
+"""Measure how much of the pretrained weights of a cell lies in a few numbers, and what the rest does."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.anatomy import (
+    decomposition_measures,
+    preconditioned_td,
+    preconditioner,
+    project_identifiable,
+    squared_norm,
+    unidentifiable_direction,
+)
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
+from ictd.mrp import sample_tasks
+from ictd.pipeline.grid import Cell
+from ictd.prompt import ENUMERATED
+from ictd.rng import generator
+from ictd.storage import load_arrays, long_table, save_table
+from ictd.transformer import Weights, estimates
+from studies.emergence.few_numbers import (
+    IN_FAMILY,
+    SETS,
+    basis,
+    nearest,
+    number_measures,
+    rank_one_part,
+    share,
+    without_unidentifiable,
+)
+
+# Seed of the unseen tasks, which are the same for all models.
+SEED = 0
+# Number of random directions, of random orders of the states, and of random matrices that are averaged over.
+DRAWS = 5
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    scaled_attention: bool,
+    evaluation_env: str,
+    env_options: dict,
+    own_options: dict,
+    tasks: int,
+    weights: Path,
+    measures: Path,
+    exchanged: Path,
+) -> None:
+    """Write ``measures``, a row for each run, and ``exchanged``, a row for each run and exchange of the rest of A.
+
+    The MSVE is on enumerated prompts of unseen tasks.
+    """
+    seeds, runs = finite_runs(weights)
+    if not len(seeds):
+        raise ValueError(f"All runs of {weights.stem} diverged, so none can be measured; choose other settings.")
+    cell = Cell(algo, env, states, depth)._asdict()
+    data = draw_unseen_tasks(SEED, states, tasks, 1, discount, evaluation_env, "ablation", **env_options)
+    own = sample_tasks(env, states, tasks, generator(SEED, env, states, "mean task"), **own_options)
+    columns = decomposition_measures(runs, discount, scaled_attention)
+    columns |= number_measures(runs, discount, scaled_attention)
+    columns |= shares(runs.A, own.stationary.mean(axis=0), discount)
+    columns["unstable"] = unstable_tasks(runs, data, scaled_attention)
+    save_table(measures, long_table({"seed": seeds}, columns, **cell))
+    variants = exchanges(project_identifiable(runs, discount).A, discount)
+    columns = {"mean": [], "median": []}
+    for drawn in variants.values():
+        errors = np.array([msve(A, data, depth, scaled_attention) for A in drawn])  # (draws, S, tasks)
+        columns["mean"].append(errors.mean(axis=(0, 2)))
+        columns["median"].append(np.median(errors, axis=2).mean(axis=0))
+    columns = {name: np.array(column) for name, column in columns.items()}
+    save_table(exchanged, long_table({"rest": np.array(list(variants)), "seed": seeds}, columns, **cell))
+
+
+def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
+    """Seeds (S,) and weights of the runs of a cell that did not diverge."""
+    seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
+    kept = diverged_at == 0
+    return seeds[kept], Weights(u[kept], A[kept])
+
+
+def shares(A: np.ndarray, mean_stationary: np.ndarray, discount: float) -> dict[str, np.ndarray]:
+    """Shares of a few numbers in the squared norm of A (S, 2n, 2n), without what changes no output.
+
+    Parameters
+    ----------
+    A : (S, 2n, 2n) array
+    mean_stationary : (n,) array, the mean stationary distribution mu of tasks
+    discount : float, gamma
+
+    Returns
+    -------
+    dict of (S,) arrays
+        family_1, family_2, family_3 : shares of 1, 2 and 3 numbers in the family part K [-I, I]
+        all_1, ..., all_4 : shares of each of SETS in A
+        ones_mu, mu_ones, best_rank_one, random_rank_one : shares in the family part of alpha I and, in place of 11', of
+            1 mu', mu 1', the best matrix of rank one, and random ones
+    """
+    n = A.shape[-1] // 2
+    a = unidentifiable_direction(n, discount)
+    family = preconditioned_td(preconditioner(A))
+    found = {f"family_{number}": share(family, basis(number, n), a) for number in IN_FAMILY}
+    found |= {f"all_{number}": share(A, basis(number, n), a) for number in SETS}
+    ones, rng = np.ones(n), np.random.default_rng(0)
+    found["ones_mu"] = share(family, with_rank_one(ones, mean_stationary), a)
+    found["mu_ones"] = share(family, with_rank_one(mean_stationary, ones), a)
+    best = []
+    for run in project_identifiable(Weights(np.zeros(A.shape[:-1]), family), discount).A:
+        _, left, right = rank_one_part(preconditioner(run)[:n])
+        best.append(share(run, with_rank_one(left[:, 0], right[:, 0]), a))
+    found["best_rank_one"] = np.array(best)
+    random = [share(family, with_rank_one(*rng.normal(size=(2, n))), a) for _ in range(DRAWS)]
+    found["random_rank_one"] = np.mean(random, axis=0)
+    return found
+
+
+def with_rank_one(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The directions (2, 2n, 2n) of alpha I and of left right' in G."""
+    G = np.outer(left, right)
+    return np.stack([basis(1, len(left))[0], preconditioned_td(np.vstack([G, 0 * G]))])
+
+
+def unstable_tasks(weights: Weights, data: UnseenTasks, scaled: bool) -> np.ndarray:
+    """Share (S,) of the tasks on whose enumerated prompt the iteration of the layers has a spectral radius above 1.
+
+    The nonzero eigenvalues of A M are those of X' A X / n, so those of I + A M other than 1 are those of a layer.
+    """
+    n = weights.states
+    X = data.columns(ENUMERATED)[:, :-1]  # (tasks, 2n, n)
+    scale = 1 / n if scaled else 1.0
+    layers = [np.eye(n) + scale * X.mT @ A @ X for A in weights.A]
+    return np.array([(np.abs(np.linalg.eigvals(layer)).max(axis=-1) > 1).mean() for layer in layers])
+
+
+def exchanges(A: np.ndarray, discount: float) -> dict[str, list[np.ndarray]]:
+    """Exchange the rest of A beyond alpha I + beta 11' in G.
+
+    Parameters
+    ----------
+    A : (S, 2n, 2n) array, identifiable parts of S runs
+    discount : float, gamma
+
+    Returns
+    -------
+    dict of lists of DRAWS (S, 2n, 2n) arrays, or of one if nothing is drawn
+        own : all of A
+        none : alpha I + beta 11' alone
+        other_seed : with the rest of the next run
+        permuted : with the own rest, its states in a random order
+        random : with a random matrix of the same norm
+    """
+    n = A.shape[-1] // 2
+    a, rng = unidentifiable_direction(n, discount), np.random.default_rng(0)
+    A = without_unidentifiable(A, a)
+    two = nearest(A, basis(2, n), a)
+    rest = A - two
+    permuted, random = [], []
+    for _ in range(DRAWS):
+        order = rng.permutation(n)
+        while (order == np.arange(n)).all():
+            order = rng.permutation(n)
+        index = np.concatenate([order, order + n])
+        permuted.append(two + rest[:, index[:, None], index])
+        noise = without_unidentifiable(rng.normal(size=A.shape), a)
+        random.append(two + noise * np.sqrt(squared_norm(rest) / squared_norm(noise))[:, None, None])
+    return {
+        "own": [A],
+        "none": [two],
+        "other_seed": [two + np.roll(rest, -1, axis=0)],
+        "permuted": permuted,
+        "random": random,
+    }
+
+
+def msve(A: np.ndarray, data: UnseenTasks, depth: int, scaled: bool) -> np.ndarray:
+    """MSVE (S, tasks) of weights without u on enumerated prompts."""
+    weights = Weights(np.zeros(A.shape[:-1]), A)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return data.error(estimates(weights, data.gram(ENUMERATED), depth, scaled))
