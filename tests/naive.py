@@ -1,6 +1,7 @@
 """Slow, obvious versions of what the package computes fast, and material that tests share."""
 
 import itertools
+from statistics import NormalDist
 
 import numpy as np
 import torch
@@ -404,3 +405,21 @@ def several_weights(states, count=3):
 def stacked(parts):
     """Weights as one object with a leading axis."""
     return ictd.Weights(np.stack([part.u for part in parts]), np.stack([part.A for part in parts]))
+
+
+def bca_interval(samples, statistic, resamples):
+    """95% BCa interval of a statistic of the mean of samples (N, ...), one resample at a time (Efron, 1987)."""
+    normal, size = NormalDist(), len(samples)
+    drawn = np.random.default_rng(0).integers(size, size=(resamples, size))
+    estimate = statistic(samples.mean(axis=0))
+    resampled = [statistic(samples[draw].mean(axis=0)) for draw in drawn]
+    below = sum(value < estimate for value in resampled) + sum(value == estimate for value in resampled) / 2
+    bias = normal.inv_cdf(min(max(below, 0.5), resamples - 0.5) / resamples)
+    left_out = [statistic(np.delete(samples, k, axis=0).mean(axis=0)) for k in range(size)]
+    influence = [np.mean(left_out) - value for value in left_out]
+    acceleration = sum(one**3 for one in influence) / (6 * sum(one**2 for one in influence) ** 1.5)
+    ends = []
+    for level in (0.025, 0.975):
+        z = bias + normal.inv_cdf(level)
+        ends.append(np.quantile(resampled, normal.cdf(bias + z / (1 - acceleration * z))))
+    return tuple(ends)

@@ -8,9 +8,9 @@ import pytest
 
 from ictd.report import html
 from ictd.report.claim import Statements, as_records
-from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
-from ictd.report.verdicts import LISTED, in_words, verdict
-from ictd.statistics import bootstrap_interval
+from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
+from ictd.report.verdicts import LISTED, in_words, overall, verdict, verdict_by
+from ictd.statistics import Estimate, bootstrap_interval
 
 TABLE = """[more]
 kind = "ours"
@@ -56,16 +56,48 @@ def test_a_file_of_claims_that_is_wrong_is_answered_with_its_place(statements, w
 
 
 @pytest.mark.parametrize(
-    ("relation", "end", "holds", "trials"), [(">", "lower", "holds", 7), ("<", "upper", "fails", 0)]
+    ("relation", "samples", "verdict", "trials"),
+    [
+        (">", np.arange(2.0, 9.0), "holds", 7),
+        ("<", np.arange(2.0, 9.0), "refuted", 0),
+        (">", np.arange(-3.0, 4.0), "not shown", 2),
+        ("<", np.arange(-3.0, 4.0), "not shown", 4),
+        (">", np.array([1.0, 2.0, np.nan]), "not shown", 1),
+    ],
 )
-def test_of_trials_is_decided_by_an_end_of_the_interval(statements, relation, end, holds, trials):
+def test_of_trials_is_decided_by_the_whole_interval(statements, relation, samples, verdict, trials):
     of = statements(TABLE.replace('">"', f'"{relation}"'))
-    samples = np.arange(2.0, 9.0)
     (claim,) = of.of_trials("more", ("td", 5), samples, what="it")
-    assert claim.value == bootstrap_interval(samples)[end == "upper"] and claim.verdict == holds
-    assert (claim.id, claim.statement, claim.end) == ("more/td-5", "There is more of it, $x_{i}$.", end)
-    assert (claim.trials, claim.trials_hold) == (7, trials)
+    np.testing.assert_equal((claim.value, claim.low, claim.high), (samples.mean(), *bootstrap_interval(samples)))
+    assert claim.verdict == verdict
+    assert (claim.id, claim.statement) == ("more/td-5", "There is more of it, $x_{i}$.")
+    assert (claim.trials, claim.trials_hold) == (len(samples), trials)
     assert of.of_trials("more", ("td",), samples[:1], what="it") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "below", "above"),
+    [
+        (0.5, None, None, "holds", "refuted"),
+        (1.0, None, None, "refuted", "refuted"),
+        (2.0, None, None, "refuted", "holds"),
+        (np.inf, None, None, "refuted", "holds"),
+        (np.nan, None, None, "not shown", "not shown"),
+        (None, None, None, "not shown", "not shown"),
+        (0.5, 0.2, 0.9, "holds", "refuted"),
+        (0.5, 0.2, 1.0, "not shown", "not shown"),
+        (0.5, 0.2, 1.5, "not shown", "not shown"),
+        (0.5, np.nan, np.nan, "not shown", "not shown"),
+        (1.5, 1.1, 1.7, "refuted", "holds"),
+    ],
+)
+def test_the_three_verdicts(value, low, high, below, above):
+    assert (verdict_by("<", 1, value, low, high), verdict_by(">", 1, value, low, high)) == (below, above)
+
+
+def test_what_has_several_parts_holds_if_all_do_and_is_refuted_if_one_is():
+    assert overall(["holds", "holds"]) == "holds" and overall(["holds", "not shown"]) == "not shown"
+    assert overall(["holds", "not shown", "refuted"]) == "refuted" and overall([]) == "not shown"
 
 
 @pytest.mark.parametrize(("relation", "number"), [(">", 3), ("<", 1)])
@@ -89,54 +121,74 @@ def test_a_verdict_that_chance_may_have_made_is_corrected(statements):
     assert alone["corrected"] == "holds"
 
 
+def test_a_refutation_that_chance_may_have_made_is_corrected(statements):
+    of, rng = statements(), np.random.default_rng(1)
+    made = []
+    for k in range(40):
+        made += of.of_trials("more", (k,), rng.normal(1 - (3 if k == 0 else 0), 1, 20), what="it")
+    records = as_records(made)
+    refuted = [one for one in records if one["verdict"] == "refuted"]
+    assert records[0]["corrected"] == "refuted" and len(refuted) > 1
+    assert all(one["corrected"] == "not shown" for one in refuted[1:])
+
+
 def test_records_are_plain(statements):
     of = statements()
-    claims = [of.claim("more", [name], value, what="it") for name, value in (("a", 2), ("b", np.nan), ("c", np.inf))]
+    values = (("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf))
+    claims = [of.claim("more", [name], value, what="it") for name, value in values]
     records = as_records(claims)
     wanted = {
-        "id", "kind", "where", "section", "setting", "statement", "statistic", "value", "relation", "threshold", "p",
-        "verdict", "corrected", "shown", "end", "trials", "trials_hold",
+        "id", "kind", "section", "setting", "statement", "statistic", "value", "low", "high", "relation", "threshold",
+        "p", "verdict", "corrected", "shown", "trials", "trials_hold",
     }  # fmt: skip
     assert all(set(record) == wanted for record in records)
     assert [record["value"] for record in records] == [2, None, None]
-    assert [record["verdict"] for record in records] == ["holds", "fails", "holds"]
-    assert claims_overview(records)["verdict"].tolist() == ["fails in 1 of 3 settings: b (not finite)"]
+    assert [(record["low"], record["high"]) for record in records] == [(1.5, None), (None, None), (None, None)]
+    assert [record["verdict"] for record in records] == ["not shown", "not shown", "holds"]
+    said = "not shown in 2 of 3 settings: a (2); b (not finite)"
+    assert claims_overview(records)["verdict"].tolist() == [said]
 
 
-def claimed(setting, value, **more):
-    rest = {"id": f"more/{setting}", "kind": "ours", "statement": "S", "statistic": "T", "relation": ">", "end": ""}
-    verdict = "holds" if value is not None and value > 1 else "fails"
-    rest |= {"threshold": 1, "where": "", "shown": "", "verdict": verdict, "corrected": verdict, "trials": None}
-    return {**rest, "setting": setting, "value": value, **more}
+def claimed(setting, value, low=None, high=None, **more):
+    rest = {"id": f"more/{setting}", "kind": "ours", "statement": "S", "statistic": "T", "relation": ">"}
+    verdict = verdict_by(">", 1, value, low, high)
+    rest |= {"threshold": 1, "shown": "", "verdict": verdict, "corrected": verdict, "trials": None}
+    return {**rest, "setting": setting, "value": value, "low": low, "high": high, **more}
 
 
 def test_verdicts_in_words():
     place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
-    assert verdict([place]) == "holds" and verdict([other]) == "fails"
-    assert verdict([place, other]) == "fails in 1 of 2 cells: boyan n=5 (0.25)"
+    between = claimed("boyan-3", 1.25, 0.5, 2)
+    assert verdict([place]) == "holds" and verdict([other]) == "refuted" and verdict([between]) == "not shown"
+    assert verdict([place, other]) == "refuted in 1 of 2 cells: boyan n=5 (0.25)"
+    said = "not shown in 1 of 3 cells: boyan n=3 (1.25, 0.5 to 2); refuted in 1 of 3 cells: boyan n=5 (0.25)"
+    assert verdict([place, other, between]) == said
     assert verdict([place, *[other] * LISTED]).count("boyan n=5 (0.25)") == LISTED
-    assert verdict([place, *[other] * (LISTED + 1)]) == f"fails in {LISTED + 1} of {LISTED + 2} cells"
-    assert verdict([place, place | {"corrected": "fails"}]).startswith("holds in all 2 cells. ")
+    assert verdict([place, *[other] * (LISTED + 1)]) == f"refuted in {LISTED + 1} of {LISTED + 2} cells"
+    corrected = verdict([place, place | {"corrected": "not shown"}])
+    assert corrected == "holds in all 2 cells; it holds in 1 after correction for multiple testing"
     words = {"mc-boyan-3-30": "MC boyan n=3 L=30", "boyan-3-30": "boyan n=3 L=30", "all": "all"}
     assert {setting: in_words(setting) for setting in words} == words
 
 
-def test_overview_counts_and_names_what_fails():
+def test_overview_counts_and_names_what_does_not_hold():
     trials = {"trials": 20, "trials_hold": 17}
     records = [
         claimed("td-boyan-3-4", 2.0, kind="check", statement="C"),
-        claimed("td-boyan-3-4", None, id="a/td-boyan-3-4", kind="paper", where="Section 1", statement="A", **trials),
-        claimed("mc-boyan-3-4", 3.5, id="a/mc-boyan-3-4", kind="paper", where="Section 1", statement="A", **trials),
+        claimed("td-boyan-3-4", None, id="a/td-boyan-3-4", kind="paper", statement="A", **trials),
+        claimed("mc-boyan-3-4", 3.5, 3, 4, id="a/mc-boyan-3-4", kind="paper", statement="A", **trials),
     ]
     overview = claims_overview(records).set_index("claim")
-    assert list(overview.index) == ["A", "C"] and overview["in the paper"].tolist() == ["Section 1", ""]
+    assert list(overview.index) == ["A", "C"]
     assert overview["trials"].tolist() == ["34 of 40", ""]
-    assert overview.loc["A", "measured"].startswith("<b>3.5</b>, 1 not finite; needs &gt; 1")
+    measured = "<b>3.5</b>, 1 not finite (intervals from 3 to 4); needs &gt; 1"
+    assert overview.loc["A", "measured"].startswith(measured)
     assert overview.loc["A", "see"].endswith('<a href="#rows-a">all rows</a>')
     rows = claims_rows(records)
     assert rows.count("<details>") == rows.count('<div id="rows-') == 2
-    assert re.search(r"TD boyan n=3 L=4</td><td [^>]*>not finite</td><td [^>]*>&gt; 1</td><td class='fails'", rows)
-    assert "<summary>a: holds in 1 of 2</summary>" in rows and what_fails(records).count("<li>") == 1
+    assert re.search(r"TD boyan n=3 L=4</td><td [^>]*>not finite</td>.*?&gt; 1</td><td class='not-shown'", rows)
+    assert re.search(r"MC boyan n=3 L=4</td><td [^>]*>3.5</td><td [^>]*>3 to 4</td>", rows)
+    assert "<summary>a: holds in 1 of 2</summary>" in rows and what_does_not_hold(records).count("<li>") == 1
 
 
 def test_formulas_become_html():

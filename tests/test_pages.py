@@ -43,12 +43,14 @@ def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, 
 
 def test_tables_have_words_marks_and_escaped_text():
     frame = pd.DataFrame(
-        {"algo": ["holds", html.Markup("<b>mc</b>")], "said": ["holds", "fails <x>"], "theta": [1, 0.5]},
+        {"algo": ["holds", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta": [1, 0.5]},
     )
     text = html.table(frame)
     assert "<th>algorithm</th><th>said</th><th>θ<sup>TD</sup></th>" in text
     assert '<tr><td data-of="algorithm">holds</td><td class=\'holds\' data-of="said">holds</td>' in text
-    assert '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'fails\' data-of="said">fails &lt;x&gt;</td>' in text
+    assert (
+        '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'refuted\' data-of="said">refuted &lt;x&gt;</td>' in text
+    )
     numbers = [1.23456, 12345.6, 3e53, float("nan"), 7]
     shown = html.table(pd.DataFrame({f"c{i}": [number] for i, number in enumerate(numbers)}))
     assert re.findall(r'<td class="number".*?>(.*?)</td>', shown) == ["1.235", "12,346", "3e+53", "", "7"]
@@ -67,9 +69,10 @@ def test_links_that_lead_nowhere_are_text_and_sections_are_the_contents():
 @pytest.fixture
 def shown(tmp_path):
     """A results folder with claims, a table, a figure and captions."""
-    claims = [("more/a", "holds"), ("more/b", "fails"), ("less, mean/a", "holds")]
+    claims = [("more/a", "holds"), ("more/b", "refuted"), ("less, mean/a", "holds")]
     save_json(tmp_path / "claims.json", [
-        {"id": name, "kind": "ours", "setting": name[-1], "verdict": verdict, "corrected": verdict, "value": 1.0}
+        {"id": name, "kind": "ours", "setting": name[-1], "verdict": verdict, "corrected": verdict, "value": 1.0,
+         "low": None, "high": None}
         for name, verdict in claims
     ])  # fmt: skip
     (tmp_path / "tables").mkdir()
@@ -86,7 +89,7 @@ def test_parts_of_a_page(shown, tmp_path):
     assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
     said = shown.say("It is so {more} & so {less, mean}.")
     assert re.sub("<.*?>", "", said) == "It is so 1 of 2 &amp; so 1 of 1.\n"
-    assert 'title="fails in 1 of 2 settings: b (1)"><a href="#rows-more"' in said
+    assert 'title="refuted in 1 of 2 settings: b (1)"><a href="#rows-more"' in said
     assert re.sub("<.*?>", "", shown.say("{none}")) == "(not compared here)\n"
     code = "```\n# a comment\n```"
     text = f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"

@@ -49,12 +49,21 @@ def test_rounding_about_zero_is_no_difference(value, number):
 def test_what_snakemakes_report_says_first(tmp_path):
     settings = {"seeds": 3, "readings": {}}
     save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
-    kinds = [("paper", "a/1", "holds"), ("paper", "a/2", "fails"), ("paper", "b/1", "holds"), ("check", "c/1", "holds")]
-    save_json(tmp_path / "c.json", [{"kind": kind, "id": name, "verdict": verdict} for kind, name, verdict in kinds])
+    kinds = [
+        ("paper", "a/1", "holds"), ("paper", "a/2", "refuted"), ("paper", "b/1", "holds"),
+        ("paper", "b/2", "not shown"), ("paper", "d/1", "holds"), ("check", "c/1", "holds"),
+    ]  # fmt: skip
+    claims = [{"kind": kind, "id": name, "verdict": verdict} for kind, name, verdict in kinds]
+    save_json(tmp_path / "c.json", claims)
+    save_json(tmp_path / "theory.json", claims[2:5])
+    sentences = [("claim", "holds"), ("claim", "refuted"), ("claim", "holds"), ("question", "holds")]
+    save_json(tmp_path / "s.json", [{"kind": kind, "verdict": verdict} for kind, verdict in sentences])
     schema = PROJECT / "workflow/schemas/config.schema.yaml"
-    about.main(tmp_path / "m.json", tmp_path / "c.json", schema, tmp_path / "a.rst")
+    inputs = (tmp_path / f"{name}.json" for name in ("m", "c", "theory", "s"))
+    about.main(*inputs, schema, tmp_path / "a.rst")
     said = (tmp_path / "a.rst").read_text()
-    assert "1 of 2 claims and statements of the paper, 1 of 1 checks hold in all of their settings" in said
+    assert "By our thresholds, 2 of the 3 sentences" in said and "0 are not shown and 1 are refuted." in said
+    assert "1 of 2 statements and steps of the theory, 1 of 1 checks hold in all of their settings" in said
     assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said and "git does not track" in said
 
 

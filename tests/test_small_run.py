@@ -21,8 +21,9 @@ from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.report import paper_claims, result_tables, summaries
 from ictd.report.claim import Statements, as_records
+from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
-from ictd.statistics import bootstrap_means
+from ictd.statistics import bootstrap
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
 from ictd.steps.training_data import stored_runs
 from ictd.storage import load_named, save_arrays
@@ -215,13 +216,12 @@ def test_tables_over_seeds(run, metrics):
         left = np.linalg.norm(A - A[:, -1:], axis=(2, 3)) / np.linalg.norm(A[:, -1:], axis=(2, 3))
         np.testing.assert_allclose(where(metrics["learning"], **cell._asdict())["to_go"], left.ravel())
     td, mc = (project_identifiable(ictd.Weights(one["u"], one["A"]), 0.9).A for one in stored)
-    row, resampled = where(metrics["agreement"], env="loop").iloc[0], (bootstrap_means(A, 2000) for A in (td, mc))
-    apart = agreement_measures(td[::2].mean(axis=0), mc[1])
+    row = where(metrics["agreement"], env="loop").iloc[0]
+    apart = agreement_measures(td[0], mc[1])
     expected = agreement_measures(td.mean(axis=0), mc.mean(axis=0))
     expected |= {"apart": apart["correlation"], "residual_apart": apart["residual_correlation"]}
-    expected["distance_low"], expected["distance_high"] = np.quantile(
-        agreement_measures(*resampled)["distance"], [0.025, 0.975]
-    )
+    resampled = bootstrap(agreement_measures, td, mc)["distance"]
+    _, expected["distance_low"], expected["distance_high"] = resampled.estimate()
     np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
 
 
@@ -259,33 +259,36 @@ def test_claims_and_pages_are_made_of_the_tables(run, metrics):
     """Claims of all cells, with one on the theory behind them, and a page for each table."""
     theory = {
         "id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,
-        "relation": "<", "threshold": 1, "p": None, "kind": "paper", "where": "", "verdict": "holds",
-        "corrected": "holds", "shown": "", "end": "", "trials": None, "trials_hold": None,
+        "relation": "<", "threshold": 1, "p": None, "kind": "paper", "low": None, "high": None, "verdict": "holds",
+        "corrected": "holds", "shown": "", "trials": None, "trials_hold": None,
     }  # fmt: skip
     names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation", "audit")
     tables = [run / f"metrics/{name}.csv" for name in names]
     table_of = load_tables(tables)
     statements = Statements(PROJECT / "report/claims.toml")
-    decided = [*as_records(paper_claims.check_claims(statements, table_of, ("boyan", 3, 2))), theory]
+    of_paper, main = load_sentences(PROJECT / "report/sentences.toml"), ("boyan", 3, 2)
+    decided = [*as_records(paper_claims.check_claims(statements, of_paper, table_of, main)), theory]
+    sentences = decide(of_paper, decided, main)
     verdicts = {one["id"]: one["verdict"] for one in decided}
     assert {f"msve_falls/{cell}" for cell in CELLS if cell.states == 3} < verdicts.keys()
     lost = {one["id"]: one["value"] for one in decided if one["id"].startswith("finite")}
-    assert lost == {f"finite/{cell}": int(cell == DIVERGED) for cell in CELLS}
+    assert lost == {f"finite/{cell}": 2 / 3 if cell == DIVERGED else 1 for cell in CELLS}
     config = yaml.safe_load((PROJECT / "config.yaml").read_text())
     settings = {"seeds": 3, "tasks": 12, "algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 2]}
     settings |= {"depths": [2], "readings": config["readings"]}
     settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
     schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())
-    summaries.save_summaries(decided, {theory["id"]}, table_of, settings, schema, run / "tables")
+    summaries.save_summaries(decided, {theory["id"]}, sentences, table_of, settings, schema, run / "tables")
     rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
     assert len(rows["claims_all"]) == len(decided)
     of_cells = {name: len(rows[name]) for name in ("mean_weights", "audit", "pattern")}
     assert set(of_cells.values()) == {len(CELLS)} and len(rows["agreement"]) == 3
-    paper = {one["id"].split("/")[0] for one in decided if one["kind"] == "paper"}
-    failing = {one["id"].split("/")[0] for one in decided if one["kind"] == "paper" and one["verdict"] == "fails"}
     text = " ".join(Page(run / "tables/summary.html").text.split())
-    assert f"{len(paper) - 1} claims on its experiments, {len(paper - failing) - 1} hold" in text
-    assert "1 statements and steps of its theory, 1 hold" in text and "pretrained 18 looped" in text
-    for one in decided:
-        said = one["statement"].replace("theta^TD", "θTD")
-        assert (said in text) == (one["id"].split("/")[0] in failing)
+    counts = counted(sentences)
+    assert in_one_sentence(counts) in text and sum(counts.values()) < len(sentences) == len(rows["claims"])
+    assert "1 statements and steps of the theory, 1 hold" in text and "pretrained 18 looped" in text
+    for sentence in sentences:
+        is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"
+        assert (sentence["quote"].replace("theta^TD", "θTD") in text) == is_listed
+    tested = [sentence for sentence in sentences if sentence["parts"]]
+    assert (run / "tables/claims_parts.html").read_text().count("<details>") == len(tested)

@@ -6,11 +6,12 @@ import pytest
 from tolerances import ROUNDING
 
 from ictd.statistics import (
+    RESAMPLES,
+    bootstrap,
     bootstrap_interval,
-    bootstrap_means,
     correlation,
     discoveries,
-    interval,
+    proportion,
     rank_correlation,
     ranks,
     standard_error,
@@ -49,14 +50,75 @@ def test_standard_errors():
 
 def test_the_bootstrap_is_10_000_draws_with_replacement():
     samples = np.random.default_rng(3).normal(size=(40, 2))
-    drawn = np.random.default_rng(0).integers(40, size=(10_000, 40))
+    drawn = np.random.default_rng(0).integers(40, size=(RESAMPLES, 40))
     means = np.array([samples[draw].mean(axis=0) for draw in drawn])
-    np.testing.assert_allclose(bootstrap_means(samples), means, atol=ROUNDING)
-    np.testing.assert_allclose(bootstrap_means(samples, 9), means[:9], atol=ROUNDING)
-    low, high = bootstrap_interval(samples[:, 0])
-    assert (low, high) == interval(means[:, 0])
-    assert (means[:, 0] < low).mean() == pytest.approx(0.025, abs=0.001)
-    assert (means[:, 0] > high).mean() == pytest.approx(0.025, abs=0.001)
+    resampled = bootstrap(lambda means: {"first": means[:, 0], "ratio": means[:, 1] / means[:, 0]}, samples)
+    np.testing.assert_allclose(resampled["first"].resampled, means[:, 0], atol=ROUNDING)
+    np.testing.assert_allclose(resampled["ratio"].resampled, means[:, 1] / means[:, 0], rtol=1e-9)
+    assert resampled["first"].value == pytest.approx(samples[:, 0].mean())
+
+
+def squared_cosine(means):
+    """Squared cosine of vectors (..., k) to the first axis."""
+    return means[..., 0] ** 2 / (means**2).sum(axis=-1)
+
+
+@pytest.mark.parametrize("size", [15, 20])
+def test_bca_intervals_equal_naive(size):
+    rng = np.random.default_rng(size)
+    for samples in (rng.normal([2, 0, 0], size=(size, 3)), rng.lognormal(size=(size, 3))):
+        made = bootstrap(lambda means: {"cosine": squared_cosine(means)}, samples)["cosine"]
+        low, high = naive.bca_interval(samples, squared_cosine, RESAMPLES)
+        assert made.estimate() == pytest.approx((squared_cosine(samples.mean(axis=0)), low, high), abs=1e-9)
+        assert bootstrap_interval(samples[:, 0]) == pytest.approx(
+            naive.bca_interval(samples[:, 0], lambda mean: mean, RESAMPLES), abs=1e-9
+        )
+        if size == 20:
+            # The threshold at an end of the 95% interval has the level 2.5%.
+            assert made.level_below(made.estimate().low) == pytest.approx(0.025, abs=2e-3)
+            assert made.level_below(made.estimate().high) == pytest.approx(0.975, abs=2e-3)
+
+
+def test_bca_intervals_of_biased_statistics_cover_where_percentile_intervals_do_not():
+    """A squared cosine of a mean of 20 samples with noise in many directions is biased towards zero."""
+    rng, directions = np.random.default_rng(0), 40
+    mean = np.zeros(directions)
+    mean[:2] = 1.0
+    true = squared_cosine(mean)
+    misses = {"bca": [], "percentile": []}
+    for _ in range(200):
+        samples = mean + 0.3 * rng.normal(size=(20, directions))
+        made = bootstrap(lambda means: {"cosine": squared_cosine(means)}, samples)["cosine"]
+        _, low, high = made.estimate()
+        misses["bca"].append((true < low, high < true))
+        low, high = np.quantile(made.resampled, [0.025, 0.975])
+        misses["percentile"].append((true < low, high < true))
+    too_high, too_low = np.mean(misses["bca"], axis=0)
+    assert 0.005 < too_high < 0.05 < too_low < 0.2
+    assert np.mean(misses["percentile"], axis=0)[1] > 0.4
+
+
+def test_intervals_of_means_cover():
+    """The rate of misses of 20 skewed samples is near 5%."""
+    rng = np.random.default_rng(1)
+    intervals = [bootstrap_interval(rng.exponential(size=20)) for _ in range(300)]
+    assert 0.03 < np.mean([not low <= 1 <= high for low, high in intervals]) < 0.12
+
+
+def test_intervals_of_degenerate_samples():
+    assert bootstrap_interval(np.full(5, 3.0)) == pytest.approx((3, 3))
+    for samples in (np.array([1.0]), np.array([1.0, np.nan, 2.0]), np.array([1.0, np.inf, 2.0])):
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(bootstrap_interval(samples)).all()
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    # Of the beta distribution's quantiles.
+    [(20, 20, 0.8315665, 1), (0, 20, 0, 0.1684335), (17, 20, 0.6210732, 0.9679291), (1, 2, 0.0125791, 0.9874209)],
+)
+def test_proportions_have_exact_intervals(successes, trials, low, high):
+    assert proportion(successes, trials) == pytest.approx((successes / trials, low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 30])

@@ -1,9 +1,15 @@
 """Statistics over trials, and log-spaced grids.  A sample is a seed, unless stated otherwise."""
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
+NORMAL = NormalDist()
 # Number of bootstrap resamples.
 RESAMPLES = 10_000
 
@@ -16,20 +22,137 @@ def _shares(size: int) -> np.ndarray:
     return np.bincount(index.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
-def bootstrap_means(samples: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
-    """Means (resamples, ...) of bootstrap resamples of samples (N, ...), the same draws at every call."""
-    return np.tensordot(_shares(len(samples))[:resamples], samples, axes=1)
+class Estimate(NamedTuple):
+    """An estimate, and both ends of its 95% confidence interval."""
+
+    value: float
+    low: float
+    high: float
 
 
-def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """95% percentile interval of a statistic (R,) over R resamples."""
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(low), float(high)
+@dataclass(frozen=True)
+class Bootstrap:
+    """An estimate from a sample, with its bootstrap distribution, and with its BCa confidence intervals.
+
+    A statistic of a mean, such as a squared cosine, is biased if the mean has noise, and resamples have the noise
+    twice.  The BCa interval (bias-corrected and accelerated) accounts for this bias and for skewness, and is invariant
+    under monotone transformations of the statistic.  Source: Efron, Better Bootstrap Confidence Intervals, Journal of
+    the American Statistical Association 82(397), 1987.
+
+    Parameters
+    ----------
+    value : float, the estimate
+    resampled : (RESAMPLES,) array, the estimate from each resample
+    left_out : (N,) array, the estimate without each sample; NaN for a single sample
+    """
+
+    value: float
+    resampled: np.ndarray
+    left_out: np.ndarray
+
+    @property
+    def bias(self) -> float:
+        """Normal quantile z_0 of the share of resampled estimates below the estimate."""
+        return NORMAL.inv_cdf(self._share_below(self.value))
+
+    @property
+    def acceleration(self) -> float:
+        """Skewness a of the jackknife; zero if all estimates without a sample are equal."""
+        deviation = self.left_out.mean() - self.left_out
+        squares = (deviation**2).sum()
+        return float((deviation**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
+
+    def estimate(self) -> Estimate:
+        """The estimate with its 95% BCa interval.
+
+        The ends are NaN for a single sample, or if an estimate is not finite.
+        """
+        if not (np.isfinite(self.value) and np.isfinite(self.resampled).all() and np.isfinite(self.left_out).all()):
+            return Estimate(float(self.value), np.nan, np.nan)
+        levels = []
+        for level in (0.025, 0.975):
+            z = self.bias + NORMAL.inv_cdf(level)
+            levels.append(NORMAL.cdf(self.bias + z / (1 - self.acceleration * z)))
+        low, high = np.quantile(self.resampled, levels)
+        return Estimate(float(self.value), float(low), float(high))
+
+    def level_below(self, threshold: float) -> float:
+        """The level at which the lower end of a one-sided BCa interval is the threshold.
+
+        It is the p-value of the hypothesis that the estimated quantity is not above the threshold.
+        """
+        z = NORMAL.inv_cdf(self._share_below(threshold)) - self.bias
+        scale = 1 + self.acceleration * z
+        z = z / scale if scale > 0 else np.copysign(np.inf, z)
+        return NORMAL.cdf(z - self.bias)
+
+    def _share_below(self, value: float) -> float:
+        """Share of resampled estimates below a value, where equal ones count half; at least half a resample."""
+        below = (self.resampled < value).mean() + (self.resampled == value).mean() / 2
+        return float(np.clip(below, 0.5 / RESAMPLES, 1 - 0.5 / RESAMPLES))
+
+
+def bootstrap(statistics: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, Bootstrap]:
+    """Bootstrap statistics of the means of samples; each resample has the same draws in all arrays.
+
+    Parameters
+    ----------
+    statistics : function of K arrays of means, (R, ...) each, to a dict of (R,) arrays
+    *samples : K arrays (N, ...), with N the number of samples
+
+    Returns
+    -------
+    dict of Bootstrap, by the names of the statistics
+    """
+    size = len(samples[0])
+    estimates = statistics(*(array.mean(axis=0, keepdims=True) for array in samples))
+    resampled = statistics(*(np.tensordot(_shares(size), array, axes=1) for array in samples))
+    if size > 1:
+        left_out = statistics(*((size * array.mean(axis=0) - array) / (size - 1) for array in samples))
+    else:
+        left_out = {name: np.array([np.nan]) for name in estimates}
+    return {name: Bootstrap(estimates[name][0], resampled[name], left_out[name]) for name in estimates}
+
+
+def bootstrap_mean(samples: np.ndarray) -> Bootstrap:
+    """Bootstrap of the mean of samples (N,)."""
+    return bootstrap(lambda means: {"mean": means}, np.asarray(samples, dtype=float))["mean"]
 
 
 def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
-    """95% percentile bootstrap interval of the mean of samples (N,)."""
-    return interval(bootstrap_means(samples))
+    """95% BCa interval of the mean of samples (N,)."""
+    return bootstrap_mean(samples).estimate()[1:]
+
+
+def bootstrap_ratio(numerator: np.ndarray, denominator: np.ndarray) -> Estimate:
+    """Ratio of the means of paired samples (N,) each, with its 95% BCa interval."""
+    return bootstrap(lambda first, second: {"ratio": first / second}, numerator, denominator)["ratio"].estimate()
+
+
+def proportion(successes: int, trials: int) -> Estimate:
+    """Share of successes in trials, with its exact 95% interval.
+
+    The ends are the shares at which as many successes or more, or as many or fewer, have probability 2.5%.  Source:
+    Clopper and Pearson, Biometrika 26(4), 1934.
+    """
+    low = _root(lambda share: _at_least(successes, trials, share) - 0.025) if successes > 0 else 0.0
+    high = _root(lambda share: _at_least(successes + 1, trials, share) - 0.975) if successes < trials else 1.0
+    return Estimate(successes / trials, low, high)
+
+
+def _at_least(successes: int, trials: int, share: float) -> float:
+    """Probability of at least so many successes in independent trials."""
+    counts = range(successes, trials + 1)
+    return sum(math.comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in counts)
+
+
+def _root(increasing: Callable[[float], float]) -> float:
+    """The root in [0, 1] of an increasing function, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if increasing(middle) > 0 else (middle, high)
+    return (low + high) / 2
 
 
 def discoveries(p: np.ndarray, level: float) -> np.ndarray:

@@ -13,6 +13,7 @@ import pandas as pd
 from ictd.pipeline.grid import CELL
 from ictd.report.claim import Claim, Statements, save_claims
 from ictd.report.tables import load_tables, rows_with
+from ictd.report.verdicts import HOLDS
 
 # Numbers of tasks at which predictions are compared; the nearest snapshots are taken.
 COMPARED_AT = (2_000, 20_000, 100_000)
@@ -104,6 +105,6 @@ def _reading_claims(statements: Statements, readings: pd.DataFrame) -> Iterator[
     """Compare each reading with the first, which is ours."""
     verdicts = readings.pivot(index=["claim", "algo"], columns="reading", values="verdict")
     ours, *others = readings["reading"].unique()
-    held = verdicts[ours] == "holds"
+    held = verdicts[ours] == HOLDS
     for name in others:
-        yield statements.claim("reading", [name], (held & (verdicts[name] == "fails")).sum())
+        yield statements.claim("reading", [name], (held & (verdicts[name] != HOLDS)).sum())

@@ -11,6 +11,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
 from ictd.report.tables import load_tables, rows_with
+from ictd.report.verdicts import HOLDS, overall
 from ictd.statistics import bootstrap_interval
 from ictd.storage import load_arrays, load_json
 from studies.emergence.claims import prediction_errors
@@ -85,15 +86,15 @@ def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
-    """A row for each reading and a column for each claim: "holds", or "fails" with the algorithms that fail."""
+    """A row for each reading and a column for each claim: its verdict, with the algorithms where it does not hold."""
     cells = {}
     for (reading, claim), rows in readings.groupby(["reading", "claim"], sort=False):
-        failing = rows[rows["verdict"] == "fails"]
-        reasons = [algo.upper() for algo in failing["algo"] if algo != "both"]
+        others = rows[rows["verdict"] != HOLDS]
+        reasons = [algo.upper() for algo in others["algo"] if algo != "both"]
         # A value is NaN because trials diverged.
-        if failing["value"].isna().any():
+        if others["value"].isna().any():
             reasons.append("diverged")
-        cells[reading, claim] = f"fails {', '.join(reasons)}".strip() if len(failing) else "holds"
+        cells[reading, claim] = f"{overall(rows['verdict'].tolist())} {', '.join(reasons)}".strip()
     table = pd.Series(cells).unstack()[readings["claim"].unique()].loc[readings["reading"].unique()]
     return table.rename_axis("reading").reset_index().assign(reading=[name.replace("_", " ") for name in table.index])
 

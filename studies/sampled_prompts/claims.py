@@ -13,6 +13,7 @@ import pandas as pd
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Claim, Statements, save_claims
 from ictd.report.tables import load_tables
+from ictd.statistics import Estimate
 from studies.sampled_prompts.grid import SETTING, Setting
 from studies.sampled_prompts.selection import (
     evaluated_as_trained,
@@ -71,18 +72,20 @@ def _format_claims(statements: Statements, formats: pd.DataFrame) -> Iterator[Cl
         steps = f"{row.context_length} steps"
         if row.prompts == "paper" and row.shown != "pseudo":
             shown = "a column a step" if row.shown == "step" else "grouped"
-            yield statements.claim("below_lstd", (row.algo, row.env, row.states, row.depth, shown, steps), row.high)
+            ratio = Estimate(row.mean / row.lstd, row.low, row.high)
+            yield statements.claim("below_lstd", (row.algo, row.env, row.states, row.depth, shown, steps), ratio)
         if row.prompts == "paper" and row.shown == "grouped" and row.context_length == longest:
             yield statements.claim("visits", (row.algo, row.env, row.states, row.depth, steps), row.mean / row.lstd)
         if row.prompts == "contexts" and row.shown == "step":
-            yield statements.claim("training_pays", (row.algo, steps), row.enumerated_high)
+            ratio = Estimate(row.enumerated_ratio, row.enumerated_low, row.enumerated_high)
+            yield statements.claim("training_pays", (row.algo, steps), ratio)
 
 
 def _baseline_claims(statements: Statements, over_tasks: pd.DataFrame) -> Iterator[Claim]:
     for claim, baseline in BEATEN.items():
         for row in over_tasks[over_tasks["baseline"] == baseline].itertuples():
             setting = (row.algo, row.env, row.states, row.depth, row.discount, f"{row.context_length} steps")
-            yield statements.claim(claim, setting, row.high)
+            yield statements.claim(claim, setting, Estimate(row.value, row.low, row.high))
 
 
 def log_ratio(runs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
@@ -108,7 +111,8 @@ def _number_of_tasks(trials: pd.DataFrame) -> str:
 def _target_claims(statements: Statements, over_tasks: pd.DataFrame) -> Iterator[Claim]:
     for row in over_tasks[over_tasks["baseline"] == "td"].itertuples():
         updates = "expected updates" if row.algo.startswith("expected_") else f"{row.tasks_seen} tasks"
-        yield statements.claim("mc_beats_td", (updates, f"{row.context_length} steps"), row.high)
+        ratio = Estimate(row.value, row.low, row.high)
+        yield statements.claim("mc_beats_td", (updates, f"{row.context_length} steps"), ratio)
 
 
 def _transfer_claims(statements: Statements, values: pd.DataFrame) -> Iterator[Claim]:

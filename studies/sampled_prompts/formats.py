@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.prompt import Context
-from ictd.statistics import bootstrap_means, interval, standard_error
+from ictd.statistics import bootstrap_ratio, standard_error
 from ictd.storage import join_arrays, load_arrays, save_table
 from ictd.transformer import Weights, estimates
 from studies.sampled_prompts.grid import SETTING
@@ -71,11 +71,11 @@ def main(
                     "standard_error": standard_error(by_task), "median": np.median(msve[:, k], axis=-1).mean(),
                     "lstd": other.mean(),
                 }  # fmt: skip
-                row["low"], row["high"] = ratio_interval(by_task, other)
-                row["enumerated_low"] = row["enumerated_high"] = np.nan
+                _, row["low"], row["high"] = bootstrap_ratio(by_task, other)
+                ratio = (np.nan, np.nan, np.nan)
                 if reference is not None:
-                    enumerated = reference["grouped"][:, k].mean(axis=0)
-                    row["enumerated_low"], row["enumerated_high"] = ratio_interval(by_task, enumerated)
+                    ratio = bootstrap_ratio(by_task, reference["grouped"][:, k].mean(axis=0))
+                row["enumerated_ratio"], row["enumerated_low"], row["enumerated_high"] = ratio
                 table.append(row)
     save_table(output, pd.DataFrame(table))
 
@@ -100,10 +100,6 @@ def formats_msve(
     return {name: np.stack(parts, axis=1) for name, parts in errors.items()}
 
 
-def ratio_interval(numerator: np.ndarray, denominator: np.ndarray) -> tuple[float, float]:
-    """95% bootstrap interval over tasks of the ratio of two means (tasks,)."""
-    first, second = bootstrap_means(np.stack([numerator, denominator], axis=-1)).T
-    return interval(first / second)
 
 
 def lstd_msve(path: Path, lengths: list[int]) -> np.ndarray:

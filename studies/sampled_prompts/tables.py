@@ -9,7 +9,7 @@ from ictd.anatomy import decomposition_measures, preconditioner, project_identif
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
-from ictd.statistics import bootstrap_means, interval, standard_error
+from ictd.statistics import bootstrap_ratio, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import SETTING
@@ -84,10 +84,10 @@ def values_table(path: Path, prompts: str) -> pd.DataFrame:
 
 
 def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
-    """A row for each context length and baseline, with 95% bootstrap intervals over tasks.
+    """A row for each context length and baseline, with 95% BCa intervals over tasks.
 
-    ``low`` and ``high`` are the ends of the interval of the ratio of the MSVE, averaged over trials at the last
-    snapshot, to that of the baseline.  For MC there is also the ratio to TD, as the baseline "td".
+    ``value``, ``low`` and ``high`` are the ratio of the MSVE, averaged over trials at the last snapshot, to that of the
+    baseline, and both ends of its interval.  For MC there is also the ratio to TD, as the baseline "td".
     """
     setting = setting_of(path.parent)
     env, discount = path.stem.rsplit("-", 1)
@@ -104,12 +104,9 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
         compared = {name: at_length[name] for name in COMPARED}
         if has_td:
             compared["td"] = td_msve[k]
-        numerator, *denominators = bootstrap_means(np.stack([msve[k], *compared.values()], axis=-1)).T
-        for name, denominator in zip(compared, denominators, strict=True):
-            low, high = interval(numerator / denominator)
-            table.append({
-                "context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name, "low": low, "high": high,
-            })  # fmt: skip
+        for name, other in compared.items():
+            row = {"context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name}
+            table.append(row | bootstrap_ratio(msve[k], other)._asdict())
     return pd.DataFrame(table).assign(**setting, on_env=env, on_discount=discount)
 
 

@@ -2,12 +2,10 @@
 # Result tables that claims are decided by, and those that pages show.
 CLAIM_TABLES = [table for table in TABLES if table not in ("step_sizes", "mean_entries")]
 PAGE_TABLES = "msve baselines weights mean_weights agreement audit mean_entries learning".split()
-SUMMARY_PAGES = (
-    "summary claims claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
-)
+SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
 SUMMARY_PAGES += ["settings", "readings"]
 # What the manifest lists, by place in the folder of results: results, and the pages and figures that show them.
-RESULT_FILES = ["claims.json", "theory/claims.json"]
+RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json"]
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
@@ -46,6 +44,7 @@ use rule step as claims with:
         theory_tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
     output:
         claims="<results>/claims.json",
+        decided="<results>/sentences.json",
         theory="<results>/theory/claims.json",
         page=html("theory"),
     pathvars:
@@ -57,6 +56,7 @@ use rule step as claims with:
             "ictd.report.claims",
             main_setting(config),
             statements=ROOT / "report/claims.toml",
+            sentences=ROOT / "report/sentences.toml",
             theory_statements=ROOT / "report/theory_claims.toml",
         ),
 
@@ -66,6 +66,7 @@ use rule step as pages with:
     input:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
+        sentences="<results>/sentences.json",
         tables=expand("<results>/metrics/{name}.csv", name=PAGE_TABLES),
     output:
         [html(name) for name in [*SUMMARY_PAGES, "compute"]],
@@ -150,6 +151,8 @@ use rule step as about with:
     input:
         manifest="<results>/manifest.json",
         claims="<results>/claims.json",
+        theory="<results>/theory/claims.json",
+        sentences="<results>/sentences.json",
     output:
         "<results>/about.rst",
     pathvars:

@@ -7,22 +7,26 @@ from pathlib import Path
 
 import yaml
 
+from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper
 from ictd.report.verdicts import count
 from ictd.storage import load_json, save_text
 
-KINDS_IN_WORDS = {"paper": "claims and statements of the paper", "ours": "claims of our own", "check": "checks"}
+KINDS_IN_WORDS = {"paper": "statements and steps of the theory", "ours": "claims of our own", "check": "checks"}
 # The libraries of figures and tables; the manifest has those of computing jobs.
 DRAWING_LIBRARIES = ("matplotlib", "pandas")
 
 
-def main(manifest: Path, claims: Path, schema: Path, output: Path) -> None:
-    """Write the text, in reStructuredText."""
+def main(manifest: Path, claims: Path, theory: Path, sentences: Path, schema: Path, output: Path) -> None:
+    """Write the text, in reStructuredText.
+
+    ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` those of the paper on its experiments.
+    """
     run = load_json(manifest)
     schema_content = yaml.safe_load(schema.read_text(encoding="utf-8"))
     versions = run["versions"] | {name: version(name) for name in DRAWING_LIBRARIES}
     parts = {
-        "Claims": verdicts(load_json(claims)),
+        "Claims": verdicts(load_json(claims), load_json(theory), load_json(sentences)),
         "Settings": difference_from_paper(run["settings"], schema_content),
         "Software": ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         "Environment": environment(Path(sys.prefix), "APPTAINER_CONTAINER" in os.environ),
@@ -31,14 +35,19 @@ def main(manifest: Path, claims: Path, schema: Path, output: Path) -> None:
     save_text(output, "\n".join(f"**{name}.** {text}\n" for name, text in parts.items()))
 
 
-def verdicts(claims: list[dict]) -> str:
-    """A sentence that counts the claims that hold in all of their settings."""
+def verdicts(claims: list[dict], theory: list[dict], sentences: list[dict]) -> str:
+    """How many of the paper's sentences on its experiments hold, and how many other claims in all of their settings.
+
+    The tests of the paper's sentences are not counted by themselves.
+    """
+    theory_ids = {claim["id"] for claim in theory}
+    others = [claim for claim in claims if claim["kind"] != "paper" or claim["id"] in theory_ids]
     counts = []
     for kind, words in KINDS_IN_WORDS.items():
-        number, hold = count([claim for claim in claims if claim["kind"] == kind])
+        number, hold = count([claim for claim in others if claim["kind"] == kind])
         if number:
             counts.append(f"{hold} of {number} {words}")
-    return f"{', '.join(counts)} hold in all of their settings."
+    return f"{in_one_sentence(counted(sentences))} {', '.join(counts)} hold in all of their settings."
 
 
 def environment(prefix: Path, contained: bool) -> str:

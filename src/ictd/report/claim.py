@@ -6,10 +6,14 @@ the pattern holds more than half of the sum of squares, that is, if a squared co
 Noise is "mild" if its sum of squares is less than half of the pattern's.  Two matrices are "at the same place" if their
 distance is below half their norm.
 
-A claim on a mean over trials is decided by an end of a 95% bootstrap interval, so its false positive rate is about 2.5%
-with 20 trials, and higher with fewer.  A claim with many settings may therefore hold in some of them by chance.  Its
-``corrected`` verdicts are those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveries``).  Other
-verdicts are not corrected.
+A claim whose statistic has a 95% confidence interval holds if the whole interval is on the claim's side of the
+threshold; it is refuted if the whole interval is on the other side, and not shown if the interval contains the
+threshold.  Without an interval, the value alone decides.
+
+The false positive rate of each end is about 2.5% with 20 trials, and higher with fewer.  A claim with many settings may
+therefore hold, or be refuted, in some of them by chance.  The ``corrected`` verdicts of claims on means over trials are
+those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveries``).  Other verdicts are not
+corrected.
 """
 
 import math
@@ -21,8 +25,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.report.verdicts import KINDS, by_name
-from ictd.statistics import bootstrap_means, discoveries, interval
+from ictd.report.verdicts import HOLDS, KINDS, NOT_SHOWN, REFUTED, by_name, verdict_by
+from ictd.statistics import RESAMPLES, Estimate, bootstrap_mean, discoveries
 from ictd.storage import save_json
 
 # Share of the sum of squares that a pattern has to hold.
@@ -47,16 +51,14 @@ class Claim:
     setting : str
     statement, statistic : str, in words
     value : float
-        The statistic, or an end of its interval.
+        The statistic, or its estimate.
     relation : str, "<" or ">"
     threshold : float
-    where : str, section and paragraph that state the claim
+    low, high : float or None
+        Both ends of the 95% confidence interval of the statistic, if it has one.
     shown : str, names of the figures that show it
-    end : str
-        "lower" or "upper" if the value is that end of the 95% bootstrap interval of the statistic over trials, else
-        empty.
     p : float or None
-        Share of the resamples that contradict the claim, if a mean over trials decides.
+        p-value of the opposite of the claim, if a mean over trials decides.
     trials, trials_hold : int or None
         Number of trials, and of those whose own statistic meets the threshold.
     """
@@ -70,9 +72,9 @@ class Claim:
     value: float
     relation: str
     threshold: float
-    where: str = ""
+    low: float | None = None
+    high: float | None = None
     shown: str = ""
-    end: str = ""
     p: float | None = None
     trials: int | None = None
     trials_hold: int | None = None
@@ -83,8 +85,8 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """ "holds" or "fails"."""
-        return "holds" if self.met(self.value) else "fails"
+        """One of ``ictd.report.verdicts.VERDICTS``, by ``ictd.report.verdicts.verdict_by``."""
+        return verdict_by(self.relation, self.threshold, self.value, self.low, self.high)
 
     def with_trials(self, values) -> "Claim":
         """The claim with its numbers of trials, given the statistic of each trial."""
@@ -104,9 +106,7 @@ def _is_text(value) -> bool:
 KEYS = {
     "id": lambda value: _is_text(value) and "/" not in value,
     "kind": lambda value: value in KINDS,
-    "where": lambda value: isinstance(value, str),
     "shown": lambda value: isinstance(value, str),
-    "end": lambda value: value in ("", "lower", "upper"),
     "section": _is_text,
     "statement": _is_text,
     "statistic": _is_text,
@@ -119,9 +119,8 @@ class Statements:
     """The statements of a file of claims, by name.
 
     The TOML file has a table for each name, with kind, section, statement, statistic, relation and threshold; and, if
-    there is need, ``where`` in the paper the statement is, the figures that have it ``shown``, the ``end`` of the
-    interval that decides, and an ``id`` other than the name.  Keys before the first table apply to all tables.  Words
-    in braces are filled in by ``claim``.
+    there is need, the figures that have it ``shown``, and an ``id`` other than the name.  Keys before the first table
+    apply to all tables.  Words in braces are filled in by ``claim``.
 
     Parameters
     ----------
@@ -140,9 +139,8 @@ class Statements:
             raise ValueError(f"{path} is no valid TOML: {error}.") from None
         tables = {name: table for name, table in content.items() if isinstance(table, dict)}
         shared = {key: value for key, value in content.items() if key not in tables}
-        optional = {"where": "", "shown": "", "end": ""}
         self.path = path
-        self.tables = {name: {"id": name, **optional, **shared, **table} for name, table in tables.items()}
+        self.tables = {name: {"id": name, "shown": "", **shared, **table} for name, table in tables.items()}
         for name, table in self.tables.items():
             wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
             if wrong:
@@ -152,14 +150,14 @@ class Statements:
                     " number, and an id without a slash."
                 )
 
-    def claim(self, name: str, setting, value: float, /, **words) -> Claim:
+    def claim(self, name: str, setting, value: float | Estimate, /, **words) -> Claim:
         """Make the claim ``name`` about a setting.
 
         Parameters
         ----------
         name : str, name of a table
         setting : sequence of words and numbers
-        value : float
+        value : float, or an Estimate with its interval
         **words : what replaces each word in braces
 
         Raises
@@ -178,13 +176,16 @@ class Statements:
             raise ValueError(f"{self.path}, table [{name}]: {missing[0]} is no word that is filled in here.")
         place = "-".join(map(str, setting))
         texts["id"] = f"{texts['id']}/{place}"
-        value = value if isinstance(value, int) else float(value)
-        return Claim(setting=place, value=value, threshold=table["threshold"], **texts)
+        if isinstance(value, Estimate):
+            numbers = value._asdict()
+        else:
+            numbers = {"value": value if isinstance(value, int) else float(value)}
+        return Claim(setting=place, threshold=table["threshold"], **numbers, **texts)
 
     def of_trials(self, name: str, setting, samples, /, **words) -> list[Claim]:
         """Make the claim that the mean over trials is on one side of the threshold.
 
-        The lower end of the mean's 95% bootstrap interval decides for ">", the upper end for "<".
+        The mean's 95% BCa interval decides.
 
         Parameters
         ----------
@@ -197,32 +198,38 @@ class Statements:
         """
         if len(samples) < 2:
             return []
-        claim = self.claim(name, setting, math.nan, **words)
-        means = bootstrap_means(np.asarray(samples, dtype=float))
-        low, high = interval(means)
-        end, value = ("lower", low) if claim.relation == ">" else ("upper", high)
-        p = float((1 + (~claim.met(means)).sum()) / (1 + len(means)))
-        return [replace(claim, value=value, end=end, p=p).with_trials(samples)]
+        resampled = bootstrap_mean(samples)
+        claim = self.claim(name, setting, resampled.estimate(), **words)
+        p = resampled.level_below(claim.threshold)
+        p = p if claim.relation == ">" else 1 - p
+        # Resamples do not resolve smaller probabilities.
+        p = float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES)))
+        return [replace(claim, p=p).with_trials(samples)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:
     """Claims as plain values, with their verdicts and their ``corrected`` verdicts.
 
-    The verdicts of all settings of one claim are corrected together.  A value that is not finite becomes None.
+    The verdicts of all settings of one claim are corrected together: those that hold, and those that are refuted.  A
+    number that is not finite becomes None.
     """
     records = []
     for claim in claims:
-        value = claim.value if math.isfinite(claim.value) else None
-        records.append({**asdict(claim), "value": value, "verdict": claim.verdict, "corrected": claim.verdict})
+        numbers = {name: _finite(getattr(claim, name)) for name in ("value", "low", "high")}
+        records.append({**asdict(claim), **numbers, "verdict": claim.verdict, "corrected": claim.verdict})
     for group in by_name(records).values():
         decided = [record for record in group if record["p"] is not None]
-        if not decided:
-            continue
-        kept = discoveries(np.array([record["p"] for record in decided]), LEVEL)
-        for record, is_kept in zip(decided, kept, strict=True):
-            if not is_kept:
-                record["corrected"] = "fails"
+        p = np.array([record["p"] for record in decided])
+        for verdict, p_values in ((HOLDS, p), (REFUTED, 1 - p)):
+            kept = discoveries(p_values, LEVEL)
+            for record, is_kept in zip(decided, kept, strict=True):
+                if record["verdict"] == verdict and not is_kept:
+                    record["corrected"] = NOT_SHOWN
     return records
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def save_claims(path: Path, claims: list[Claim], others: list[dict] = ()) -> None:

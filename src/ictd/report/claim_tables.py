@@ -1,11 +1,92 @@
-"""Tables of claims for readers: an overview with one row per claim, every verdict, and the claims that fail."""
+"""Tables of claims for readers: the paper's sentences and their parts, an overview of claims, and every verdict."""
 
 import re
 
 import pandas as pd
 
 from ictd.report.html import Markup, anchor, table, text
-from ictd.report.verdicts import by_name, holding, holds_everywhere, in_words, number, verdict
+from ictd.report.verdicts import HOLDS, by_name, holding, in_words, measured, number, verdict, verdict_on
+
+
+def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
+    """Tabulate the paper's sentences, one row per sentence.
+
+    Parameters
+    ----------
+    sentences : list of records, as of ``ictd.report.sentences.decide``
+    claims : list of records, as of ``ictd.report.claim.as_records``
+
+    Returns
+    -------
+    DataFrame
+        Where the sentence is, the paper's words, our tests, the verdict, the parts that do not hold, and links to
+        figures and to the sentence's parts.
+    """
+    by_id = {claim["id"]: claim for claim in claims}
+    rows = []
+    for sentence in sentences:
+        parts = [by_id[name] for name in sentence["parts"]]
+        links = sentence["shown"].split()
+        rows.append(
+            {
+                "in the paper": f"{sentence['section']}, {sentence['paragraph']} paragraph",
+                "kind": sentence["kind"],
+                "the paper's words": f"“{sentence['quote']}”",
+                "our tests": Markup("<br>".join(_tests(parts) + _note(sentence))),
+                "verdict": sentence["verdict"],
+                "parts": Markup(_parts_in_short(parts)),
+                "see": Markup(_links(links, "parts", sentence["name"]) if parts else ""),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _note(sentence: dict) -> list[str]:
+    """A sentence's note as HTML, if it has one."""
+    return [f"<i>{text(sentence['note'])}</i>"] if sentence["note"] else []
+
+
+def _tests(parts: list[dict]) -> list[str]:
+    """The tests of a sentence, with their statistics and thresholds, as HTML."""
+    return [
+        f"{text(group[0]['statement'])} <small>{text(group[0]['statistic'])} {needs(group[0])}</small>"
+        for group in by_name(parts).values()
+    ]
+
+
+def _parts_in_short(parts: list[dict]) -> str:
+    """The parts of a sentence that do not hold, as HTML."""
+    others = [claim for claim in parts if claim["verdict"] != HOLDS]
+    if not others:
+        return f"all {len(parts)} hold" if parts else ""
+    lines = [f"{len(parts) - len(others)} of {len(parts)} hold"]
+    for claim in others:
+        place = f"{claim['id'].split('/')[0]}, {in_words(claim['setting'])}"
+        lines.append(f"{claim['verdict']}: {place} ({measured(claim)}; needs {needs(claim)})")
+    return "<br>".join([text(lines[0]), *(f"<small>{line}</small>" for line in lines[1:])])
+
+
+def sentence_parts(sentences: list[dict], claims: list[dict]) -> str:
+    """The parts of each sentence as HTML: a fold with a table of its tests by cell."""
+    by_id = {claim["id"]: claim for claim in claims}
+    folds = []
+    for sentence in sentences:
+        groups = by_name([by_id[name] for name in sentence["parts"]])
+        if not groups:
+            continue
+        rows = []
+        for name, group in groups.items():
+            row = {"test": f"{name} (needs {group[0]['relation']} {group[0]['threshold']:g})"}
+            row |= {in_words(claim["setting"]): f"{claim['verdict']}: {measured(claim)}" for claim in group}
+            rows.append(row)
+        cells = table(pd.DataFrame(rows).fillna(""))
+        counted = "" if sentence["kind"] == "claim" else f" ({sentence['kind']}, not counted)"
+        heading = f"{text(sentence['verdict'])}: “{text(sentence['quote'])}”{counted}"
+        folds.append(
+            f"<details><summary>{heading}</summary>"
+            f'<div id="{anchor("parts", sentence["name"])}">{cells}</div></details>\n'
+        )
+    return "".join(folds)
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
@@ -18,8 +99,8 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Where the paper states the claim, if it does; the claim; the measured values over settings; the verdict; the
-        number of trials that meet the threshold by themselves; and links to figures and to the rows of ``claims_rows``.
+        The claim; the measured values over settings; the verdict; the number of trials that meet the threshold by
+        themselves; and links to figures and to the rows of ``claims_rows``.
     """
     rows = []
     for name, group in by_name(claims).items():
@@ -28,23 +109,14 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
         hold = sum(claim["trials_hold"] for claim in group if claim["trials"] is not None)
         rows.append(
             {
-                "in the paper": first["where"],
                 "claim": first["statement"],
-                "measured": Markup(f"{_measured(group)}<br><small>{text(decided_by(first))}</small>"),
+                "measured": Markup(f"{_measured(group)}<br><small>{text(first['statistic'])}</small>"),
                 "verdict": verdict(group),
                 "trials": f"{hold} of {sum(trials)}" if trials else "",
-                "see": Markup(_links(first["shown"].split(), name)),
+                "see": Markup(_links(first["shown"].split(), "rows", name)),
             }
         )
-    frame = pd.DataFrame(rows)
-    return frame if frame["in the paper"].any() else frame.drop(columns="in the paper")
-
-
-def decided_by(claim: dict) -> str:
-    """The statistic that decides a claim, in words."""
-    if not claim["end"]:
-        return claim["statistic"]
-    return f"{claim['end']} end of the 95% bootstrap interval, over trials, of {claim['statistic']}"
+    return pd.DataFrame(rows)
 
 
 def _measured(group: list[dict]) -> str:
@@ -53,13 +125,20 @@ def _measured(group: list[dict]) -> str:
     extremes = [min(values), max(values)] if values else [None]
     shown = " to ".join(dict.fromkeys(map(number, extremes)))
     not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
-    return f"<b>{shown}</b>{not_finite}; needs {text(group[0]['relation'])} {group[0]['threshold']:g}"
+    ends = [end for claim in group for end in (claim["low"], claim["high"]) if end is not None]
+    intervals = f" (intervals from {number(min(ends))} to {number(max(ends))})" if ends else ""
+    return f"<b>{shown}</b>{not_finite}{intervals}; needs {needs(group[0])}"
 
 
-def _links(figures: list[str], name: str) -> str:
-    """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
+def needs(claim: dict) -> str:
+    """The relation of a claim's value to the threshold, as HTML."""
+    return f"{text(claim['relation'])} {claim['threshold']:g}"
+
+
+def _links(figures: list[str], kind: str, name: str) -> str:
+    """Links to figures, and to "rows" or "parts"; ``ictd.report.html.without_dead_links`` removes dead ones."""
     links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures]
-    links.append((anchor("rows", name), "all rows"))
+    links.append((anchor(kind, name), f"all {kind}"))
     return "<br>".join(f'<a href="#{target}">{title}</a>' for target, title in links)
 
 
@@ -71,6 +150,7 @@ def claims_rows(claims: list[dict]) -> str:
             {
                 "setting": in_words(claim["setting"]),
                 "value": number(claim["value"]),
+                "95% interval": "" if claim["low"] is None else f"{number(claim['low'])} to {number(claim['high'])}",
                 "needs": f"{claim['relation']} {claim['threshold']:g}",
                 "verdict": claim["verdict"],
                 "corrected": claim["corrected"],
@@ -78,7 +158,7 @@ def claims_rows(claims: list[dict]) -> str:
             }
             for claim in group
         ]
-        heading = f"<p>{text(group[0]['statement'])}<br><small>{text(decided_by(group[0]))}</small></p>"
+        heading = f"<p>{text(group[0]['statement'])}<br><small>{text(group[0]['statistic'])}</small></p>"
         folds.append(
             f"<details><summary>{text(name)}: holds in {holding(group)} of {len(group)}</summary>"
             f'<div id="{anchor("rows", name)}">{heading}\n{table(pd.DataFrame(rows))}</div></details>\n'
@@ -86,11 +166,22 @@ def claims_rows(claims: list[dict]) -> str:
     return "".join(folds)
 
 
-def what_fails(claims: list[dict]) -> str:
+def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str:
+    """The claims of the paper that do not hold, as an HTML list with their parts; empty if there are none."""
+    by_id = {claim["id"]: claim for claim in claims}
+    items = []
+    for sentence in sentences:
+        if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
+            parts = _parts_in_short([by_id[name] for name in sentence["parts"]])
+            items.append(f"<li>“{text(sentence['quote'])}” <b>This is {sentence['verdict']}.</b> {parts}</li>")
+    return f"<ul>{''.join(items)}</ul>\n" if items else ""
+
+
+def what_does_not_hold(claims: list[dict]) -> str:
     """The claims that do not hold in all settings, as an HTML list; empty if there are none."""
     items = []
     for group in by_name(claims).values():
-        if not holds_everywhere(group):
+        if verdict_on(group) != HOLDS:
             sentence, colon, where = verdict(group).partition(": ")
-            items.append(f"<li>{text(group[0]['statement'])} <b>This {sentence}</b>{colon}{text(where)}.</li>")
+            items.append(f"<li>{text(group[0]['statement'])} <b>This is {sentence}</b>{colon}{text(where)}.</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""

@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from ictd.report.verdicts import VERDICTS
 from ictd.storage import save_text
 
+# A text that begins with a verdict.
+VERDICT = "|".join(VERDICTS)
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 # Words for the names of columns.
@@ -38,12 +41,12 @@ def anchor(kind: str, name: str) -> str:
 def table(frame) -> str:
     """Make an HTML table of a pandas DataFrame.
 
-    Numbers have four digits, and verdicts are coloured in columns that have only verdicts.  On a narrow screen each row
+    Numbers have four digits, and verdicts are coloured in columns that have nothing else.  On a narrow screen each row
     becomes a list with the names of the columns.
     """
     headings = [HEADINGS.get(name, str(name).replace("_", " ")) for name in frame.columns]
     head = "".join(f"<th>{text(heading)}</th>" for heading in headings)
-    has_verdicts = [frame[name].astype(str).str.match("fails|holds").all() for name in frame.columns]
+    has_verdicts = [frame[name].astype(str).str.match(f"$|{VERDICT}").all() for name in frame.columns]
     names = [html.escape(heading.replace("theta^TD", "θ^TD")) for heading in headings]
     body = ""
     for values in frame.itertuples(index=False):
@@ -59,9 +62,9 @@ def _cell(name: str, is_verdict: bool, value) -> str:
         return f'<td class="number" data-of="{name}">{"" if math.isnan(value) else shown}</td>'
     if isinstance(value, int):
         return f'<td class="number" data-of="{name}">{value}</td>'
-    verdict = re.match("fails|holds", str(value)) if is_verdict else None
+    verdict = re.match(VERDICT, str(value)) if is_verdict else None
     shown = value if isinstance(value, Markup) else text(str(value))
-    return f'<td{f" class={verdict[0]!r}" if verdict else ""} data-of="{name}">{shown}</td>'
+    return f'<td{f" class={VERDICTS[verdict[0]]!r}" if verdict else ""} data-of="{name}">{shown}</td>'
 
 
 # Signs for words in formulas; formulas stand between dollar signs.

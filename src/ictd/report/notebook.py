@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ictd.report.html import Markup, anchor, save, text, without_dead_links
-from ictd.report.verdicts import by_name, holding, holds_everywhere, verdict
+from ictd.report.verdicts import VERDICTS, by_name, holding, verdict, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
 
@@ -103,7 +103,7 @@ class Shown:
         counts = f"{number} of {len(group)}"
         if remaining != number:
             counts += f" ({remaining} corrected)"
-        kind = "holds" if holds_everywhere(group) else "fails"
+        kind = VERDICTS[verdict_on(group)]
         return f'<b class="{kind}" title="{verdict(group)}"><a href="#{anchor("rows", name)}">{counts}</a></b>'
 
     def document(self, path: str) -> "Markdown":

@@ -1,47 +1,45 @@
-"""The paper's claims of sections "Experiments" and "Hyperparameter Study", decided by the result tables."""
+"""The tests of the paper's claims on its experiments, and of claims of our own, decided by the result tables."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL, Cell
+from ictd.pipeline.grid import CELL
 from ictd.report.claim import Claim, Statements, has_pattern
+from ictd.report.sentences import STUDIES, Sentence, study_of
 from ictd.report.tables import rows_with
-from ictd.statistics import rank_correlation
+from ictd.statistics import Estimate, proportion, rank_correlation
 
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5
-# Titles of the studies of section "Hyperparameter Study", by what they vary.
-STUDIES = {"depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
-# The statistic of the claim on each share of ``pattern_shares``: an end of its interval.
-PATTERN_ENDS = {
-    "pattern": "pattern_low",
-    "pattern_A11": "pattern_A11_low",
-    "pattern_A12": "pattern_A12_low",
-    "pattern_A21": "pattern_A21_high",
-    "pattern_A22": "pattern_A22_high",
-}
+# The shares of ``pattern_shares``, each of which a claim of its name is about.
+SHARES = ("pattern", "pattern_A11", "pattern_A12", "pattern_A21", "pattern_A22")
 
 
-def check_claims(statements: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
-    """Decide all claims of sections "Experiments" and "Hyperparameter Study".
+def check_claims(
+    statements: Statements, sentences: list[Sentence], tables: dict[str, pd.DataFrame], main: tuple[str, int, int]
+) -> list[Claim]:
+    """Decide all claims on the experiments.
 
     Parameters
     ----------
     statements : Statements of report/claims.toml
+    sentences : list of Sentence, of report/sentences.toml; their tests get the kind "paper"
     tables : dict
         The result tables msve, baselines, weights, mean_weights, agreement, learning and truncation.
     main : tuple, env, states and depth of the main setting
     """
-    claims = check_cells(statements, tables, main)
-    return [
-        *claims,
+    claims = [
+        *check_cells(statements, tables, main),
         *_convergence_claims(statements, tables["learning"], main),
-        *_robustness_claims(statements, claims, main),
         *_truncation_claims(statements, tables["truncation"]),
         *_batch_td_claims(statements, tables["baselines"]),
     ]
+    tests = {(name, sentence.cells) for sentence in sentences for name in sentence.tests}
+    is_test = [(claim.id.split("/")[0], study_of(claim.setting, main)) in tests for claim in claims]
+    return [replace(claim, kind="paper") if test else claim for claim, test in zip(claims, is_test, strict=True)]
 
 
 def check_cells(statements: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
@@ -53,20 +51,10 @@ def check_cells(statements: Statements, tables: dict[str, pd.DataFrame], main: t
     ]
 
 
-def _study(setting: tuple, main: tuple) -> str | None:
-    """The key in STUDIES of the study that a cell or setting belongs to; None for the main setting."""
-    env, states, depth = setting[-3:]
-    if env != main[0]:
-        return "env"
-    if states != main[1]:
-        return "states"
-    return "depth" if depth != main[2] else None
-
-
 def _section(setting: tuple, main: tuple) -> str:
     """The section of the paper that a cell or setting belongs to."""
-    study = _study(setting, main)
-    return f"Hyperparameter Study: {STUDIES[study]}" if study else "Experiments"
+    title = STUDIES[study_of("-".join(map(str, setting)), main)]
+    return f"Hyperparameter Study: {title}" if title else "Experiments"
 
 
 def _evaluation_claims(statements: Statements, msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
@@ -97,18 +85,24 @@ def _weight_claims(statements: Statements, weights: pd.DataFrame, mean_weights: 
         cell = (mean.algo, mean.env, mean.states, mean.depth)
         trials = rows_with(weights, **dict(zip(CELL, cell, strict=True)))
         words = {"section": _section(cell, main)}
-        for name, end in PATTERN_ENDS.items():
-            yield statements.claim(name, cell, getattr(mean, end), **words).with_trials(trials[name])
+        for name in SHARES:
+            yield statements.claim(name, cell, _estimate(mean, name), **words).with_trials(trials[name])
         wrong_signs = _wrong_signs(mean.diagonal_signs, mean.states)
         wrong_in_trials = _wrong_signs(trials["diagonal_signs"], mean.states)
         yield statements.claim("signs", cell, wrong_signs, **words).with_trials(wrong_in_trials)
         yield statements.claim("pattern_P", cell, mean.largest_u, **words).with_trials(trials["largest_u"])
-        # The paper claims this of its own depth; at other depths the claim is ours.
-        suffix = "" if mean.depth == main[2] else "_at_depth"
-        without_pattern = ~has_pattern(trials["cosine"])
-        diverged = trials["diverged_at"] > 0
-        yield statements.claim(f"consistent{suffix}", cell, without_pattern.sum(), **words).with_trials(without_pattern)
-        yield statements.claim(f"finite{suffix}", cell, diverged.sum(), **words).with_trials(diverged)
+        for name, good in (("consistent", has_pattern(trials["cosine"])), ("finite", trials["diverged_at"] == 0)):
+            yield statements.claim(name, cell, proportion(int(good.sum()), len(good)), **words).with_trials(good)
+
+
+def _estimate(row, name: str) -> Estimate:
+    """The estimate in the columns NAME, NAME_low and NAME_high of a row of a table."""
+    return Estimate(*(float(getattr(row, column)) for column in (name, f"{name}_low", f"{name}_high")))
+
+
+def _squared(estimate: Estimate) -> Estimate:
+    """The square of a correlation, zero if it is negative; NaN stays NaN."""
+    return Estimate(*(float(np.maximum(0, number) ** 2) for number in estimate))
 
 
 def _wrong_signs(diagonal_signs, states: int):
@@ -121,13 +115,13 @@ def _agreement_claims(statements: Statements, agreement: pd.DataFrame, main, sev
     for measures in agreement.itertuples():
         setting = (measures.env, measures.states, measures.depth)
         values = {
-            "same_pattern": np.maximum(0, measures.correlation_low) ** 2,
-            "same_noise": np.maximum(0, measures.residual_correlation_low) ** 2,
-            "same_place": measures.distance_high,
+            "same_pattern": _squared(_estimate(measures, "correlation")),
+            "same_noise": _squared(_estimate(measures, "residual_correlation")),
+            "same_place": _estimate(measures, "distance"),
         }
         if several:
-            values["same_pattern_apart"] = np.maximum(0, measures.apart) ** 2
-            values["same_noise_apart"] = np.maximum(0, measures.residual_apart) ** 2
+            values["same_pattern_apart"] = _squared(_estimate(measures, "apart"))
+            values["same_noise_apart"] = _squared(_estimate(measures, "residual_apart"))
         for name, value in values.items():
             yield statements.claim(name, setting, value, section=_section(setting, main))
 
@@ -139,17 +133,6 @@ def _convergence_claims(statements: Statements, learning: pd.DataFrame, main) ->
         half = snapshots[np.abs(snapshots - snapshots.max() / 2).argmin()]
         to_go = rows_with(course, tasks_seen=half)["to_go"]
         yield from statements.of_trials("converged", cell, to_go, section=_section(cell, main))
-
-
-def _robustness_claims(statements: Statements, claims: list[Claim], main: tuple) -> Iterator[Claim]:
-    """The conclusions of section "Hyperparameter Study", from the verdicts of its cells."""
-    ids = tuple(f"{statements.tables[name]['id']}/" for name in ("pattern", "msve_falls", "msve_lower"))
-    decided = [claim for claim in claims if claim.id.startswith(ids)]
-    for study in STUDIES:
-        of_study = [claim for claim in decided if _study(Cell.parse(claim.setting), main) == study]
-        if of_study:
-            failures = sum(claim.verdict == "fails" for claim in of_study)
-            yield statements.claim(f"robust_{study}", ["all"], failures)
 
 
 def _truncation_claims(statements: Statements, truncation: pd.DataFrame) -> Iterator[Claim]:

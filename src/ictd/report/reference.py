@@ -64,7 +64,7 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
     -------
     dict with
         tables : rows of ``summary`` for each of TABLES
-        claims : value, relation, threshold and verdict of each claim
+        claims : value, interval, relation, threshold and verdict of each claim
 
     Raises
     ------
@@ -72,10 +72,12 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
         If a file is missing or damaged.
     """
     parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
-    claims = pd.DataFrame(load_json(results / "claims.json"))[["id", "value", "relation", "threshold", "verdict"]]
+    claims = pd.DataFrame(load_json(results / "claims.json"))[
+        ["id", "value", "low", "high", "relation", "threshold", "verdict"]
+    ]
     return {
         "tables": pd.concat(parts)[[*KEYS["tables"], "rows", "entries", "mean", "check"]],
-        "claims": claims.astype({"value": float, "threshold": float}),
+        "claims": claims.astype(dict.fromkeys(("value", "low", "high", "threshold"), float)),
     }
 
 

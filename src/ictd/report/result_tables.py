@@ -1,5 +1,6 @@
 """The result tables: tidy data frames with one row per observation."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ictd.anatomy import (
 from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell
 from ictd.rng import generator
-from ictd.statistics import bootstrap_means, interval
+from ictd.statistics import bootstrap
 from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights, theta_td
 
@@ -26,8 +27,6 @@ BIAS_TASKS = 1000
 # Measures that compare TD with MC, and the names of two of them for runs without a common seed.
 AGREEMENT = ("correlation", "residual_correlation", "distance")
 APART = {"apart": "correlation", "residual_apart": "residual_correlation"}
-# Resamples of seeds for an interval of a statistic of the mean weights.
-RESAMPLES = 2000
 # Arrays of the files that the tables are made of.
 EVALUATION_ARRAYS = ("seeds", "context_lengths", "msve", "enumerated_msve")
 BASELINE_ARRAYS = ("seeds", "context_lengths", "step_sizes", "tuning_msve", *METHODS)
@@ -154,16 +153,14 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discoun
 def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     """Tabulate ``identifiable_measures`` of each cell's mean weights over seeds; NaN if one of its runs diverged.
 
-    ``NAME_low`` and ``NAME_high`` are the ends of 95% bootstrap intervals, over seeds, of each of ``pattern_shares``.
+    ``NAME_low`` and ``NAME_high`` are the ends of 95% BCa intervals, over seeds, of each of ``pattern_shares``.
     """
     rows = []
     for cell, result in runs.items():
         weights = Weights(result["u"], result["A"])
         mean = Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
-        resampled = bootstrap_means(project_identifiable(weights, discount).A, RESAMPLES)
-        rows.append(
-            {**cell._asdict(), **identifiable_measures(mean, discount), **interval_ends(pattern_shares(resampled))}
-        )
+        ends = interval_ends(pattern_shares, project_identifiable(weights, discount).A)
+        rows.append({**cell._asdict(), **identifiable_measures(mean, discount), **ends})
     return pd.DataFrame(rows)
 
 
@@ -191,21 +188,21 @@ def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def interval_ends(resampled: dict[str, np.ndarray]) -> dict[str, float]:
-    """Ends of the 95% intervals of statistics (R,) over resamples, by ``NAME_low`` and ``NAME_high``."""
+def interval_ends(measures: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, float]:
+    """Ends of 95% BCa intervals of measures of the means of samples, by ``NAME_low`` and ``NAME_high``."""
     ends = {}
-    for name, values in resampled.items():
-        ends[f"{name}_low"], ends[f"{name}_high"] = interval(values)
+    for name, resampled in bootstrap(measures, *samples).items():
+        _, ends[f"{name}_low"], ends[f"{name}_high"] = resampled.estimate()
     return ends
 
 
 def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     """Tabulate the agreement of TD and MC for each (env, states, depth) where both were trained.
 
-    Both means over seeds of A are projected.  ``correlation_low`` and the like are ends of 95% bootstrap intervals over
+    Both means over seeds of A are projected.  ``correlation_low`` and the like are ends of 95% BCa intervals over
     seeds, with the same resamples for both, because runs with the same seed share tasks, batches and initial values.
     ``apart`` and ``residual_apart`` are correlations of means that share no seed: of TD over its even seeds, and of MC
-    over its odd seeds.
+    over its odd seeds, as many of each.
     """
     rows = []
     for cell, result in runs.items():
@@ -216,14 +213,23 @@ def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
             project_identifiable(Weights(arrays["u"], arrays["A"]), discount).A for arrays in (result, runs[twin])
         )
         measures = agreement_measures(td.mean(axis=0), mc.mean(axis=0))
-        resampled = agreement_measures(bootstrap_means(td, RESAMPLES), bootstrap_means(mc, RESAMPLES))
-        without_common_seed = dict.fromkeys(AGREEMENT, np.nan)
-        if len(mc) > 1:
-            without_common_seed = agreement_measures(td[::2].mean(axis=0), mc[1::2].mean(axis=0))
-        apart = {new: without_common_seed[name] for new, name in APART.items()}
-        rows.append({**cell._asdict(), **measures, **interval_ends(resampled), **apart})
-    ends = [f"{name}_{end}" for name in AGREEMENT for end in ("low", "high")]
-    return pd.DataFrame(rows, columns=[*CELL[1:], *AGREEMENT, *ends, *APART])
+        half = len(mc) // 2
+        apart = _apart_measures(td[::2][:half], mc[1::2])
+        rows.append({**cell._asdict(), **measures, **interval_ends(agreement_measures, td, mc), **apart})
+    names = [name for measure in AGREEMENT for name in (f"{measure}_low", f"{measure}_high")]
+    names += [name for measure in APART for name in (measure, f"{measure}_low", f"{measure}_high")]
+    return pd.DataFrame(rows, columns=[*CELL[1:], *AGREEMENT, *names])
+
+
+def _apart_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
+    """The measures of APART of the means of A over runs without a common seed, with their intervals."""
+    if not len(mc):
+        return {}
+    resampled = bootstrap(agreement_measures, td, mc)
+    measures = {}
+    for new, name in APART.items():
+        measures[new], measures[f"{new}_low"], measures[f"{new}_high"] = resampled[name].estimate()
+    return measures
 
 
 def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:

@@ -2,15 +2,24 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.report import html
 from ictd.report.claim import has_pattern
-from ictd.report.claim_tables import claims_overview, claims_rows, what_fails
+from ictd.report.claim_tables import (
+    claims_overview,
+    claims_rows,
+    sentence_parts,
+    sentences_overview,
+    sentences_that_do_not_hold,
+    what_does_not_hold,
+)
+from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.tables import rows_with
-from ictd.report.verdicts import count
+from ictd.report.verdicts import HOLDS, count, verdict_by
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Baselines that the summary compares with the Transformers, in words.
@@ -20,6 +29,7 @@ BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "ze
 def save_summaries(
     records: list[dict],
     theory_ids: set[str],
+    sentences: list[dict],
     tables: dict[str, pd.DataFrame],
     settings: dict,
     schema: dict,
@@ -31,6 +41,7 @@ def save_summaries(
     ----------
     records : list of dicts, all claims
     theory_ids : set of str, ids of the claims on the theory
+    sentences : list of dicts, the paper's sentences on its experiments
     tables : dict of result tables
         By "msve", "baselines", "weights", "mean_weights", "agreement" and "audit".
     settings : dict, the settings of the paper's part
@@ -42,31 +53,29 @@ def save_summaries(
     without_readings = {key: value for key, value in settings.items() if key != "readings"}
     readings = settings_rows(settings["readings"], schema["properties"]["readings"])
     pages = {
-        "claims": claims_overview([claim for claim in of_experiments if claim["kind"] == "paper"]),
+        "claims": sentences_overview(sentences, of_experiments),
+        "claims_parts": sentence_parts(sentences, of_experiments),
         "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
         "claims_all": claims_rows(records),
         "msve": msve_summary(tables["msve"], tables["baselines"], weights),
         "mean_weights": weights_summary(mean_weights),
         "pattern": pattern_by_cell(mean_weights, weights),
-        "thresholds": by_threshold(mean_weights, weights, agreement),
+        "thresholds": by_threshold(of_experiments, mean_weights, weights),
         "agreement": agreement,
         "audit": tables["audit"],
         "settings": pd.DataFrame(settings_rows(without_readings, schema)),
         "readings": pd.DataFrame(readings).drop(columns="paper"),
     }
     html.save_frames(folder, pages)
-    text = summary(records, theory_ids, settings, schema) + evaluation_summary(tables, settings)
+    text = summary(records, theory_ids, sentences, settings, schema) + evaluation_summary(tables, settings)
     html.save(folder / "summary.html", "summary", text)
 
 
-def summary(claims: list[dict], theory_ids: set[str], settings: dict, schema: dict) -> str:
+def summary(claims: list[dict], theory_ids: set[str], sentences: list[dict], settings: dict, schema: dict) -> str:
     """Say what was run, how many of the paper's claims hold, and which do not, as HTML."""
     grid = cells(settings)
     algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
-    paper = [claim for claim in claims if claim["kind"] == "paper"]
-    on_experiments = [claim for claim in paper if claim["id"] not in theory_ids]
-    on_theory = [claim for claim in paper if claim["id"] in theory_ids]
-    experiment_claims, experiments_hold = count(on_experiments)
+    on_theory = [claim for claim in claims if claim["kind"] == "paper" and claim["id"] in theory_ids]
     statements, proved = count(on_theory)
     numbers = {
         "looped linear Transformer": len(grid) * settings["seeds"],
@@ -78,10 +87,10 @@ def summary(claims: list[dict], theory_ids: set[str], settings: dict, schema: di
     return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} a seed.
 {difference_from_paper(settings, schema)}</p>
-<p>Of the paper's <b>{experiment_claims} claims on its experiments, {experiments_hold} hold</b> everywhere. Of
-<b>{statements} statements and steps of its theory, {proved} hold</b> on all tasks, layers and query states tried. The
-claims that fail are listed below, with the settings where they fail and the values measured there.</p>
-{what_fails(on_experiments)}{what_fails(on_theory)}"""
+<p><b>{in_one_sentence(counted(sentences))}</b> A sentence holds if all of its tests hold in all cells that it speaks
+of, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of <b>{statements} statements and
+steps of the theory, {proved} hold</b> on all tasks, layers and query states tried. The claims that do not hold:</p>
+{sentences_that_do_not_hold(sentences, claims)}{what_does_not_hold(on_theory)}"""
 
 
 def evaluation_summary(tables: dict[str, pd.DataFrame], settings: dict) -> str:
@@ -156,19 +165,40 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
     }).reset_index()  # fmt: skip
 
 
-def by_threshold(mean_weights: pd.DataFrame, weights: pd.DataFrame, agreement: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate, for thresholds other than one half, in how many cells or settings a verdict on a pattern holds."""
+def by_threshold(claims: list[dict], mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate, for thresholds other than one half, in how many cells or settings the claims that use one half hold.
+
+    Parameters
+    ----------
+    claims : list of records of the claims on the experiments
+    mean_weights, weights : result tables
+    """
     lines = []
     for threshold in THRESHOLDS:
-        trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
-        verdicts = {
-            "pattern": mean_weights["pattern_low"] > threshold,
-            "pattern, full A": has_pattern(mean_weights["raw_cosine"], threshold),
-            "in every trial": trials.groupby(CELL)["has"].all(),
+        # The rank correlation is compared with the negative square root.
+        compared = {
+            "msve_falls": -np.sqrt(threshold),
+            "pattern": threshold,
+            "same_pattern": threshold,
+            "same_noise": threshold,
         }
-        if len(agreement):
-            verdicts["TD and MC have the same pattern"] = has_pattern(agreement["correlation_low"], threshold)
-            verdicts["the same noise pattern"] = has_pattern(agreement["residual_correlation_low"], threshold)
-        counts = {name: f"{holds.sum()} of {len(holds)}" for name, holds in verdicts.items()}
+        counts = {name: _number_that_holds(claims, name, bound) for name, bound in compared.items()}
+        counts = {name: said for name, said in counts.items() if said}
+        trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
+        full = has_pattern(mean_weights["raw_cosine"], threshold)
+        every = trials.groupby(CELL)["has"].all()
+        counts["pattern, full A"] = f"{full.sum()} of {len(full)}"
+        counts["pattern in every trial"] = f"{every.sum()} of {len(every)}"
         lines.append({"threshold": threshold, **counts})
     return pd.DataFrame(lines)
+
+
+def _number_that_holds(claims: list[dict], name: str, threshold: float) -> str:
+    """In how many settings a claim would hold with another threshold; empty if it is not made."""
+    group = [claim for claim in claims if claim["id"].split("/")[0] == name]
+    held = [
+        claim["low"] is not None
+        and verdict_by(claim["relation"], threshold, claim["value"], claim["low"], claim["high"]) == HOLDS
+        for claim in group
+    ]
+    return f"{sum(held)} of {len(held)}" if held else ""

@@ -10,7 +10,7 @@ from ictd.report.claim import NEGLIGIBLE, Claim, Statements
 from ictd.report.claim_tables import claims_overview
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import by_name
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import Estimate, bootstrap_mean
 from ictd.theory.family import MEMBERS, contraction
 
 # Decimal logarithm that stands for numbers beyond float64's range.
@@ -108,9 +108,9 @@ def _pretrained_claims(texts: Statements, line: pd.DataFrame, repeated: pd.DataF
         if len(log_norms) > 1:
             log_norms = log_norms[~np.isnan(log_norms).any(axis=1)]
             fall = log_norms[:, 0] - log_norms[:, -1]
-            yield texts.claim("pretrained_lower", cell, _interval(fall)[1]).with_trials(fall)
+            yield texts.claim("pretrained_lower", cell, _mean(fall)).with_trials(fall)
             barrier = log_norms[:, 1:-1].max(axis=1) - log_norms[:, [0, -1]].max(axis=1)
-            yield texts.claim("barrier", cell, _interval(barrier)[0]).with_trials(barrier)
+            yield texts.claim("barrier", cell, _mean(barrier)).with_trials(barrier)
     for cell, of_cell in repeated.groupby(CELL, sort=False):
         trained_depth = cell[-1]
         norms = of_cell.pivot(index="seed", columns="layer", values="looped_norm")
@@ -119,13 +119,12 @@ def _pretrained_claims(texts: Statements, line: pd.DataFrame, repeated: pd.DataF
             norms = norms[norms[trained_depth].notna()]
             # A norm that is not a number has overflowed.
             growth = np.log10(norms[depth].fillna(np.inf) / norms[trained_depth]).clip(upper=OVERFLOW)
-            lower_end = _interval(growth.to_numpy())[0]
-            yield texts.claim("pretrained_repeated", cell, lower_end, L=depth).with_trials(growth)
+            yield texts.claim("pretrained_repeated", cell, _mean(growth.to_numpy()), L=depth).with_trials(growth)
 
 
-def _interval(samples: np.ndarray) -> tuple[float, float]:
-    """95% bootstrap interval of the trials that did not diverge; NaN, which fails, for fewer than two."""
-    return bootstrap_interval(samples) if len(samples) > 1 else (np.nan, np.nan)
+def _mean(samples: np.ndarray) -> Estimate:
+    """The mean over the trials that did not diverge; NaN, which shows nothing, for fewer than two."""
+    return bootstrap_mean(samples).estimate() if len(samples) > 1 else Estimate(np.nan, np.nan, np.nan)
 
 
 def _numerical_claims(texts: Statements, agreement: pd.DataFrame, precision: pd.DataFrame) -> Iterator[Claim]:

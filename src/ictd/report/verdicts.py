@@ -1,4 +1,4 @@
-"""Verdicts on claims, read from their records: how many hold, and where they fail.
+"""Verdicts on claims, read from their records: how many hold, and where they do not.
 
 The cells of notebooks import this module, so it imports nothing that takes long.
 """
@@ -6,12 +6,35 @@ The cells of notebooks import this module, so it imports nothing that takes long
 import math
 import re
 
-# Kinds of claims: the paper's, our own, and checks of what is true by construction.
+# Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
 KINDS = ("paper", "ours", "check")
+# Verdicts, and their CSS classes.
+HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
+VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
-# The largest number of failing settings that a verdict names, which is the paper's number of cells.
+# The largest number of settings that a verdict names, which is the paper's number of cells.
 LISTED = 14
+
+
+def verdict_by(
+    relation: str, threshold: float, value: float | None, low: float | None = None, high: float | None = None
+) -> str:
+    """The verdict on the claim that a value is below ("<") or above (">") a threshold.
+
+    With an interval, the claim holds if the whole interval is on its side of the threshold, it is refuted if the whole
+    interval is on the other side, and it is not shown if the interval contains the threshold.  A number that is None or
+    NaN shows nothing.
+    """
+    ends = [value] if low is None and high is None else [low, high]
+    if any(end is None or math.isnan(end) for end in ends):
+        return NOT_SHOWN
+    met = [end < threshold if relation == "<" else end > threshold for end in ends]
+    if all(met):
+        return HOLDS
+    # An interval contains its ends.
+    contained = len(ends) == 2 and ends[0] <= threshold <= ends[1]
+    return NOT_SHOWN if contained else REFUTED
 
 
 def by_name(claims: list[dict]) -> dict[str, list[dict]]:
@@ -24,42 +47,56 @@ def by_name(claims: list[dict]) -> dict[str, list[dict]]:
 
 def holding(group: list[dict], judged: str = "verdict") -> int:
     """Number of settings in which a claim holds, by its "verdict" or its "corrected" verdict."""
-    return sum(claim[judged] == "holds" for claim in group)
+    return sum(claim[judged] == HOLDS for claim in group)
 
 
-def holds_everywhere(group: list[dict]) -> bool:
-    """Whether a claim holds in all of its settings."""
-    return holding(group) == len(group)
+def overall(verdicts: list[str]) -> str:
+    """The verdict on what is tested in several parts or settings.
+
+    It holds if all parts hold, and it is refuted if one part is.
+    """
+    if REFUTED in verdicts:
+        return REFUTED
+    return HOLDS if set(verdicts) == {HOLDS} else NOT_SHOWN
+
+
+def verdict_on(group: list[dict]) -> str:
+    """The verdict on a claim in all of its settings, by ``overall``."""
+    return overall([claim["verdict"] for claim in group])
 
 
 def count(claims: list[dict]) -> tuple[int, int]:
     """Number of claims, and number of claims that hold in all of their settings."""
     groups = by_name(claims).values()
-    return len(groups), sum(map(holds_everywhere, groups))
+    return len(groups), sum(verdict_on(group) == HOLDS for group in groups)
 
 
 def verdict(group: list[dict]) -> str:
-    """The verdict on a claim in all of its settings, as a sentence without a full stop.
+    """The verdicts on a claim in all of its settings, as a sentence without a full stop.
 
-    It names the settings where the claim fails, unless these are all settings or more than LISTED.  It counts the
-    corrected verdicts if they differ.
+    It names the settings where the claim is not shown or refuted, unless these are all settings or more than LISTED.
+    It counts the corrected verdicts if they differ.
     """
-    failed = [claim for claim in group if claim["verdict"] == "fails"]
     place = PLACE.fullmatch(group[0]["setting"])
     places = "cells" if place and place[1] else "settings"
-    if not failed:
-        sentence = "holds" if len(group) == 1 else f"holds in all {len(group)} {places}"
-    elif len(group) == 1:
-        sentence = "fails"
-    else:
-        sentence = f"fails in {len(failed)} of {len(group)} {places}"
-        if len(failed) < len(group) and len(failed) <= LISTED:
-            values = [f"{in_words(claim['setting'])} ({number(claim['value'])})" for claim in failed]
-            sentence += f": {'; '.join(values)}"
+    parts = []
+    for kind in (NOT_SHOWN, REFUTED):
+        settings = [claim for claim in group if claim["verdict"] == kind]
+        if not settings:
+            continue
+        if len(group) == 1:
+            parts.append(kind)
+            continue
+        part = f"{kind} in {len(settings)} of {len(group)} {places}"
+        if len(settings) < len(group) and len(settings) <= LISTED:
+            part += ": " + "; ".join(f"{in_words(claim['setting'])} ({measured(claim)})" for claim in settings)
+        parts.append(part)
+    if not parts:
+        parts.append(HOLDS if len(group) == 1 else f"{HOLDS} in all {len(group)} {places}")
     corrected = holding(group, "corrected")
     if corrected != holding(group):
-        sentence += f". It holds in {corrected} after correction for multiple testing"
-    return sentence
+        parts.append(f"it holds in {corrected} after correction for multiple testing")
+    return "; ".join(parts)
 
 
 def in_words(setting: str) -> str:
@@ -69,6 +106,13 @@ def in_words(setting: str) -> str:
         return setting
     algo, env, states, depth = place.groups()
     return " ".join(filter(None, [algo and algo.upper(), env, f"n={states}", depth and f"L={depth}"]))
+
+
+def measured(claim: dict) -> str:
+    """The value of a claim, and its interval if it has one."""
+    if claim["low"] is None or claim["high"] is None:
+        return number(claim["value"])
+    return f"{number(claim['value'])}, {number(claim['low'])} to {number(claim['high'])}"
 
 
 def number(value: float | None) -> str:

@@ -14,7 +14,7 @@ import ictd.baselines
 from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
-from ictd.statistics import bootstrap_means
+from ictd.statistics import bootstrap_ratio
 from studies.sampled_prompts import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
 from studies.sampled_prompts.tests.test_attention import WholePrompts
@@ -236,8 +236,9 @@ def test_intervals_over_tasks(folder):
             names.append("td")
         for row, name in zip(rows.itertuples(), names, strict=True):
             assert row.baseline in (name, "best")
-            ends = np.quantile(bootstrap_means(own) / bootstrap_means(error[name]), [0.025, 0.975])
-            assert [row.low, row.high] == pytest.approx(ends.tolist())
+            ratio = bootstrap_ratio(own, error[name])
+            assert [row.value, row.low, row.high] == pytest.approx([*ratio])
+            assert row.value == pytest.approx(own.mean() / error[name].mean())
 
 
 def test_weights_are_measured_with_the_mean_transition(folder):

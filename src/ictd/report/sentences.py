@@ -1,0 +1,138 @@
+"""The paper's sentences on its experiments, and the verdict on each, which follows from the verdicts on its tests."""
+
+import tomllib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
+
+# Kinds of sentences; only claims are counted.
+KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
+# Which cells a sentence speaks of: those of the main setting, or those of a study of section "Hyperparameter Study".
+STUDIES = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the paper.
+
+    Parameters
+    ----------
+    name : str
+    kind : str, one of KINDS
+    section, paragraph : str, where the sentence is in the paper
+    quote : str, the paper's words
+    tests : list of str, names of the tests that decide
+    cells : str, one of STUDIES
+    note : str, a remark for readers
+    shown : str, names of the figures that show it
+    """
+
+    name: str
+    kind: str
+    section: str
+    paragraph: str
+    quote: str
+    tests: list[str]
+    cells: str = "main"
+    note: str = ""
+    shown: str = ""
+
+
+def load_sentences(path: Path) -> list[Sentence]:
+    """Read the sentences of a TOML file with an array of tables ``sentence``.
+
+    Raises
+    ------
+    ValueError
+        If the file is not valid TOML, or a sentence lacks a key or has a wrong one.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("sentence", [])
+    except ValueError as error:
+        raise ValueError(f"{path} is no valid TOML: {error}.") from None
+    sentences = []
+    for table in tables:
+        try:
+            sentence = Sentence(**table)
+        except TypeError as error:
+            raise ValueError(f"{path}, sentence {table.get('name')!r}: {error}.") from None
+        if sentence.kind not in KINDS or sentence.cells not in STUDIES:
+            raise ValueError(
+                f"{path}, sentence {sentence.name!r}: give a kind of {', '.join(KINDS)}, and cells of"
+                f" {', '.join(STUDIES)}."
+            )
+        sentences.append(sentence)
+    return sentences
+
+
+def study_of(setting: str, main: tuple[str, int, int]) -> str | None:
+    """The key in STUDIES of the study that a cell or setting belongs to; None for other texts.
+
+    Parameters
+    ----------
+    setting : str, [ALGO-]ENV-STATES[-DEPTH]
+    main : tuple, env, states and depth of the main setting
+    """
+    place = PLACE.fullmatch(setting)
+    if not place:
+        return None
+    _, env, states, depth = place.groups()
+    if env != main[0]:
+        return "env"
+    if int(states) != main[1]:
+        return "states"
+    return "depth" if depth and int(depth) != main[2] else "main"
+
+
+def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
+    """The records of the claims that decide a sentence: its tests in the cells that it speaks of."""
+    return [
+        claim
+        for name in sentence.tests
+        for claim in claims
+        if claim["id"].split("/")[0] == name and study_of(claim["setting"], main) == sentence.cells
+    ]
+
+
+def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
+    """Decide sentences from the verdicts of their tests.
+
+    Parameters
+    ----------
+    sentences : list of Sentence
+    claims : list of records, with "id", "setting" and "verdict"
+    main : tuple, env, states and depth of the main setting
+
+    Returns
+    -------
+    list of dict
+        The fields of each sentence, the ids of its "parts", and its "verdict"; without those claims whose cells the
+        configuration does not have.  A sentence without tests has an empty verdict.
+    """
+    records = []
+    for sentence in sentences:
+        parts = tested_by(sentence, claims, main)
+        if sentence.tests and not parts:
+            continue
+        tested = {claim["id"].split("/")[0] for claim in parts}
+        # A test that could not be made, such as one on a single trial, shows nothing.
+        missing = [NOT_SHOWN for name in sentence.tests if name not in tested]
+        verdict = overall([claim["verdict"] for claim in parts] + missing) if parts else ""
+        records.append({**asdict(sentence), "parts": [claim["id"] for claim in parts], "verdict": verdict})
+    return records
+
+
+def counted(sentences: list[dict]) -> dict[str, int]:
+    """Number of the paper's claims by verdict, given the records of its sentences."""
+    verdicts = [sentence["verdict"] for sentence in sentences if sentence["kind"] == "claim"]
+    return {verdict: verdicts.count(verdict) for verdict in (HOLDS, NOT_SHOWN, REFUTED)}
+
+
+def in_one_sentence(counts: dict[str, int]) -> str:
+    """How many of the paper's claims hold, as a sentence."""
+    total = sum(counts.values())
+    return (
+        f"By our thresholds, {counts[HOLDS]} of the {total} sentences with which the paper claims something about its"
+        f" experiments hold, {counts[NOT_SHOWN]} are not shown and {counts[REFUTED]} are refuted."
+    )
