@@ -7,11 +7,24 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
-from ictd.engine import Engine, value_gradients
+from ictd.engine import Engine, compiled_estimates, value_gradients
 from ictd.prompt import Context, Gram, enumerated_columns
 from ictd.rng import generator
+from ictd.sampling import sample_paths
+from ictd.transformer import estimates
 
 GAMMA, RATE = 0.9, 1e-3
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_compiled_estimates_equal_those_of_arrays(scaled):
+    rng = np.random.default_rng(0)
+    weights = ictd.Weights(0.1 * rng.normal(size=(3, 8)), 0.1 * rng.normal(size=(3, 8, 8)))
+    tasks = ictd.sample_tasks("boyan", 4, 6, rng)
+    gram = Context.of_paths(sample_paths(tasks, 9, rng), tasks.reward).gram(GAMMA)
+    found = compiled_estimates(weights, gram, 5, scaled)
+    expected = [estimates(weights[run], gram[2 * run : 2 * run + 2], 5, scaled) for run in range(3)]
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-11)
 
 
 @pytest.mark.parametrize("scaled", [True, False])

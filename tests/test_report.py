@@ -62,7 +62,7 @@ def test_what_snakemakes_report_says_first(tmp_path):
     inputs = (tmp_path / f"{name}.json" for name in ("m", "c", "theory", "s"))
     about.main(*inputs, schema, tmp_path / "a.rst")
     said = (tmp_path / "a.rst").read_text()
-    assert "By our thresholds, 2 of the 3 sentences" in said and "0 are not shown and 1 are refuted." in said
+    assert "By our thresholds, of the 3 sentences" in said and "2 hold; not shown: 0; refuted: 1." in said
     assert "1 of 2 statements and steps of the theory, 1 of 1 checks hold in all of their settings" in said
     assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said and "git does not track" in said
 

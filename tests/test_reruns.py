@@ -16,7 +16,7 @@ from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.storage import load_json, save_json
 
 FIGURES = {"curves", "diagrams"}
-UNSEEN = {"evaluate", "baselines"}
+UNSEEN = {"evaluate", "baselines", "unseen"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
@@ -27,16 +27,16 @@ SHOWN = {"pages", "manifest"}
 KEYS = {
     "algos": (
         ["mc"],
-        {"evaluate", "theory_pretrained", "audit", "metrics", *FIGURES} | SHOWN,
+        {"evaluate", "theory_pretrained", "audit", "metrics", "unseen", *FIGURES} | SHOWN,
     ),
-    "envs": (["boyan"], {"audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN),
+    "envs": (["boyan"], {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"baselines", "audit", "metrics", *FIGURES, "notebook", *OF_GRID} | SHOWN,
+        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN,
     ),
     "depths": (
         [6],
-        {"baselines", "audit", "metrics", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
+        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
     ),
     "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),
@@ -51,8 +51,9 @@ KEYS = {
     "on_divergence": ("record", {"pretrain"} | SHOWN),
     "snapshots": (9, {"pretrain"} | SHOWN),
     "evaluation.tasks": (4, {"evaluate", "baselines", "audit"} | SHOWN),
+    "evaluation.claim_tasks": (4, {"unseen"} | SHOWN),
     "evaluation.context_lengths": ([5, 10], UNSEEN | {"audit"} | SHOWN),
-    "evaluation.lstd_ridge": (0.02, {"baselines"} | SHOWN),
+    "evaluation.lstd_ridge": (0.02, {"baselines", "unseen"} | SHOWN),
     "evaluation.tuning_tasks": (21, {"baselines"} | SHOWN),
     "evaluation.step_sizes": ({"smallest": 0.4}, {"baselines"} | SHOWN),
     "audit.tasks": (5, {"audit"} | SHOWN),

@@ -25,6 +25,7 @@ from ictd.report.sentences import counted, decide, in_one_sentence, load_sentenc
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
+from ictd.steps import unseen as unseen_step
 from ictd.steps.training_data import stored_runs
 from ictd.storage import load_named, save_arrays
 
@@ -33,7 +34,8 @@ LENGTHS, SIZES = [4, 9], np.geomspace(0.2, 3, 4)
 SETTINGS = {
     "discount": 0.9, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3, "depth": 2,
     "scaled_attention": True, "engine": "fused", "snapshots": 3, "on_divergence": "record",
-    "evaluation_env": "loop", "context_lengths": LENGTHS, "tuning_tasks": 7, "lstd_ridge": 0.1, "tolerance": 1e-8,
+    "evaluation_env": "loop", "context_lengths": LENGTHS, "tuning_tasks": 7, "claim_tasks": 6, "lstd_ridge": 0.1,
+    "tolerance": 1e-8,
     "step_sizes": {"smallest": 0.2, "largest": 3, "number": 4},
 }  # fmt: skip
 OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
@@ -83,6 +85,10 @@ def run(tmp_path_factory):
         result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
         baselines=errors, output=folder / "metrics",
+    )  # fmt: skip
+    carry_out(
+        unseen_step, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], baselines=errors,
+        env_options=OPTIONS["loop"], output=folder / "metrics",
     )  # fmt: skip
     return folder
 
@@ -225,6 +231,49 @@ def test_tables_over_seeds(run, metrics):
     np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
 
 
+def test_claims_are_decided_on_more_tasks(run, metrics):
+    """Each trial has tasks of its own, the same for all cells; theta^TD has its tuned step size."""
+    claim_tasks = {
+        (seed, states): draw_unseen_tasks(seed, states, 6, max(LENGTHS), 0.9, "loop", "claims", **OPTIONS["loop"])
+        for seed, states in itertools.product(range(3), (3, 2))
+    }
+    over_tasks = metrics["over_tasks"]
+    for cell in CELLS:
+        stored, rows = np.load(run / f"weights/{cell}.npz"), where(metrics["unseen_msve"], **cell._asdict())
+        assert len(rows) == 3 * len(LENGTHS)
+        errors = {length: [] for length in (0, *LENGTHS)}
+        for i, length in itertools.product(range(3), errors):
+            weights = ictd.Weights(stored["u"][i], stored["A"][i])
+            with np.errstate(all="ignore"):
+                errors[length].append(naive.errors(weights, claim_tasks[i, cell.states], length, 2))
+            if length:
+                found = where(rows, seed=i, context_length=length)["msve"].item()
+                np.testing.assert_allclose(found, np.mean(errors[length][i]), rtol=1e-8)
+        kept = [0, 1] if cell == DIVERGED else [0, 1, 2]
+        place = {"method": cell.algo, "env": cell.env, "states": cell.states, "depth": cell.depth}
+        for length, of_trials in errors.items():
+            row, of_trials = where(over_tasks, **place, context_length=length).iloc[0], np.array(of_trials)[kept]
+            assert row["mean"] == pytest.approx(of_trials.mean())
+            assert row["median"] == pytest.approx(np.median(of_trials))
+            spread = of_trials.mean(axis=1).std(ddof=1) / np.sqrt(len(kept))
+            assert row["standard_error"] == pytest.approx(spread)
+            assert row["worst_share"] == pytest.approx(of_trials.max() / of_trials.sum())
+    for states, method in itertools.product((3, 2), ("theta_td", "lstd", "zero")):
+        rows = where(metrics["unseen_baselines"], method=method, states=states)
+        tuned = where(metrics["step_sizes"], states=states).sort_values("msve")["step_size"].iloc[0]
+        for i, length in itertools.product(range(3), LENGTHS):
+            data = claim_tasks[i, states]
+            if method == "theta_td":
+                theta = ictd.theta_td(states)
+                expected = naive.errors(ictd.Weights(theta.u, tuned * theta.A), data, length, 2)
+            elif method == "lstd":
+                expected = data.error(ictd.lstd(data.context(length), 0.9, 0.1))
+            else:
+                expected = data.error(np.zeros_like(data.value))
+            found = where(rows, seed=i, context_length=length)["msve"].item()
+            np.testing.assert_allclose(found, np.mean(expected), rtol=1e-8)
+
+
 def test_mean_entries_are_those_of_the_runs_that_did_not_diverge(run, metrics):
     for cell in CELLS:
         stored, entries = np.load(run / f"weights/{cell}.npz"), where(metrics["mean_entries"], **cell._asdict())
@@ -262,7 +311,8 @@ def test_claims_and_pages_are_made_of_the_tables(run, metrics):
         "relation": "<", "threshold": 1, "p": None, "kind": "paper", "low": None, "high": None, "verdict": "holds",
         "corrected": "holds", "shown": "", "trials": None, "trials_hold": None,
     }  # fmt: skip
-    names = ("msve", "baselines", "weights", "mean_weights", "agreement", "learning", "truncation", "audit")
+    names = "unseen_msve unseen_baselines over_tasks baselines weights mean_weights agreement learning".split()
+    names += ["truncation", "audit"]
     tables = [run / f"metrics/{name}.csv" for name in names]
     table_of = load_tables(tables)
     statements = Statements(PROJECT / "report/claims.toml")

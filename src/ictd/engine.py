@@ -160,6 +160,24 @@ def collapse_gram(n, u, A, M, c, T, R, h0):
 
 
 @kernel(noalias=True)
+def estimates_block(n, k, u, A, M, c, depth, estimates):
+    """Fill TF_L (S K, n) of every query state for S weights u, A, each on its K contexts M, c, one after the other."""
+    wide, states = len(k), len(n)
+    T, R = np.empty((wide, wide)), np.empty((wide, states))
+    h, g = np.empty((depth, wide)), np.empty(wide)
+    contexts = len(c) // len(u)
+    for t in range(len(c)):
+        run = t // contexts
+        collapse_gram(n, u[run], A[run], M[t], c[t], T, R, h[0])
+        sweep_forward(k, T, h, g)
+        for s in range(states):
+            total = 0.0
+            for j in range(wide):
+                total -= g[j] * R[j, s]
+            estimates[t, s] = total
+
+
+@kernel(noalias=True)
 def expand_gram(n, lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``, with a symmetric M: dA = -dT M - [g' e', 0] and du = -lam' M."""
     wide, states = 2 * len(n), len(n)
@@ -357,6 +375,30 @@ class Engine:
         """A copy of the parameters."""
         u, A = np.split(self.parameter, [2 * self.states])
         return Weights(u, A.reshape(2 * self.states, 2 * self.states))
+
+
+def compiled_estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
+    """Compute TF_L of every query state for S Transformers, each on contexts of its own.
+
+    The formula is that of ``ictd.transformer.estimates``.
+
+    Parameters
+    ----------
+    weights : Weights, u (S, 2n) and A (S, 2n, 2n)
+    gram : Gram of S K contexts of one length, those of each Transformer after one another
+    depth : int, number of layers L
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    estimates : (S K, n) array
+    """
+    n = size(weights.states)
+    A = weights.A if scaled else weights.A * gram.length
+    estimates = np.empty((len(gram.c), weights.states))
+    estimates_block(n, n + n, weights.u, A, gram.M, gram.c, depth, estimates)
+    return estimates
 
 
 def value_gradients(

@@ -1,6 +1,7 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
+UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks".split()
 
 
 # One job evaluates all algorithms, because they share the unseen tasks.
@@ -37,6 +38,22 @@ use rule step as baselines with:
         f"{ENVS}/simulate.yaml"
     params:
         **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES, env_options=UNSEEN_OPTIONS),
+
+
+# More unseen tasks than the paper's, on which the claims on the MSVE are decided. All cells share them.
+use rule step as unseen with:
+    input:
+        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
+        baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+    output:
+        expand("<results>/metrics/{table}.csv", table=UNSEEN_TABLES),
+    pathvars:
+        job="unseen",
+    priority: 1
+    conda:
+        f"{ENVS}/simulate.yaml"
+    params:
+        **step("ictd.steps.unseen", config["evaluation"], env_options=UNSEEN_OPTIONS),
 
 
 use rule step as metrics with:

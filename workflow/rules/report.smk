@@ -1,12 +1,13 @@
 # Claims, tables for readers, and the report.
 # Result tables that claims are decided by, and those that pages show.
-CLAIM_TABLES = [table for table in TABLES if table not in ("step_sizes", "mean_entries")]
-PAGE_TABLES = "msve baselines weights mean_weights agreement audit mean_entries learning".split()
+CLAIM_TABLES = [table for table in TABLES if table not in ("msve", "step_sizes", "mean_entries")]
+CLAIM_TABLES += ["unseen_msve", "unseen_baselines"]
+PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
 SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
 SUMMARY_PAGES += ["settings", "readings"]
 # What the manifest lists, by place in the folder of results: results, and the pages and figures that show them.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json"]
-RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, "audit"])
+RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
@@ -27,7 +28,7 @@ REPORT_NOTEBOOK = notebook_params(
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
-COMPUTING = "tasks unrolls pretrain evaluate baselines audit theory_values theory_descent theory_family"
+COMPUTING = "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
 COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables metrics claims"
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {

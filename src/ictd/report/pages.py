@@ -27,8 +27,8 @@ def main(
 ) -> None:
     """Write the pages as HTML, and computing times as CSV.
 
-    ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` the paper's sentences on its experiments.
-    The slider shows ``cells`` in this order.  Computing
+    ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` the paper's sentences on its
+    experiments.  The slider shows ``cells`` in this order.  Computing
     times are those of ``rules``, from the folder ``benchmarks``.
     """
     table = load_tables(tables)

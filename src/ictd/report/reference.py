@@ -25,6 +25,9 @@ UNIT = 1e-6
 TABLES = {
     "metrics/msve": CELL,
     "metrics/baselines": ["method", "states", "depth"],
+    "metrics/unseen_msve": CELL,
+    "metrics/unseen_baselines": ["method", "states", "depth"],
+    "metrics/over_tasks": ["method", "env", "states", "depth"],
     "metrics/step_sizes": ["states", "depth"],
     "metrics/weights": CELL,
     "metrics/mean_weights": CELL,

@@ -131,8 +131,7 @@ def counted(sentences: list[dict]) -> dict[str, int]:
 
 def in_one_sentence(counts: dict[str, int]) -> str:
     """How many of the paper's claims hold, as a sentence."""
-    total = sum(counts.values())
     return (
-        f"By our thresholds, {counts[HOLDS]} of the {total} sentences with which the paper claims something about its"
-        f" experiments hold, {counts[NOT_SHOWN]} are not shown and {counts[REFUTED]} are refuted."
+        f"By our thresholds, of the {sum(counts.values())} sentences with which the paper claims something about its"
+        f" experiments, {counts[HOLDS]} hold; not shown: {counts[NOT_SHOWN]}; refuted: {counts[REFUTED]}."
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL, cells, main_setting
+from ictd.prompt import ENUMERATED
 from ictd.report import html
 from ictd.report.claim import has_pattern
 from ictd.report.claim_tables import (
@@ -43,7 +44,7 @@ def save_summaries(
     theory_ids : set of str, ids of the claims on the theory
     sentences : list of dicts, the paper's sentences on its experiments
     tables : dict of result tables
-        By "msve", "baselines", "weights", "mean_weights", "agreement" and "audit".
+        By "over_tasks", "weights", "mean_weights", "agreement" and "audit".
     settings : dict, the settings of the paper's part
     schema : dict, the schema of the configuration
     folder : Path
@@ -57,7 +58,7 @@ def save_summaries(
         "claims_parts": sentence_parts(sentences, of_experiments),
         "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
         "claims_all": claims_rows(records),
-        "msve": msve_summary(tables["msve"], tables["baselines"], weights),
+        "msve": msve_summary(tables["over_tasks"], weights),
         "mean_weights": weights_summary(mean_weights),
         "pattern": pattern_by_cell(mean_weights, weights),
         "thresholds": by_threshold(of_experiments, mean_weights, weights),
@@ -67,7 +68,8 @@ def save_summaries(
         "readings": pd.DataFrame(readings).drop(columns="paper"),
     }
     html.save_frames(folder, pages)
-    text = summary(records, theory_ids, sentences, settings, schema) + evaluation_summary(tables, settings)
+    text = summary(records, theory_ids, sentences, settings, schema)
+    text += evaluation_summary(tables["over_tasks"], settings)
     html.save(folder / "summary.html", "summary", text)
 
 
@@ -88,55 +90,63 @@ def summary(claims: list[dict], theory_ids: set[str], sentences: list[dict], set
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} a seed.
 {difference_from_paper(settings, schema)}</p>
 <p><b>{in_one_sentence(counted(sentences))}</b> A sentence holds if all of its tests hold in all cells that it speaks
-of, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of <b>{statements} statements and
-steps of the theory, {proved} hold</b> on all tasks, layers and query states tried. The claims that do not hold:</p>
+of, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of <b>{statements} statements
+and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried. What does not hold:</p>
 {sentences_that_do_not_hold(sentences, claims)}{what_does_not_hold(on_theory)}"""
 
 
-def evaluation_summary(tables: dict[str, pd.DataFrame], settings: dict) -> str:
+def evaluation_summary(over_tasks: pd.DataFrame, settings: dict) -> str:
     """Say how accurate the Transformers and the baselines are in the main setting, as HTML.
 
-    It has the mean MSVE over trials at the longest context, and the Transformers' on enumerated prompts.
+    ``over_tasks`` is the table of the step ``ictd.steps.unseen``.
     """
     setting = main_setting(settings)
-    longest = tables["msve"]["context_length"].max()
-    size = {"states": setting["states"], "depth": setting["depth"]}
-    msve = rows_with(tables["msve"], **setting, context_length=longest).groupby("algo")["msve"].mean()
-    baselines = rows_with(tables["baselines"], **size, context_length=longest).groupby("method")["msve"].mean()
-    enumerated = rows_with(tables["weights"], **setting).groupby("algo")["enumerated_msve"].mean()
-    sampled_means = {f"multi-task {algo.upper()}": mean for algo, mean in msve.items()}
-    sampled_means |= {name: baselines[method] for method, name in BASELINES.items()}
-    enumerated_means = {f"multi-task {algo.upper()}": mean for algo, mean in enumerated.items()}
-    return f"""<p>How accurate is it? On unseen tasks of the main setting, with {longest} steps, the MSVE is
-{html.text(_listed(sampled_means))}. On enumerated prompts of unseen tasks it is
-{_listed(enumerated_means)}. (Means over trials.)</p>\n"""
+    number = settings["seeds"] * settings["evaluation"]["claim_tasks"]
+    rows = rows_with(over_tasks, states=setting["states"])
+    # Baselines do not depend on the environment of pretraining, and LSTD and zero not on the number of layers.
+    rows = rows[rows["env"].isin([setting["env"], "any"]) & rows["depth"].isin([setting["depth"], 0])]
+    lengths = rows["context_length"]
+    sampled = rows[lengths == lengths.max()].set_index("method")
+    enumerated = rows[lengths == ENUMERATED].set_index("method")
+    names = {algo: f"multi-task {algo.upper()}" for algo in settings["algos"]}
+    return f"""<p>How accurate is it? On {number:,} unseen tasks of the main setting, with {lengths.max()} steps, the
+MSVE is {html.text(_listed(sampled, names | BASELINES))}. On enumerated prompts of these tasks it is
+{_listed(enumerated, names)}. (Means over tasks, with their standard errors over trials; medians over tasks.)</p>\n"""
 
 
-def _listed(means: dict[str, float]) -> str:
-    return ", ".join(f"{name} {mean:.2g}" for name, mean in means.items())
+def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
+    """Names of methods with their errors, from rows by method."""
+    return ", ".join(f"{name} {mean_and_median(rows.loc[method])}" for method, name in names.items())
 
 
-def msve_summary(msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate mean and median over trials of the MSVE, a row for each cell and each baseline.
+def mean_and_median(row) -> str:
+    """The mean of errors with its standard error, and the median, from a row of the table ``over_tasks``."""
+    return f"{row['mean']:.2g} ± {row['standard_error']:.1g} (median {row['median']:.2g})"
 
-    Columns are the shortest and the longest context, and enumerated prompts for cells.  Trials that diverged are
-    counted and left out of both statistics.
+
+def msve_summary(over_tasks: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the MSVE on unseen tasks, a row for each cell and each baseline.
+
+    There are three columns for the shortest and the longest context, and for enumerated prompts: the mean with its
+    standard error, the median, and the share of the worst hundredth of the tasks in the sum.  Trials that diverged are
+    counted and left out.
     """
-    baselines = baselines[baselines["method"] != "batch_td"]
-    # Baselines have no environment of pretraining, and two of them no layers.
-    depth = baselines["depth"].mask(baselines["method"].isin(["lstd", "zero"]), 0)
-    as_cells = baselines.assign(algo=baselines["method"], env="", depth=depth)
-    both = pd.concat([msve, as_cells.drop_duplicates([*CELL, "seed", "context_length"])], ignore_index=True)
-    lengths = both["context_length"]
-    ends = both[lengths.isin([lengths.min(), lengths.max()])]
-    table = ends.groupby([*CELL, "context_length"], sort=False)["msve"].agg(["mean", "median"]).unstack()
-    table.columns = [f"{statistic}, context of {length}" for statistic, length in table.columns]
-    enumerated = weights.groupby(CELL)["enumerated_msve"].agg(["mean", "median"])
-    enumerated.columns = [f"{statistic}, enumerated prompt" for statistic in enumerated.columns]
+    lengths = over_tasks["context_length"]
+    ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
     diverged = weights.groupby(CELL)["diverged_at"].agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
-    table = table.join(enumerated).join(diverged.rename("diverged")).fillna({"diverged": ""}).reset_index()
-    table = table.assign(depth=table["depth"].astype(str).mask(table["depth"] == 0, ""))
-    return table.rename(columns={"algo": "method"})
+    rows = []
+    for (method, env, states, depth), errors in over_tasks.groupby(["method", "env", "states", "depth"], sort=False):
+        is_cell = env != "any"
+        row = {"method": method, "env": env if is_cell else "", "states": states, "depth": str(depth or "")}
+        for length in dict.fromkeys(ends):
+            name = "enumerated" if length == ENUMERATED else f"{length} steps"
+            (error,) = errors[errors["context_length"] == length].to_dict("records")
+            row[f"mean, {name}"] = f"{error['mean']:.3g} ± {error['standard_error']:.2g}"
+            row[f"median, {name}"] = error["median"]
+            row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
+        row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ BOXES = {
     "Unrolls": (1, 0, "what a batch counts\nof each task", "unrolls"),
     "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
-    "Evaluation": (1, 1, "on unseen tasks,\nfor each setting", "evaluate"),
+    "Evaluation": (1, 1, "on unseen tasks,\nfor each setting", "evaluate unseen"),
     "Audit": (2, 1, "trained again by\nthe other engine", "audit"),
     "Theory's checks": (
         0, 2, "both sides of each\nstatement",

@@ -1,0 +1,150 @@
+"""Evaluate Transformers and baselines on more unseen tasks than the paper's, which decide the claims on the MSVE.
+
+The errors are heavy-tailed: on short contexts, a few tasks have errors hundreds of times those of the others.  So the
+mean over the paper's 10 tasks a trial has a large standard error.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.baselines import lstd
+from ictd.engine import compiled_estimates
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
+from ictd.pipeline.grid import Cell
+from ictd.prompt import ENUMERATED, Context
+from ictd.sampling import transition_counts
+from ictd.statistics import standard_error
+from ictd.storage import load_arrays, long_table, save_tables
+from ictd.transformer import Weights, theta_td
+
+# Share of the tasks that are the worst ones.
+WORST = 0.01
+
+
+def main(
+    discount: float,
+    scaled_attention: bool,
+    evaluation_env: str,
+    env_options: dict,
+    claim_tasks: int,
+    context_lengths: list[int],
+    lstd_ridge: float,
+    weights: list[Path],
+    baselines: list[Path],
+    output: Path,
+) -> None:
+    """Write the tables ``unseen_msve``, ``unseen_baselines`` and ``over_tasks`` as CSV, into a folder.
+
+    The files of ``weights`` are named after cells.  Those of ``baselines``, which have the step sizes of theta^TD, are
+    named "states-depth".  The first two tables have a row for each trial and context length, with the mean over
+    ``claim_tasks`` tasks.  The third one has a row of ``over_tasks`` for each context length, of which 0 stands for
+    enumerated prompts; trials that diverged are left out.
+    """
+    cells = {}
+    for path in weights:
+        cell = Cell.parse(path.stem)
+        cells.setdefault(cell.states, {})[cell] = path
+    step_sizes = {tuple(map(int, path.stem.split("-"))): best_step_size(path) for path in baselines}
+    lengths = [ENUMERATED, *context_lengths]
+    tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": []}
+    for states, paths in cells.items():
+        (seeds,) = load_arrays(next(iter(paths.values())), "seeds")
+        parts = [
+            draw_unseen_tasks(
+                int(seed), states, claim_tasks, max(lengths), discount, evaluation_env, stream="claims", **env_options
+            )
+            for seed in seeds
+        ]
+        data = joined(parts)
+        shape = (len(seeds), claim_tasks)
+        models = {cell: Weights(*load_arrays(path, "u", "A")) for cell, path in paths.items()}
+        steps = {depth: step for (n, depth), step in step_sizes.items() if n == states}
+        by_length = [errors_at(data, length, models, steps, lstd_ridge, scaled_attention) for length in lengths]
+        for name in by_length[0]:
+            msve = np.stack([errors[name].reshape(shape) for errors in by_length], axis=1)  # (S, lengths, k)
+            means = {"msve": msve[:, 1:].mean(axis=-1)}
+            axes = {"seed": seeds, "context_length": context_lengths}
+            if isinstance(name, Cell):
+                tables["unseen_msve"].append(long_table(axes, means, **name._asdict()))
+                method = {"method": name.algo, "env": name.env, "states": states, "depth": name.depth}
+            else:
+                method = {"method": name[0], "env": "any", "states": states, "depth": name[1]}
+                of_baseline = {key: method[key] for key in ("method", "states", "depth")}
+                tables["unseen_baselines"].append(long_table(axes, means, **of_baseline))
+            finite = msve[np.isfinite(msve).all(axis=(1, 2))]
+            tables["over_tasks"].append(long_table({"context_length": lengths}, over_tasks(finite), **method))
+    save_tables(output, tables)
+
+
+def errors_at(
+    data: UnseenTasks, length: int, models: dict[Cell, Weights], steps: dict[int, float], ridge: float, scaled: bool
+) -> dict[Cell | tuple[str, int], np.ndarray]:
+    """Compute the MSVE of all methods at one context length.
+
+    Parameters
+    ----------
+    data : UnseenTasks, S k of them, those of each seed after one another
+    length : int, m, or ENUMERATED
+    models : dict of Weights, u (S, 2n) and A (S, 2n, 2n), by cell
+    steps : dict of step sizes of theta^TD, by depth
+    ridge : float, of ``ictd.baselines.lstd``
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    dict of (S k,) arrays
+        By cell, and for baselines by ("theta_td", depth), ("lstd", 0) and ("zero", 0).
+    """
+    context = context_of(data, length)
+    gram = context.gram(data.discount)
+    errors = {}
+    for cell, weights in models.items():
+        errors[cell] = data.error(compiled_estimates(weights, gram, cell.depth, scaled))
+    theta = theta_td(data.tasks.states)
+    for depth, step in steps.items():
+        weights = Weights(theta.u[None], step * theta.A[None])
+        errors["theta_td", depth] = data.error(compiled_estimates(weights, gram, depth, scaled))
+    errors["lstd", 0] = data.error(lstd(context, data.discount, ridge))
+    errors["zero", 0] = data.error(np.zeros_like(data.value))
+    return errors
+
+
+def context_of(data: UnseenTasks, length: int) -> Context:
+    """The context of each task, from counts of transitions."""
+    if length == ENUMERATED:
+        return data.context(ENUMERATED)
+    lengths = np.full(len(data.tasks), length)
+    counts = transition_counts(data.paths[:, : length + 1], lengths, data.tasks.states)
+    return Context.of_shares(length, counts / length, data.tasks.reward)
+
+
+def best_step_size(path: Path) -> float:
+    """The step size of theta^TD with the least error on the tuning tasks."""
+    step_sizes, tuning_msve = load_arrays(path, "step_sizes", "tuning_msve")
+    return float(step_sizes[np.argmin(tuning_msve)])
+
+
+def over_tasks(msve: np.ndarray) -> dict[str, np.ndarray]:
+    """Summarise errors (S, lengths, k) of k tasks in each of S trials.
+
+    Returns
+    -------
+    dict of (lengths,) arrays, NaN without trials
+        mean : over all tasks
+        standard_error : of the mean, over trials
+        median : over all tasks
+        worst_share : share of the worst hundredth of the tasks in the sum of the errors
+    """
+    trials, lengths, _ = msve.shape
+    if not trials:
+        return dict.fromkeys(("mean", "standard_error", "median", "worst_share"), np.full(lengths, np.nan))
+    errors = np.sort(np.moveaxis(msve, 1, 0).reshape(lengths, -1), axis=-1)
+    worst = max(1, round(WORST * errors.shape[-1]))
+    return {
+        "mean": errors.mean(axis=-1),
+        "standard_error": standard_error(msve.mean(axis=-1)),
+        "median": np.median(errors, axis=-1),
+        "worst_share": errors[:, -worst:].sum(axis=-1) / errors.sum(axis=-1),
+    }
