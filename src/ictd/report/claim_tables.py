@@ -57,12 +57,12 @@ def _tests(parts: list[dict]) -> list[str]:
 def _parts_in_short(parts: list[dict]) -> str:
     """The parts of a sentence that do not hold, as HTML."""
     others = [claim for claim in parts if claim["verdict"] != HOLDS]
-    if not others:
-        return f"all {len(parts)} hold" if parts else ""
+    if not parts:
+        return ""
     lines = [f"{len(parts) - len(others)} of {len(parts)} hold"]
     for claim in others:
-        place = f"{claim['id'].split('/')[0]}, {in_words(claim['setting'])}"
-        lines.append(f"{claim['verdict']}: {place} ({measured(claim)}; needs {needs(claim)})")
+        said = f"{text(claim['statement'])} {in_words(claim['setting'])}: {measured(claim)}; needs {needs(claim)}"
+        lines.append(f"{claim['verdict']}: {said}")
     return "<br>".join([text(lines[0]), *(f"<small>{line}</small>" for line in lines[1:])])
 
 
@@ -75,8 +75,8 @@ def sentence_parts(sentences: list[dict], claims: list[dict]) -> str:
         if not groups:
             continue
         rows = []
-        for name, group in groups.items():
-            row = {"test": f"{name} (needs {group[0]['relation']} {group[0]['threshold']:g})"}
+        for group in groups.values():
+            row = {"test": Markup(f"{text(group[0]['statement'])} <small>needs {needs(group[0])}</small>")}
             row |= {in_words(claim["setting"]): f"{claim['verdict']}: {measured(claim)}" for claim in group}
             rows.append(row)
         cells = table(pd.DataFrame(rows).fillna(""))
