@@ -413,7 +413,9 @@ def bca_interval(samples, statistic, resamples):
     drawn = np.random.default_rng(0).integers(size, size=(resamples, size))
     estimate = statistic(samples.mean(axis=0))
     resampled = [statistic(samples[draw].mean(axis=0)) for draw in drawn]
-    below = sum(value < estimate for value in resampled) + sum(value == estimate for value in resampled) / 2
+    rounding = 1e-12 * max(abs(value) for value in resampled)
+    below = sum(value < estimate - rounding for value in resampled)
+    below += sum(abs(value - estimate) <= rounding for value in resampled) / 2
     bias = normal.inv_cdf(min(max(below, 0.5), resamples - 0.5) / resamples)
     left_out = [statistic(np.delete(samples, k, axis=0).mean(axis=0)) for k in range(size)]
     influence = [np.mean(left_out) - value for value in left_out]

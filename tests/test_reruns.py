@@ -36,7 +36,9 @@ KEYS = {
     ),
     "depths": (
         [6],
-        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
+        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"}
+        | {"theory_agreement", "theory_pretrained"}
+        | SHOWN,
     ),
     "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),

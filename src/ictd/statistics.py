@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 NORMAL = NormalDist()
+# Relative: estimates that differ by less are equal.
+ROUNDING = 1e-12
 # Number of bootstrap resamples.
 RESAMPLES = 10_000
 
@@ -87,8 +89,12 @@ class Bootstrap:
         return NORMAL.cdf(z - self.bias)
 
     def _share_below(self, value: float) -> float:
-        """Share of resampled estimates below a value, where equal ones count half; at least half a resample."""
-        below = (self.resampled < value).mean() + (self.resampled == value).mean() / 2
+        """Share of resampled estimates below a value, where equal ones count half; at least half a resample.
+
+        Estimates that differ by rounding are equal: a resample of each sample once has the estimate of the sample.
+        """
+        rounding = ROUNDING * np.abs(self.resampled).max()
+        below = (self.resampled < value - rounding).mean() + (np.abs(self.resampled - value) <= rounding).mean() / 2
         return float(np.clip(below, 0.5 / RESAMPLES, 1 - 0.5 / RESAMPLES))
 
 

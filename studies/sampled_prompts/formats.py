@@ -100,8 +100,6 @@ def formats_msve(
     return {name: np.stack(parts, axis=1) for name, parts in errors.items()}
 
 
-
-
 def lstd_msve(path: Path, lengths: list[int]) -> np.ndarray:
     """MSVE (lengths, tasks) of LSTD from a file of baselines."""
     methods, computed, msve = load_arrays(path, "methods", "context_lengths", "msve")

@@ -28,7 +28,9 @@ REPORT_NOTEBOOK = notebook_params(
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
-COMPUTING = "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
+COMPUTING = (
+    "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
+)
 COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables metrics claims"
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {
