@@ -245,7 +245,7 @@ def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     figure.colorbar(image, ax=maps[-1], shrink=0.7)
     weights = rows_of_setting(latest(tables["weights"]), main)
     best = rows_of_setting(tables["tuned"], main, "depth")["theta_td_step"].iloc[0]
-    axes.bar(NAMES["theta_td"], best, color=COLOURS["theta_td"])
+    axes.bar(r"$\theta^{\rm TD}$", best, color=COLOURS["theta_td"])
     for algo in algos:
         # A trial's step size along theta^TD with attention divided by the context length.
         step_sizes = main.states * weights.loc[weights["algo"] == algo, "alpha"]

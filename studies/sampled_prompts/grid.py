@@ -42,7 +42,9 @@ class Grid:
     tasks : number of tasks of each run, by its name TARGET-ENV-STATES-DEPTH-DISCOUNT
     main_runs : names of the runs with the environment, number of states and discount of the main Setting
     values : names RUN/ENV-DISCOUNT of runs and places
-    paper : the same for cells of the paper
+    evaluated : names of the runs in ``values``
+    shown_by_tasks : names in ``values`` whose MSVE is shown against the number of tasks
+    paper, paper_cells : the same as ``values`` and ``evaluated`` for cells of the paper
     formats : names of the runs in the main Setting that differ in the format of their prompts
     cells : names of the paper's cells
     format_baselines : names, as in ``baselines``, of those that the formats are compared with
@@ -85,9 +87,12 @@ class Grid:
             for place in places
             if place == (setting.env, setting.discount) or setting[1:3] == self.main[1:3]
         ]
-        values += [f"{_name(f'expected_{algo}', *self.main)}/{own_place}" for algo in algos]
-        self.values = list(dict.fromkeys(values))
-        self.paper = [f"{Cell(algo, *self.main[:3])}/{own_place}" for algo in algos]
+        main_targets = [target for algo in algos for target in (algo, f"expected_{algo}")]
+        self.shown_by_tasks = [f"{_name(target, *self.main)}/{own_place}" for target in main_targets]
+        self.values = list(dict.fromkeys([*values, *self.shown_by_tasks]))
+        self.evaluated = list(dict.fromkeys(name.split("/")[0] for name in self.values))
+        self.paper_cells = [str(Cell(algo, *self.main[:3])) for algo in algos]
+        self.paper = [f"{cell}/{own_place}" for cell in self.paper_cells]
 
         evaluated = {(env, self.main.states, discount) for env, discount in places}
         # The formats are evaluated on the environment on which the paper's cells are evaluated.
@@ -109,11 +114,6 @@ class Grid:
         shared = len({_place(name) for name in self.tasks})
         self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
         self.attention_seeds = seed_ranges(size, seeds, 1, cores, folder.glob("attention/*/*/*.npz"))
-
-    def shown_by_tasks(self, wildcards) -> bool:
-        """Whether values of a run are shown against the number of tasks: those of the main Setting, as trained."""
-        run = Setting(wildcards.env, int(wildcards.states), int(wildcards.depth), float(wildcards.discount))
-        return run == self.main and (wildcards.on_env, float(wildcards.on_discount)) == (run.env, run.discount)
 
     def _settings(self, study: dict, envs: list[str]) -> list[Setting]:
         """The main setting, and the settings that change one of its values."""

@@ -4,9 +4,7 @@ import studies.sampled_prompts.grid as SAMPLED_GRID
 with ending_in_a_sentence():
     SAMPLED = SAMPLED_GRID.Grid(config, RESULTS / "sampled_prompts", CORES)
 SAMPLED_RUN = "{target}-{env}-{states}-{depth}-{discount}"
-SAMPLED_PLACE = "{on_env}-{on_discount}"
 SAMPLED_RUNS = f"<results>/sampled_prompts/runs/{SAMPLED_RUN}/{{seeds}}.npz"
-SAMPLED_ON_OPTIONS = lambda wildcards: env_options(config, wildcards.on_env)
 SAMPLED_TABLE_NAMES = "values over_tasks baselines tuned weights preconditioners attention".split()
 SAMPLED_TABLES = expand("<results>/sampled_prompts/{name}.csv", name=SAMPLED_TABLE_NAMES)
 SAMPLED_SHOWN = [*SAMPLED_TABLES, "<results>/sampled_prompts/formats.csv"]
@@ -24,8 +22,6 @@ use rule step as sampled_prompts_step with:
     wildcard_constraints:
         target=r"\w+",
         discount=r"[\d.]+",
-        on_env=r"\w+",
-        on_discount=r"[\d.]+",
         attention=r"\w+",
     conda:
         f"{ENVS}/studies.yaml"
@@ -84,37 +80,38 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
         ),
 
 
+# One job evaluates all runs: each takes less time than the start of a process.
 use rule sampled_prompts_step as sampled_prompts_evaluate with:
     input:
-        runs=expand(SAMPLED_RUNS, seeds=SAMPLED.seeds, allow_missing=True),
+        runs=expand(
+            "<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.evaluated, seeds=SAMPLED.seeds
+        ),
     output:
-        f"<results>/sampled_prompts/values/{SAMPLED_RUN}/{SAMPLED_PLACE}.npz",
+        outputs=expand("<results>/sampled_prompts/values/{name}.npz", name=SAMPLED.values),
     pathvars:
-        job=f"sampled_prompts_evaluate/{SAMPLED_RUN}/{SAMPLED_PLACE}",
+        job="sampled_prompts_evaluate",
     params:
         **step(
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
             scaled_attention=True,
-            every_snapshot=SAMPLED.shown_by_tasks,
-            env_options=SAMPLED_ON_OPTIONS,
+            shown_by_tasks=SAMPLED.shown_by_tasks,
         ),
 
 
 # The paper's own pretrained weights on the same contexts.
 use rule sampled_prompts_step as sampled_prompts_evaluate_paper with:
     input:
-        runs=f"<results>/weights/{CELL}.npz",
+        runs=expand("<results>/weights/{cell}.npz", cell=SAMPLED.paper_cells),
     output:
-        f"<results>/sampled_prompts/paper/{CELL}/{SAMPLED_PLACE}.npz",
+        outputs=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
     pathvars:
-        job=f"sampled_prompts_evaluate_paper/{CELL}/{SAMPLED_PLACE}",
+        job="sampled_prompts_evaluate_paper",
     params:
         **step(
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
-            every_snapshot=False,
-            env_options=SAMPLED_ON_OPTIONS,
+            shown_by_tasks=SAMPLED.shown_by_tasks,
         ),
 
 

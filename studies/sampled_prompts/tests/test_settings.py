@@ -1,7 +1,6 @@
 """The study's settings, and the runs that they span."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -63,10 +62,9 @@ def test_the_studys_grid():
         run, place = name.split("/")
         assert f"{place.split('-')[0]}-{run.split('-')[2]}-{place.split('-')[1]}" in found.baselines
     assert len(found.baselines) == len(set(found.baselines)) == 9
-    wildcards = SimpleNamespace(env="boyan", states="5", depth="30", discount="0.9", on_env="boyan", on_discount="0.9")
-    assert found.shown_by_tasks(wildcards)
-    for name, value in {"depth": "3", "on_env": "loop", "on_discount": "0.5"}.items():
-        assert not found.shown_by_tasks(SimpleNamespace(**{**vars(wildcards), name: value}))
+    targets = ("td", "expected_td", "mc", "expected_mc")
+    assert found.shown_by_tasks == [f"{target}-boyan-5-30-0.9/boyan-0.9" for target in targets]
+    assert len(found.evaluated) == 24 and not [name for name in found.evaluated if name.startswith(("gr", "en"))]
     assert {Attention(**parameters).kind for parameters in found.attentions.values()} == {*KINDS}
 
 

@@ -1,6 +1,7 @@
 """The study's steps at a small size, compared with slow computations."""
 
 import itertools
+from shutil import copy
 
 import naive
 import numpy as np
@@ -47,16 +48,17 @@ def folder(tmp_path_factory):
                 [run.split("-")[0]], [DEPTH], [30], env, discount=GAMMA, seeds=path.stem, snapshots=3, tasks=10,
                 **TRAINING, **place(env), outputs=[path],
             )  # fmt: skip
-        for on in ENV_OPTIONS:
-            evaluate.main(
-                on, depth=DEPTH, on_discount=GAMMA, scaled_attention=True, every_snapshot=on == env, tasks=10,
-                test_tasks=TEST, context_lengths=LENGTHS, **place(on), runs=paths,
-                output=folder / f"values/{run}/{on}-0.9.npz",
-            )  # fmt: skip
+    evaluation = {"tasks": 10, "test_tasks": TEST, "context_lengths": LENGTHS, "env_options": ENV_OPTIONS}
+    shown_by_tasks = [f"{run}/{env}-0.9" for run, env in RUNS.items()]
     evaluate.main(
-        "boyan", depth=DEPTH, on_discount=GAMMA, scaled_attention=False, every_snapshot=True, tasks=10, test_tasks=TEST,
-        context_lengths=LENGTHS, **place("boyan"), runs=[folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz"],
-        output=folder / "paper/td-boyan-3-2/boyan-0.9.npz",
+        True, shown_by_tasks, runs=sorted(folder.glob("runs/*/*.npz")), **evaluation,
+        outputs=[folder / f"values/{run}/{on}-0.9.npz" for run in RUNS for on in ENV_OPTIONS],
+    )  # fmt: skip
+    (folder / "cells").mkdir()
+    copy(folder / f"runs/td-boyan-3-2-0.9/{SEEDS[0]}-{SEEDS[0]}.npz", folder / "cells/td-boyan-3-2.npz")
+    evaluate.main(
+        False, ["td-boyan-3-2/boyan-0.9"], runs=[folder / "cells/td-boyan-3-2.npz"], **evaluation,
+        outputs=[folder / "paper/td-boyan-3-2/boyan-0.9.npz"],
     )  # fmt: skip
     grids = {
         "step_sizes": {"smallest": 0.1, "largest": 4, "number": 5},
