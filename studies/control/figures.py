@@ -36,11 +36,11 @@ CONTROLS = {
 }
 # Label and colour of the prompts of pretraining, and what the label adds, and the line style, of the prompts shown.
 PROMPTS = {
-    "sampled": ("on a column a transition", COLOURS["td"]),
-    "grouped": ("on a column a pair", PURPLE),
+    "sampled": ("on transitions", COLOURS["td"]),
+    "grouped": ("on grouped prompts", PURPLE),
     "enumerated": ("on enumerated prompts", BLACK),
 }
-SHOWN = {"": ("", "-"), " grouped": (", shown a column a pair", ":")}
+SHOWN = {"": ("", "-"), " grouped": (", shown grouped", ":")}
 # Colour and line style of the numbers of transitions in the figure of variants.
 LENGTHS = ((SKY, "-"), (PURPLE, "--"), (BLACK, ":"))
 # Order of the policies of pretraining.
@@ -71,8 +71,8 @@ def main(variants: dict, offline: list[Path], online: Path, output: Path) -> Non
     colour = COLOURS[variants[first]["algo"]]
     looks = {
         first: ("Transformer", colour, "-"),
-        f"{first} grouped": ("shown a column a pair", colour, "-."),
-        f"{first} pseudo_counts": ("with pseudo-counts", colour, ":"),
+        f"{first} grouped": ("shown grouped", colour, "-."),
+        f"{first} grouped pseudo_counts": ("grouped, pseudo-counts", colour, ":"),
     }
     looks |= OTHERS
     save(lines(offline_panels(home, variants, first, looks)), output / "offline.png")
@@ -135,7 +135,7 @@ def control_panels(home: Offline, titles: dict[str, str]) -> list[Panel]:
 def regret_panels(acting: Online, looks: dict) -> list[Panel]:
     """Regret by the number of steps, for each rule."""
     steps = acting.arrays["steps"]
-    names = [name for name in looks if name in acting.methods and name not in ("theta_td", "rewards")]
+    names = [name for name in looks if name in acting.methods and name != "theta_td"]
     panels = []
     for rule in acting.rules:
         regrets = [Line(steps, acting.rows("regret", name, rule).swapaxes(1, 2), looks[name]) for name in names]

@@ -285,10 +285,10 @@ def test_formats_are_compared_after_as_many_tasks(files):
     panel = figures.lines(figures.offline_panels(home, VARIANTS, "td", figures.OTHERS | {"td": LOOK})).axes[1]
     found = {line.get_label(): line.get_ydata() for line in panel.lines}
     for label, method in {
-        "on a column a transition": "td",
-        "on a column a transition, shown a column a pair": "td grouped",
+        "on transitions": "td",
+        "on transitions, shown grouped": "td grouped",
         "on enumerated prompts": "paper_td",
-        "on enumerated prompts, shown a column a pair": "paper_td grouped",
+        "on enumerated prompts, shown grouped": "paper_td grouped",
     }.items():
         expected = home.share(method, tasks=100) - home.share("smoothed")
         np.testing.assert_allclose(found.pop(label), expected.mean((0, 2)))
