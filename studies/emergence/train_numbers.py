@@ -111,14 +111,5 @@ def formats(data: UnseenTasks, context_lengths: list[int]) -> dict[str, dict[int
     return {
         "enumerated": {ENUMERATED: data.context(ENUMERATED)},
         "steps": steps,
-        "grouped": {length: grouped(context) for length, context in steps.items()},
+        "grouped": {length: context.grouped() for length, context in steps.items()},
     }
-
-
-def grouped(context: Context) -> Context:
-    """The context with one column for each visited state, with its mean next feature and reward, of n columns."""
-    n, visits = context.states, context.visits
-    visited = visits > 0
-    per_visit = np.where(visited, 1 / np.where(visited, visits, 1.0), 0.0)
-    p = per_visit[..., None] * context.D
-    return Context.of_shares(n, p / n, per_visit * context.b, p.mT @ p / n)

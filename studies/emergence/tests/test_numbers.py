@@ -158,16 +158,6 @@ def test_the_mean_field_of_one_task_is_adam_without_its_first_moment(monkeypatch
     np.testing.assert_allclose(found[1], A)
 
 
-def test_grouped_contexts_have_a_column_for_each_visited_state():
-    states = np.array([0, 2, 0, 0, 2, 2])
-    rewards = np.array([1.0, -2.0, 1.0, 1.0, -2.0])
-    found = train_numbers.grouped(Context.from_trajectory(states, rewards, STATES)).gram(GAMMA)
-    p = np.array([[1 / 3, 0, 2 / 3], [0, 0, 0], [1 / 2, 0, 1 / 2]])
-    X = np.concatenate([np.diag([1.0, 0, 1]), GAMMA * p.T])
-    np.testing.assert_allclose(found.M, X @ X.T / STATES)
-    np.testing.assert_allclose(found.c, X @ [1.0, 0, -2.0] / STATES)
-
-
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
     """Files of a cell: tasks, unrolls and weights of three seeds, of which one diverged."""
