@@ -70,12 +70,12 @@ def _format_claims(statements: Statements, formats: pd.DataFrame) -> Iterator[Cl
     longest = formats["context_length"].max()
     for row in formats.itertuples():
         steps = f"{row.context_length} steps"
+        ratio = Estimate(row.mean / row.lstd, row.low, row.high)
         if row.prompts == "paper" and row.shown != "pseudo":
             shown = "a column a step" if row.shown == "step" else "grouped"
-            ratio = Estimate(row.mean / row.lstd, row.low, row.high)
             yield statements.claim("below_lstd", (row.algo, row.env, row.states, row.depth, shown, steps), ratio)
         if row.prompts == "paper" and row.shown == "grouped" and row.context_length == longest:
-            yield statements.claim("visits", (row.algo, row.env, row.states, row.depth, steps), row.mean / row.lstd)
+            yield statements.claim("visits", (row.algo, row.env, row.states, row.depth, steps), ratio)
         if row.prompts == "contexts" and row.shown == "step":
             ratio = Estimate(row.enumerated_ratio, row.enumerated_low, row.enumerated_high)
             yield statements.claim("training_pays", (row.algo, steps), ratio)

@@ -119,8 +119,7 @@ def test_claims_that_hold(tables):
         ("formats", lambda t: t.assign(high=t["high"].mask(t["shown"] == "grouped", 1.1)), {"below_lstd"}),
         ("formats", lambda t: t.assign(high=t["high"].mask(t["shown"] == "pseudo", 1.1)), set()),
         ("formats", lambda t: t.assign(high=t["high"].mask(t["prompts"] != "paper", 1.1)), set()),
-        ("formats", lambda t: t.assign(mean=t["mean"].mask(t["shown"] == "grouped", 21 / t["context_length"])), {
-            "visits"}),
+        ("formats", lambda t: t.assign(high=t["high"].mask(t["shown"] == "grouped", 2.1)), {"below_lstd", "visits"}),
         ("formats", lambda t: t.assign(mean=t["mean"].mask(t["context_length"] == 5, 99.0)), set()),
         ("formats", lambda t: t.assign(enumerated_high=1.1), {"training_pays"}),
         ("formats", lambda t: t.assign(enumerated_high=t["enumerated_high"].mask(t["prompts"] != "contexts", 1.1)),
