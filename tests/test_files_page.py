@@ -12,10 +12,7 @@ TEXT = (ROOT / "docs/files.md").read_text(encoding="utf-8")
 # Files that have what others have, and those that have no arrays.
 ALIKE = {
     "theory/claims.json": "claims.json",
-    **{
-        f"theory/{table}/*.csv": f"theory/{table}.csv"
-        for table in "statements neu family family_updates precision pretrained repeated".split()
-    },
+    **{f"theory/{table}/*.csv": f"theory/{table}.csv" for table in ("statements", "neu")},
 }
 SHOWN = "report.html snakemake-report.html report.ipynb about.rst".split()
 SHOWN += "figures/*.png figures/*.svg tables/*.html logs/ benchmarks/".split()

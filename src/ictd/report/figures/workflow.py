@@ -35,7 +35,7 @@ BOXES = {
 ARROWS = [
     ("Task sets", "Unrolls"), ("Unrolls", "Pretraining"), ("Pretraining", "Evaluation"), ("Pretraining", "Audit"),
     ("Evaluation", "Theory's checks"), ("Evaluation", "Tables and claims"),
-    ("Baselines", "Tables and claims"), ("Audit", "Tables and claims"), ("Theory's checks", "Tables and claims"),
+    ("Baselines", "Evaluation"), ("Audit", "Tables and claims"), ("Theory's checks", "Tables and claims"),
     ("Tables and claims", "Figures"), ("Tables and claims", "Report"), ("Figures", "Report"),
 ]  # fmt: skip
 # Size of a box, and steps between the middles of boxes, in inches.
