@@ -1,0 +1,495 @@
+"""Five headline numbers, recomputed from the results of a run with NumPy and the paper's text alone.
+
+The workflow's code is not used: values, stationary distributions, prompts, the Transformer and its gradient, Adam,
+LSTD, the bootstrap and the search for two numbers are written here again, slow and obvious.  The package only draws
+what has to be the same random numbers: initial weights, unseen tasks and their trajectories, which are not stored.
+
+    python -P tests/headlines.py results
+
+prints each number beside the one in the results.  ``test_headlines.py`` requires that they agree.
+"""
+
+import csv
+import itertools
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
+
+NORMAL = NormalDist()
+# Tables of the studies, in the folder of the results.
+FORMATS, BEST_NUMBERS, MEASURES = (
+    "sampled_prompts/formats.csv",
+    "emergence/best_numbers.csv",
+    "emergence/measures.csv",
+)
+
+
+class Number(NamedTuple):
+    """A number, recomputed and as it is stored."""
+
+    name: str
+    recomputed: np.ndarray | float
+    stored: np.ndarray | float
+
+
+def check(numbers: list[Number], tolerance: float) -> None:
+    """Require that the numbers agree, relative to the largest stored entry of each."""
+    assert numbers
+    for name, recomputed, stored in numbers:
+        assert np.shape(recomputed) == np.shape(stored) and np.isfinite(recomputed).all(), name
+        np.testing.assert_allclose(recomputed, stored, rtol=0, atol=tolerance * np.abs(stored).max(), err_msg=name)
+
+
+class Results:
+    """A finished run: its folder, its settings, and its main setting, which is that of Figures 1 and 2."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.settings = json.loads((self.folder / "run.json").read_text())["settings"]
+        self.env, self.states, self.depth = (self.settings[key][0] for key in ("envs", "states", "depths"))
+        self.discount, self.readings = self.settings["discount"], self.settings["readings"]
+        self.algorithms = self.settings["algos"]
+
+    def cell(self, algo: str) -> str:
+        """Name of the main setting's runs by an algorithm."""
+        return f"{algo}-{self.env}-{self.states}-{self.depth}"
+
+    def arrays(self, path: str) -> dict[str, np.ndarray]:
+        """All arrays of a file."""
+        with np.load(self.folder / path) as archive:
+            return dict(archive)
+
+    def rows(self, table: str | Path, **values) -> list[dict[str, str]]:
+        """Rows, as texts, of a table that have these values; an absolute path may lead out of the folder."""
+        with open(self.folder / table, newline="") as file:
+            return [row for row in csv.DictReader(file) if all(row[key] == str(values[key]) for key in values)]
+
+    def divisor(self, columns: int) -> int:
+        """What attention is divided by for a context with so many columns."""
+        return columns if self.readings["scaled_attention"] else 1
+
+
+# Markov reward processes (section "Policy Evaluation")
+
+
+def stationary_distribution(p: np.ndarray) -> np.ndarray:
+    """Solve mu p = mu with entries that sum to one."""
+    n = len(p)
+    equations = np.vstack([p.T - np.eye(n), np.ones(n)])
+    return np.linalg.lstsq(equations, np.append(np.zeros(n), 1.0), rcond=None)[0]
+
+
+def value_function(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
+    """Solve v = r + gamma p v."""
+    return np.linalg.solve(np.eye(len(r)) - discount * p, r)
+
+
+def msve(p: np.ndarray, r: np.ndarray, discount: float, estimate: np.ndarray) -> float:
+    """Mean square value error, sum_s mu(s) (v(s) - estimate(s))^2."""
+    error = value_function(p, r, discount) - estimate
+    return float(stationary_distribution(p) @ error**2)
+
+
+# Prompts
+
+
+def enumerated_context(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
+    """Columns [phi(s); gamma sum_j p(j | s) phi(j); r(s)] of all states, eq. (Z0 redef)."""
+    n = len(r)
+    columns = [np.concatenate([np.eye(n)[s], discount * p[s], [r[s]]]) for s in range(n)]
+    return np.array(columns).T
+
+
+def sampled_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
+    """C(i, m): columns [phi(S_t); gamma phi(S_{t+1}); R_{t+1}] of all steps."""
+    phi = np.eye(len(r))
+    steps = itertools.pairwise(path)
+    return np.array([np.concatenate([phi[now], discount * phi[then], [r[now]]]) for now, then in steps]).T
+
+
+def grouped_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
+    """Columns [phi(s); gamma times mean next feature; mean reward] of the visited states, and zeros for the others.
+
+    A column of zeros remains one in all layers and adds nothing to the others, as if there were none; but attention
+    is divided by n, as in pretraining.
+    """
+    n = len(r)
+    columns = np.zeros((2 * n + 1, n))
+    for s in range(n):
+        followers = [then for now, then in itertools.pairwise(path) if now == s]
+        if followers:
+            columns[s, s] = 1
+            columns[n : 2 * n, s] = discount * np.mean([np.eye(n)[then] for then in followers], axis=0)
+            columns[-1, s] = r[s]
+    return columns
+
+
+def prompts(contexts: np.ndarray) -> np.ndarray:
+    """Append the column [phi(s); 0; 0] of each state s: prompts (..., n, 2n+1, m+1) from contexts (..., 2n+1, m)."""
+    *lead, width, m = contexts.shape
+    n = (width - 1) // 2
+    Z = np.zeros((*lead, n, width, m + 1))
+    for s in range(n):
+        Z[..., s, :, :m] = contexts
+        Z[..., s, s, m] = 1
+    return Z
+
+
+# The Transformer (section "Linear Attention and Transformer") with parameters in Theta^looped
+
+
+def layer_matrices(u: np.ndarray, A: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """P = [0, 0; u, 1], Q = [A, 0; 0, 0], and the mask M, which leaves the query out of the context."""
+    width = len(u) + 1
+    P, Q, M = np.zeros((width, width)), np.zeros((width, width)), np.eye(columns)
+    P[-1, :-1], P[-1, -1] = u, 1
+    Q[:-1, :-1] = A
+    M[-1, -1] = 0
+    return P, Q, M
+
+
+def embeddings(Z: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int) -> list[np.ndarray]:
+    """Z_0, ..., Z_L of eq. (embedding evolution), Z + P Z M (Z' Q Z) / divisor, of prompts (..., 2n+1, m+1)."""
+    P, Q, M = layer_matrices(u, A, Z.shape[-1])
+    layers = [Z]
+    for _ in range(depth):
+        Z = Z + P @ Z @ M @ (Z.mT @ Q @ Z) / divisor
+        layers.append(Z)
+    return layers
+
+
+def transformer(contexts: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int) -> np.ndarray:
+    """TF_L, minus the last entry of Z_L, for each query state, (..., n)."""
+    return -embeddings(prompts(contexts), u, A, depth, divisor)[-1][..., -1, -1]
+
+
+def gradient(
+    context: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives (n, 2n) and (n, 2n, 2n) of TF_L by u and A, by the chain rule from the last layer to the first.
+
+    With B = Z M Z', a layer is Z + P B Q Z / divisor.  G is the derivative of TF_L by the output of the layer.
+    """
+    layers = embeddings(prompts(context), u, A, depth, divisor)
+    P, Q, M = layer_matrices(u, A, layers[0].shape[-1])
+    by_P, by_Q, G = 0, 0, np.zeros_like(layers[-1])
+    G[..., -1, -1] = -1
+    for Z in reversed(layers[:-1]):
+        B = Z @ M @ Z.mT
+        by_P = by_P + G @ (B @ Q @ Z).mT / divisor
+        by_Q = by_Q + B @ P.T @ G @ Z.mT / divisor
+        by_B = P.T @ G @ (Q @ Z).mT / divisor
+        G = G + Q.T @ B @ P.T @ G / divisor + (by_B + by_B.mT) @ Z @ M
+    return by_P[..., -1, :-1], by_Q[..., :-1, :-1]
+
+
+# 1. Pretrained weights (Algorithms 1 and 2)
+
+
+def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number]:
+    """Make the first updates of the first seed again, from the stored tasks and batches, and compare snapshots."""
+    settings, n = results.settings, results.states
+    material = f"{results.env}-{n}"
+    path = next((results.folder / "tasks" / material).glob("0-*.npz")).name
+    tasks, unrolls = results.arrays(f"tasks/{material}/{path}"), results.arrays(f"unrolls/{material}/{path}")
+    run = results.arrays(f"runs/{results.cell(algo)}/{path}")
+    start = ictd.initial_weights(n, results.readings["initial_gain"], ictd.generator(0, results.env, n, "weights"))
+    theta = [start.u.copy(), start.A.copy()]
+    moments = [[np.zeros_like(part), np.zeros_like(part)] for part in theta]
+    numbers = []
+    for k in range(updates):
+        p, counts = np.zeros((n, n)), np.zeros((n, n))
+        p[tasks["followers"]] = tasks["transition"][0, k]
+        counts[unrolls["followers"]] = unrolls["transitions"][0, k]  # Of S_t to S_{t+1} in the batch.
+        r, return_sums = tasks["reward"][0, k], unrolls["return_sums"][0, k]
+        context = enumerated_context(p, r, results.discount)
+        model = (*theta, results.depth, results.divisor(n))
+        value, slopes = transformer(context, *model), gradient(context, *model)
+        change = [np.zeros_like(part) for part in theta]
+        for s in range(n):
+            if algo == "td":
+                error = sum(counts[s, j] * (r[s] + results.discount * value[j] - value[s]) for j in range(n))
+            else:
+                error = return_sums[s] - counts[s].sum() * value[s]
+            for total, slope in zip(change, slopes, strict=True):
+                total += error * slope[s] / counts.sum()
+        for part, moment, ascent in zip(theta, moments, change, strict=True):
+            moment[0] = 0.9 * moment[0] - 0.1 * ascent  # Adam minimises.
+            moment[1] = 0.999 * moment[1] + 0.001 * ascent**2
+            first, second = moment[0] / (1 - 0.9 ** (k + 1)), moment[1] / (1 - 0.999 ** (k + 1))
+            part -= settings["learning_rate"] * first / (np.sqrt(second) + 1e-8)
+        for i in np.flatnonzero(run["tasks_seen"][0] == k + 1):
+            for name, part in zip("uA", theta, strict=True):
+                numbers.append(Number(f"{algo}, {name} after {k + 1} updates", part.copy(), run[name][0, i]))
+    return numbers
+
+
+# 2. The MSVE of the pretrained Transformers, and of LSTD, on the paper's sampled prompts
+
+
+def unseen_tasks(results: Results, seed: int, size: int, steps: int, stream: str) -> Iterator[tuple]:
+    """Transitions, rewards and trajectories of unseen tasks: random draws."""
+    env, n = results.readings["evaluation_env"], results.states
+    options = results.readings["env_options"].get(env, {})
+    tasks = ictd.sample_tasks(env, n, size, ictd.generator(seed, env, n, stream), **options)
+    paths = ictd.sample_paths(tasks, steps, ictd.generator(seed, env, n, f"{stream} contexts"))
+    return zip(tasks.transition, tasks.reward, paths, strict=True)
+
+
+def lstd(path: np.ndarray, r: np.ndarray, discount: float, ridge: float) -> np.ndarray:
+    """Solve (ridge I + sum_t phi_t (phi_t - gamma phi_{t+1})') w = sum_t R_{t+1} phi_t."""
+    phi = np.eye(len(r))
+    matrix, vector = ridge * np.eye(len(r)), np.zeros(len(r))
+    for now, then in itertools.pairwise(path):
+        matrix += np.outer(phi[now], phi[now] - discount * phi[then])
+        vector += r[now] * phi[now]
+    return np.linalg.solve(matrix, vector)
+
+
+def sampled_msve(results: Results, lengths: list[int]) -> list[Number]:
+    """MSVE of each seed's Transformers and of LSTD on its unseen tasks, (seeds, tasks), at some context lengths."""
+    settings = results.settings["evaluation"]
+    longest, ridge = max(settings["context_lengths"]), settings["lstd_ridge"]
+    weights = {algo: results.arrays(f"weights/{results.cell(algo)}.npz") for algo in results.algorithms}
+    stored = {algo: results.arrays(f"evaluation/{results.cell(algo)}.npz")["msve"] for algo in results.algorithms}
+    stored["lstd"] = results.arrays(f"baselines/{results.states}-{results.depth}.npz")["lstd"]
+    found = {name: np.full((len(lengths), *array[:, 0].shape), np.nan) for name, array in stored.items()}
+    for seed in range(results.settings["seeds"]):
+        tasks = unseen_tasks(results, seed, settings["tasks"], longest, "validation")
+        for i, (p, r, path) in enumerate(tasks):
+            for k, length in enumerate(lengths):
+                context = sampled_context(path[: length + 1], r, results.discount)
+                estimates = {"lstd": lstd(path[: length + 1], r, results.discount, ridge)}
+                for algo, arrays in weights.items():
+                    model = arrays["u"][seed], arrays["A"][seed], results.depth, results.divisor(length)
+                    estimates[algo] = transformer(context, *model)
+                for name, estimate in estimates.items():
+                    found[name][k, seed, i] = msve(p, r, results.discount, estimate)
+    return [
+        Number(f"{name}, {length} steps", found[name][k], stored[name][:, settings["context_lengths"].index(length)])
+        for name in found
+        for k, length in enumerate(lengths)
+    ]
+
+
+# 3. The same weights on grouped prompts
+
+
+def grouped_msve(results: Results, lengths: list[int], size: int, steps: int) -> dict[tuple[str, int], np.ndarray]:
+    """MSVE (seeds, tasks) on the tasks of the study of sampled prompts, by algorithm and context length."""
+    tasks = list(unseen_tasks(results, 0, size, steps, "beyond"))
+    value = np.array([value_function(p, r, results.discount) for p, r, _ in tasks])
+    mu = np.array([stationary_distribution(p) for p, _, _ in tasks])
+    found = {}
+    for algo in results.algorithms:
+        weights = results.arrays(f"weights/{results.cell(algo)}.npz")
+        for length in lengths:
+            contexts = np.array([grouped_context(path[: length + 1], r, results.discount) for _, r, path in tasks])
+            errors = []
+            for u, A in zip(weights["u"], weights["A"], strict=True):
+                estimate = transformer(contexts, u, A, results.depth, results.divisor(results.states))
+                errors.append((mu * (value - estimate) ** 2).sum(axis=1))
+            found[algo, length] = np.array(errors)
+    return found
+
+
+def grouped_table(results: Results, lengths: list[int]) -> list[Number]:
+    """Mean MSVE over seeds and tasks, beside the study's table."""
+    settings = results.settings["sampled_prompts"]
+    found = grouped_msve(results, lengths, settings["test_tasks"], max(settings["context_lengths"]))
+    numbers = []
+    for (algo, length), errors in found.items():
+        cell = {"algo": algo, "env": results.env, "states": results.states, "depth": results.depth}
+        (row,) = results.rows(FORMATS, prompts="paper", shown="grouped", context_length=length, **cell)
+        numbers.append(Number(f"{algo}, grouped, {length} steps", errors.mean(), float(row["mean"])))
+    return numbers
+
+
+# 4. Deflated TD
+
+
+def deflated_td(p: np.ndarray, r: np.ndarray, discount: float, depth: int, alpha, beta) -> np.ndarray:
+    """TF_L on enumerated prompts for u = 0 and A = n (alpha I + beta 11') [-I, I; 0, 0].
+
+    A layer is w <- w + (alpha I + beta 11') (r + gamma p w - w).  p (T, n, n) and r (T, n) are those of T tasks, and
+    the estimates are (T, n).
+    """
+    w = np.zeros_like(r)
+    for _ in range(depth):
+        error = r + discount * np.einsum("tij,tj->ti", p, w) - w
+        w = w + alpha * error + beta * error.sum(axis=1, keepdims=True)
+    return w
+
+
+def best_numbers(score, count: int) -> np.ndarray:
+    """Minimise score(alpha, beta) on a grid, then on ever narrower grids around the best point.
+
+    With count 1, beta is zero.
+    """
+    center, width = np.array([0.8, 1.0]), np.array([0.8, 2.0])
+    steps = np.linspace(-1, 1, 17)
+    if count == 1:
+        center[1] = width[1] = 0
+    while width.max() > 1e-8:
+        grid = [center + width * (i, j) for i in steps for j in (steps if count == 2 else [0.0])]
+        center = grid[int(np.nanargmin([score(*point) for point in grid]))]
+        width = width * 0.6
+    return center
+
+
+def mean_msve(p: np.ndarray, r: np.ndarray, discount: float, depth: int):
+    """The mean MSVE of deflated TD over tasks, p (T, n, n) and r (T, n), as a function of alpha and beta."""
+    v = np.array([value_function(*task, discount) for task in zip(p, r, strict=True)])
+    mu = np.array([stationary_distribution(one) for one in p])
+
+    def score(alpha: float, beta: float) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = v - deflated_td(p, r, discount, depth, alpha, beta)
+            return float((mu * error**2).sum(axis=1).mean())
+
+    return score
+
+
+def deflation(results: Results, depth: int, table: str | Path = BEST_NUMBERS) -> tuple[list[Number], list[Number]]:
+    """The least error of deflated TD, and of theta^TD with its best step size, on enumerated prompts.
+
+    Returns
+    -------
+    errors : the error on the tuning tasks and on other, held-out tasks at the numbers in the table
+    least : the least error on the tuning tasks by our own search, beside the error that the table's search found
+    """
+    settings = results.settings["emergence"]["best_numbers"]
+    env, n = results.env, results.states
+    options = results.readings["env_options"].get(env, {})
+    scores = []
+    for seed, size in ((0, settings["tuning_tasks"]), (1, settings["tasks"])):
+        rng = ictd.generator(seed, env, n, "best numbers")
+        tasks = ictd.sample_tasks(env, n, size, rng, **options)
+        scores.append(mean_msve(tasks.transition, tasks.reward, results.discount, depth))
+    tuning, held_out = scores
+    errors, least = [], []
+    for count, words in ((2, "deflated TD"), (1, "theta^TD, best step size")):
+        setting = {"env": env, "states": n, "discount": results.discount, "depth": depth, "numbers": count}
+        rows = results.rows(table, **setting)  # A row for each group of the held-out tasks.
+        numbers = float(rows[0]["identity"]), float(rows[0]["ones"])
+        tuned, held_out_mean = float(rows[0]["tuning_msve"]), np.mean([float(row["mean"]) for row in rows])
+        errors.append(Number(f"{words}, {depth} layers, tuning tasks", tuning(*numbers), tuned))
+        errors.append(Number(f"{words}, {depth} layers, held out", held_out(*numbers), held_out_mean))
+        least.append(Number(f"{words}, {depth} layers, least", tuning(*best_numbers(tuning, count)), tuned))
+    return errors, least
+
+
+def share_of_two(A: np.ndarray, discount: float) -> float:
+    """Share of the span of theta^TD and 11' [-I, I] in the squared norm of the family part K [-I, I] of A.
+
+    The component along a = [-gamma 1; 1] is removed from all matrices, because a' x = 0 for each column x, so that it
+    changes no output.
+    """
+    n = len(A) // 2
+    K = (A[:, n:] - A[:, :n]) / 2
+    a = np.append(np.full(n, -discount), np.ones(n))
+    remove = np.eye(2 * n) - np.outer(a, a) / (a @ a)
+    target = (remove @ np.hstack([-K, K])).ravel()
+    zeros = np.zeros((n, n))
+    directions = [np.vstack([np.hstack([-G, G]), np.hstack([zeros, zeros])]) for G in (np.eye(n), np.ones((n, n)))]
+    columns = np.array([(remove @ one).ravel() for one in directions]).T
+    fitted = columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
+    return float(fitted @ fitted / (target @ target))
+
+
+def shares_of_two(results: Results, algo: str, table: str | Path = MEASURES) -> Number:
+    """The share in each seed's weights, beside the study's table."""
+    A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
+    cell = {"algo": algo, "env": results.env, "states": results.states, "depth": results.depth}
+    rows = results.rows(table, **cell)
+    stored = np.array([float(row["family_2"]) for row in rows])
+    return Number(f"{algo}, share of two numbers", np.array([share_of_two(one, results.discount) for one in A]), stored)
+
+
+# 5. The verdict on "the pattern of theta^TD emerges"
+
+
+def squared_cosine(A: np.ndarray, discount: float) -> float:
+    """Squared cosine between A and theta^TD's, zero if it is negative.
+
+    Of all matrices with the same outputs, A + a z' with a = [-gamma 1; 1], the one is taken whose lower half has
+    columns that sum to zero.
+    """
+    n = len(A) // 2
+    a = np.append(np.full(n, -discount), np.ones(n))
+    A = A - np.outer(a, A[n:].mean(axis=0))
+    theta = np.zeros_like(A)
+    theta[:n, :n], theta[:n, n:] = -np.eye(n), np.eye(n)
+    cosine = (A * theta).sum() / np.linalg.norm(A) / np.linalg.norm(theta)
+    return float(max(0, cosine) ** 2)
+
+
+def bca_interval(statistic, samples: np.ndarray, resamples: int = 10_000) -> tuple[float, float]:
+    """95% BCa interval of a statistic of the mean of samples (Efron, 1987), with draws of NumPy's generator 0."""
+    size = len(samples)
+    drawn = np.random.default_rng(0).integers(size, size=(resamples, size))
+    value = statistic(samples.mean(axis=0))
+    resampled = np.array([statistic(samples[one].mean(axis=0)) for one in drawn])
+    left_out = np.array([statistic(np.delete(samples, i, axis=0).mean(axis=0)) for i in range(size)])
+    bias = NORMAL.inv_cdf(((resampled < value).sum() + (resampled == value).sum() / 2) / resamples)
+    deviation = left_out.mean() - left_out
+    acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
+    ends = []
+    for z in (NORMAL.inv_cdf(0.025), NORMAL.inv_cdf(0.975)):
+        level = NORMAL.cdf(bias + (bias + z) / (1 - acceleration * (bias + z)))
+        ends.append(float(np.quantile(resampled, level)))
+    return ends[0], ends[1]
+
+
+def pattern_claim(results: Results, algo: str) -> tuple[list[Number], str, str]:
+    """The squared cosine of the mean A and its interval, and the verdict that follows, beside those in claims.json."""
+    A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
+    value = squared_cosine(A.mean(axis=0), results.discount)
+    low, high = bca_interval(lambda mean: squared_cosine(mean, results.discount), A)
+    claims = json.loads((results.folder / "claims.json").read_text())
+    (claim,) = [one for one in claims if one["id"] == f"pattern/{results.cell(algo)}"]
+    numbers = [
+        Number(f"{algo}, pattern, {name}", number, claim[name])
+        for name, number in (("value", value), ("low", low), ("high", high))
+    ]
+    if low > claim["threshold"]:
+        verdict = "holds"
+    elif high < claim["threshold"]:
+        verdict = "refuted"
+    else:
+        verdict = "not shown"
+    return numbers, verdict, claim["verdict"]
+
+
+def main(folder: str) -> None:
+    """Print the numbers of a run beside the recomputed ones."""
+    results = Results(folder)
+    lengths = results.settings["evaluation"]["context_lengths"]
+    ends = [lengths[0], lengths[-1]]
+    numbers = [number for algo in results.algorithms for number in pretrained_weights(results, algo, 50)]
+    numbers += sampled_msve(results, ends)
+    if (results.folder / FORMATS).exists():
+        numbers += grouped_table(results, ends)
+    if (results.folder / BEST_NUMBERS).exists():
+        errors, least = deflation(results, 10)
+        numbers += errors + least
+    if (results.folder / MEASURES).exists():
+        numbers += [shares_of_two(results, algo) for algo in results.algorithms]
+    for algo in results.algorithms:
+        found, verdict, stored = pattern_claim(results, algo)
+        numbers += found
+        print(f"{algo}, pattern: {verdict}; in the results: {stored}")
+    for name, recomputed, stored in numbers:
+        difference = np.abs(np.subtract(recomputed, stored)).max()
+        print(f"{name}: {np.mean(recomputed):.6g}; in the results: {np.mean(stored):.6g}; off by {difference:.0e}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,140 @@
+"""Headline numbers of a run, recomputed by the independent code of ``headlines.py``.
+
+The smoke run is always recomputed.  A slow test recomputes a full run: that in ``results/``, or in the folder that the
+environment variable RESULTS names.
+"""
+
+import os
+from pathlib import Path
+
+import headlines
+import naive
+import numpy as np
+import pytest
+from tolerances import DIFFERENCES, ENGINES, ROUNDING, SEARCH
+
+import ictd
+from ictd.pipeline.provenance import PROJECT
+
+FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
+
+
+@pytest.fixture(scope="module")
+def smoke_results(smoke):
+    return headlines.Results(smoke / "results-smoke")
+
+
+@pytest.fixture(scope="module")
+def full_results():
+    if not (FULL / "run.json").exists():
+        pytest.skip(f"{FULL} has no finished run; run make reproduce, or set RESULTS")
+    return headlines.Results(FULL)
+
+
+def study_table(name):
+    """Skip with the reason if the full run lacks the table of a study."""
+    if not (FULL / name).exists():
+        pytest.skip(f"{FULL / name} is missing; run make {name.partition('/')[0]}")
+
+
+def ends(results):
+    lengths = results.settings["evaluation"]["context_lengths"]
+    return [lengths[0], lengths[-1]]
+
+
+def check_weights(results):
+    for algo in results.algorithms:
+        numbers = headlines.pretrained_weights(results, algo, 50)
+        assert len(numbers) >= 8  # Of u and A, after several numbers of updates.
+        headlines.check(numbers, ENGINES)
+
+
+def check_claim(results):
+    for algo in results.algorithms:
+        numbers, verdict, stored = headlines.pattern_claim(results, algo)
+        headlines.check(numbers, ROUNDING)
+        assert verdict == stored
+
+
+def test_first_weights(smoke_results):
+    check_weights(smoke_results)
+
+
+def test_msve_on_sampled_prompts(smoke_results):
+    headlines.check(headlines.sampled_msve(smoke_results, ends(smoke_results)), ENGINES)
+
+
+def test_msve_on_grouped_prompts(smoke_results):
+    """The package groups by averages over a context, the independent code column by column."""
+    results, steps, size = smoke_results, 30, 20
+    lengths = [5, steps]
+    found = headlines.grouped_msve(results, lengths, size, steps)
+    data = ictd.evaluation.draw_unseen_tasks(
+        0, results.states, size, steps, results.discount, results.readings["evaluation_env"], "beyond"
+    )
+    for (algo, length), errors in found.items():
+        for seed, own in enumerate(errors):
+            model = ictd.load_model(results.folder, results.cell(algo), seed)
+            stored = data.error(model.values(data.context(length).grouped()))
+            headlines.check([headlines.Number(f"{algo}, seed {seed}, {length} steps", own, stored)], ENGINES)
+
+
+@pytest.mark.xfail(strict=True, raises=KeyError, reason="claims.json has no ends of intervals")
+def test_claim_on_the_pattern(smoke_results):
+    check_claim(smoke_results)
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    weights, step = naive.larger_weights(3), 1e-6
+    (task,) = ictd.sample_tasks("boyan", 3, 1, np.random.default_rng(0)).transition
+    context = headlines.enumerated_context(task, np.array([1.0, -0.5, 0.3]), 0.9)
+    model = 4, 3  # Layers, and the divisor of attention.
+    parts = headlines.gradient(context, weights.u, weights.A, *model)
+    slopes = np.concatenate([part.reshape(3, -1) for part in parts], axis=1)
+    flat = np.append(weights.u, weights.A)
+    for k in range(len(flat)):
+        ahead, behind = (naive.weights_of(flat + sign * step * (np.arange(len(flat)) == k), 3) for sign in (1, -1))
+        rise = headlines.transformer(context, ahead.u, ahead.A, *model)
+        rise = rise - headlines.transformer(context, behind.u, behind.A, *model)
+        np.testing.assert_allclose(slopes[:, k], rise / (2 * step), atol=DIFFERENCES * np.abs(slopes).max())
+
+
+def test_deflated_td_is_a_transformer(smoke_results):
+    """With A = n (alpha I + beta 11') [-I, I], the recursion is TF_L on enumerated prompts, and K is found again."""
+    n, alpha, beta = smoke_results.states, 0.7, 0.4
+    G = n * (alpha * np.eye(n) + beta)
+    A = np.vstack([np.hstack([-G, G]), np.zeros((n, 2 * n))])
+    tasks = ictd.sample_tasks("boyan", n, 3, np.random.default_rng(0))
+    p, r = tasks.transition, tasks.reward
+    contexts = np.array([headlines.enumerated_context(*task, 0.9) for task in zip(p, r, strict=True)])
+    expected = headlines.transformer(contexts, np.zeros(2 * n), A, 6, n)
+    np.testing.assert_allclose(headlines.deflated_td(p, r, 0.9, 6, alpha, beta), expected, rtol=ROUNDING)
+    assert headlines.share_of_two(A, 0.9) == pytest.approx(1, abs=ROUNDING)
+
+
+@pytest.mark.slow
+class TestFullRun:
+    """The paper's run, and the studies' tables of it."""
+
+    def test_first_weights(self, full_results):
+        check_weights(full_results)
+
+    def test_msve_on_sampled_prompts(self, full_results):
+        headlines.check(headlines.sampled_msve(full_results, ends(full_results)), ENGINES)
+
+    def test_msve_on_grouped_prompts(self, full_results):
+        study_table(headlines.FORMATS)
+        headlines.check(headlines.grouped_table(full_results, ends(full_results)), ENGINES)
+
+    def test_deflated_td(self, full_results):
+        study_table(headlines.BEST_NUMBERS)
+        errors, least = headlines.deflation(full_results, 10)
+        headlines.check(errors, ENGINES)
+        headlines.check(least, SEARCH)
+
+    def test_shares_of_two_numbers(self, full_results):
+        study_table(headlines.MEASURES)
+        headlines.check([headlines.shares_of_two(full_results, algo) for algo in full_results.algorithms], ENGINES)
+
+    def test_claim_on_the_pattern(self, full_results):
+        check_claim(full_results)
