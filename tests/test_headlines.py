@@ -79,7 +79,6 @@ def test_msve_on_grouped_prompts(smoke_results):
             headlines.check([headlines.Number(f"{algo}, seed {seed}, {length} steps", own, stored)], ENGINES)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="claims.json has no ends of intervals")
 def test_claim_on_the_pattern(smoke_results):
     check_claim(smoke_results)
 
