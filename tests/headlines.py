@@ -23,7 +23,8 @@ import numpy as np
 import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
 
 NORMAL = NormalDist()
-# Tables of the studies, in the folder of the results.
+# Tables in the folder of the results: of the paper's part, and of studies.
+UNSEEN_MSVE, UNSEEN_BASELINES = "metrics/unseen_msve.csv", "metrics/unseen_baselines.csv"
 FORMATS, BEST_NUMBERS, MEASURES = (
     "sampled_prompts/formats.csv",
     "emergence/best_numbers.csv",
@@ -253,30 +254,51 @@ def lstd(path: np.ndarray, r: np.ndarray, discount: float, ridge: float) -> np.n
     return np.linalg.solve(matrix, vector)
 
 
-def sampled_msve(results: Results, lengths: list[int]) -> list[Number]:
-    """MSVE of each seed's Transformers and of LSTD on its unseen tasks, (seeds, tasks), at some context lengths."""
+def sampled_errors(results: Results, lengths: list[int], size: int, stream: str) -> dict[tuple[str, int], np.ndarray]:
+    """MSVE (seeds, size) of each seed's Transformers and of LSTD on its unseen tasks, by method and context length."""
     settings = results.settings["evaluation"]
-    longest, ridge = max(settings["context_lengths"]), settings["lstd_ridge"]
     weights = {algo: results.arrays(f"weights/{results.cell(algo)}.npz") for algo in results.algorithms}
+    methods = [*weights, "lstd"]
+    errors = {(method, m): np.zeros((results.settings["seeds"], size)) for method in methods for m in lengths}
+    for seed in range(results.settings["seeds"]):
+        tasks = unseen_tasks(results, seed, size, max(settings["context_lengths"]), stream)
+        for i, (p, r, path) in enumerate(tasks):
+            for m in lengths:
+                estimates = {"lstd": lstd(path[: m + 1], r, results.discount, settings["lstd_ridge"])}
+                context = sampled_context(path[: m + 1], r, results.discount)
+                for algo, arrays in weights.items():
+                    model = arrays["u"][seed], arrays["A"][seed], results.depth, results.divisor(m)
+                    estimates[algo] = transformer(context, *model)
+                for method, estimate in estimates.items():
+                    errors[method, m][seed, i] = msve(p, r, results.discount, estimate)
+    return errors
+
+
+def paper_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
+    """MSVE on the paper's tasks, (seeds, tasks)."""
+    settings = results.settings["evaluation"]
     stored = {algo: results.arrays(f"evaluation/{results.cell(algo)}.npz")["msve"] for algo in results.algorithms}
     stored["lstd"] = results.arrays(f"baselines/{results.states}-{results.depth}.npz")["lstd"]
-    found = {name: np.full((len(lengths), *array[:, 0].shape), np.nan) for name, array in stored.items()}
-    for seed in range(results.settings["seeds"]):
-        tasks = unseen_tasks(results, seed, settings["tasks"], longest, "validation")
-        for i, (p, r, path) in enumerate(tasks):
-            for k, length in enumerate(lengths):
-                context = sampled_context(path[: length + 1], r, results.discount)
-                estimates = {"lstd": lstd(path[: length + 1], r, results.discount, ridge)}
-                for algo, arrays in weights.items():
-                    model = arrays["u"][seed], arrays["A"][seed], results.depth, results.divisor(length)
-                    estimates[algo] = transformer(context, *model)
-                for name, estimate in estimates.items():
-                    found[name][k, seed, i] = msve(p, r, results.discount, estimate)
+    errors = sampled_errors(results, lengths, settings["tasks"], "validation")
+    place = settings["context_lengths"].index
     return [
-        Number(f"{name}, {length} steps", found[name][k], stored[name][:, settings["context_lengths"].index(length)])
-        for name in found
-        for k, length in enumerate(lengths)
+        Number(f"{name}, {m} steps, paper's tasks", errors[name, m], stored[name][:, place(m)]) for name, m in errors
     ]
+
+
+def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
+    """MSVE on the tasks that claims are decided on, (seeds,) of means over tasks."""
+    numbers = []
+    errors = sampled_errors(results, lengths, results.settings["evaluation"]["claim_tasks"], "claims")
+    for (name, m), found in errors.items():
+        if name == "lstd":
+            rows = results.rows(UNSEEN_BASELINES, method=name, states=results.states, context_length=m)
+        else:
+            cell = {"algo": name, "env": results.env, "states": results.states, "depth": results.depth}
+            rows = results.rows(UNSEEN_MSVE, context_length=m, **cell)
+        stored = np.array([float(row["msve"]) for row in rows])
+        numbers.append(Number(f"{name}, {m} steps", found.mean(axis=1), stored))
+    return numbers
 
 
 # 3. The same weights on grouped prompts
@@ -474,7 +496,7 @@ def main(folder: str) -> None:
     lengths = results.settings["evaluation"]["context_lengths"]
     ends = [lengths[0], lengths[-1]]
     numbers = [number for algo in results.algorithms for number in pretrained_weights(results, algo, 50)]
-    numbers += sampled_msve(results, ends)
+    numbers += paper_tasks_msve(results, ends) + claim_tasks_msve(results, ends)
     if (results.folder / FORMATS).exists():
         numbers += grouped_table(results, ends)
     if (results.folder / BEST_NUMBERS).exists():

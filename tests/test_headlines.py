@@ -16,6 +16,7 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING, SEARCH
 import ictd
 from ictd.pipeline.provenance import PROJECT
 
+TASKS = [headlines.paper_tasks_msve, headlines.claim_tasks_msve]
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 
 
@@ -60,8 +61,9 @@ def test_first_weights(smoke_results):
     check_weights(smoke_results)
 
 
-def test_msve_on_sampled_prompts(smoke_results):
-    headlines.check(headlines.sampled_msve(smoke_results, ends(smoke_results)), ENGINES)
+@pytest.mark.parametrize("tasks", TASKS)
+def test_msve_on_sampled_prompts(smoke_results, tasks):
+    headlines.check(tasks(smoke_results, ends(smoke_results)), ENGINES)
 
 
 def test_msve_on_grouped_prompts(smoke_results):
@@ -118,8 +120,9 @@ class TestFullRun:
     def test_first_weights(self, full_results):
         check_weights(full_results)
 
-    def test_msve_on_sampled_prompts(self, full_results):
-        headlines.check(headlines.sampled_msve(full_results, ends(full_results)), ENGINES)
+    @pytest.mark.parametrize("tasks", TASKS)
+    def test_msve_on_sampled_prompts(self, full_results, tasks):
+        headlines.check(tasks(full_results, ends(full_results)), ENGINES)
 
     def test_msve_on_grouped_prompts(self, full_results):
         study_table(headlines.FORMATS)
