@@ -7,12 +7,13 @@ import numpy as np
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED
 from ictd.storage import save_table
-from studies.emergence.few_numbers import SETS, basis, estimates_and_jacobian, least_squares
+from studies.emergence.few_numbers import SETS, basis, estimates_and_jacobian, least_squares, mean_msve
 
 # Number of groups of the tasks for evaluation, over which intervals are computed.
 GROUPS = 20
-# Starts of alpha, and of beta n (1 - gamma), for attention divided by n.
-ALPHAS, BETAS = (0.4, 0.8, 1.1), (0.0, 0.25, 0.5)
+# Candidates for alpha, and for beta n (1 - gamma), for attention divided by n.  The search starts from the best few.
+ALPHAS, BETAS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.1), (0.0, 0.25, 0.5, 1.0, 1.25)
+STARTS = 6
 COLUMNS = (
     "env", "states", "discount", "depth", "numbers", "group", "identity", "ones", "tuning_msve", "mean", "median",
 )  # fmt: skip
@@ -77,6 +78,8 @@ def best_numbers(
             starts = [n * np.array([alpha, beta * slow]) for alpha in ALPHAS for beta in BETAS]
         else:
             starts = [np.append(found[2][0], np.zeros(len(bases) - 2))]
-        ends = [least_squares(start, bases, grams, data.value, data.tasks.stationary, depth) for start in starts]
+        given = bases, grams, data.value, data.tasks.stationary, depth
+        starts = sorted(starts, key=lambda start: mean_msve(start, *given))[:STARTS]
+        ends = [least_squares(start, *given) for start in starts]
         found[number] = min(ends, key=lambda end: end[1])
     return found

@@ -155,6 +155,21 @@ def estimates_and_jacobian(
     return np.stack(values), np.stack(slopes, axis=1)
 
 
+def mean_msve(
+    coefficients: np.ndarray,
+    bases: np.ndarray,
+    grams: Sequence[Gram],
+    value: np.ndarray,
+    weight: np.ndarray,
+    depth: int,
+) -> float:
+    """Mean MSVE over tasks and sets of contexts, with the arguments of ``least_squares``; infinite if not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        estimate, _ = estimates_and_jacobian(coefficients, bases, grams, depth)
+        msve = (weight * (estimate - value) ** 2).sum(axis=-1).mean()
+    return float(msve) if np.isfinite(msve) else np.inf
+
+
 def least_squares(
     start: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], value: np.ndarray, weight: np.ndarray, depth: int
 ) -> tuple[np.ndarray, float]:
