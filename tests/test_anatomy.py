@@ -14,7 +14,10 @@ from ictd.anatomy import (
     preconditioned_td,
     preconditioner,
     project_identifiable,
+    representative_shares,
     residual,
+    shortest_identifiable,
+    squared_norm,
     unidentifiable_direction,
 )
 from ictd.evaluation import draw_unseen_tasks
@@ -195,3 +198,24 @@ def test_decomposition_measures_equal_their_definitions():
         "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
     }
     assert items(decomposition_measures(weights, gamma)) == pytest.approx(expected)
+
+
+def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():
+    weights = naive.larger_weights(3, 0)
+    shortest = shortest_identifiable(weights.A, 0.9)
+    a = unidentifiable_direction(3, 0.9)
+    projected = ictd.Weights(weights.u, shortest)
+    same = project_identifiable(weights, 0.9)
+    np.testing.assert_allclose(project_identifiable(projected, 0.9).A, same.A, atol=ROUNDING)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        other = shortest + np.outer(a, rng.normal(size=6))
+        assert squared_norm(other) > squared_norm(shortest)
+
+
+def test_shares_of_other_representatives():
+    rng = np.random.default_rng(1)
+    a, theta = unidentifiable_direction(3, 0.9), ictd.theta_td(3).A
+    found = representative_shares(np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta]), 0.9)
+    np.testing.assert_allclose(found["pattern_shortest"], [1, 0], atol=ROUNDING)
+    assert 0 < found["pattern_full"][0] < 1 and found["pattern_full"][1] == 0

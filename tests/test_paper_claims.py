@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ictd
+from ictd.anatomy import unidentifiable_direction
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.report import result_tables as tables
@@ -18,6 +19,8 @@ MAIN = ("boyan", 3, 4)
 GAMMA = 0.9
 # A little noise, as the similarity of no noise at all is not defined.
 PATTERN = ictd.theta_td(3).A + 0.05 * np.random.default_rng(2).normal(size=(6, 6))
+# A change of A that changes no output.
+NO_OUTPUT = 3 * np.outer(unidentifiable_direction(3, GAMMA), np.ones(6))
 FALLING = np.array([[9.0, 4.0, 1.0], [8.0, 3.0, 2.0], [7.0, 5.0, 1.5]])
 
 
@@ -66,7 +69,7 @@ def verdicts(made):
 
 def test_claims_hold_for_theta_td_and_falling_msve():
     made = verdicts(result_tables())
-    assert len(made) == 2 * 13 + 5 + 1 + 1
+    assert len(made) == 2 * 15 + 5 + 1 + 1
     others = {name: verdict for name, verdict in made.items() if verdict != "holds"}
     undecided = {f"{name}/{algo}-boyan-3-4" for name in ("consistent", "finite") for algo in ("td", "mc")}
     # Of three seeds, disjoint halves have one each.
@@ -89,6 +92,9 @@ TD = "td-boyan-3-4"
         ({"A": -PATTERN}, f"pattern/{TD}", "refuted"),
         ({"A": -PATTERN}, f"signs/{TD}", "refuted"),
         ({"A": PATTERN[:, ::-1]}, f"pattern_A11/{TD}", "refuted"),
+        ({"A": PATTERN + NO_OUTPUT}, f"pattern/{TD}", "holds"),
+        ({"A": PATTERN + NO_OUTPUT}, f"pattern_shortest/{TD}", "holds"),
+        ({"A": PATTERN + NO_OUTPUT}, f"pattern_full/{TD}", "refuted"),
         ({"A": PATTERN + 3 * np.kron([[0, 0], [1, 0]], np.eye(3) - 1 / 3)}, f"pattern_A21/{TD}", "refuted"),
         ({"A": PATTERN + np.nan}, f"finite/{TD}", "refuted"),
         ({"A": PATTERN + np.nan}, f"pattern/{TD}", "not shown"),

@@ -108,6 +108,28 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+def representative_shares(A: np.ndarray, discount: float) -> dict[str, np.ndarray]:
+    """Compute ``pattern`` for other representatives of the matrices that have the same outputs.
+
+    Parameters
+    ----------
+    A : (..., 2n, 2n) array
+    discount : float, gamma
+
+    Returns
+    -------
+    dict of (...) arrays
+        pattern_shortest : of the matrices of least norm with the outputs of A and of theta^TD
+        pattern_full : of A and theta^TD themselves
+    """
+    pattern = theta_td(A.shape[-1] // 2).A
+    cosines = {
+        "pattern_shortest": cosine(shortest_identifiable(A, discount), shortest_identifiable(pattern, discount)),
+        "pattern_full": cosine(A, pattern),
+    }
+    return {name: np.maximum(0, value) ** 2 for name, value in cosines.items()}
+
+
 def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
     """Compare the weights of multi-task TD with those of multi-task MC.
 
@@ -141,6 +163,12 @@ def project_identifiable(weights: Weights, discount: float) -> Weights:
     a, n = unidentifiable_direction(weights.states, discount), weights.states
     u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
     return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])
+
+
+def shortest_identifiable(A: np.ndarray, discount: float) -> np.ndarray:
+    """The matrix (..., 2n, 2n) of least norm that has the outputs of A: A without its component along a."""
+    a = unidentifiable_direction(A.shape[-1] // 2, discount)
+    return A - a[:, None] * (a @ A)[..., None, :] / (a @ a)
 
 
 def preconditioner(A: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ from ictd.statistics import Estimate, proportion, rank_correlation
 
 # The claim that MSVE falls compares the longest context with one of about a fifth of its length.
 FIFTH = 5
-# The shares of ``pattern_shares``, each of which a claim of its name is about.
-SHARES = ("pattern", "pattern_A11", "pattern_A12", "pattern_A21", "pattern_A22")
+# The shares of ``pattern_shares`` and ``representative_shares``, each of which a claim of its name is about.
+SHARES = ("pattern", "pattern_A11", "pattern_A12", "pattern_A21", "pattern_A22", "pattern_shortest", "pattern_full")
 
 
 def check_claims(

@@ -1,6 +1,7 @@
 """The result tables: tidy data frames with one row per observation."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ictd.anatomy import (
     pattern_measures,
     pattern_shares,
     project_identifiable,
+    representative_shares,
     squared_norm,
 )
 from ictd.mrp import sample_tasks, truncation_bias, value_function
@@ -121,12 +123,13 @@ def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.nda
     Returns
     -------
     dict of (...) arrays
-        ``pattern_measures`` and ``pattern_shares`` of the projected weights, and ``raw_cosine``, the cosine of A before
-        projection to that of theta^TD.
+        ``pattern_measures`` and ``pattern_shares`` of the projected weights, ``representative_shares`` of A, and
+        ``raw_cosine``, the cosine of A before projection to that of theta^TD.
     """
     projected = project_identifiable(weights, discount)
     raw_cosine = cosine(weights.A, theta_td(weights.states).A)
-    return {**pattern_measures(projected), **pattern_shares(projected.A), "raw_cosine": raw_cosine}
+    shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
+    return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}
 
 
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:
@@ -153,13 +156,15 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discoun
 def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
     """Tabulate ``identifiable_measures`` of each cell's mean weights over seeds; NaN if one of its runs diverged.
 
-    ``NAME_low`` and ``NAME_high`` are the ends of 95% BCa intervals, over seeds, of each of ``pattern_shares``.
+    ``NAME_low`` and ``NAME_high`` are the ends of 95% BCa intervals, over seeds, of each of ``pattern_shares`` and
+    ``representative_shares``.
     """
     rows = []
     for cell, result in runs.items():
         weights = Weights(result["u"], result["A"])
         mean = Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
         ends = interval_ends(pattern_shares, project_identifiable(weights, discount).A)
+        ends |= interval_ends(partial(representative_shares, discount=discount), weights.A)
         rows.append({**cell._asdict(), **identifiable_measures(mean, discount), **ends})
     return pd.DataFrame(rows)
 
