@@ -12,16 +12,29 @@ from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
 
 
+@kernel
+def workspace(n, depth):
+    """Allocate the scratch arrays of ``gradient``, with the names and shapes of ``ictd.engine.train_block``."""
+    states, wide = len(n), 2 * len(n)
+    Y, Yt = np.empty((states, states)), np.empty((states, states))
+    AX, D = np.empty((wide, states)), np.empty((states, wide))
+    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+    R, h = np.empty((states, states)), np.empty((depth, states))
+    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    return Y, Yt, AX, D, T, dT, across, R, h, g, q, lam, following, np.empty(states)
+
+
 @kernel(noalias=True)
 def gradient(
-    n, u, A, transition, reward, visits, transitions, return_sums, bootstrap, discount, scale, Y, Yt, AX, D, T, dT,
-    across, R, h, g, q, lam, following, e, estimate, du, dA,
+    n, u, A, transition, reward, visits, transitions, return_sums, bootstrap, discount, scale, scratch, estimate, du,
+    dA,
 ):  # fmt: skip
     """Fill the gradient du (2n,) and dA (2n, 2n) of one task, and its estimates (n,), as ``ictd.engine.train_block``.
 
-    The arrays from Y to e are scratch, and h is (L, n).
+    ``scratch`` is from ``workspace``.
     """
     states = len(n)
+    Y, Yt, AX, D, T, dT, across, R, h, g, q, lam, following, e = scratch
     for s in range(states):
         for j in range(states):
             Yt[s, j] = Y[j, s] = discount * transition[s, j]
@@ -53,12 +66,7 @@ def train_numbers(
     """
     tasks, states, wide = len(reward), len(n), 2 * len(n)
     u, A, du, dA = np.zeros(wide), np.empty((wide, wide)), np.empty(wide), np.empty((wide, wide))
-    Y, Yt = np.empty((states, states)), np.empty((states, states))
-    AX, D = np.empty((wide, states)), np.empty((states, wide))
-    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
-    R, h = np.empty((states, states)), np.empty((depth, states))
-    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    e, estimate = np.empty(states), np.empty(states)
+    scratch, estimate = workspace(n, depth), np.empty(states)
     slope = np.empty_like(numbers)
     for task in range(tasks):
         for i in range(wide):
@@ -67,35 +75,9 @@ def train_numbers(
                 for k in range(len(numbers)):
                     A[i, j] += numbers[k] * bases[k, i, j]
         gradient(
-            n,
-            u,
-            A,
-            transition[task],
-            reward[task],
-            visits[task],
-            transitions[task],
-            return_sums[task],
-            bootstrap,
-            discount,
-            scale,
-            Y,
-            Yt,
-            AX,
-            D,
-            T,
-            dT,
-            across,
-            R,
-            h,
-            g,
-            q,
-            lam,
-            following,
-            e,
-            estimate,
-            du,
-            dA,
-        )
+            n, u, A, transition[task], reward[task], visits[task], transitions[task], return_sums[task], bootstrap,
+            discount, scale, scratch, estimate, du, dA,
+        )  # fmt: skip
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return task
@@ -118,46 +100,15 @@ def gradient_moments(
     """
     tasks, states, wide = len(reward), len(n), 2 * len(n)
     u, du, dA = np.zeros(wide), np.empty(wide), np.empty((wide, wide))
-    Y, Yt = np.empty((states, states)), np.empty((states, states))
-    AX, D = np.empty((wide, states)), np.empty((states, wide))
-    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
-    R, h = np.empty((states, states)), np.empty((depth, states))
-    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    e, estimate = np.empty(states), np.empty(states)
+    scratch, estimate = workspace(n, depth), np.empty(states)
     for i in range(wide):
         for j in range(wide):
             mean[i, j] = square[i, j] = 0.0
     for task in range(tasks):
         gradient(
-            n,
-            u,
-            A,
-            transition[task],
-            reward[task],
-            visits[task],
-            transitions[task],
-            return_sums[task],
-            bootstrap,
-            discount,
-            scale,
-            Y,
-            Yt,
-            AX,
-            D,
-            T,
-            dT,
-            across,
-            R,
-            h,
-            g,
-            q,
-            lam,
-            following,
-            e,
-            estimate,
-            du,
-            dA,
-        )
+            n, u, A, transition[task], reward[task], visits[task], transitions[task], return_sums[task], bootstrap,
+            discount, scale, scratch, estimate, du, dA,
+        )  # fmt: skip
         for i in range(wide):
             for j in range(wide):
                 mean[i, j] += dA[i, j] / tasks
