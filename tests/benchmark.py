@@ -36,7 +36,7 @@ def main():
 
     def pretrain(algo, engine, count):
         arguments = (algo, DEPTH, DISCOUNT, 1e-3, start, engine)
-        return lambda: ictd.pretrain(tasks[:count], batches[:count], *arguments)
+        return lambda: ictd.pretrain_history(tasks[:count], batches[:count], *arguments)
 
     pretrain("td", "fused", 10)()
     step = seconds(sample) / (len(tasks) * BATCH * STEPS)

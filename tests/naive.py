@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import ictd
-from ictd import evaluation, sampling
+from ictd import sampling, training_data
 from ictd.literal import batch_of
 
 # The matrices are too small to share out.
@@ -159,6 +159,16 @@ def columns_of_steps(states, rewards, n, discount):
         context[n + states[t + 1], t] = discount
         context[-1, t] = reward
     return context
+
+
+def columns_of_features(features, states, next_states, rewards, discount):
+    """The context of steps with features (n, d) of the states, column by column."""
+    return np.column_stack(
+        [
+            [*features[state], *(discount * features[following]), reward]
+            for state, following, reward in zip(states, next_states, rewards, strict=True)
+        ]
+    )
 
 
 def sampled_prompt(path, reward, discount, query):
@@ -384,7 +394,7 @@ def sampled_material(env, states, size, lengths, discount):
     """Tasks, their batches, the Gram of a context of each, and the paths that the contexts come from."""
     tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
     batches = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
-    contexts = evaluation.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
+    contexts = training_data.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
     return tasks, batches, contexts.gram(discount), paths
 

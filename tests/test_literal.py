@@ -8,7 +8,7 @@ from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.literal import AutogradEngine, batch_of, literal_estimates
+from ictd.literal import AutogradEngine, batch_of, enumerated_prompts, literal_estimates
 
 STATES, DISCOUNT = 4, 0.85
 
@@ -96,7 +96,7 @@ def test_prompts_of_other_values_are_refused(prompts, damage):
 
 @pytest.mark.parametrize(
     ("shape", "queries", "message"),
-    [((5, 4), None, r"shape \(5, 4\), 2 states.* 3 states"), ((7, 3), 3, r"m \+ 3\) with m above 0"), ((), 1, "shape")],
+    [((5, 4), None, r"shape \(5, 4\), 2 features.* 3"), ((7, 3), 3, r"m \+ 3\) with m above 0"), ((), 1, "shape")],
 )
 def test_prompts_of_other_shapes_are_refused(shape, queries, message):
     with pytest.raises(ValueError, match=message):
@@ -131,7 +131,7 @@ def test_the_gradient_by_autograd_equals_finite_differences(algo):
     tasks, batches, _ = naive.material("boyan", 3, 0.9, tasks=1)
     weights = naive.larger_weights(3)
     engine = AutogradEngine(weights, algo, 4, 0.9, 1e-3, True)
-    engine.train(tasks.reward, batches, tasks.transition)
+    engine.train(tasks.reward, batches, enumerated_prompts(tasks, 0.9))
     gradient = naive.batch_gradient(weights, tasks, batches, algo, 4, 0.9)
     # After one step Adam's first moment is a tenth of the gradient.
     moments = np.concatenate([moment.numpy().ravel() for moment in engine.state[0]])

@@ -6,8 +6,8 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import sample_contexts
 from ictd.prompt import Context, Gram
+from ictd.training_data import sample_contexts
 
 DISCOUNT, STATES = 0.85, 4
 
@@ -31,7 +31,7 @@ def assert_averages(context, expected):
 def context_of(contexts, i):
     """One of several contexts along a leading axis."""
     length = contexts.length[i] if np.ndim(contexts.length) else contexts.length
-    return Context(length, *(getattr(contexts, name)[i] for name in "CDEbd"))
+    return Context(length, *(getattr(contexts, name)[i] for name in [*"CDEbd", "reward_square"]))
 
 
 def test_prompts_equal_naive(tasks, paths):

@@ -24,7 +24,7 @@ def test_P_and_Q_have_the_blocks_of_theta_looped():
     Q[:, :4, :4] = A
     np.testing.assert_array_equal(weights.P(), P)
     np.testing.assert_array_equal(weights.Q(), Q)
-    assert weights.states == 2
+    assert weights.dimension == 2
 
 
 def test_theta_td_of_two_states():
@@ -123,7 +123,7 @@ def test_values_of_several_models_on_several_contexts():
 
 def test_contexts_of_another_number_of_states_are_refused():
     model = Model(ictd.theta_td(5), 3, 0.9)
-    with pytest.raises(ValueError, match=r"context has 3 states.* 5 states"):
+    with pytest.raises(ValueError, match=r"context has 3 .* made for 5"):
         model.values(ictd.Context.from_trajectory([0, 1, 2], [1.0, 2.0], n=3))
     with pytest.raises(ValueError, match=r"context is .* Context"):
         model.values(np.zeros((11, 3)))
@@ -168,7 +168,7 @@ def test_models_that_are_not_in_the_results_are_refused(results, run, seed, mess
         ictd.load_model(results, run, seed)
 
 
-@pytest.mark.parametrize(("folder", "message"), [("nowhere", "nowhere holds no weights"), (3, "results is 3")])
+@pytest.mark.parametrize(("folder", "message"), [("nowhere", "nowhere holds no weights"), (3, "source is 3")])
 def test_folders_without_models_are_refused(folder, message):
     with pytest.raises(ValueError, match=message):
         ictd.load_model(folder, RUN, 3)

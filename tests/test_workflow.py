@@ -40,7 +40,7 @@ def test_a_run_equals_the_library_called_by_hand(results):
     tasks = ictd.sample_tasks("loop", n, 300, ictd.generator(seed, "loop", n, "tasks"), threshold=0.5)
     unrolls = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(seed, "loop", n, "unrolls"))
     start = ictd.initial_weights(n, 0.1, ictd.generator(seed, "loop", n, "weights"))
-    weights = ictd.pretrain(tasks, unrolls, "mc", depth, 0.9, 0.001, start)
+    weights = ictd.pretrain_history(tasks, unrolls, "mc", depth, 0.9, 0.001, start).weights[-1]
     model = ictd.load_model(results, "mc-loop-4-6", seed)
     np.testing.assert_array_equal(model.weights.A, weights.A)
     np.testing.assert_array_equal(model.weights.u, weights.u)

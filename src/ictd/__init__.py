@@ -6,13 +6,23 @@ Names are loaded on first use, so that importing one module does not import torc
 from importlib import import_module
 
 _MODULES = {
-    "mrp": ["Tasks", "stationary_distribution", "value_function", "msve", "ENVIRONMENTS", "sample_tasks"],
+    "mrp": [
+        "Tasks",
+        "stationary_distribution",
+        "value_function",
+        "msve",
+        "ENVIRONMENTS",
+        "sample_tasks",
+        "TaskDistribution",
+        "register_environment",
+    ],
     "rng": ["generator"],
-    "sampling": ["BatchStatistics", "unroll", "sample_paths"],
+    "sampling": ["BatchStatistics", "unroll", "sample_paths", "sample_steps"],
     "prompt": ["Context", "enumerated_columns", "sampled_columns", "prompts_of", "joint_prompt"],
     "transformer": ["Weights", "theta_td", "initial_weights", "Model", "load_model"],
     "literal": ["LinearTransformer"],
     "baselines": ["batch_td", "lstd"],
+    "training_data": ["EnumeratedPrompts", "SampledPrompts"],
     "pretraining": ["pretrain", "pretrain_history"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

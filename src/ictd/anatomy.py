@@ -64,7 +64,7 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         share_A11, ..., share_A22 : share of each block in the squared norm of A
         largest_u : largest absolute entry of u, whose row of P ends with 1
     """
-    A, n = weights.A, weights.states
+    A, n = weights.A, weights.dimension
     pattern = theta_td(n).A
     halves = (slice(None, n), slice(n, None))
     blocks = dict(zip(BLOCKS, (A[..., rows, columns] for rows in halves for columns in halves), strict=True))
@@ -160,7 +160,7 @@ def unidentifiable_direction(states: int, discount: float) -> np.ndarray:
 
 def project_identifiable(weights: Weights, discount: float) -> Weights:
     """The weights with the same outputs whose lower halves, of A's columns and of u, sum to zero."""
-    a, n = unidentifiable_direction(weights.states, discount), weights.states
+    a, n = unidentifiable_direction(weights.dimension, discount), weights.dimension
     u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
     return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])
 
@@ -204,7 +204,7 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
         diagonal, symmetric : shares of the multiple of I in G, and of the rest of G's symmetric part
         u : norm of u over that of its row of P, which ends with 1
     """
-    projected, states = project_identifiable(weights, discount), weights.states
+    projected, states = project_identifiable(weights, discount), weights.dimension
     a = unidentifiable_direction(states, discount)
     theta, pattern = theta_coefficient(projected.A), theta_td(states).A
     K = preconditioner(projected.A)

@@ -39,7 +39,7 @@ def batch_td(
         If the discount or the depth is out of range, or a step size is not finite.
     """
     step_sizes = np.atleast_1d(step_size)
-    b, visits = context.b[..., None], context.visits[..., None]
+    b = context.b[..., None]
     w = np.zeros((*context.b.shape, len(step_sizes)))
     if start is not None:
         w += np.reshape(start, w.shape)
@@ -49,7 +49,7 @@ def batch_td(
         np.matmul(context.D, w, out=change)
         change *= discount
         change += b
-        change -= np.multiply(visits, w, out=decay)
+        change -= np.matmul(context.C, w, out=decay)
         change *= step_sizes
         w += change
     return w if np.ndim(step_size) else w[..., 0]
@@ -76,7 +76,7 @@ def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     ValueError
         If the discount is out of range, or the ridge is not positive.
     """
-    identity = np.eye(context.states)
+    identity = np.eye(context.dimension)
     ridge_share = ridge / np.asarray(context.length)[..., None, None]
     matrix = context.C + ridge_share * identity - discount * context.D
     return np.linalg.solve(matrix, context.b[..., None])[..., 0]
@@ -104,4 +104,4 @@ def certainty_equivalence(
     """
     p, r, _ = context.empirical_model(pseudo_counts)
     r = np.where(context.visits > 0, r, reward)
-    return np.linalg.solve(np.eye(context.states) - discount * p, r[..., None])[..., 0]
+    return np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]

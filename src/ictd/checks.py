@@ -122,6 +122,11 @@ def either(single: Callable, several: Callable) -> Callable:
     return lambda name, value, sizes: (several if np.iterable(value) else single)(name, value, sizes)
 
 
+def function_or(validator: Callable) -> Callable:
+    """Make a validator that allows functions in addition to the values that another validator allows."""
+    return lambda name, value, sizes: value if callable(value) else validator(name, value, sizes)
+
+
 def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable:
     """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change."""
 

@@ -26,7 +26,11 @@ For state weights e (n,), the gradient of sum_s e_s TF_L(s) = -g q with q = R e 
 Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of
 the errors delta_t over the visits to s (Algorithms 1 and 2).  The code stores -e, because Adam descends.
 
-Kernels take the numbers of states n and of columns k as a ``kernels.size``, a tuple of that length, so that the
+With d features in place of n one-hot ones, the second kind of prompts has vectors of 2d numbers and R = A[:, :d].  The
+features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s) with w = -g R (d,), and in the
+gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow with n.
+
+Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
 compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
 row, so that the compiler keeps several sums in registers.  The order of the terms of each sum is fixed.
 """
@@ -140,9 +144,9 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
 
 
 @kernel(noalias=True)
-def collapse_gram(n, u, A, M, c, T, R, h0):
-    """Fill T = I + A M, R = A[:, :n] and h_0 = u M + c of one context."""
-    wide = 2 * len(n)
+def collapse_gram(d, u, A, M, c, T, R, h0):
+    """Fill T = I + A M, R = A[:, :d] and h_0 = u M + c of one context."""
+    wide = 2 * len(d)
     for i in range(wide):
         for s in range(wide):
             total = 0.0
@@ -150,7 +154,7 @@ def collapse_gram(n, u, A, M, c, T, R, h0):
                 total += A[i, j] * M[j, s]
             T[i, s] = total
         T[i, i] += 1.0
-        for s in range(len(n)):
+        for s in range(len(d)):
             R[i, s] = A[i, s]
     for s in range(wide):
         total = c[s]
@@ -160,17 +164,17 @@ def collapse_gram(n, u, A, M, c, T, R, h0):
 
 
 @kernel(noalias=True)
-def estimates_block(n, k, u, A, M, c, depth, estimates):
-    """Fill TF_L (S K, n) of every query state for S weights u, A, each on its K contexts M, c, one after the other."""
-    wide, states = len(k), len(n)
-    T, R = np.empty((wide, wide)), np.empty((wide, states))
+def estimates_block(d, k, u, A, M, c, depth, estimates):
+    """Fill w (S K, d) with TF_L(s) = w phi(s) for S weights u, A, each on its K contexts M, c, one after the other."""
+    wide, width = len(k), len(d)
+    T, R = np.empty((wide, wide)), np.empty((wide, width))
     h, g = np.empty((depth, wide)), np.empty(wide)
     contexts = len(c) // len(u)
     for t in range(len(c)):
         run = t // contexts
-        collapse_gram(n, u[run], A[run], M[t], c[t], T, R, h[0])
+        collapse_gram(d, u[run], A[run], M[t], c[t], T, R, h[0])
         sweep_forward(k, T, h, g)
-        for s in range(states):
+        for s in range(width):
             total = 0.0
             for j in range(wide):
                 total -= g[j] * R[j, s]
@@ -178,9 +182,9 @@ def estimates_block(n, k, u, A, M, c, depth, estimates):
 
 
 @kernel(noalias=True)
-def expand_gram(n, lam, dT, g, e, M, du, dA):
+def expand_gram(d, lam, dT, g, e, M, du, dA):
     """Chain rule of ``collapse_gram``, with a symmetric M: dA = -dT M - [g' e', 0] and du = -lam' M."""
-    wide, states = 2 * len(n), len(n)
+    wide, width = 2 * len(d), len(d)
     for s in range(wide):
         total = 0.0
         for j in range(wide):
@@ -188,12 +192,32 @@ def expand_gram(n, lam, dT, g, e, M, du, dA):
         du[s] = total
     for i in range(wide):
         for s in range(wide):
-            dA[i, s] = -g[i] * e[s] if s < states else 0.0
+            dA[i, s] = -g[i] * e[s] if s < width else 0.0
         for s in range(wide):
             total = dA[i, s]
             for j in range(wide):
                 total -= dT[i, j] * M[j, s]
             dA[i, s] = total
+
+
+@kernel(noalias=True)
+def read_out(features, w, estimate):
+    """Fill estimate (n,) with Phi w, for features Phi (n, d)."""
+    for s in range(len(estimate)):
+        total = 0.0
+        for j in range(len(w)):
+            total += features[s, j] * w[j]
+        estimate[s] = total
+
+
+@kernel(noalias=True)
+def read_out_adjoint(features, e, f):
+    """Fill f (d,) with Phi' e, for features Phi (n, d)."""
+    for j in range(len(f)):
+        f[j] = 0.0
+    for s in range(len(e)):
+        for j in range(len(f)):
+            f[j] += features[s, j] * e[s]
 
 
 @kernel(noalias=True)
@@ -244,28 +268,30 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
 
 @kernel(noalias=True)
 def train_block(
-    n, k, transition, M, c, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale, learning_rate,
-    clip, parameter, mean, square, steps, estimates,
+    n, d, k, transition, M, c, features, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale,
+    learning_rate, clip, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
-    """Make one update for each of N tasks; parameter, mean and square (2n + 4n^2,) change in place.
+    """Make one update for each of N tasks; parameter, mean and square (2d + 4d^2,) change in place.
 
-    With k = n columns, prompts are enumerated, of tasks with ``transition`` (N, n, n); ``scale`` is 1/n, or 1 if
-    attention is not divided by the context length.  With k = 2n, prompts have averages M (N, 2n, 2n) and c (N, 2n).
-    The compiler knows n and k, and drops the code for the other kind.
+    With k = n columns, prompts are enumerated, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale``
+    is 1/n, or 1 if attention is not divided by the context length.  With k = 2d, prompts have averages M (N, 2d, 2d)
+    and c (N, 2d), and ``features`` (N, n, d), or (1, n, d) for all tasks, or None for one-hot features.  The compiler
+    knows d, k and the type of ``features``, and drops the code for the other kinds.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
-    tasks, states, width = len(reward), len(n), len(k)
-    enumerated, wide = width == states, 2 * states
+    tasks, states, dimension, width = len(reward), len(n), len(d), len(k)
+    wide = 2 * dimension
+    enumerated = width == dimension
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     Y, Yt = np.empty((states, states)), np.empty((states, states))
-    AX, D = np.empty((wide, states)), np.empty((states, wide))
+    AX, D = np.empty((wide, dimension)), np.empty((dimension, wide))
     T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
-    R, h = np.empty((width, states)), np.empty((depth, width))
+    R, h = np.empty((width, dimension)), np.empty((depth, width))
     g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
-    e = np.empty(states)
+    e, readout_w, readout_e = np.empty(states), np.empty(dimension), np.empty(dimension)
     for i in range(tasks):
         if enumerated:
             for s in range(states):
@@ -273,27 +299,33 @@ def train_block(
                     Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
             collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
         else:
-            collapse_gram(n, u, A, M[i], c[i], T, R, h[0])
+            collapse_gram(d, u, A, M[i], c[i], T, R, h[0])
         sweep_forward(k, T, h, g)
         estimate = estimates[i]
-        for s in range(states):
+        w = estimate if features is None else readout_w
+        for s in range(dimension):
             total = 0.0
             for j in range(width):
                 total -= g[j] * R[j, s]
-            estimate[s] = total
+            w[s] = total
+        if features is not None:
+            read_out(features[i % len(features)], w, estimate)
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
         batch_errors(n, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
+        f = e if features is None else readout_e
+        if features is not None:
+            read_out_adjoint(features[i % len(features)], e, f)
         for j in range(width):
             q[j] = 0.0
-            for s in range(states):
-                q[j] += R[j, s] * e[s]
+            for s in range(dimension):
+                q[j] += R[j, s] * f[s]
         sweep_adjoint(k, T, h, q, lam, following, across, dT)
         if enumerated:
             expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
         else:
-            expand_gram(n, lam, dT, g, e, M[i], du, dA)
+            expand_gram(d, lam, dT, g, f, M[i], du, dA)
         clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
@@ -305,7 +337,7 @@ class Engine:
 
     Parameters
     ----------
-    weights : Weights of n states, u (2n,) and A (2n, 2n)
+    weights : Weights of d features, u (2d,) and A (2d, 2d)
     algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
     depth : int, number of layers L
     discount : float, gamma
@@ -326,13 +358,13 @@ class Engine:
         scaled: bool = True,
         clip: float = 0.0,
     ):
-        self.states = weights.states
+        self.dimension = weights.dimension
         self.parameter = np.concatenate([weights.u, weights.A.ravel()])
         self.mean = np.zeros_like(self.parameter)
         self.square = np.zeros_like(self.parameter)
         self.steps = 0
         self.bootstrap = algo == "td"
-        self.scale = 1 / weights.states if scaled else 1.0
+        self.scale = 1 / weights.dimension if scaled else 1.0
         self.depth = depth
         self.discount = float(discount)
         self.learning_rate = float(learning_rate)
@@ -345,7 +377,8 @@ class Engine:
         ----------
         reward : (N, n) array
         batches : BatchStatistics of N tasks; ``BatchStatistics.unchecked`` allows shares in place of counts
-        prompts : (N, n, n) array of transitions, for enumerated prompts, or Gram of N contexts
+        prompts : (N, n, n) array of transitions, for enumerated prompts with one-hot features, or Gram of N contexts,
+            with the features of the query states if they are not one-hot
 
         Returns
         -------
@@ -361,30 +394,37 @@ class Engine:
 
     def train_block(self, prompts: np.ndarray | Gram, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
-        n = k = size(self.states)
-        transition, M, c = prompts, np.empty((0, 0, 0)), np.empty((0, 0))
+        n, d = size(estimates.shape[1]), size(self.dimension)
+        transition, M, c, features, k = prompts, np.empty((0, 0, 0)), np.empty((0, 0)), None, d
         if isinstance(prompts, Gram):
-            k = n + n
-            transition, M, c = np.empty((0, 0, 0)), prompts.M, prompts.c
+            transition, M, c, k = np.empty((0, 0, 0)), prompts.M, prompts.c, d + d
+            if prompts.queries is not None:
+                features = np.ascontiguousarray(prompts.queries).reshape(-1, len(n), len(d))
         return train_block(
-            n, k, transition, M, c, *batch, self.bootstrap, self.depth, self.discount, self.scale, self.learning_rate,
-            self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
+            n, d, k, transition, M, c, features, *batch, self.bootstrap, self.depth, self.discount, self.scale,
+            self.learning_rate, self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
+
+    def estimates(self, prompts: Gram) -> np.ndarray:
+        """Estimate the values (N, n) of the query states of N prompts with the present parameters."""
+        w = compiled_estimates(self.weights()[None], prompts, self.depth)
+        return w if prompts.queries is None else np.matvec(prompts.queries, w)
 
     def weights(self) -> Weights:
         """A copy of the parameters."""
-        u, A = np.split(self.parameter, [2 * self.states])
-        return Weights(u, A.reshape(2 * self.states, 2 * self.states))
+        d = self.dimension
+        u, A = np.split(self.parameter, [2 * d])
+        return Weights(u, A.reshape(2 * d, 2 * d))
 
 
 def compiled_estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
-    """Compute TF_L of every query state for S Transformers, each on contexts of its own.
+    """Compute w with TF_L(s) = w phi(s) for S Transformers, each on contexts of its own.
 
     The formula is that of ``ictd.transformer.estimates``.
 
     Parameters
     ----------
-    weights : Weights, u (S, 2n) and A (S, 2n, 2n)
+    weights : Weights, u (S, 2d) and A (S, 2d, 2d)
     gram : Gram of S K contexts of one length, those of each Transformer after one another
     depth : int, number of layers L
     scaled : bool
@@ -392,12 +432,12 @@ def compiled_estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = 
 
     Returns
     -------
-    estimates : (S K, n) array
+    w : (S K, d) array
     """
-    n = size(weights.states)
+    d = size(weights.dimension)
     A = weights.A if scaled else weights.A * gram.length
-    estimates = np.empty((len(gram.c), weights.states))
-    estimates_block(n, n + n, weights.u, A, gram.M, gram.c, depth, estimates)
+    estimates = np.empty((len(gram.c), weights.dimension))
+    estimates_block(d, d + d, weights.u, A, gram.M, gram.c, depth, estimates)
     return estimates
 
 

@@ -13,7 +13,7 @@ from ictd.baselines import batch_td, lstd
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
 from ictd.prompt import ENUMERATED, Context, Gram, enumerated_columns, sampled_columns
 from ictd.rng import generator
-from ictd.sampling import sample_paths, transition_counts
+from ictd.sampling import sample_paths
 from ictd.transformer import Weights, estimates, theta_td
 
 
@@ -98,24 +98,6 @@ def joined(parts: list[UnseenTasks]) -> UnseenTasks:
     return UnseenTasks(tasks, value, paths, parts[0].discount)
 
 
-def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
-    """Draw one context of each task, each of its own length, from the stationary distribution.
-
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states
-    lengths : (N,) int array, numbers of steps
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Context of (N, n)
-    """
-    paths = sample_paths(tasks, int(lengths.max()), rng)
-    counts = transition_counts(paths, lengths, tasks.states)
-    return Context.of_shares(lengths, counts / lengths[:, None, None], tasks.reward)
-
-
 def weights_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool = True
 ) -> np.ndarray:
@@ -123,7 +105,7 @@ def weights_msve(
 
     Parameters
     ----------
-    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes, or none, in place of R
+    weights : Weights, u (R, 2d) and A (R, 2d, 2d); any leading axes, or none, in place of R
     data : UnseenTasks
     lengths : list of K ints, of which ENUMERATED stands for the enumerated context
     depth : int, number of layers L

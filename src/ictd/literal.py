@@ -1,6 +1,6 @@
 """The Transformer, and Algorithms 1 and 2, as the paper writes them: on whole prompts, in torch.
 
-A layer of TF_L maps a prompt Z (2n+1, m+1) to (section "Linear Attention", eq. (embedding evolution))
+A layer of TF_L maps a prompt Z (2d+1, m+1) to (section "Linear Attention", eq. (embedding evolution))
 
     Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
 
@@ -10,11 +10,14 @@ entry of Z_L.  The division by m is a reading (docs/readings.md).
 This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The rule ``audit`` compares the two.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import torch
 from torch.optim.adam import adam
 
 from ictd.checks import FLAG, array, instance, integer, optional, validate
+from ictd.mrp import Tasks
 from ictd.prompt import enumerated_columns, joint_prompt, prompts_of
 from ictd.sampling import BatchStatistics
 from ictd.transformer import Weights
@@ -38,7 +41,7 @@ class LinearTransformer(torch.nn.Module):
     Parameters
     ----------
     weights : Weights
-        Arrays u (..., 2n) and A (..., 2n, 2n); leading axes broadcast against those of the prompts.
+        Arrays u (..., 2d) and A (..., 2d, 2d); leading axes broadcast against those of the prompts.
     depth : int, number of layers L, at least 1
     scaled : bool
         Whether attention is divided by the context length m.
@@ -76,7 +79,7 @@ class LinearTransformer(torch.nn.Module):
 
         Parameters
         ----------
-        prompt : (..., 2n+1, m+k) array or tensor
+        prompt : (..., 2d+1, m+k) array or tensor
         queries : int, optional
             Number k of query columns.  By default there is one query, and the output has no axis for it.  With a
             discount of 0, ``queries`` must be given, as context columns look like queries then.
@@ -88,16 +91,16 @@ class LinearTransformer(torch.nn.Module):
         Raises
         ------
         ValueError
-            If the prompt does not have 2n+1 rows, has no context, has values that are not finite, or does not end in
+            If the prompt does not have 2d+1 rows, has no context, has values that are not finite, or does not end in
             exactly k columns [phi(s); 0; 0].
         """
         Z = self._tensor(prompt)
         rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1) if Z.ndim else 0
         if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
             given, own = (Z.shape[-2] if Z.ndim > 1 else 0), rows // 2
-            states = f", {given // 2} states, and the model has {own} states" if given % 2 and given != rows else ""
+            sizes = f", {given // 2} features, and the model has {own}" if given % 2 and given != rows else ""
             raise ValueError(
-                f"prompt has shape {tuple(Z.shape)}{states}; give (..., {rows}, m + {queries or 1}) with m above 0."
+                f"prompt has shape {tuple(Z.shape)}{sizes}; give (..., {rows}, m + {queries or 1}) with m above 0."
             )
         first, last = (Z[..., rows // 2 : -1, column].any(dim=-1) for column in (0, length - 1))
         if Z[..., rows // 2 :, length:].any() or not (last if queries is None else last == first).all():
@@ -119,20 +122,22 @@ class LinearTransformer(torch.nn.Module):
 
 
 @torch.no_grad()
-def literal_estimates(model: torch.nn.Module, columns: np.ndarray) -> np.ndarray:
-    """Estimate the values of all n states by a Transformer on whole prompts.
+def literal_estimates(model: torch.nn.Module, columns: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
+    """Estimate the values of query states by a Transformer on whole prompts.
 
     Parameters
     ----------
     model : LinearTransformer, or a module with the same ``forward``
-    columns : (..., 2n+1, m) array, contexts
+    columns : (..., 2d+1, m) array, contexts
+    queries : (k, d) or (..., k, d) array, optional
+        Features of the query states; by default all d one-hot features.
 
     Returns
     -------
-    estimates : (..., n) array
+    estimates : (..., k) array
     """
-    states = (columns.shape[-2] - 1) // 2
-    return model(torch.from_numpy(joint_prompt(columns)), queries=states).numpy()
+    prompt = joint_prompt(columns, queries)
+    return model(torch.from_numpy(prompt), queries=prompt.shape[-1] - columns.shape[-1]).numpy()
 
 
 class AutogradEngine:
@@ -149,18 +154,25 @@ class AutogradEngine:
         # used, because its import takes a second.
         mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
         self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
-        self.algo, self.states = algo, weights.states
+        self.algo, self.dimension = algo, weights.dimension
         self.discount, self.learning_rate = discount, learning_rate
 
-    def train(self, rewards: np.ndarray, batches: BatchStatistics, transitions: np.ndarray) -> tuple[np.ndarray, int]:
-        """Make one update for each task on its enumerated prompt, as ``ictd.engine.Engine.train``."""
+    def train(
+        self, rewards: np.ndarray, batches: BatchStatistics, prompts: Iterable[np.ndarray]
+    ) -> tuple[np.ndarray, int]:
+        """Make one update for each task, as ``ictd.engine.Engine.train``.
+
+        Parameters
+        ----------
+        rewards : (N, n) array
+        batches : BatchStatistics of N tasks
+        prompts : N arrays (n, 2d+1, m+1), for each task one prompt for each query state (``prompts_of``)
+        """
         estimates = np.full_like(rewards, np.nan)
-        for i in range(len(rewards)):
-            columns = enumerated_columns(transitions[i], rewards[i], self.discount)
-            prompts = torch.from_numpy(prompts_of(columns))  # (n, 2n+1, n+1)
+        for i, separate in enumerate(prompts):
             state, following, mean_return = batch_of(batches, i)  # (b,) each
             reward = torch.from_numpy(rewards[i])[state]  # (b,)
-            value = self.model(prompts, queries=1)[:, 0]
+            value = self.model(torch.from_numpy(separate), queries=1)[:, 0]
             estimates[i] = value.detach().numpy()
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
@@ -175,6 +187,19 @@ class AutogradEngine:
     def weights(self) -> Weights:
         """A copy of the parameters."""
         return Weights(self.model.u.detach().numpy(), self.model.A.detach().numpy())
+
+
+def enumerated_prompts(tasks: Tasks, discount: float) -> Iterator[np.ndarray]:
+    """Prompts (n, 2d+1, n+1) of each task, one for each query state, with the enumerated context.
+
+    If the tasks have a behaviour, the columns have the weights of the states that the behaviour visits.
+    """
+    weights = None if tasks.behaviour is None else tasks.visited
+    for i in range(len(tasks)):
+        features = None if tasks.features is None else tasks.features[i]
+        shares = None if weights is None else weights[i]
+        columns = enumerated_columns(tasks.transition[i], tasks.reward[i], discount, features, shares)
+        yield prompts_of(columns, features)
 
 
 def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -7,11 +7,11 @@ p(. | s), and ``reward[s]`` is r(s).  With the stationary distribution mu = mu p
 
 Every function takes any number of leading axes, so that one call handles a whole task set.
 
-To add an environment, write a function ``f(states, size, rng, **options) -> (transition, reward)`` that returns arrays
-of shape (size, states, states) and (size, states), and add a line to ``ENVIRONMENTS``.
+``register_environment`` adds an environment to those that are known by name.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,8 +20,11 @@ import numpy as np
 from ictd.checks import (
     DISCOUNT,
     GENERATOR,
+    TEXT,
     array,
     choice,
+    either,
+    function_or,
     integer,
     number,
     optional,
@@ -73,12 +76,20 @@ class Tasks(TaskArrays):
     reward : (N, n) array
     stationary : (N, n) array, optional
         Stationary distributions mu.  By default they are computed from ``transition``.
+    features : (n, d) array for all tasks, or (N, n, d) array, optional
+        Features phi(s) of the states.  By default they are one-hot, with d = n.  Shared features are stored for each
+        task.
+    behaviour : (N, n) array or (N, n, n) array, optional
+        Distribution of the states that batches and contexts visit, or a chain of these states; their next states come
+        from ``transition`` all the same.  By default the states are those of the task's own chain (on-policy).
+        It is stored as a chain; a distribution is the chain that draws each state from it.
 
     Raises
     ------
     ValueError
         If shapes do not match, an entry is not finite or not a probability, a row does not sum to one, a chain is
-        reducible, or ``stationary`` is not stationary.
+        reducible, ``stationary`` is not stationary, all features of a task are zero, or a behaviour never visits some
+        state.
 
     Examples
     --------
@@ -93,13 +104,18 @@ class Tasks(TaskArrays):
     transition: np.ndarray
     reward: np.ndarray
     stationary: np.ndarray | None = None
+    features: np.ndarray | None = None
+    behaviour: np.ndarray | None = None
 
     def __post_init__(self):
         given = [self.transition] if self.stationary is None else [self.transition, self.stationary]
+        self._spread_out()
         self._validate(
             transition=probabilities("..., n, n"),
             reward=array("..., n"),
             stationary=optional(probabilities("..., n")),
+            features=optional(array("..., n, d")),
+            behaviour=optional(probabilities("..., n, n")),
         )
         integer(2)("the number of states", self.states, {})
         if self.stationary is None:
@@ -108,15 +124,43 @@ class Tasks(TaskArrays):
         rounding = max(row_sum_tolerance(np.asarray(rows)) for rows in given)
         off = (np.abs(moved - self.stationary) > rounding).any(axis=1)
         refuse("stationary", off, "is not stationary: its transitions change it")
+        if self.features is not None:
+            refuse("features", (self.features == 0).all(axis=(1, 2)), "are all zero")
+        if self.behaviour is not None:
+            stationary_distribution(self.behaviour, "behaviour")
+        # Fields that are None remain class attributes, so that vars(tasks) holds arrays only.
+        for name in ("features", "behaviour"):
+            if getattr(self, name) is None:
+                del vars(self)[name]
+
+    def _spread_out(self) -> None:
+        """Give each task its own features, and write a distribution of visited states as a chain."""
+        lead = np.shape(self.transition)[:-2]
+        features, behaviour = self.features, self.behaviour
+        if features is not None and np.ndim(features) == 2 and lead:
+            vars(self)["features"] = np.broadcast_to(features, (*lead, *np.shape(features)))
+        if behaviour is not None and np.ndim(behaviour) == len(lead) + 1:
+            rows = np.asarray(behaviour)[..., None, :]
+            vars(self)["behaviour"] = np.broadcast_to(rows, (*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
 
     @property
     def states(self) -> int:
         """Number of states n."""
         return self.transition.shape[1]
 
+    @property
+    def dimension(self) -> int:
+        """Number of features d, which is n with one-hot features."""
+        return self.states if self.features is None else self.features.shape[2]
 
-@validate(transition=probabilities("..., n, n"))
-def stationary_distribution(transition: np.ndarray) -> np.ndarray:
+    @property
+    def visited(self) -> np.ndarray:
+        """Distribution (N, n) of the states that batches and contexts visit: mu, unless there is a behaviour."""
+        return self.stationary if self.behaviour is None else stationary_distribution(self.behaviour)
+
+
+@validate(transition=probabilities("..., n, n"), name=TEXT)
+def stationary_distribution(transition: np.ndarray, name: str = "transition") -> np.ndarray:
     """Compute the stationary distributions of irreducible chains, with mu p = mu.
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
@@ -125,6 +169,7 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     transition : (..., n, n) array, row-stochastic
+    name : str, what a message calls the array
 
     Returns
     -------
@@ -148,7 +193,7 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
             mu[k] = sum(mu[:k] * work[:k, k])
         mu /= sum(mu)
     stationary = np.array(mu.T, order="C").reshape(transition.shape[:-1])
-    refuse("transition", ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
+    refuse(name, ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
     return stationary
 
 
@@ -259,19 +304,67 @@ def _normalise(rows: np.ndarray) -> np.ndarray:
     return rows / rows.sum(axis=-1, keepdims=True)
 
 
-ENVIRONMENTS = {
+# An environment draws random MRPs: f(states, size, rng, **options) -> transition (size, states, states), reward (size,
+# states).
+Environment = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+ENVIRONMENTS: dict[str, Environment] = {
     "boyan": boyan,
     "loop": loop,
 }
 
 
-@validate(env=choice(ENVIRONMENTS), states=integer(2), size=integer(1), rng=GENERATOR)
-def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
+def register_environment(name: str) -> Callable[[Environment], Environment]:
+    """Make a decorator that adds an environment to those that are known by name.
+
+    Parameters
+    ----------
+    name : str, a Python identifier that is not in use
+
+    Returns
+    -------
+    decorator of a function ``f(states, size, rng, **options)``
+        The function draws ``size`` MRPs from a numpy.random.Generator, and returns their transition probabilities
+        (size, states, states) and rewards (size, states).
+
+    Raises
+    ------
+    ValueError
+        If the name is no identifier, or another function has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ictd
+    >>> @ictd.register_environment("ring")
+    ... def ring(states, size, rng):
+    ...     forward = rng.uniform(0.1, 0.9, (size, states, 1))
+    ...     identity = np.eye(states)
+    ...     transition = forward * np.roll(identity, 1, axis=1) + (1 - forward) * np.roll(identity, -1, axis=1)
+    ...     return transition, rng.uniform(-1, 1, (size, states))
+    >>> ictd.sample_tasks("ring", states=4, size=2, rng=np.random.default_rng(0)).states
+    4
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"name is {shown(name)}; give letters, digits and underscores, such as 'ring'.")
+
+    def register(function: Environment) -> Environment:
+        known = ENVIRONMENTS.setdefault(name, function)
+        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
+            raise ValueError(f"there is an environment {name!r} already, in {known.__module__}; choose another name.")
+        ENVIRONMENTS[name] = function
+        return function
+
+    return register
+
+
+@validate(states=integer(2), size=integer(1), rng=GENERATOR)
+def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
     """Draw a task set from an environment.
 
     Parameters
     ----------
-    env : str, a key of ``ENVIRONMENTS``
+    env : str, a key of ``ENVIRONMENTS``, or a function as ``register_environment`` takes it
     states : int, n, at least 2
     size : int, number of tasks N, at least 1
     rng : numpy.random.Generator
@@ -284,7 +377,8 @@ def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **e
     Raises
     ------
     ValueError
-        If the environment or an option is unknown, or a number is out of range.
+        If the environment or an option is unknown, a number is out of range, or the environment returns arrays of
+        other shapes.
 
     Examples
     --------
@@ -293,10 +387,105 @@ def sample_tasks(env: str, states: int, size: int, rng: np.random.Generator, **e
     >>> tasks.transition.shape, tasks.reward.shape
     ((1000, 5, 5), (1000, 5))
     """
+    function = env if callable(env) else ENVIRONMENTS[choice(ENVIRONMENTS)("env", env, {})]
     try:
-        transition, reward = ENVIRONMENTS[env](states, size, rng, **env_options)
+        transition, reward = function(states, size, rng, **env_options)
     except TypeError as error:
         if env_options and "argument" in str(error):
             raise ValueError(f"environment {env!r} does not take the options {sorted(env_options)}: {error}.") from None
         raise
+    if np.shape(transition) != (size, states, states) or np.shape(reward) != (size, states):
+        raise ValueError(
+            f"environment {name_of(env)!r} returned arrays of shapes {np.shape(transition)} and {np.shape(reward)};"
+            f" they must be {(size, states, states)} and {(size, states)}."
+        )
     return Tasks(transition, reward)
+
+
+def name_of(env: str | Environment) -> str:
+    """Name of an environment, for random number streams and messages."""
+    return env if isinstance(env, str) else getattr(env, "__name__", type(env).__name__)
+
+
+class TaskDistribution:
+    """Distribution of random tasks: an environment, features of its states, and the states that behaviour visits.
+
+    Parameters
+    ----------
+    env : str, a key of ``ENVIRONMENTS``, or a function as ``register_environment`` takes it
+    states : int, n, at least 2
+    features : int, (n, d) array, or function, optional
+        A number d draws features for each task, with independent standard normal entries divided by sqrt(d).  An array
+        has the features of all tasks.  A function f(size, states, rng) returns those of ``size`` tasks, (size, n, d).
+        By default features are one-hot.
+    behaviour : (n,) or (n, n) array, or function, optional
+        Distribution of the visited states of all tasks, or chain of these states, as in ``Tasks``.  A function
+        f(transition, rng) returns those of N tasks, (N, n) or (N, n, n), from the chains (N, n, n) of the tasks.  By
+        default tasks are on-policy.
+    **env_options : options of the environment, such as Loop's ``threshold``
+
+    Raises
+    ------
+    ValueError
+        If the environment is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ictd
+    >>> tasks = ictd.TaskDistribution("boyan", states=10, features=4).sample(100, np.random.default_rng(0))
+    >>> tasks.features.shape
+    (100, 10, 4)
+    """
+
+    @validate(
+        states=integer(2),
+        features=optional(function_or(either(integer(1), array("n, d")))),
+        behaviour=optional(function_or(array("..., n"))),
+    )
+    def __init__(
+        self,
+        env: str | Environment,
+        states: int,
+        features: int | np.ndarray | Callable | None = None,
+        behaviour: np.ndarray | Callable | None = None,
+        **env_options,
+    ):
+        if not callable(env):
+            choice(ENVIRONMENTS)("env", env, {})
+        self.env, self.states, self.env_options = env, states, env_options
+        self.features, self.behaviour = features, behaviour
+        self.name = name_of(env)
+        for name in ("features", "behaviour"):
+            given = getattr(self, name)
+            if isinstance(given, np.ndarray) and len(given) != states:
+                raise ValueError(f"{name} has {len(given)} rows; give one for each of the {states} states.")
+
+    @property
+    def dimension(self) -> int:
+        """Number of features d; that of a function is found out by a draw."""
+        features = self.features
+        if features is None or isinstance(features, int):
+            return features or self.states
+        if callable(features):
+            features = features(1, self.states, np.random.default_rng(0))
+        return np.shape(features)[-1]
+
+    def __repr__(self) -> str:
+        return f"TaskDistribution({self.name!r}, states={self.states})"
+
+    def sample(self, size: int, rng: np.random.Generator) -> Tasks:
+        """Draw ``size`` tasks."""
+        tasks = sample_tasks(self.env, self.states, size, rng, **self.env_options)
+        features, behaviour = self.features, self.behaviour
+        if isinstance(features, int):
+            features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))
+        elif callable(features):
+            features = features(size, self.states, rng)
+        if callable(behaviour):
+            behaviour = behaviour(tasks.transition, rng)
+        elif behaviour is not None:
+            behaviour = np.broadcast_to(behaviour, (size, *behaviour.shape))
+        if features is None and behaviour is None:
+            return tasks
+        return Tasks(tasks.transition, tasks.reward, tasks.stationary, features, behaviour)

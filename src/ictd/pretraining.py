@@ -12,21 +12,39 @@ prompts.
 """
 
 import logging
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, FLAG, POSITIVE, choice, instance, integer, integers, optional, refuse, validate
+from ictd.checks import (
+    DISCOUNT,
+    FLAG,
+    POSITIVE,
+    choice,
+    either,
+    function_or,
+    instance,
+    integer,
+    integers,
+    number,
+    optional,
+    refuse,
+    validate,
+)
 from ictd.engine import Engine
-from ictd.mrp import Tasks
+from ictd.mrp import TaskDistribution, Tasks
+from ictd.prompt import Gram
+from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.transformer import Weights
+from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, training_blocks
+from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("fused", "autograd")
-# Number of tasks that ``pretrain_in_blocks`` draws at once.
-BLOCK = 10_000
+TARGETS = ("td", "mc", "values")
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
 logger = logging.getLogger(__name__)
@@ -73,7 +91,7 @@ class Divergence(ArithmeticError):
     depth=integer(1),
     discount=DISCOUNT,
     learning_rate=POSITIVE,
-    start=instance(Weights, u="2n", A="2n, 2n"),
+    start=instance(Weights, u="2d", A="2d, 2d"),
     engine=choice(ENGINES),
     tasks_seen=optional(integers("K", 1)),
     scaled=FLAG,
@@ -100,7 +118,7 @@ def pretrain_history(
     depth : int, number of layers L
     discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
-    start : Weights of n states, the initial parameters
+    start : Weights of d features, the initial parameters
     engine : "fused" (compiled) or "autograd" (on whole prompts)
     tasks_seen : ascending int array that ends with N, optional
         Numbers of tasks after which to take snapshots.  By default there is one snapshot, after N tasks.
@@ -122,9 +140,12 @@ def pretrain_history(
         refuse(f"start.{name}", ~np.isfinite(getattr(start, name)), "is not finite")
     refuse("batches.transitions", (batches.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
-    make = Engine
+    if start.dimension != tasks.dimension:
+        raise ValueError(f"start has {start.dimension} features, and the tasks have {tasks.dimension}.")
+    make, prompts_of = Engine, partial(enumerated_prompts, scaled=scaled)
     if engine == "autograd":
         from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
+        from ictd.literal import enumerated_prompts as prompts_of
     run = make(start, algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
@@ -134,7 +155,7 @@ def pretrain_history(
     said = time.monotonic()
     for k, (first, stop) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
         part = tasks[first:stop]
-        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], part.transition)
+        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], prompts_of(part, discount))
         weights = run.weights()
         finite = np.isfinite(weights.u).all() and np.isfinite(weights.A).all()
         if done < stop - first or not finite:
@@ -147,23 +168,162 @@ def pretrain_history(
     return history
 
 
-def pretrain(tasks, batches, algo, depth, discount, learning_rate, start, engine="fused", scaled=True) -> Weights:
-    """Pretrain, and return the weights at the end.
+def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray | Gram:
+    """Enumerated prompts of tasks in the form that the compiled engine takes."""
+    if tasks.features is None and tasks.behaviour is None:
+        return tasks.transition
+    gram = EnumeratedPrompts().contexts(tasks).gram(discount, queries=tasks.features)
+    # Without the division of attention, averages are replaced by sums.
+    return gram if scaled else replace(gram, M=gram.M * tasks.states, c=gram.c * tasks.states)
 
-    Parameters and errors are those of ``pretrain_history``, without snapshots.
+
+@validate(
+    tasks=instance(TaskDistribution),
+    depth=integer(1),
+    discount=DISCOUNT,
+    prompts=optional(instance(EnumeratedPrompts, SampledPrompts)),
+    target=function_or(choice(TARGETS)),
+    updates=integer(1),
+    seeds=either(integer(0), integers("S", 0)),
+    learning_rate=POSITIVE,
+    batch_size=integer(1),
+    rollout_steps=integer(1),
+    initial_gain=number(least=0, words="of at least 0"),
+    clip=number(least=0, words="of at least 0"),
+    progress=FLAG,
+)
+def pretrain(
+    tasks: TaskDistribution,
+    depth: int,
+    discount: float,
+    prompts: EnumeratedPrompts | SampledPrompts | None = None,
+    target: str | Callable = "td",
+    updates: int = 20_000,
+    seeds: int | Sequence[int] = 0,
+    learning_rate: float = 0.001,
+    batch_size: int = 64,
+    rollout_steps: int = 200,
+    initial_gain: float = 0.1,
+    clip: float = 0.0,
+    progress: bool = True,
+) -> Model:
+    """Pretrain Transformers on random tasks, one for each seed, with one update for each task.
+
+    With the default arguments this is Algorithm 1 with the paper's settings (Table "hyperparameters").  Tasks are drawn
+    in blocks, so memory does not grow with the number of updates.
+
+    Parameters
+    ----------
+    tasks : TaskDistribution
+    depth : int, number of layers L
+    discount : float, gamma
+    prompts : EnumeratedPrompts or SampledPrompts
+        By default enumerated, as in the paper.
+    target : str or function
+        "td" (Algorithm 1), "mc" (Algorithm 2), or "values", the true values.  A function f(estimate, reward,
+        next_estimate, discount) gets arrays that broadcast, and returns the target of each step.  The gradient of a
+        target is not taken.  An update with a function takes some ten times as long.
+    updates : int, number of tasks
+    seeds : int, or several of them
+    learning_rate : float, Adam's alpha
+    batch_size : int, b, number of steps of each task in an update
+    rollout_steps : int, tau, number of rewards of a return of "mc"
+    initial_gain : float, factor of the initial weights (``initial_weights``)
+    clip : float
+        Largest norm of a gradient; longer ones are shortened to it.  0 means no limit.
+    progress : bool
+        Whether to print the number of updates so far to the standard error stream.
+
+    Returns
+    -------
+    Model
+        With several seeds, its weights have a leading axis of seeds.  The weights of a seed that diverges are NaN.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
     >>> import ictd
-    >>> tasks = ictd.sample_tasks("boyan", 3, 2000, ictd.generator(0, "boyan", 3, "tasks"))
-    >>> batches = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(0, "boyan", 3, "unrolls"))
-    >>> start = ictd.initial_weights(3, 0.1, ictd.generator(0, "boyan", 3, "weights"))
-    >>> weights = ictd.pretrain(tasks, batches, "td", 10, 0.9, 0.001, start)
-    >>> weights.A.shape
-    (6, 6)
+    >>> model = ictd.pretrain(
+    ...     ictd.TaskDistribution("boyan", states=6, features=3), depth=5, discount=0.9,
+    ...     prompts=ictd.SampledPrompts(5, 50), updates=2000, seeds=range(2), progress=False,
+    ... )
+    >>> model.weights.A.shape
+    (2, 6, 6)
     """
-    history = pretrain_history(tasks, batches, algo, depth, discount, learning_rate, start, engine, scaled=scaled)
-    return history.weights[-1]
+    prompts = prompts or EnumeratedPrompts()
+    several = np.ndim(seeds) > 0
+    report = Progress(updates * np.size(seeds)) if progress else None
+    weights = []
+    for seed in np.atleast_1d(seeds).tolist():
+        start = initial_weights(tasks.dimension, initial_gain, generator(seed, tasks.name, tasks.states, "weights"))
+        engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
+        blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
+        weights.append(_train_on_blocks(engine, blocks, target, discount, seed, report))
+    if report:
+        report.close()
+    u, A = (np.stack([getattr(one, name) for one in weights]) for name in ("u", "A"))
+    return Model(Weights(u, A) if several else weights[0], depth, discount)
+
+
+def _train_on_blocks(
+    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, report: "Progress"
+) -> Weights:
+    """Weights after the updates of all blocks, or NaN after a divergence."""
+    for block in blocks:
+        if callable(target):
+            done = _train_towards(engine, block, target, discount)
+        else:
+            _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
+        if report:
+            report.add(len(block.tasks))
+        if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
+            logger.warning("seed %d diverged at update %d; its weights are NaN", seed, engine.steps + 1)
+            return Weights(*(np.full_like(part, np.nan) for part in vars(engine.weights()).values()))
+    return engine.weights()
+
+
+def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
+    """Make the updates of a block towards targets of one's own, and return their number."""
+    gram, reward = block.gram(discount), block.tasks.reward
+    visits, transitions = block.batches.visits, block.batches.transitions
+    for i in range(len(reward)):
+        one = slice(i, i + 1)
+        estimate = engine.estimates(gram[one])[0]
+        # Targets (n, n) of the steps from each state to each state.
+        targets = target(estimate[:, None], reward[i, :, None], estimate[None, :], discount)
+        sums = (transitions[i] * targets).sum(axis=1)[None]
+        batch = BatchStatistics.unchecked(visits=visits[one], transitions=transitions[one], return_sums=sums)
+        _, done = engine.train(reward[one], batch, gram[one])
+        if not done or not np.isfinite(engine.parameter).all():
+            return i
+    return len(reward)
+
+
+class Progress:
+    """Prints how many of a number of updates are done, at most once a second, to the standard error stream."""
+
+    def __init__(self, total: int):
+        self.total, self.done = total, 0
+        self.started = self.said = time.monotonic()
+
+    def add(self, updates: int) -> None:
+        """Count some more updates."""
+        self.done += updates
+        now = time.monotonic()
+        if now - self.said < 1 and self.done < self.total:
+            return
+        self.said = now
+        left = (now - self.started) * (self.total - self.done) / self.done
+        text = f"{self.done:,} of {self.total:,} updates, {left:.0f} s left"
+        print(f"\r{text:60}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """End the line."""
+        print(file=sys.stderr)
 
 
 def pretrain_in_blocks(
@@ -189,7 +349,7 @@ def pretrain_in_blocks(
     seen = [_ascending("seen", of_run, of_run[-1]) for of_run in seen]
     weights = []
     for engine, of_run in zip(engines, seen, strict=True):
-        snapshots, width = len(of_run), 2 * engine.states
+        snapshots, width = len(of_run), 2 * engine.dimension
         weights.append(Weights(np.full((snapshots, width), np.nan), np.full((snapshots, width, width), np.nan)))
     tasks = max(int(of_run[-1]) for of_run in seen)
     running = list(range(len(engines)))

@@ -256,26 +256,39 @@ def jump(walker, total, weight, stream, columns, accept, last, gain):
 
 @kernel
 def unroll_tasks(
-    transition, stationary, reward, discount, batch, steps, stream, steps_space, jumps_space, visits, transitions,
-    return_sums,
+    transition, stationary, reward, behaviour, discount, batch, steps, stream, steps_space, jumps_space, visits,
+    transitions, return_sums,
 ):  # fmt: skip
     """Fill the batch statistics of N tasks, with the random numbers of a stream.
 
-    The functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.
+    ``behaviour`` is None, or the chains (N, n, n) of the visited states and their stationary distributions (N, n).  The
+    functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.
     """
     tasks, states = reward.shape
     n = np.uint64(states)
-    path, walker = np.empty(batch + 1, np.uint64), np.empty(batch + 1, np.uint64)
+    path, following = np.empty(batch + 1, np.uint64), np.empty(batch + 1, np.uint64)
+    walker = np.empty(batch + 1, np.uint64)
     total = np.empty(batch + 1)
     words = np.empty((batch + 2) // 2, np.uint64)
     bits = words.view(np.uint32)
     for i in range(tasks):
-        fill_step_tables(transition[i], stationary[i], *steps_space)
+        if behaviour is None:
+            fill_step_tables(transition[i], stationary[i], *steps_space)
+        else:
+            fill_step_tables(behaviour[0][i], behaviour[1][i], *steps_space)
         fill(words, stream)
         state = n
         for t in range(batch + 1):
             state = step(state, bits[t], n, steps_space[0], steps_space[1])
             path[t] = state
+        if behaviour is None:
+            for t in range(batch):
+                following[t] = path[t + 1]
+        else:
+            fill_step_tables(transition[i], stationary[i], *steps_space)
+            fill(words, stream)
+            for t in range(batch):
+                following[t] = step(path[t], bits[t], n, steps_space[0], steps_space[1])
         # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
         # walkers draws as many random numbers as the trajectory.
         for t in range(batch + 1):
@@ -292,8 +305,18 @@ def unroll_tasks(
             left %= length
         for t in range(batch):
             visits[i, path[t]] += 1
-            transitions[i, path[t], path[t + 1]] += 1
+            transitions[i, path[t], following[t]] += 1
             return_sums[i, path[t]] += total[t]
+
+
+@kernel
+def next_states_block(transition, stationary, bits, space, paths, following):
+    """Fill the next states (N, m) of the first m states of paths from random bits, of which each row has at least m."""
+    n = np.uint64(stationary.shape[1])
+    for i in range(len(stationary)):
+        fill_step_tables(transition[i], stationary[i], *space)
+        for t in range(following.shape[1]):
+            following[i, t] = step(np.uint64(paths[i, t]), bits[i, t], n, space[0], space[1])
 
 
 @kernel
@@ -334,7 +357,8 @@ def unroll(
     """Unroll each task as Algorithms 1 and 2 do, and keep the statistics of its batch.
 
     A trajectory S_0, ..., S_b starts from the stationary distribution.  For each of S_0, ..., S_{b-1}, an independent
-    trajectory of tau rewards from that state gives a truncated return (Algorithm 2).
+    trajectory of tau rewards from that state gives a truncated return (Algorithm 2).  If the tasks have a behaviour,
+    S_0, ..., S_{b-1} are a trajectory of its chain, and the next state of each is drawn from the task's own chain.
 
     Parameters
     ----------
@@ -359,9 +383,10 @@ def unroll(
     visits = np.zeros(shape, count)
     transitions = np.zeros(tasks.transition.shape, count)
     return_sums = np.zeros(shape)
+    behaviour = None if tasks.behaviour is None else (tasks.behaviour, tasks.visited)
     unroll_tasks(
-        tasks.transition, tasks.stationary, tasks.reward, discount, batch_size, rollout_steps, stream_of(rng),
-        steps_space(tasks.states), jumps_space(tasks.states), visits, transitions, return_sums,
+        tasks.transition, tasks.stationary, tasks.reward, behaviour, discount, batch_size, rollout_steps,
+        stream_of(rng), steps_space(tasks.states), jumps_space(tasks.states), visits, transitions, return_sums,
     )  # fmt: skip
     return BatchStatistics(visits, transitions, return_sums)
 
@@ -369,6 +394,8 @@ def unroll(
 @validate(tasks=instance(Tasks), steps=integer(0), rng=GENERATOR)
 def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
     """Draw one trajectory S_0, ..., S_m of each task from its stationary distribution.
+
+    The trajectory is that of the task's own chain, also if the task has a behaviour (see ``sample_steps``).
 
     Parameters
     ----------
@@ -392,6 +419,41 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     return paths
 
 
+@validate(tasks=instance(Tasks), steps=integer(1), rng=GENERATOR)
+def sample_steps(tasks: Tasks, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw m steps of each task, as a context shows them.
+
+    On-policy they are the steps of one trajectory of ``sample_paths``.  If the tasks have a behaviour, the states S_t
+    are a trajectory of its chain, and the next state of each is drawn from the task's own chain.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states, n at most 256
+    steps : int, m
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    states : (N, m) int array
+    next_states : (N, m) int array
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+    if tasks.behaviour is None:
+        paths = sample_paths(tasks, steps, rng)
+        return paths[:, :-1], paths[:, 1:]
+    _check_states(tasks)
+    states, next_states = np.empty((2, len(tasks), steps), np.int64)
+    space = steps_space(tasks.states)
+    paths_block(tasks.behaviour, tasks.visited, random_bits(rng, len(tasks), steps), space, states)
+    bits = random_bits(rng, len(tasks), steps)
+    next_states_block(tasks.transition, tasks.stationary, bits, space, states, next_states)
+    return states, next_states
+
+
 def transition_counts(paths: np.ndarray, lengths: np.ndarray, states: int) -> np.ndarray:
     """Count the transitions among the first steps of trajectories.
 
@@ -405,10 +467,18 @@ def transition_counts(paths: np.ndarray, lengths: np.ndarray, states: int) -> np
     -------
     counts : (N, n, n) int array
     """
-    within = np.arange(paths.shape[1] - 1) < lengths[:, None]
-    task = np.arange(len(paths))[:, None]
-    index = (task * states + paths[:, :-1]) * states + paths[:, 1:]
-    counts = np.bincount(index[within], minlength=len(paths) * states**2)
+    return step_counts(paths[:, :-1], paths[:, 1:], lengths, states)
+
+
+def step_counts(from_states: np.ndarray, to_states: np.ndarray, lengths: np.ndarray, states: int) -> np.ndarray:
+    """Count the transitions among the first of m steps, which need not form a trajectory.
+
+    Parameters are those of ``transition_counts``, with the states (N, m) before and after each step.
+    """
+    within = np.arange(from_states.shape[1]) < lengths[:, None]
+    task = np.arange(len(from_states))[:, None]
+    index = (task * states + from_states) * states + to_states
+    counts = np.bincount(index[within], minlength=len(from_states) * states**2)
     return counts.reshape(-1, states, states)
 
 

@@ -13,10 +13,16 @@ A context of m columns [x_t; r_t] enters TF_L only through M = sum_t x_t x_t' / 
 
 where k_l (2n,) = sum_t (u x_t + y_t^l) x_t' / m and y_t^l is the last entry of column t in layer l.  Without the
 division, A is m times as large.  ``ictd.literal`` has TF_L layer by layer on whole prompts.
+
+With d features in place of n one-hot ones, u is (2d,) and A is (2d, 2d).  The estimate is linear in the features of the
+query state:
+
+    w = -(k_0 + ... + k_{L-1}) A[:, :d],    TF_L(s) = w phi(s).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,16 +30,21 @@ from ictd.checks import (
     DISCOUNT,
     FLAG,
     GENERATOR,
+    TEXT,
     array,
     choice,
     instance,
     integer,
     number,
+    optional,
     validate,
     validate_fields,
 )
 from ictd.prompt import Context, Gram
-from ictd.storage import load_arrays
+from ictd.storage import load_arrays, save_arrays
+
+if TYPE_CHECKING:
+    from ictd.literal import LinearTransformer
 
 
 @dataclass(frozen=True)
@@ -45,8 +56,9 @@ class Weights:
 
     Parameters
     ----------
-    u : (..., 2n) array
-    A : (..., 2n, 2n) array
+    u : (..., 2d) array
+    A : (..., 2d, 2d) array
+        d is the number of features, and with one-hot features the number of states.
 
     Raises
     ------
@@ -58,11 +70,11 @@ class Weights:
     A: np.ndarray
 
     def __post_init__(self):
-        validate_fields(self, u=array("..., 2n", finite=False), A=array("..., 2n, 2n", finite=False))
+        validate_fields(self, u=array("..., 2d", finite=False), A=array("..., 2d, 2d", finite=False))
 
     @property
-    def states(self) -> int:
-        """Number of states n."""
+    def dimension(self) -> int:
+        """Number of features d; with one-hot features it is the number of states n."""
         return self.u.shape[-1] // 2
 
     def __getitem__(self, index) -> "Weights":
@@ -70,7 +82,7 @@ class Weights:
         return Weights(self.u[*index, :], self.A[*index, :, :])
 
     def P(self) -> np.ndarray:
-        """P = [0, 0; u, 1], (..., 2n+1, 2n+1)."""
+        """P = [0, 0; u, 1], (..., 2d+1, 2d+1)."""
         width = self.u.shape[-1] + 1
         P = np.zeros((*self.u.shape[:-1], width, width))
         P[..., -1, :-1] = self.u
@@ -78,51 +90,54 @@ class Weights:
         return P
 
     def Q(self) -> np.ndarray:
-        """Q = [A, 0; 0, 0], (..., 2n+1, 2n+1)."""
+        """Q = [A, 0; 0, 0], (..., 2d+1, 2d+1)."""
         return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
 
 
-@validate(states=integer(1))
-def theta_td(states: int) -> Weights:
+@validate(dimension=integer(1))
+def theta_td(dimension: int) -> Weights:
     """Make theta^TD, u = 0 and A = [-I, I; 0, 0], with which a layer is one step of batch TD (section "In-Context TD").
 
     Parameters
     ----------
-    states : int, n
+    dimension : int, number of features d, which is n with one-hot features
 
     Raises
     ------
     ValueError
-        If n is below 1.
+        If d is below 1.
     """
-    return Weights(np.zeros(2 * states), np.kron([[-1, 1], [0, 0]], np.eye(states)))
+    return Weights(np.zeros(2 * dimension), np.kron([[-1, 1], [0, 0]], np.eye(dimension)))
 
 
-@validate(states=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)
-def initial_weights(states: int, gain: float, rng: np.random.Generator) -> Weights:
-    """Draw Xavier normal P and Q, (2n+1) x (2n+1), masked to Theta^looped.
+@validate(dimension=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)
+def initial_weights(dimension: int, gain: float, rng: np.random.Generator) -> Weights:
+    """Draw Xavier normal P and Q, (2d+1) x (2d+1), masked to Theta^looped.
 
     Parameters
     ----------
-    states : int, n
+    dimension : int, number of features d, which is n with one-hot features
     gain : float, factor of the standard deviation sqrt(2 / (fan_in + fan_out))
     rng : numpy.random.Generator
 
     Raises
     ------
     ValueError
-        If n is below 1, or the gain is negative.
+        If d is below 1, or the gain is negative.
     """
-    deviation = gain / np.sqrt(2 * states + 1)
-    return Weights(rng.normal(0, deviation, 2 * states), rng.normal(0, deviation, (2 * states, 2 * states)))
+    d = dimension
+    deviation = gain / np.sqrt(2 * d + 1)
+    return Weights(rng.normal(0, deviation, 2 * d), rng.normal(0, deviation, (2 * d, 2 * d)))
 
 
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
-    """Compute TF_L of every query state, for each of R weights on each of T contexts.
+    """Compute w with TF_L(s) = w phi(s), for each of R weights on each of T contexts.
+
+    With one-hot features, w holds the estimates of all states.
 
     Parameters
     ----------
-    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes, or none, in place of R
+    weights : Weights, u (R, 2d) and A (R, 2d, 2d); any leading axes, or none, in place of R
     gram : Gram of T contexts; any leading axes, or none, in place of T
     depth : int, number of layers L
     scaled : bool
@@ -130,17 +145,17 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
 
     Returns
     -------
-    estimates : (R, T, n) array
+    w : (R, T, d) array
     """
     weights = weights[..., *[None] * (gram.c.ndim - 1)]
     A = weights.A * (1 if scaled else np.asarray(gram.length)[..., None, None])
-    AM = A @ gram.M  # (R, T, 2n, 2n)
-    k = np.vecmat(weights.u, gram.M) + gram.c  # (R, T, 2n)
+    AM = A @ gram.M  # (R, T, 2d, 2d)
+    k = np.vecmat(weights.u, gram.M) + gram.c  # (R, T, 2d)
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
         k = k + np.vecmat(k, AM)
-    return -np.vecmat(total, A[..., : weights.states])
+    return -np.vecmat(total, A[..., : weights.dimension])
 
 
 @dataclass(frozen=True)
@@ -149,7 +164,7 @@ class Model:
 
     Parameters
     ----------
-    weights : Weights of n states; leading axes stand for several models
+    weights : Weights of d features; leading axes stand for several models, such as seeds
     depth : int, number of layers L
     discount : float, gamma of pretraining, by which prompts multiply next features
     scaled : bool
@@ -174,46 +189,82 @@ class Model:
     discount: float
     scaled: bool = True
 
+    def __getitem__(self, index) -> "Model":
+        """Select models by an index of the leading axes of the weights."""
+        return replace(self, weights=self.weights[index])
+
     def __post_init__(self):
         validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
 
-    @validate(context=instance(Context))
-    def values(self, context: Context) -> np.ndarray:
-        """Estimate the values of all n states.
+    @validate(context=instance(Context), queries=optional(array("*, k, d")))
+    def values(self, context: Context, queries: np.ndarray | None = None) -> np.ndarray:
+        """Estimate the values of query states.
 
         The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
 
         Parameters
         ----------
-        context : Context of (..., n)
+        context : Context of (..., d)
+        queries : (k, d) or (..., k, d) array, optional
+            Features phi(s) of the query states.  With one-hot features they may be left out, and all n states are
+            queries.
 
         Returns
         -------
-        estimates : (..., n) array, with the leading axes of the weights before those of the context
+        estimates : (..., k) array, or (..., n) without queries
+            The leading axes of the weights come before those of the context.
 
         Raises
         ------
         ValueError
-            If the context has another number of states.
+            If the context or the queries have another number of features, or queries are missing.
         """
-        if context.states != self.weights.states:
-            n = self.weights.states
+        d = self.weights.dimension
+        if context.dimension != d:
+            given = context.dimension
             raise ValueError(
-                f"the context has {context.states} states, and the model was made for {n} states; load or pretrain"
-                f" one for {context.states} states, or give from_trajectory an n of {n}."
+                f"the context has {given} states or features, and the model was made for {d}; load or pretrain a model"
+                f" for {given}, or give from_trajectory an n of {d}."
             )
-        return estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
+        if queries is None and not context.one_hot:
+            raise ValueError("queries are missing; give the features of the states whose values are wanted.")
+        if queries is not None and queries.shape[-1] != d:
+            raise ValueError(f"queries have {queries.shape[-1]} features, and the model was made for {d}.")
+        w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
+        return w if queries is None else np.matvec(queries, w)
+
+    def to_torch(self) -> "LinearTransformer":
+        """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
+        from ictd.literal import LinearTransformer  # Importing torch takes seconds.
+
+        return LinearTransformer(self.weights, self.depth, self.scaled)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one .npz file, which ``load_model`` reads.
+
+        Raises
+        ------
+        ValueError
+            If the name of the file does not end in .npz.
+        """
+        if Path(path).suffix != ".npz":
+            raise ValueError(f"path is {path}; give a name that ends in .npz.")
+        save_arrays(
+            Path(path), u=self.weights.u, A=self.weights.A, depth=np.array(self.depth),
+            discount=np.array(self.discount), scaled=np.array(self.scaled),
+        )  # fmt: skip
 
 
-@validate(results=instance(str, Path), seed=integer(0))
-def load_model(results: str | Path, run: str, seed: int) -> Model:
-    """Load a pretrained Transformer from the results of the workflow.
+@validate(source=instance(str, Path), run=optional(TEXT), seed=optional(integer(0)))
+def load_model(source: str | Path, run: str | None = None, seed: int | None = None) -> Model:
+    """Load a model that ``Model.save`` wrote, or a pretrained Transformer from the results of the workflow.
 
     Parameters
     ----------
-    results : str or Path, the folder that snakemake wrote
-    run : str, "algo-env-states-depth", such as "td-boyan-5-30"
-    seed : int
+    source : str or Path
+        The file of ``Model.save``, or the folder that snakemake wrote.
+    run : str, "algo-env-states-depth", such as "td-boyan-5-30", for a folder
+    seed : int, for a folder
 
     Returns
     -------
@@ -224,16 +275,24 @@ def load_model(results: str | Path, run: str, seed: int) -> Model:
     ValueError
         If the folder holds no runs, the run or the seed does not exist, the run diverged, or the file is damaged.
     """
-    folder = Path(results) / "weights"
-    runs = sorted(path.stem for path in folder.glob("[!.]*.npz"))
+    path = Path(source)
+    if path.suffix == ".npz":
+        return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+    folder = path / "weights"
+    runs = sorted(file.stem for file in folder.glob("[!.]*.npz"))
     if not runs:
-        raise ValueError(f"{results} holds no weights of runs; give the folder that snakemake wrote its results to.")
+        raise ValueError(f"{source} holds no weights of runs; give the folder that snakemake wrote its results to.")
     path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-    depth, discount, scaled = (array.item() for array in load_arrays(path, "depth", "discount", "scaled"))
     if seed not in seeds:
         raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
     index = np.flatnonzero(seeds == seed)[0]
     if diverged_at[index]:
         raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[index]}; choose another seed.")
-    return Model(Weights(u[index], A[index]), depth, discount, scaled)
+    return Model(Weights(u[index], A[index]), *_settings(path))
+
+
+def _settings(path: Path) -> tuple[int, float, bool]:
+    """Depth, discount and scale of attention of the models in a file."""
+    depth, discount, scaled = (array.item() for array in load_arrays(path, "depth", "discount", "scaled"))
+    return depth, discount, scaled

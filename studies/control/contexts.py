@@ -38,4 +38,6 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     blocks = arrivals[:, :, None, None] * policy[:, :, :, None] * policy[:, :, None, :]  # (N, S, A, A)
     E[:, state, :, state] = blocks.swapaxes(0, 1)
     E = E.reshape(D.shape)
-    return Context(np.rint(length).astype(int), diagonal(visits), D, E, b=visits * rewards, d=np.vecmat(rewards, D))
+    square = (visits * rewards**2).sum(axis=-1)
+    b, d = visits * rewards, np.vecmat(rewards, D)
+    return Context(np.rint(length).astype(int), diagonal(visits), D, E, b, d, square)

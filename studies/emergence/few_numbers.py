@@ -97,7 +97,7 @@ def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str
         identity, ones : alpha and beta, divided by n if attention is divided by the context length
         two : share of alpha I + beta 11' in G in the squared norm of the family part
     """
-    n, a = weights.states, unidentifiable_direction(weights.states, discount)
+    n, a = weights.dimension, unidentifiable_direction(weights.dimension, discount)
     family = preconditioned_td(preconditioner(weights.A))
     found = coefficients(family, basis(2, n), a) / (n if scaled else 1)
     return {"identity": found[..., 0], "ones": found[..., 1], "two": share(family, basis(2, n), a)}

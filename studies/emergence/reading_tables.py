@@ -84,7 +84,7 @@ def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np
     """
     weights = Weights(result["u"], result["A"])
     shares = decomposition_measures(weights, discount, bool(result["scaled"]))
-    in_theta = theta_masks(weights.states)
+    in_theta = theta_masks(weights.dimension)
     in_theta[0, -1, -1] = 1
     columns = {"diverged_at": result["diverged_at"], **{name: shares[name] for name in SHARES}}
     for name, mask in zip("PQ", in_theta, strict=True):

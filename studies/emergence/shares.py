@@ -129,7 +129,7 @@ def unstable_tasks(weights: Weights, data: UnseenTasks, scaled: bool) -> np.ndar
 
     The nonzero eigenvalues of A M are those of X' A X / n, so those of I + A M other than 1 are those of a layer.
     """
-    n = weights.states
+    n = weights.dimension
     X = data.columns(ENUMERATED)[:, :-1]  # (tasks, 2n, n)
     scale = 1 / n if scaled else 1.0
     layers = [np.eye(n) + scale * X.mT @ A @ X for A in weights.A]

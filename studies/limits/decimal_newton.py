@@ -96,7 +96,7 @@ class DecimalMsve:
 
 def coordinates(weights: Weights, discount: float) -> np.ndarray:
     """Coordinates (k,) of weights of n states; k = 4n^2 - 1."""
-    a = unidentifiable_direction(weights.states, discount)
+    a = unidentifiable_direction(weights.dimension, discount)
     u = weights.u - weights.u[-1] * a
     A = weights.A - np.outer(a, weights.A[-1])
     return exact(np.concatenate([u[:-1], A[:-1].ravel()]))

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks, sample_contexts
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import value_function
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import save_table
+from ictd.training_data import sample_contexts
 from ictd.transformer import initial_weights
 from studies.limits.course import train
 from studies.limits.engine import sampled_prompts

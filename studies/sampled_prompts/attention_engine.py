@@ -146,7 +146,7 @@ def estimates(weights: Weights, columns: WeightedColumns, attention: Attention, 
     -------
     estimates : (N, n) array
     """
-    X, shares, n = columns.X, columns.shares[..., None], weights.states
+    X, shares, n = columns.X, columns.shares[..., None], weights.dimension
     width = X.shape[-1]
     queries = np.broadcast_to(np.eye(2 * n, n), (len(X), 2 * n, n))
     both = np.concatenate([X, queries], axis=-1)  # (N, 2n, K+n)
@@ -443,7 +443,7 @@ class AttentionEngine(Engine):
 
     def train_block(self, prompts: WeightedColumns, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
         """Run the kernel of this kind of attention on all tasks, and return the number of updates made."""
-        n, K = size(self.states), size(prompts.X.shape[-1])
+        n, K = size(self.dimension), size(prompts.X.shape[-1])
         contexts = (n, K, self.kind, self.corner, prompts.X, prompts.y, prompts.shares)
         block = train_columns_block
         if KINDS[self.kind] == "softmax_with_query":

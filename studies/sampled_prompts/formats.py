@@ -82,7 +82,7 @@ def main(
 
 def formats_of(context: Context) -> dict[str, Context]:
     """A context in the three formats, by their names in the table."""
-    n = context.states
+    n = context.dimension
     return {"step": context, "grouped": context.grouped(), "pseudo": context.grouped(np.full((n, n), 1 / n))}
 
 

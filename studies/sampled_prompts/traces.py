@@ -26,7 +26,7 @@ def trace_measures(weights: Weights, discount: float, transition: np.ndarray) ->
         predecessors : correlation of G_ij with p(i | j), zero if either is constant
         successors : correlation of G_ij with p(j | i), zero if either is constant
     """
-    n = weights.states
+    n = weights.dimension
     G = preconditioner(project_identifiable(weights, discount).A)[..., :n, :]
     off_diagonal = ~np.eye(n, dtype=bool)
     return {

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ictd.evaluation import sample_contexts
 from ictd.mrp import Tasks, sample_tasks, truncation_bias, value_function
 from ictd.prompt import Context, Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
+from ictd.training_data import sample_contexts
 from studies.sampled_prompts.grid import ENUMERATED, GROUPED
 
 

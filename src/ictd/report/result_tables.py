@@ -127,7 +127,7 @@ def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.nda
         ``raw_cosine``, the cosine of A before projection to that of theta^TD.
     """
     projected = project_identifiable(weights, discount)
-    raw_cosine = cosine(weights.A, theta_td(weights.states).A)
+    raw_cosine = cosine(weights.A, theta_td(weights.dimension).A)
     shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
     return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}
 

@@ -145,8 +145,8 @@ def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embed
         If ``discount`` is out of range, or the weights are for another number of states.
     """
     states = tasks.states
-    if weights.states != states:
-        raise ValueError(f"the weights are for {weights.states} states, and the tasks have {states}.")
+    if weights.dimension != states:
+        raise ValueError(f"the weights are for {weights.dimension} states, and the tasks have {states}.")
     X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
     XA = X.mT @ weights.A
     f = np.eye(states) + XA @ X

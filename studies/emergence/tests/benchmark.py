@@ -22,7 +22,7 @@ def main():
         engine.train(tasks.reward, batches, contexts)
 
     whole = seconds(train) / TASKS
-    theta = seconds(lambda: ictd.pretrain(tasks, batches, *options, start)) / TASKS
+    theta = seconds(lambda: ictd.pretrain_history(tasks, batches, *options, start)) / TASKS
     print(f"td, all of P and Q    {whole * 1e6:10.2f} microseconds a task: {whole / theta:.0f} times that in Theta")
 
 

@@ -6,7 +6,7 @@ import torch
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd.literal import AutogradEngine, batch_of, linear_attention
+from ictd.literal import AutogradEngine, batch_of, enumerated_prompts, linear_attention
 from ictd.prompt import enumerated_columns, joint_prompt, query_columns
 from studies.emergence.linear_attention import Engine, context_rows, estimates
 from studies.emergence.parameters import initial_matrices, theta_masks
@@ -112,7 +112,7 @@ def test_training_in_theta_equals_the_autograd_engine(algo, scaled):
     masks = theta_masks(3)[:, None]
     engine = Engine(start.P()[None], start.Q()[None], query_columns(3).T, algo, 8, GAMMA, RATE, masks)
     literal = AutogradEngine(start, algo, 8, GAMMA, RATE, scaled)
-    expected, _ = literal.train(tasks.reward, batches, tasks.transition)
+    expected, _ = literal.train(tasks.reward, batches, enumerated_prompts(tasks, GAMMA))
     # In two blocks.
     found = []
     for block in (slice(0, 7), slice(7, 40)):

@@ -12,9 +12,10 @@ import ictd
 from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.engine import value_gradients
-from ictd.evaluation import draw_unseen_tasks, sample_contexts, weights_msve
+from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.mrp import msve
 from ictd.report.tables import load_table
+from ictd.training_data import sample_contexts
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train

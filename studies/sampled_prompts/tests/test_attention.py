@@ -8,10 +8,10 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.engine import Engine
-from ictd.evaluation import sample_contexts
 from ictd.literal import batch_of
 from ictd.prompt import Context
 from ictd.rng import generator
+from ictd.training_data import sample_contexts
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns, estimates
 
 GAMMA, SIZE = 0.9, 15

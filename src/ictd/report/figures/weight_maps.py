@@ -55,7 +55,7 @@ def mean_weights(mean_entries: pd.DataFrame, cell: Cell) -> Weights:
 
 def _draw_map(axes, weights: Weights, note: str):
     """Draw Q, with lines between its blocks, and the last row of P in a strip."""
-    n = weights.states
+    n = weights.dimension
     strip = axes.inset_axes(bounds=[0, -0.16, 1, 0.1], sharex=axes)
     for panel, matrix in ((axes, weights.Q()), (strip, weights.P()[-1:])):
         image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")

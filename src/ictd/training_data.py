@@ -1,0 +1,130 @@
+"""Prompts, batches and targets of pretraining, drawn in blocks of tasks.
+
+A block holds what ``ictd.engine.Engine.train`` takes: the rewards of N tasks, the statistics of their batches, and
+their prompts.  Prompts are enumerated, as in the paper (eq. (Z0 redef)), or sampled, with a context of m steps (eq.
+(Z0 def original)).  If the tasks have a behaviour, both the batches and the prompts follow it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ictd.checks import integer, validate_fields
+from ictd.mrp import TaskDistribution, Tasks, value_function
+from ictd.prompt import Context, Gram
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics, sample_steps, step_counts, unroll
+
+# Number of tasks that are drawn at once, so that memory does not grow with their number.
+BLOCK = 10_000
+
+
+@dataclass(frozen=True)
+class EnumeratedPrompts:
+    """Prompts with one column for each state (eq. (Z0 redef)).
+
+    Columns have equal weights; if the tasks have a behaviour, they have the weights of the states that it visits.
+    """
+
+    def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
+        """Averages over the enumerated context of each of N tasks, (N, d), which need no random numbers."""
+        weights = None if tasks.behaviour is None else tasks.visited
+        return Context.enumerated(tasks.transition, tasks.reward, tasks.features, weights)
+
+
+@dataclass(frozen=True)
+class SampledPrompts:
+    """Prompts with a context of m steps, where m is uniform between two numbers (eq. (Z0 def original)).
+
+    Parameters
+    ----------
+    shortest, longest : int
+        Least and greatest number of steps m, both included.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 1, or the shortest context is longer than the longest.
+    """
+
+    shortest: int
+    longest: int
+
+    def __post_init__(self):
+        validate_fields(self, shortest=integer(1), longest=integer(1))
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest is {self.shortest}; give at most longest, which is {self.longest}.")
+
+    def contexts(self, tasks: Tasks, rng: np.random.Generator) -> Context:
+        """Averages over a random context of each of N tasks, (N, d)."""
+        lengths = rng.integers(self.shortest, self.longest, len(tasks), endpoint=True)
+        return sample_contexts(tasks, lengths, rng)
+
+
+def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
+    """Draw one context of each task, each of its own length, from the stationary distribution or the behaviour.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states and d features
+    lengths : (N,) int array, numbers of steps
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Context of (N, d)
+    """
+    states, next_states = sample_steps(tasks, int(lengths.max()), rng)
+    counts = step_counts(states, next_states, lengths, tasks.states)
+    context = Context.of_shares(lengths, counts / lengths[:, None, None], tasks.reward)
+    return context if tasks.features is None else context.with_features(tasks.features)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tasks of pretraining, with their contexts and batches.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them
+    contexts : Context of (N, d)
+    batches : BatchStatistics of N tasks
+        For the target "values", true values take the place of returns.
+    """
+
+    tasks: Tasks
+    contexts: Context
+    batches: BatchStatistics
+
+    def gram(self, discount: float) -> Gram:
+        """Contexts and query states in the form that the engine takes."""
+        return self.contexts.gram(discount, queries=self.tasks.features)
+
+
+def training_blocks(
+    distribution: TaskDistribution,
+    prompts: EnumeratedPrompts | SampledPrompts,
+    target: str | Callable,
+    discount: float,
+    updates: int,
+    seed: int,
+    batch_size: int,
+    rollout_steps: int,
+) -> Iterator[Block]:
+    """Draw the tasks of a pretraining run in blocks of at most ``BLOCK``.
+
+    The parameters are those of ``ictd.pretrain``.  Tasks, contexts and batches have random number streams of their own,
+    so tasks and contexts do not depend on the target.
+    """
+    names = "tasks", "contexts", "batches"
+    streams = [generator(seed, distribution.name, distribution.states, f"one call {name}") for name in names]
+    for first in range(0, updates, BLOCK):
+        tasks = distribution.sample(min(BLOCK, updates - first), streams[0])
+        contexts = prompts.contexts(tasks, streams[1])
+        # Only Monte Carlo uses returns, whose simulation takes most of the time.
+        batches = unroll(tasks, batch_size, discount, rollout_steps if target == "mc" else 1, streams[2])
+        if target == "values":
+            value = value_function(tasks.transition, tasks.reward, discount)
+            batches = BatchStatistics(batches.visits, batches.transitions, batches.visits * value)
+        yield Block(tasks, contexts, batches)

@@ -1,0 +1,303 @@
+"""Linear function approximation: features in place of one-hot states, behaviour distributions, and the one call."""
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
+
+import ictd
+from ictd.engine import Engine
+from ictd.literal import AutogradEngine, enumerated_prompts, literal_estimates
+from ictd.pretraining import enumerated_prompts as compiled_prompts
+from ictd.prompt import Context, Gram, enumerated_columns, prompts_of, sampled_columns
+from ictd.training_data import training_blocks
+
+GAMMA, RATE, TASKS = 0.9, 1e-3, 60
+# Numbers of states and features.
+SIZES = [(6, 3), (4, 4), (3, 5)]
+
+
+def tasks_with_features(states, dimension, behaviour=None, size=TASKS):
+    """Loops with features, and a behaviour: a distribution of the visited states, or a chain of them."""
+    rng = np.random.default_rng(states)
+    transition, reward = ictd.ENVIRONMENTS["loop"](states, size, rng)
+    features = rng.normal(size=(size, states, dimension))
+    if behaviour == "distribution":
+        behaviour = rng.dirichlet(np.ones(states), size)
+    elif behaviour == "chain":
+        behaviour = rng.dirichlet(np.ones(states), (size, states))
+    return ictd.Tasks(transition, reward, features=features, behaviour=behaviour)
+
+
+def naive_averages(columns, discount):
+    """Fields of a Context from columns [phi; gamma phi'; R], by their definition."""
+    d = (len(columns) - 1) // 2
+    now, following, rewards, m = columns[:d], columns[d:-1] / discount, columns[-1], columns.shape[1]
+    return {
+        "C": sum(np.outer(now[:, t], now[:, t]) for t in range(m)) / m,
+        "D": sum(np.outer(now[:, t], following[:, t]) for t in range(m)) / m,
+        "E": sum(np.outer(following[:, t], following[:, t]) for t in range(m)) / m,
+        "b": sum(rewards[t] * now[:, t] for t in range(m)) / m,
+        "d": sum(rewards[t] * following[:, t] for t in range(m)) / m,
+        "reward_square": sum(rewards**2) / m,
+    }
+
+
+def assert_averages(context, columns):
+    for name, expected in naive_averages(columns, GAMMA).items():
+        np.testing.assert_allclose(getattr(context, name), expected, atol=ROUNDING * 10, err_msg=name)
+
+
+@pytest.mark.parametrize(("states", "dimension"), SIZES)
+def test_averages_of_steps_equal_naive(states, dimension):
+    rng = np.random.default_rng(1)
+    features, path = rng.normal(size=(states, dimension)), rng.integers(0, states, 12)
+    reward = rng.normal(size=states)
+    columns = sampled_columns(path, reward, GAMMA, features)
+    by_number = Context.from_trajectory(path, reward[path[:-1]], features=features)
+    by_features = Context.from_features(features[path[:-1]], features[path[1:]], reward[path[:-1]])
+    shuffled = rng.permutation(11)
+    by_steps = Context.from_transitions(
+        path[:-1][shuffled], reward[path[:-1]][shuffled], path[1:][shuffled], features=features
+    )
+    for context in (by_number, by_features, by_steps):
+        assert_averages(context, columns)
+        assert context.dimension == dimension and context.length == 11
+    np.testing.assert_allclose(by_number.gram_matrix(GAMMA), columns @ columns.T / 11, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("states", "dimension"), SIZES)
+def test_averages_of_enumerated_contexts_equal_naive(states, dimension, weighted):
+    tasks = tasks_with_features(states, dimension, "distribution")
+    weights = tasks.visited if weighted else None
+    contexts = Context.enumerated(tasks.transition, tasks.reward, tasks.features, weights)
+    columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA, tasks.features, weights)
+    for i in range(3):
+        context = Context(contexts.length, *(getattr(contexts, name)[i] for name in [*"CDEbd", "reward_square"]))
+        assert_averages(context, columns[i])
+        share = weights[i] if weighted else np.full(states, 1 / states)
+        assert context.b == pytest.approx(
+            sum(share[s] * tasks.reward[i, s] * tasks.features[i, s] for s in range(states))
+        )
+
+
+def test_one_hot_features_change_nothing():
+    rng = np.random.default_rng(2)
+    path, rewards = rng.integers(0, 4, 9), rng.normal(size=8)
+    given, default = (Context.from_trajectory(path, rewards, n=4, features=features) for features in (np.eye(4), None))
+    for name in [*"CDEbd", "reward_square"]:
+        np.testing.assert_array_equal(getattr(given, name), getattr(default, name))
+
+
+@pytest.mark.parametrize("prompts", ["enumerated", "sampled"])
+@pytest.mark.parametrize("behaviour", [None, "distribution", "chain"])
+@pytest.mark.parametrize("algo", ["td", "mc"])
+@pytest.mark.parametrize(("states", "dimension"), SIZES)
+def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
+    tasks = tasks_with_features(states, dimension, behaviour)
+    rng = np.random.default_rng(3)
+    batches = ictd.unroll(tasks, 16, GAMMA, 20, rng)
+    start = naive.larger_weights(dimension)
+    start = ictd.Weights(start.u, start.A / 4)
+    compiled, literal = Engine(start, algo, 4, GAMMA, RATE), AutogradEngine(start, algo, 4, GAMMA, RATE, True)
+    if prompts == "enumerated":
+        fast, whole = compiled_prompts(tasks, GAMMA), enumerated_prompts(tasks, GAMMA)
+    else:
+        now, following = ictd.sample_steps(tasks, 7, rng)
+        rewards = np.take_along_axis(tasks.reward, now, axis=1)
+        contexts = Context.from_transitions(now, rewards, following, features=tasks.features)
+        fast = contexts.gram(GAMMA, queries=tasks.features)
+        steps = zip(tasks.features, now, following, rewards, strict=True)
+        whole = (prompts_of(naive.columns_of_features(*task, GAMMA), task[0]) for task in steps)
+    found, updates = compiled.train(tasks.reward, batches, fast)
+    expected, _ = literal.train(tasks.reward, batches, whole)
+    assert updates == TASKS and np.abs(compiled.weights().A - start.A).max() > 5e-3
+    np.testing.assert_allclose(found, expected, atol=ENGINES)
+    np.testing.assert_allclose(compiled.weights().A, literal.weights().A, atol=ENGINES)
+    np.testing.assert_allclose(compiled.weights().u, literal.weights().u, atol=ENGINES)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("behaviour", [None, "distribution"])
+def test_pretraining_on_tasks_with_features_agrees_between_engines(scaled, behaviour):
+    tasks = tasks_with_features(5, 2, behaviour)
+    batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
+    start = ictd.initial_weights(2, 0.1, np.random.default_rng(1))
+    by_engine = [
+        ictd.pretrain_history(tasks, batches, "td", 3, GAMMA, RATE, start, engine, scaled=scaled)
+        for engine in ("fused", "autograd")
+    ]
+    np.testing.assert_allclose(by_engine[0].estimates, by_engine[1].estimates, atol=ENGINES)
+    np.testing.assert_allclose(by_engine[0].weights.A, by_engine[1].weights.A, atol=ENGINES)
+
+
+def test_features_of_all_tasks_may_be_shared():
+    tasks = tasks_with_features(5, 2)
+    batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
+    shared = tasks.features[0]
+    contexts = Context.enumerated(tasks.transition, tasks.reward, shared)
+    engines = [Engine(ictd.initial_weights(2, 0.1, np.random.default_rng(1)), "td", 3, GAMMA, RATE) for _ in range(2)]
+    found, _ = engines[0].train(tasks.reward, batches, contexts.gram(GAMMA, queries=shared))
+    repeated = np.repeat(shared[None], TASKS, axis=0)
+    expected, _ = engines[1].train(tasks.reward, batches, contexts.gram(GAMMA, queries=repeated))
+    np.testing.assert_array_equal(found, expected)
+    assert ictd.Tasks(tasks.transition, tasks.reward, features=shared).features.shape == (TASKS, 5, 2)
+
+
+@pytest.mark.parametrize(("states", "dimension"), SIZES)
+def test_values_are_those_of_whole_prompts(states, dimension):
+    tasks = tasks_with_features(states, dimension)
+    weights = naive.larger_weights(dimension)
+    model = ictd.Model(ictd.Weights(weights.u, weights.A / 4), 5, GAMMA)
+    contexts = Context.enumerated(tasks.transition, tasks.reward, tasks.features)
+    columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA, tasks.features)
+    expected = literal_estimates(model.to_torch(), columns, tasks.features)
+    np.testing.assert_allclose(model.values(contexts, queries=tasks.features), expected, atol=ROUNDING * 100)
+
+
+def test_theta_td_is_semi_gradient_td():
+    """A layer of theta^TD adds the mean of delta_t phi_t to the weights of the features."""
+    rng = np.random.default_rng(4)
+    features, path, rewards = rng.normal(size=(6, 3)), rng.integers(0, 6, 20), rng.normal(size=19)
+    w = np.zeros(3)
+    for _ in range(7):
+        phi, following = features[path[:-1]], features[path[1:]]
+        delta = rewards + GAMMA * following @ w - phi @ w
+        w = w + 0.3 * (delta @ phi) / 19
+    theta = ictd.theta_td(3)
+    model = ictd.Model(ictd.Weights(theta.u, 0.3 * theta.A), 7, GAMMA)
+    context = Context.from_trajectory(path, rewards, features=features)
+    np.testing.assert_allclose(model.values(context, queries=features), features @ w, atol=ROUNDING * 10)
+    np.testing.assert_allclose(ictd.batch_td(context, GAMMA, 0.3, 7), w, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize("behaviour", ["distribution", "chain"])
+def test_batches_and_contexts_follow_the_behaviour(behaviour):
+    one = tasks_with_features(4, 2, behaviour, size=1)
+    count = 4000
+    tasks = ictd.Tasks(*(np.repeat(array, count, axis=0) for array in vars(one).values()))
+    batches = ictd.unroll(tasks, 10, GAMMA, 30, np.random.default_rng(0))
+    states, following = ictd.sample_steps(tasks, 10, np.random.default_rng(1))
+    shares = one.visited[0]
+    np.testing.assert_allclose(shares @ one.behaviour[0], shares, atol=ROUNDING)
+    value = ictd.value_function(one.transition, one.reward, GAMMA)[0]
+    for visits, transitions in (
+        (batches.visits.sum(axis=0), batches.transitions.sum(axis=0, dtype=int)),
+        (np.bincount(states.ravel(), minlength=4), np.zeros((4, 4), int)),
+    ):
+        if not transitions.any():
+            np.add.at(transitions, (states, following), 1)
+        # Visits of one task are dependent; each task gives one mean of ten.
+        error = np.sqrt(shares * (1 - shares) / count)
+        assert (np.abs(visits / visits.sum() - shares) < STANDARD_ERRORS * error).all()
+        p = one.transition[0]
+        error = np.sqrt(p * (1 - p) / visits[:, None])
+        assert (np.abs(transitions / visits[:, None] - p) <= STANDARD_ERRORS * error).all()
+    means = batches.return_sums.sum(axis=0) / batches.visits.sum(axis=0)
+    assert np.abs(means - value).max() < GAMMA**30 * 10 + 0.1
+
+
+def mean_td(estimate, reward, next_estimate, discount):
+    return reward + discount * next_estimate
+
+
+@pytest.mark.parametrize("prompts", [ictd.EnumeratedPrompts(), ictd.SampledPrompts(3, 9)])
+def test_a_function_as_target_equals_td(prompts):
+    tasks = ictd.TaskDistribution("loop", 5, features=3, threshold=0.3)
+    models = [
+        ictd.pretrain(tasks, 4, GAMMA, prompts, target, updates=200, seeds=[0, 7], batch_size=9, progress=False)
+        for target in ("td", mean_td)
+    ]
+    np.testing.assert_allclose(models[0].weights.A, models[1].weights.A, atol=ENGINES)
+    assert not np.allclose(models[0].weights.A[0], models[0].weights.A[1])
+
+
+def test_true_values_as_target_take_the_place_of_returns():
+    distribution = ictd.TaskDistribution("boyan", 4, features=2)
+    model = ictd.pretrain(distribution, 3, GAMMA, target="values", updates=100, seeds=5, progress=False)
+    (block,) = training_blocks(distribution, ictd.EnumeratedPrompts(), "td", GAMMA, 100, 5, 64, 200)
+    value = ictd.value_function(block.tasks.transition, block.tasks.reward, GAMMA)
+    visits, transitions = block.batches.visits, block.batches.transitions
+    batches = ictd.BatchStatistics(visits, transitions, visits * value)
+    start = ictd.initial_weights(2, 0.1, ictd.generator(5, "boyan", 4, "weights"))
+    expected = ictd.pretrain_history(block.tasks, batches, "mc", 3, GAMMA, RATE, start, "autograd")
+    np.testing.assert_allclose(model.weights.A, expected.weights.A[-1], atol=ENGINES)
+
+
+def test_the_one_call_equals_its_parts():
+    """Seeds do not depend on each other; blocks do not change the run."""
+    tasks = ictd.TaskDistribution("boyan", 4, features=np.random.default_rng(0).normal(size=(4, 2)))
+    both = ictd.pretrain(tasks, 3, GAMMA, updates=50, seeds=[3, 5], progress=False)
+    alone = ictd.pretrain(tasks, 3, GAMMA, updates=50, seeds=5, progress=False)
+    np.testing.assert_array_equal(both.weights.A[1], alone.weights.A)
+    np.testing.assert_array_equal(both[1].weights.u, alone.weights.u)
+
+
+def test_a_divergence_ends_no_other_seed(caplog):
+    tasks = ictd.TaskDistribution("boyan", 4)
+    model = ictd.pretrain(tasks, 3, GAMMA, updates=20, seeds=[0, 1], learning_rate=1e200, progress=False)
+    assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
+
+
+def test_progress_is_printed(capsys):
+    ictd.pretrain(ictd.TaskDistribution("boyan", 3), 2, GAMMA, updates=10, seeds=range(2))
+    assert "20 of 20 updates, 0 s left" in capsys.readouterr().err
+
+
+def test_models_are_saved_and_loaded(tmp_path):
+    model = ictd.Model(naive.larger_weights(3)[None], 5, 0.8, scaled=False)
+    model.save(tmp_path / "mine.npz")
+    loaded = ictd.load_model(tmp_path / "mine.npz")
+    assert (loaded.depth, loaded.discount, loaded.scaled) == (5, 0.8, False)
+    np.testing.assert_array_equal(loaded.weights.A, model.weights.A)
+    with pytest.raises(ValueError, match=r"ends in \.npz"):
+        model.save(tmp_path / "mine")
+
+
+def three_states(states, size, rng):
+    return np.full((size, 3, 3), 1 / 3), np.ones((size, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.full((4, 2), np.nan)), r"features\[0, 0, 0\] is not"),
+        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.ones((5, 2))), "features has shape"),
+        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.zeros((4, 2))), r"features\[0\] are all zero"),
+        (
+            lambda t: ictd.Tasks(t.transition, t.reward, behaviour=[[0.5, 0.5, 0, 0]] * 2),
+            r"behaviour\[0\] is reducible: some state cannot be reached",
+        ),
+        (lambda t: ictd.Context.from_trajectory([0, 1], [1.0]), "n is missing"),
+        (lambda t: ictd.Context.from_trajectory([0, 9], [1.0], features=np.ones((4, 2))), r"next_states\[0\] is"),
+        (lambda t: ictd.Context.enumerated(t.transition, t.reward).with_features([[1.0]]), "features are those"),
+        (
+            lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
+            "features of the context are not one-hot",
+        ),
+        (
+            lambda t: ictd.Model(ictd.theta_td(2), 3, 0.9).values(
+                ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2)))
+            ),
+            "queries are missing",
+        ),
+        (lambda t: ictd.TaskDistribution("boyan", 4, features=np.ones((3, 2))), "features has 3 rows"),
+        (lambda t: ictd.TaskDistribution("boian", 4), "env is 'boian'; choose from"),
+        (lambda t: ictd.SampledPrompts(5, 2), "shortest is 5"),
+        (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
+        (lambda t: ictd.register_environment("boyan")(naive.larger_weights), "there is an environment 'boyan'"),
+        (lambda t: ictd.register_environment("my ring"), "name is 'my ring'"),
+    ],
+)
+def test_invalid_arguments_are_refused(call, message):
+    tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        call(tasks)
+
+
+def test_grams_select_their_queries():
+    contexts = Context.from_features(np.ones((3, 4, 2)), np.ones((3, 4, 2)), np.ones((3, 4)))
+    own = contexts.gram(GAMMA, queries=np.arange(30.0).reshape(3, 5, 2))
+    assert isinstance(own[1:], Gram) and own[1:].queries.shape == (2, 5, 2)
+    assert contexts.gram(GAMMA, queries=np.ones((5, 2)))[1:].queries.shape == (5, 2)
