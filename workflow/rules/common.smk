@@ -35,7 +35,7 @@ with ending_in_a_sentence():
     config = load_config(config, ROOT)
 STUDIES = study_names(ROOT)
 # Settings that results depend on.  The results of the paper do not depend on the settings of studies.
-SETTINGS = {key: config[key] for key in config if key not in ("seeds_per_job", "results")}
+SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"

@@ -14,7 +14,7 @@ rule step:
         runtime=60,
     params:
         # Snakemake does not compare params that are functions of input, so jobs do not rerun in a project that moved.
-        environment=lambda wildcards, input: job_environment(SOURCE, RESULTS),
+        environment=lambda wildcards, input: job_environment(SOURCE, RESULTS, config["environments"]),
     shell:
         "{params.environment} python -m ictd.pipeline.runner"
         " {params.step} {params.settings} {params.files} > {log:q} 2>&1"

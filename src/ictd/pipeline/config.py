@@ -17,6 +17,7 @@ import numpy as np
 import yaml
 
 from ictd.mrp import ENVIRONMENTS, sample_tasks
+from ictd.pipeline.environments import load_environments
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Above this number, floats cannot represent every whole number.
@@ -61,6 +62,7 @@ def load_config(given: dict, root: Path) -> dict:
     schema["properties"] |= {name: {} for name in studies}
     given_to_paper = {key: given[key] for key in given if key not in studies}
     config = checked_values(merged(load_yaml(root / "config.yaml"), given_to_paper), schema)
+    load_environments(config["environments"])
     check_environments(config)
     check_folder(Path(config["results"]), root)
     for name in studies:

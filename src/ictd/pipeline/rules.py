@@ -13,6 +13,8 @@ import sys
 from os.path import commonpath
 from pathlib import Path
 
+from ictd.mrp import ENVIRONMENTS
+from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
 from ictd.pipeline.provenance import code_digests, module_path, notebook_digests, syntax_tree, text_digest
 from ictd.pipeline.record import RECORD_VARIABLE, record_path
 
@@ -61,6 +63,7 @@ class Steps:
         dict with
             step : name of the module
             one entry for each module that the step imports, and for each text file in ``given`` : its digest
+            environments : function that returns the digest of the file of an environment of one's own
             settings, files : functions that return the options of the command line
 
         Raises
@@ -96,6 +99,12 @@ class Steps:
                 raise ValueError(f"Step {module} needs an input or output {missing[0]!r} of its rule.")
             return shlex.join(word for name in paths for word in option(name, files_by_name[name]))
 
+        def environments(wildcards) -> str:
+            values = configured | dict(wildcards.items()) | given
+            names = [values[name] for name in ("env", "evaluation_env") if name in parameters]
+            called = [name(wildcards) if callable(name) else name for name in names]
+            return " ".join(environment_digest(name) for name in called if name in ENVIRONMENTS)
+
         results = Path(self.config["results"])
         given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
         texts = {name: path for name, path in given_paths.items() if not path.is_relative_to(results)}
@@ -108,7 +117,7 @@ class Steps:
         # Snakemake compares the values of params, not their names.
         digests = {name: f"{name} {digest}" for name, digest in code.items()}
         digests |= {name: f"{path.name} {text_digest(path)}" for name, path in texts.items()}
-        return {"step": module, **digests, "settings": settings, "files": files}
+        return {"step": module, **digests, "environments": environments, "settings": settings, "files": files}
 
 
 def main_parameters(module: str) -> dict[str, str]:
@@ -157,13 +166,14 @@ def env_options(config: dict, env: str) -> dict:
     return config["readings"]["env_options"].get(env, {})
 
 
-def job_environment(source: str, results: Path) -> str:
+def job_environment(source: str, results: Path, environments: list[str]) -> str:
     """Make the prefix of a job's command that sets its environment variables.
 
     Parameters
     ----------
     source : str, folder that holds the package ``ictd``
     results : Path, the folder of results
+    environments : list of str, files with environments of one's own
     """
     variables = {
         "PYTHONPATH": source,
@@ -172,6 +182,7 @@ def job_environment(source: str, results: Path) -> str:
         # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib again.
         "PYTHONDONTWRITEBYTECODE": "",
         RECORD_VARIABLE: record_path(results),
+        ENVIRONMENTS_VARIABLE: os.pathsep.join(environments),
         # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
         "MALLOC_TRIM_THRESHOLD_": 2**28,
         "MALLOC_MMAP_THRESHOLD_": 2**25,

@@ -20,6 +20,7 @@ from inspect import signature
 from pathlib import Path
 from typing import get_args, get_origin
 
+from ictd.pipeline.environments import load_from_variable
 from ictd.pipeline.provenance import PACKAGES, PROJECT
 from ictd.pipeline.record import RECORD_VARIABLE, check_code
 
@@ -45,6 +46,7 @@ def main() -> None:
     for package in PACKAGES:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
+        load_from_variable()
         step = getattr(import_module(module), "main", None)
         if step is None:
             raise ValueError(f"{module} has no function main, so it is no step.")

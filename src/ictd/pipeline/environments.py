@@ -1,0 +1,58 @@
+"""Environments of one's own in the workflow: files that the key ``environments`` of the configuration names.
+
+Each file registers its environments with ``ictd.register_environment``.  The configuration and every job load the files,
+so that the names are known as those of Boyan's chains and Loop are.  An edit of a file reruns the jobs that draw tasks
+from its environments, and those that depend on them.
+"""
+
+import ast
+import importlib.util
+import inspect
+import os
+from pathlib import Path
+
+from ictd.mrp import ENVIRONMENTS
+from ictd.pipeline.provenance import digest, syntax_tree
+
+# Names the files to the processes of jobs.
+ENVIRONMENTS_VARIABLE = "ICTD_ENVIRONMENTS"
+BUILT_IN = frozenset(ENVIRONMENTS)
+
+
+def load_environments(files: list[str]) -> None:
+    """Load Python files that register environments.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing, is not valid Python, raises an error, or registers no environment.
+    """
+    for file in files:
+        path = Path(file)
+        if not path.is_file():
+            raise ValueError(f"Config: environments names {file}, which is no file.")
+        syntax_tree(path)
+        spec = importlib.util.spec_from_file_location(f"environments_{path.stem}", path)
+        try:
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        except Exception as error:
+            raise ValueError(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
+        if not any(_file_of(name) == path.resolve() for name in ENVIRONMENTS):
+            raise ValueError(f"{file} registers no environment; decorate a function with @ictd.register_environment.")
+
+
+def load_from_variable() -> None:
+    """Load the files that the environment variable of a job names."""
+    files = os.environ.get(ENVIRONMENTS_VARIABLE, "")
+    load_environments(files.split(os.pathsep) if files else [])
+
+
+def environment_digest(name: str) -> str:
+    """Digest of the file that registers an environment; empty for an environment of the package."""
+    return "" if name in BUILT_IN else f"{name} {digest(ast.dump(syntax_tree(_file_of(name))))}"
+
+
+def _file_of(name: str) -> Path | None:
+    """The file that defines an environment."""
+    file = inspect.getsourcefile(inspect.unwrap(ENVIRONMENTS[name]))
+    return Path(file).resolve() if file else None

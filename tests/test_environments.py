@@ -1,0 +1,98 @@
+"""Environments of one's own in the workflow: files that the configuration names."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from projects import ROOT
+
+import ictd
+from ictd import mrp
+from ictd.pipeline.config import load_config
+from ictd.pipeline.environments import load_environments
+from ictd.pipeline.rules import Steps
+
+RING = """
+import numpy as np
+
+import ictd
+
+
+@ictd.register_environment("ring")
+def ring(states, size, rng, least=0.0):
+    right = rng.uniform(least, 1, (size, states, 1))
+    forward = np.roll(np.eye(states), 1, axis=1)
+    return right * forward + (1 - right) * forward.T, rng.uniform(-1, 1, (size, states))
+"""
+
+
+@pytest.fixture
+def ring(tmp_path, monkeypatch):
+    """A file with an environment, whose name is forgotten after the test."""
+    monkeypatch.setattr(mrp, "ENVIRONMENTS", mrp.ENVIRONMENTS)
+    path = tmp_path / "ring.py"
+    path.write_text(RING)
+    yield path
+    mrp.ENVIRONMENTS.pop("ring", None)
+
+
+def test_the_configuration_knows_an_environment_of_a_file(ring):
+    given = {
+        "environments": [str(ring)],
+        "envs": ["boyan", "ring"],
+        "readings": {"env_options": {"ring": {"least": 0.2}}},
+    }
+    assert load_config(given, ROOT)["envs"] == ["boyan", "ring"]
+    with pytest.raises(ValueError, match="'rings'; the environments are boyan, loop, ring"):
+        load_config(given | {"envs": ["rings"]}, ROOT)
+
+
+def test_a_job_draws_tasks_from_it(ring, tmp_path):
+    load_environments([str(ring)])
+    options = "--env ring --states 4 --seeds 0-1 --tasks 5 --env-options {}".split()
+    command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options]
+    env = os.environ | {"ICTD_ENVIRONMENTS": str(ring)}
+    subprocess.run([*command, "--output", tmp_path / "tasks.npz"], env=env, check=True)
+    with np.load(tmp_path / "tasks.npz") as tasks:
+        rewards = ictd.sample_tasks("ring", 4, 5, ictd.generator(1, "ring", 4, "tasks")).reward
+        np.testing.assert_array_equal(tasks["reward"][1], rewards)
+
+
+def test_an_edit_reruns_the_jobs_of_this_environment(ring):
+    load_environments([str(ring)])
+    config = load_config({}, ROOT)
+
+    class Wildcards(dict):
+        __getattr__ = dict.__getitem__
+
+    def digests():
+        simulate = Steps(config)("ictd.steps.unrolls")["environments"]
+        unseen = Steps(config)("ictd.steps.baselines", config["evaluation"], evaluation_env="ring", env_options={})
+        return [simulate(Wildcards(env=env, states=4)) for env in ("ring", "boyan")] + [
+            unseen["environments"](Wildcards(states=4, depth=6))
+        ]
+
+    before = digests()
+    ring.write_text(RING + "\n# A comment.\n")
+    assert digests() == before
+    ring.write_text(RING.replace("1, (size, states, 1)", "0.5, (size, states, 1)"))
+    after = digests()
+    assert before[1] == after[1] == "" and before[0] != after[0] and before[2] != after[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "which is no file"),
+        ("def (", "line 1"),
+        ("1 / 0", "cannot be loaded: ZeroDivisionError"),
+        ("x = 1", "registers no environment"),
+        (RING.replace('"ring"', '"loop"'), "there is an environment 'loop' already"),
+    ],
+)
+def test_files_that_register_nothing_are_refused(ring, text, message):
+    ring.unlink() if text is None else ring.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_environments([str(ring)])
