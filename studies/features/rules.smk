@@ -1,0 +1,114 @@
+# A study beyond the paper: what emerges with features in place of one-hot states. `snakemake features` runs it.
+import studies.features.grid as FEATURES_GRID
+
+with ending_in_a_sentence():
+    FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
+FEATURES = config["features"]
+FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
+FEATURES_FIGURES = "coefficients errors".split()
+FEATURES_FOLDER = ROOT / "studies/features"
+FEATURES_PARTS = {
+    "coefficients": list(FEATURES_SETTINGS),
+    "deflation": list(FEATURES_SETTINGS),
+    "best": FEATURES_GRID.fitted(FEATURES),
+    "errors": FEATURES_COMPARED,
+}
+FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
+FEATURES_NOTEBOOK = notebook_params(
+    "In-context TD: features", FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features"
+)
+
+
+def features_setting(wildcards):
+    """The setting of a job."""
+    return FEATURES_SETTINGS[wildcards.setting]
+
+
+use rule step as features_step with:
+    wildcard_constraints:
+        setting=r"[a-z][a-z0-9_.]*",
+    conda:
+        f"{ENVS}/studies.yaml"
+    resources:
+        mem_mb=memory,
+
+
+use rule features_step as features_pretrain with:
+    output:
+        "<results>/features/weights/{setting}.npz",
+    pathvars:
+        job="features_pretrain/{setting}",
+    # Long runs first: a long run that starts last leaves the other cores idle.
+    priority: lambda wildcards: FEATURES_SETTINGS[wildcards.setting]["updates"]
+    params:
+        **step("studies.features.pretrain", setting=features_setting),
+
+
+use rule features_step as features_coefficients with:
+    input:
+        weights="<results>/features/weights/{setting}.npz",
+    output:
+        coefficients="<results>/features/coefficients/{setting}.csv",
+        deflation="<results>/features/deflation/{setting}.csv",
+    pathvars:
+        job="features_coefficients/{setting}",
+    params:
+        **step(
+            "studies.features.coefficients",
+            name=lambda wildcards: wildcards.setting,
+            setting=features_setting,
+            tasks=FEATURES["tuning_tasks"],
+        ),
+
+
+use rule features_step as features_best with:
+    output:
+        "<results>/features/best/{setting}.csv",
+    pathvars:
+        job="features_best/{setting}",
+    params:
+        **step(
+            "studies.features.best",
+            name=lambda wildcards: wildcards.setting,
+            setting=features_setting,
+            tasks=FEATURES["tuning_tasks"],
+        ),
+
+
+use rule features_step as features_compare with:
+    input:
+        weights="<results>/features/weights/{setting}.npz",
+        best="<results>/features/best/{setting}.csv",
+    output:
+        "<results>/features/errors/{setting}.csv",
+    pathvars:
+        job="features_compare/{setting}",
+    params:
+        **step(
+            "studies.features.compare",
+            name=lambda wildcards: wildcards.setting,
+            setting=features_setting,
+            tasks=FEATURES["tuning_tasks"],
+            test_tasks=FEATURES["test_tasks"],
+        ),
+
+
+use rule step as features_join_tables with:
+    input:
+        parts=lambda wildcards: expand(
+            "<results>/features/{table}/{setting}.csv",
+            table=wildcards.table,
+            setting=FEATURES_PARTS[wildcards.table],
+        ),
+    output:
+        tables="<results>/features/{table,coefficients|deflation|best|errors}.csv",
+    pathvars:
+        job="features_join_tables/{table}",
+    localrule: True
+    params:
+        **step("ictd.steps.concatenate"),
+
+
+rule features:
+    input:
+        FEATURES_TABLES,
