@@ -9,7 +9,7 @@ from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.training_data import BLOCK, training_blocks
 from ictd.transformer import Weights, initial_weights
-from studies.features.symmetric import STEP, SECOND, weights_of
+from studies.features.symmetric import SECOND, STEP, weights_of
 from studies.features.tasks import distribution, prompts_of
 
 

@@ -1,0 +1,105 @@
+"""Claims of the study.  Their trials are seeds, each with pretraining and held-out tasks of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.report.claim import Claim, Statements, as_records, save_claims
+from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.html import save_frames
+from ictd.report.tables import load_tables, rows_with
+from studies.features.tasks import EXACT, ROTATION_INVARIANT
+
+# Methods that pretrained weights are compared with, in words.
+METHODS = {
+    "theta_td": "theta^TD with its best step",
+    "residual_gradient": "residual gradient with its best step",
+    "two_numbers": "the best alpha and eta",
+    "td_lambda": "TD(lambda) with its best lambda and step",
+    "lstd": "LSTD",
+    "lstd_ridge": "LSTD with its best ridge",
+    "lstd_second": "LSTD with its best eta and ridge",
+    "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
+}
+
+
+def main(statements: Path, settings: dict, tables: list[Path], claims: Path, pages: list[Path]) -> None:
+    """Write all claims with their verdicts as JSON, and their two tables as HTML."""
+    decided = check_features(Statements(statements), settings, load_tables(tables))
+    save_claims(claims, decided)
+    records = as_records(decided)
+    save_frames(pages[0].parent, {"claims": claims_overview(records), "claims_all": claims_rows(records)})
+
+
+def check_features(statements: Statements, settings: dict[str, dict], tables: dict[str, pd.DataFrame]) -> list[Claim]:
+    """Decide all claims.
+
+    Parameters
+    ----------
+    statements : Statements of claims.toml
+    settings : dict of ``grid.settings``
+    tables : DataFrames "coefficients", "best", "errors" and "deflation", by name
+    """
+    coefficients = last_rows(tables["coefficients"])
+    return [
+        *_coefficient_claims(statements, settings, coefficients, tables["best"]),
+        *_error_claims(statements, tables["errors"]),
+        *_deflation_claims(statements, tables["deflation"]),
+    ]
+
+
+def last_rows(coefficients: pd.DataFrame) -> pd.DataFrame:
+    """The rows after all updates of each setting."""
+    last = coefficients.groupby("setting")["tasks_seen"].transform("max")
+    return coefficients[coefficients["tasks_seen"] == last]
+
+
+def exact_control(settings: dict[str, dict], name: str) -> str | None:
+    """The setting with d = n features in a random basis that is otherwise like a setting, if there is one."""
+    ignored = {"features", "dimension", "targets", "seeds", "updates"}
+    wanted = {key: value for key, value in settings[name].items() if key not in ignored}
+    for other, setting in settings.items():
+        if setting["features"] == "rotated" and wanted.items() <= setting.items():
+            return other
+    return None
+
+
+def _coefficient_claims(
+    statements: Statements, settings: dict[str, dict], coefficients: pd.DataFrame, best: pd.DataFrame
+) -> Iterator[Claim]:
+    by_setting = {key: rows.set_index("seed") for key, rows in coefficients.groupby(["setting", "target"], sort=False)}
+    computed = rows_with(best, family="four_numbers").set_index(["setting", "target"])["eta"]
+    for (name, target), trials in by_setting.items():
+        place, kind = [name, target], settings[name]["features"]
+        if kind in ROTATION_INVARIANT:
+            yield from statements.of_trials("symmetric", place, trials["four"])
+            expected = computed.get((name, "td" if target == "td" else "values"), np.nan)
+            if np.isfinite(expected):
+                yield from statements.of_trials("predicted", place, (trials["eta"] - expected).abs())
+        if kind in EXACT or settings[name]["prompts"] == "shuffled":
+            continue
+        yield from statements.of_trials("second_positive", place, trials["eta"])
+        control = by_setting.get((exact_control(settings, name), target))
+        if control is not None:
+            difference = (trials["eta"] - control["eta"]).dropna()
+            yield from statements.of_trials("second_exceeds_exact", place, difference)
+
+
+def _error_claims(statements: Statements, errors: pd.DataFrame) -> Iterator[Claim]:
+    for name, rows in errors.groupby("setting", sort=False):
+        trimmed = np.log10(rows.pivot(index="seed", columns="method", values="trimmed"))
+        for method, words in METHODS.items():
+            for pretrained in [column for column in trimmed if column.startswith("pretrained_")]:
+                place = [name, pretrained.removeprefix("pretrained_")]
+                yield from statements.of_trials("beats", place, trimmed[pretrained] - trimmed[method], method=words)
+        for method in ("lstd_ridge", "lstd_lambda"):
+            difference = trimmed["lstd_second"] - trimmed[method]
+            yield from statements.of_trials("second_helps", [name], difference, method=METHODS[method])
+
+
+def _deflation_claims(statements: Statements, deflation: pd.DataFrame) -> Iterator[Claim]:
+    known = deflation.dropna(subset="own")
+    for (name, target), trials in known.groupby(["setting", "target"], sort=False):
+        yield from statements.of_trials("deflation", [name, target], trials["own"].clip(lower=0) ** 2)
