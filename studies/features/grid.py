@@ -1,7 +1,9 @@
 """The settings of the study: a main one, and others that differ from it."""
 
-# Methods whose numbers are fitted by descent, ``studies.features.symmetric.FAMILIES``.
-FITTED = ("theta_td", "residual_gradient", "two_numbers", "four_numbers")
+from studies.features.tasks import EXACT
+
+# Factors that are varied alone, with labels of their axes.
+FACTORS = {"dimension": "features $d$", "depth": "layers $L$", "discount": r"discount $\gamma$"}
 
 
 def settings(section: dict) -> dict[str, dict]:
@@ -10,12 +12,26 @@ def settings(section: dict) -> dict[str, dict]:
     Parameters
     ----------
     section : dict, the configuration of this study
+
+    Raises
+    ------
+    ValueError
+        If two settings have the same name, or the number of features does not fit.
     """
-    others = [*section["variations"], *section["controls"]]
-    return {"main": section["main"]} | {
-        given["name"]: section["main"] | section["others"] | {key: given[key] for key in given if key != "name"}
-        for given in others
-    }
+    found = {"main": section["main"]}
+    for given in [*section["variations"], *section["controls"]]:
+        name = given["name"]
+        if name in found:
+            raise ValueError(f"features has two settings {name!r}; give each a name of its own.")
+        found[name] = section["main"] | section["others"] | {key: given[key] for key in given if key != "name"}
+    for name, setting in found.items():
+        states, dimension = setting["states"], setting["dimension"]
+        if setting["features"] in EXACT and dimension != states or dimension > states:
+            raise ValueError(
+                f"features: the setting {name!r} has {dimension} {setting['features']} features for {states} states;"
+                " give at most as many features as states, and as many if they are rotated or one_hot."
+            )
+    return found
 
 
 def compared(section: dict) -> list[str]:
@@ -26,3 +42,13 @@ def compared(section: dict) -> list[str]:
 def fitted(section: dict) -> list[str]:
     """Names of the settings in which few numbers are fitted: all but those whose tasks share features of a seed."""
     return [name for name, setting in settings(section).items() if setting["features"] != "fixed"]
+
+
+def varied(found: dict[str, dict], factor: str) -> dict[str, float]:
+    """The value of a factor, by the names of the settings that differ from the main one in nothing else.
+
+    Targets and seeds may differ.
+    """
+    ignored = {factor, "targets", "seeds"}
+    main = {key: value for key, value in found["main"].items() if key not in ignored}
+    return {name: setting[factor] for name, setting in found.items() if main.items() <= setting.items()}

@@ -5,7 +5,7 @@ with ending_in_a_sentence():
     FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
 FEATURES = config["features"]
 FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
-FEATURES_FIGURES = "coefficients errors".split()
+FEATURES_FIGURES = "coefficients settings errors".split()
 FEATURES_FOLDER = ROOT / "studies/features"
 FEATURES_PARTS = {
     "coefficients": list(FEATURES_SETTINGS),
@@ -109,6 +109,45 @@ use rule step as features_join_tables with:
         **step("ictd.steps.concatenate"),
 
 
+use rule step as features_claims with:
+    input:
+        tables=FEATURES_TABLES,
+    output:
+        claims="<results>/features/claims.json",
+        pages=expand("<results>/features/tables/{name}.html", name=["claims", "claims_all"]),
+    pathvars:
+        job="features_claims",
+    localrule: True
+    params:
+        **step("studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS),
+
+
+use rule step as features_figures with:
+    input:
+        tables=FEATURES_TABLES,
+    output:
+        expand("<results>/features/figures/{name}.{ending}", name=FEATURES_FIGURES, ending=["png", "svg"]),
+    pathvars:
+        job="features_figures",
+    localrule: True
+    params:
+        **step("studies.features.figures", settings=FEATURES_SETTINGS),
+
+
+use rule notebook as features_notebook with:
+    input:
+        shown=[rules.features_claims.output, rules.features_figures.output],
+        tables=FEATURES_TABLES,
+    output:
+        executed="<results>/features/features.ipynb",
+        page="<results>/features/features.html",
+    pathvars:
+        job="features_notebook",
+    localrule: True
+    params:
+        **step("ictd.report.notebook", **FEATURES_NOTEBOOK),
+
+
 rule features:
     input:
-        FEATURES_TABLES,
+        "<results>/features/features.html",
