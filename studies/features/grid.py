@@ -26,7 +26,7 @@ def settings(section: dict) -> dict[str, dict]:
         found[name] = section["main"] | section["others"] | {key: given[key] for key in given if key != "name"}
     for name, setting in found.items():
         states, dimension = setting["states"], setting["dimension"]
-        if setting["features"] in EXACT and dimension != states or dimension > states:
+        if (setting["features"] in EXACT and dimension != states) or dimension > states:
             raise ValueError(
                 f"features: the setting {name!r} has {dimension} {setting['features']} features for {states} states;"
                 " give at most as many features as states, and as many if they are rotated or one_hot."
