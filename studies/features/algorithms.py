@@ -8,6 +8,7 @@ LSTD solves M w = q, and TD iterates w <- w + a (q - M w).  The test functions a
 
     features     z_t = phi_t: TD(0) and LSTD(0)
     second       z_t = phi_t + x gamma phi'_t
+    mean         z_t = phi_t + x m, with the mean m = sum_t c_t phi_t
     traces       z_t = phi_t + x gamma z_{t-1}: TD(x) and LSTD(x), with x = lambda
 
 For enumerated prompts, which are chains and not trajectories, traces have the expected values of a long trajectory
@@ -25,10 +26,11 @@ STEPS = np.geomspace(0.05, 20, 30)
 RIDGES = np.append(0, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
 SECONDS = np.linspace(-1, 4, 26)
+MEANS = np.append(0, np.geomspace(0.3, 100, 18))
 
 
 def moments(data: HeldOut, tests: str = "features", x: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """M (N, d, d) and q (N, d) for test functions "features", "second" or "traces" with a parameter x."""
+    """M (N, d, d) and q (N, d) for test functions "features", "second", "mean" or "traces" with a parameter x."""
     difference = data.phi - data.discount * data.phi_next
     if tests == "traces" and data.chain is not None:
         n = data.reward.shape[-1]
@@ -39,6 +41,8 @@ def moments(data: HeldOut, tests: str = "features", x: float = 0.0) -> tuple[np.
     z = data.phi
     if tests == "second":
         z = data.phi + x * data.discount * data.phi_next
+    elif tests == "mean":
+        z = data.phi + x * (data.weight[..., None] * data.phi).sum(axis=1, keepdims=True)
     elif tests == "traces":
         z = data.phi.copy()
         for t in range(1, z.shape[1]):
@@ -86,6 +90,7 @@ TUNED = {
     "lstd": ("features", [0.0], [0.0]),
     "lstd_ridge": ("features", [0.0], RIDGES),
     "lstd_second": ("second", SECONDS, RIDGES),
+    "lstd_mean": ("mean", MEANS, RIDGES),
     "lstd_lambda": ("traces", LAMBDAS, RIDGES),
     "td_lambda": ("traces", LAMBDAS, STEPS),
 }

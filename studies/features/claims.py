@@ -21,7 +21,14 @@ METHODS = {
     "lstd": "LSTD",
     "lstd_ridge": "LSTD with its best ridge",
     "lstd_second": "LSTD with its best eta and ridge",
+    "lstd_mean": "LSTD with mean features in the test functions",
     "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
+}
+# Controls of eta, in words, by what differs.
+CONTROLS = {
+    "where d = n features represent all values": {"features": "rotated"},
+    "where one feature is constant": {"features": "constant"},
+    "where prompts show next features of other states": {"prompts": "shuffled"},
 }
 
 
@@ -56,12 +63,17 @@ def last_rows(coefficients: pd.DataFrame) -> pd.DataFrame:
     return coefficients[coefficients["tasks_seen"] == last]
 
 
-def exact_control(settings: dict[str, dict], name: str) -> str | None:
-    """The setting with d = n features in a random basis that is otherwise like a setting, if there is one."""
-    ignored = {"features", "dimension", "targets", "seeds", "updates"}
-    wanted = {key: value for key, value in settings[name].items() if key not in ignored}
+def control_of(settings: dict[str, dict], name: str, changes: dict[str, str]) -> str | None:
+    """The setting with some changes that is otherwise like a setting, if there is one.
+
+    Targets and seeds may differ, and the number of features if the change determines it.
+    """
+    ignored = {"targets", "seeds", *changes}
+    if changes.get("features") in EXACT:
+        ignored.add("dimension")
+    wanted = {key: value for key, value in settings[name].items() if key not in ignored} | changes
     for other, setting in settings.items():
-        if setting["features"] == "rotated" and wanted.items() <= setting.items():
+        if other != name and wanted.items() <= setting.items():
             return other
     return None
 
@@ -78,13 +90,14 @@ def _coefficient_claims(
             expected = computed.get((name, "td" if target == "td" else "values"), np.nan)
             if np.isfinite(expected):
                 yield from statements.of_trials("predicted", place, (trials["eta"] - expected).abs())
-        if kind in EXACT or settings[name]["prompts"] == "shuffled":
+        if kind in (*EXACT, "fixed") or settings[name]["prompts"] == "shuffled":
             continue
         yield from statements.of_trials("second_positive", place, trials["eta"])
-        control = by_setting.get((exact_control(settings, name), target))
-        if control is not None:
-            difference = (trials["eta"] - control["eta"]).dropna()
-            yield from statements.of_trials("second_exceeds_exact", place, difference)
+        for words, changes in CONTROLS.items():
+            control = by_setting.get((control_of(settings, name, changes), target))
+            if control is not None and (kind, settings[name]["prompts"]) == ("normal", "enumerated"):
+                difference = (trials["eta"] - control["eta"]).dropna()
+                yield from statements.of_trials("second_exceeds", place, difference, control=words)
 
 
 def _error_claims(statements: Statements, errors: pd.DataFrame) -> Iterator[Claim]:
@@ -94,7 +107,7 @@ def _error_claims(statements: Statements, errors: pd.DataFrame) -> Iterator[Clai
             for pretrained in [column for column in trimmed if column.startswith("pretrained_")]:
                 place = [name, pretrained.removeprefix("pretrained_")]
                 yield from statements.of_trials("beats", place, trimmed[pretrained] - trimmed[method], method=words)
-        for method in ("lstd_ridge", "lstd_lambda"):
+        for method in ("lstd_ridge", "lstd_mean", "lstd_lambda"):
             difference = trimmed["lstd_second"] - trimmed[method]
             yield from statements.of_trials("second_helps", [name], difference, method=METHODS[method])
 

@@ -27,6 +27,7 @@ METHODS = {
     "lstd": ("LSTD", COLOURS["lstd"], "|"),
     "lstd_ridge": ("LSTD, best ridge", COLOURS["lstd"], "o"),
     "lstd_second": (r"LSTD, best $\eta$ and ridge", LINES[2], "^"),
+    "lstd_mean": ("LSTD, mean features", LINES[0], "v"),
     "lstd_lambda": (r"LSTD($\lambda$), best", LINES[5], "^"),
     "pretrained_td": ("pretrained, TD", COLOURS["td"], "D"),
     "pretrained_values": ("pretrained, true values", LINES[1], "o"),

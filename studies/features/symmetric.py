@@ -29,8 +29,9 @@ FAMILIES = {
 }
 # The descent: its first damping, the factors of the damping, the number of steps, and the relative change that ends it.
 DAMPING, LOWER, HIGHER, LARGEST_DAMPING, MOST_STEPS, TOLERANCE = 1e-3, 0.3, 10.0, 1e12, 100, 1e-9
-# The search for a resting point: number of steps, the longest, and the relative step that ends it.
-MOST_RESTING_STEPS, LONGEST, RESTING = 500, 0.2, 1e-6
+# The search for a resting point: number of steps, the share of a step that is taken because whole ones oscillate, the
+# longest, and the relative step that ends it.
+MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 500, 0.3, 0.2, 1e-6
 
 
 def weights_of(B: np.ndarray, dimension: int) -> Weights:
@@ -144,7 +145,7 @@ def resting_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram
             break
         step = np.linalg.solve(hessian + DAMPING * np.diag(np.diag(hessian)), slope)
         # Long steps leave the region in which all iterations of a layer are stable.
-        numbers = numbers + step * min(1, LONGEST * np.abs(numbers).max() / np.abs(step).max())
+        numbers = numbers + step * min(SHARE, LONGEST * np.abs(numbers).max() / np.abs(step).max())
         if np.abs(step).max() < RESTING * np.abs(numbers).max():
             return numbers
     return np.full_like(numbers, np.nan)

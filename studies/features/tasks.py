@@ -32,6 +32,13 @@ def scaled(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndarr
     return normal(size, states, d, rng) * np.geomspace(0.5, 2, d)
 
 
+def constant(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Normal features, of which the last one is replaced by 1 in all states."""
+    features = normal(size, states, d, rng)
+    features[..., -1] = 1
+    return features
+
+
 def binary(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndarray:
     """Independent entries 0 and 1, divided by sqrt(d); each feature is on in at least one state."""
     on = rng.uniform(size=(size, states, d)) < 0.5
@@ -63,7 +70,9 @@ def one_hot(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndar
     return np.broadcast_to(np.eye(states), (size, states, states))
 
 
-FEATURES = {function.__name__: function for function in (normal, scaled, binary, aggregated, hat, rotated, one_hot)}
+FEATURES = {
+    function.__name__: function for function in (normal, scaled, constant, binary, aggregated, hat, rotated, one_hot)
+}
 # Features whose distribution no rotation changes.
 ROTATION_INVARIANT = ("normal", "rotated")
 # Features with d = n, which represent all values.
