@@ -103,7 +103,8 @@ def test_settings_differ_from_the_main_one_by_what_they_name():
     found = settings(CONFIG)
     assert found["loop"] == found["main"] | {"env": "loop"} and found["depth_3"]["depth"] == 3
     assert found["depth_3"]["seeds"] == CONFIG["others"]["seeds"]
-    assert set(compared(CONFIG)) < set(fitted(CONFIG)) == set(found) - {"fixed"}
+    assert set(compared(CONFIG)) < set(fitted(CONFIG)) < set(found)
+    assert "rotated" in fitted(CONFIG) and "one_hot" not in fitted(CONFIG)
 
 
 @pytest.mark.parametrize(
