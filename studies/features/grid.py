@@ -40,7 +40,7 @@ def compared(section: dict) -> list[str]:
 
 
 def fitted(section: dict) -> list[str]:
-    """Names of the settings in which few numbers are fitted: those compared, and others with rotation-invariant features."""
+    """Settings in which few numbers are fitted: compared ones, and those whose features no rotation changes."""
     others = [name for name, setting in settings(section).items() if setting["features"] in ROTATION_INVARIANT]
     return list(dict.fromkeys([*compared(section), *others]))
 

@@ -31,7 +31,7 @@ FAMILIES = {
 DAMPING, LOWER, HIGHER, LARGEST_DAMPING, MOST_STEPS, TOLERANCE = 1e-3, 0.3, 10.0, 1e8, 60, 1e-7
 # The search for a resting point: number of steps, the share of a step that is taken because whole ones oscillate, the
 # longest, and the relative step that ends it.
-MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 200, 0.3, 0.2, 1e-4
+MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 200, 0.3, 0.2, 1e-5
 
 
 def weights_of(B: np.ndarray, dimension: int) -> Weights:
