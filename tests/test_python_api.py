@@ -15,6 +15,7 @@ import pytest
 from projects import ROOT
 
 import ictd
+from ictd import mrp
 from ictd.steps import evaluate, pretrain, tasks, unrolls
 
 PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
@@ -60,6 +61,7 @@ def test_examples_of_docstrings_print_what_they_say(module):
 def test_examples_of_pages_print_what_the_pages_say(page, project, monkeypatch):
     """Numbers that depend on the weights of a full run differ here; all others agree but for the last digit."""
     monkeypatch.chdir(project)
+    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     examples = pages.examples(page)
     found = pages.printed_by([code for code, _ in examples])
     for (code, said), printed in zip(examples, found, strict=True):
