@@ -16,6 +16,7 @@
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
 ## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
+## make api          build the API page, docs/api/html/index.html, from the docstrings; installs Sphinx; 30 seconds
 ## make environment  install .venv, which the other commands also do if needed; ten seconds to 2 minutes
 ## make lock         resolve all environments from envs/requirements.in and envs/groups.yaml; seconds
 ## make container    build an image with the environment and the workflow; 2 to 3 minutes
@@ -40,7 +41,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -99,6 +100,13 @@ benchmark-peers: $(READY)
 	$(VENV)/bin/python -P -m venv $(PEERS)
 	$(PEERS)/bin/pip install --quiet --disable-pip-version-check jax==0.10.2 jaxlib==0.10.2 $(shell grep -E '^num(ba|py)==' envs/requirements.in)
 	PYTHONPATH=src $(PEERS)/bin/python -P tests/peers/benchmark.py
+
+DOCS := .venv-docs
+api: $(READY)
+	$(VENV)/bin/python -P -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check sphinx==9.0.4
+	PYTHONPATH=src:$$($(VENV)/bin/python -P -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	    $(DOCS)/bin/python -P -m sphinx -q -W -b html docs/api docs/api/html
 
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes

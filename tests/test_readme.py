@@ -12,6 +12,7 @@ import pytest
 from pages import code_blocks
 from projects import ROOT, STUDIES, rules_of_paper
 
+import ictd
 from ictd import mrp
 from ictd.pipeline.provenance import module_path
 
@@ -99,6 +100,11 @@ def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
     for row in rows(text_of("README.md")):
         if not any("`" in cell for cell in row):
             assert {number for cell in row[1:] for number in re.findall(r"\d+\.\d+", cell)} <= known, row
+
+
+def test_the_api_page_has_every_public_name():
+    listed = re.findall(r"^\.\. auto(?:class|function):: ictd\.(\w+)$", text_of("docs/api/index.rst"), re.MULTILINE)
+    assert sorted(listed) == sorted(set(ictd.__all__) - {"ENVIRONMENTS"})
 
 
 def test_the_example_of_a_step_works(smoke, tmp_path):

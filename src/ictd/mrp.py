@@ -155,7 +155,7 @@ class Tasks(TaskArrays):
 
     @property
     def visited(self) -> np.ndarray:
-        """Distribution (N, n) of the states that batches and contexts visit: mu, unless there is a behaviour."""
+        """Distribution (N, n) of the states that batches and contexts visit, which is mu without a behaviour."""
         return self.stationary if self.behaviour is None else stationary_distribution(self.behaviour)
 
 
@@ -323,9 +323,9 @@ def register_environment(name: str) -> Callable[[Environment], Environment]:
 
     Returns
     -------
-    decorator of a function ``f(states, size, rng, **options)``
-        The function draws ``size`` MRPs from a numpy.random.Generator, and returns their transition probabilities
-        (size, states, states) and rewards (size, states).
+    decorator of a function
+        The function ``f(states, size, rng, **options)`` draws ``size`` MRPs from a numpy.random.Generator, and returns
+        their transition probabilities (size, states, states) and rewards (size, states).
 
     Raises
     ------
