@@ -27,7 +27,7 @@ use rule step as theory_descent with:
         neu="<results>/theory/neu/{env}-{states}.csv",
     pathvars:
         job="theory_descent/{env}-{states}",
-    priority: more_states_first
+    priority: before_unrolls
     params:
         **step("ictd.steps.theory.descent", config["theory"], env_options=own_options),
 
