@@ -77,7 +77,7 @@ KEYS = {
 # Rules downstream of a key's whose jobs concern other cells or seeds.
 UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
-FIXED = {"readings.trained_parameters", "readings.loss", "results"}
+FIXED = {"environments", "readings.trained_parameters", "readings.loss", "results"}
 # Modules that are edited in a finished run, and two that no result depends on.
 EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 BESIDE = ["pipeline/record", "pipeline/config"]
