@@ -4,7 +4,7 @@
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make reference    write the reference numbers from a finished run; seconds
-## make images       write the images of the documentation from a finished run; needs Chromium; seconds
+## make images       write the images of the documentation from a finished run; seconds
 ## make test         run the linters and the tests; 3 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
@@ -69,9 +69,8 @@ reference: $(READY)
 
 # Studies that were not run keep their images.
 images: $(READY)
-	@for image in $(filter-out docs/images/report.png,$(wildcard docs/images/*.png)); do \
+	@for image in $(wildcard docs/images/*.png); do \
 	    cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
-	python -P tests/browser.py $(RESULTS)/report.html docs/images/report.png
 	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
