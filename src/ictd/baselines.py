@@ -11,16 +11,16 @@ and LSTD solves (C - gamma D) w = b.  Both take other vectors z_t in place of ph
 (``Instruments``).  Eligibility traces z_t = gamma lambda z_{t-1} + phi_t make them TD(lambda) and LSTD(lambda), and
 z_t = phi_t - gamma phi_{t+1} makes batch TD the residual gradient algorithm.
 
-    batch TD, with any preconditioner       batch_td
-    LSTD                                    lstd
-    TD(lambda) and LSTD(lambda)             batch_td and lstd of eligibility_traces, or of expected_traces
-    TD(lambda), an update in each step      td_lambda
-    residual gradient                       residual_gradient
-    GTD2 and TDC                            gtd2, tdc
-    certainty equivalence, pseudo-counts    certainty_equivalence
-    Bayes estimate on Boyan's chains        boyan_posterior, posterior_values
-    projection of the true values           project_values
-    Transformers with such layers           theta_preconditioned_td, theta_residual_gradient
+- batch TD with any preconditioner: ``batch_td``
+- LSTD: ``lstd``
+- TD(lambda) and LSTD(lambda): ``batch_td`` and ``lstd`` of ``eligibility_traces``, or of ``expected_traces``
+- TD(lambda) with an update in each step: ``td_lambda``
+- the residual gradient: ``residual_gradient``
+- GTD2 and TDC: ``gtd2``, ``tdc``
+- certainty equivalence, also with pseudo-counts: ``certainty_equivalence``
+- the Bayes estimate on Boyan's chains: ``boyan_posterior``, ``posterior_values``
+- the projection of the true values, which is the floor of the MSVE: ``project_values``
+- Transformers whose layers are such updates: ``theta_preconditioned_td``, ``theta_residual_gradient``
 
 Estimates are weights w (..., d) of the features, with the values w phi(s).  With one-hot features they are the values
 of all states.
@@ -773,13 +773,10 @@ class Posterior:
 def boyan_posterior(path: np.ndarray, states: int, samples: int, rng: np.random.Generator) -> Posterior:
     """Draw samples from the posterior of a Boyan's chain given one context, under the distribution of Algorithm 3.
 
-    Let C_ij be the number of steps from i to j in the context.  The posterior of the transition matrix is
-
-        epsilon_i ~ Beta(1 + C_{i,i+1}, 1 + C_{i,i+2}),
-        last row x of p: density proportional to prod_j x_j^{C_nj} (max_j x_j)^{-n},
-
-    times mu(S_0), because a context starts from the stationary distribution mu.  (In the prior, x is U / sum(U) with
-    U_j uniform on [0, 1].  Its density is the integral of s^{n-1} over the s for which all s x_j <= 1, which is
+    Let C_ij be the number of steps from i to j in the context.  In the posterior, epsilon_i is Beta(1 + C_{i,i+1}, 1 +
+    C_{i,i+2}), and the last row x of p has a density in proportion to prod_j x_j^{C_nj} (max_j x_j)^{-n}.  The whole is
+    multiplied by mu(S_0), because a context starts from the stationary distribution mu.  (In the prior, x is U / sum(U)
+    with U_j uniform on [0, 1].  Its density is the integral of s^{n-1} over the s for which all s x_j <= 1, which is
     (max_j x_j)^{-n} / n.)
 
     Last rows are drawn by importance sampling from a mixture of two distributions, half of the samples from each:
