@@ -15,7 +15,10 @@ EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *ENVIRONMENT_FIGU
 
 use rule step as curves with:
     input:
-        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights", "learning", "mean_entries"]),
+        tables=expand(
+            "<results>/metrics/{table}.csv",
+            table=["msve", "baselines", "weights", "learning", "mean_entries"],
+        ),
     output:
         [figure(name) for name in [*MSVE_FIGURES, "learning", "overview"]],
     pathvars:
