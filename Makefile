@@ -3,6 +3,7 @@
 ## make NAME         run the study in studies/NAME; a quarter to half of an hour
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
+## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
 ## make reference    write the reference numbers from a finished run; seconds
 ## make images       write the images of the documentation from a finished run; seconds
 ## make test         run the linters and the tests; 3 minutes
@@ -12,6 +13,7 @@
 ## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
 ## make test-apptainer   do the same with Apptainer from Debian unstable (as root)
 ## make test-many-cores   simulate the paper's run on 150 cores by jobs that sleep; 6 minutes
+## make test-crate   validate crate.zip; installs the validator of RO-Crates, needs the network; seconds
 ## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
@@ -41,7 +43,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify crate reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -63,6 +65,13 @@ report: $(READY)
 
 verify: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
+
+# Snakemake's summary has the rule, command, inputs and log of each output.
+crate: $(READY)
+	@test -e $(RESULTS)/manifest.json || { echo "$(RESULTS) holds no finished run; run make reproduce first."; exit 1; }
+	@snakemake --detailed-summary > $(RESULTS)/logs/summary.tsv 2> $(RESULTS)/logs/summary.log \
+	    || { cat $(RESULTS)/logs/summary.log; exit 1; }
+	@python -P -m ictd.pipeline.runner ictd.report.crate --summary $(RESULTS)/logs/summary.tsv --output crate.zip
 
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
@@ -118,6 +127,13 @@ test-container test-apptainer: test-%: $(READY)
 
 test-many-cores: $(READY)
 	tests/many_cores/run 150 seeds_per_job=1
+
+CRATE_TOOLS := .venv-crate
+test-crate: $(READY)
+	$(VENV)/bin/python -P -m venv $(CRATE_TOOLS)
+	$(CRATE_TOOLS)/bin/pip install --quiet --disable-pip-version-check roc-validator==0.13.0
+	$(CRATE_TOOLS)/bin/rocrate-validator --no-interactive validate --no-paging --verbose \
+	    --profile-identifier provenance-run-crate-0.5 crate.zip
 
 test-fresh:
 	tests/fresh/run
