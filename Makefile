@@ -4,6 +4,7 @@
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
+## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
 ## make images       write the images of the documentation from a finished run; seconds
 ## make test         run the linters and the tests; 3 minutes
@@ -43,7 +44,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify crate reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -72,6 +73,9 @@ crate: $(READY)
 	@snakemake --detailed-summary > $(RESULTS)/logs/summary.tsv 2> $(RESULTS)/logs/summary.log \
 	    || { cat $(RESULTS)/logs/summary.log; exit 1; }
 	@python -P -m ictd.pipeline.runner ictd.report.crate --summary $(RESULTS)/logs/summary.tsv --output crate.zip
+
+weights: $(READY)
+	@python -P -m ictd.pipeline.runner ictd.report.weights --results $(RESULTS) --output pretrained
 
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference

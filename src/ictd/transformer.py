@@ -41,7 +41,7 @@ from ictd.checks import (
     validate_fields,
 )
 from ictd.prompt import Context, Gram
-from ictd.storage import load_arrays, save_arrays
+from ictd.storage import load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ictd.literal import LinearTransformer
@@ -257,14 +257,15 @@ class Model:
 
 @validate(source=instance(str, Path), run=optional(TEXT), seed=optional(integer(0)))
 def load_model(source: str | Path, run: str | None = None, seed: int | None = None) -> Model:
-    """Load a model that ``Model.save`` wrote, or a pretrained Transformer from the results of the workflow.
+    """Load a model that ``Model.save`` wrote, or a pretrained Transformer of the workflow.
 
     Parameters
     ----------
     source : str or Path
-        The file of ``Model.save``, or the folder that snakemake wrote.
+        The file of ``Model.save``, the folder that snakemake wrote, a folder of published weights (``make weights``),
+        or a file of one of these folders.
     run : str, "algo-env-states-depth", such as "td-boyan-5-30", for a folder
-    seed : int, for a folder
+    seed : int, for a folder or a file of a folder
 
     Returns
     -------
@@ -277,12 +278,20 @@ def load_model(source: str | Path, run: str | None = None, seed: int | None = No
     """
     path = Path(source)
     if path.suffix == ".npz":
-        return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
-    folder = path / "weights"
-    runs = sorted(file.stem for file in folder.glob("[!.]*.npz"))
-    if not runs:
-        raise ValueError(f"{source} holds no weights of runs; give the folder that snakemake wrote its results to.")
-    path = folder / f"{choice(runs)('run', run, {})}.npz"
+        if seed is None:
+            return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+        if "seeds" not in names_of_arrays(path):
+            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
+        run = path.stem
+    else:
+        folder = path / "weights" if (path / "weights").is_dir() else path
+        runs = sorted(file.stem for file in folder.glob("[!.]*-*-*-*.npz"))
+        if not runs:
+            raise ValueError(
+                f"{source} holds no weights of runs; give the folder that snakemake wrote its results to, or a folder"
+                " of published weights."
+            )
+        path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
     if seed not in seeds:
         raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
