@@ -11,6 +11,7 @@ from projects import ROOT, STUDIES, rules_of_paper
 
 import ictd
 from ictd import mrp
+from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import module_path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
@@ -87,6 +88,25 @@ def test_tables_of_claims_are_those_of_the_reference():
         if re.fullmatch(r"\d+ of \d+", holds):
             found |= {kind: holds for kind in re.findall(r"`(\w+)`", names) if kind in set(CLAIMS["kind"])}
     assert len(found) > 10 and found == {kind: holding(kind) for kind in found}
+
+
+def test_claims_and_commands_have_the_verdicts_of_the_reference():
+    shown = 0
+    for _, evidence, verdict in (row for row in rows(text_of("docs/claims.md")) if len(row) == 3):
+        kinds = [kind for kind in re.findall(r"`(\w+)`", evidence) if kind in set(CLAIMS["kind"])]
+        assert re.findall(r"\d+ of \d+", verdict)[: len(kinds)] == [holding(kind) for kind in kinds]
+        shown += len(kinds)
+    assert shown == 8
+
+
+def test_files_that_a_checker_compares_exist(smoke):
+    """Those of codecheck.yml and docs/claims.md; pages of studies are named after the studies."""
+    checked = [item["file"] for item in load_yaml(ROOT / "codecheck.yml")["manifest"]]
+    shown = set(re.findall(r"`results/([\w/]+\.\w+)`", text_of("docs/claims.md")))
+    studies = {f"{name}/{name}.html" for name in STUDIES}
+    assert len(checked) == len(set(checked)) and studies <= shown
+    for name in {*(shown - studies), *(file.removeprefix("results/") for file in checked)}:
+        assert (smoke / "results-smoke" / name).exists(), name
 
 
 def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
