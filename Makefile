@@ -16,6 +16,7 @@
 ## make test-many-cores   simulate the paper's run on 150 cores by jobs that sleep; 6 minutes
 ## make test-crate   validate crate.zip; installs the validator of RO-Crates, needs the network; seconds
 ## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
+## make test-devcontainer   run the commands of .devcontainer and .binder in an empty Debian system (as root)
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
 ## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
@@ -44,7 +45,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh test-devcontainer format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -141,6 +142,9 @@ test-crate: $(READY)
 
 test-fresh:
 	tests/fresh/run
+
+test-devcontainer:
+	tests/devcontainer/run
 
 environment: $(READY)
 
