@@ -15,7 +15,11 @@ from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import module_path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
-LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "config/README.md", *sorted((ROOT / "studies").glob("*/*.md"))]
+# All documents of the repository; hidden folders and results are not part of it.
+FOLDERS = [
+    path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "results", "pretrained"))
+]
+LINKED = [*sorted(ROOT.glob("*.md")), *sorted(page for folder in FOLDERS for page in folder.rglob("*.md"))]
 CODE = [ROOT, ROOT / "src/ictd", ROOT / "tests"]
 CLAIMS = pd.read_csv(ROOT / "reference/claims.csv")
 CLAIMS["kind"] = CLAIMS["id"].str.split("/").str[0]
@@ -54,13 +58,25 @@ def test_the_readme_links_to_every_page():
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def targets_of_make() -> set[str]:
+    """Targets of the Makefile, those with a pattern by their names, and NAME, which stands for a study."""
+    named = re.findall(r"^([\w -]+): ", text_of("Makefile").replace(": test-%:", ":"), re.MULTILINE)
+    named += re.findall(r"^([\w -]+):$", text_of("Makefile"), re.MULTILINE)
+    return {*" ".join(named).split(), *STUDIES, "NAME"}
+
+
+def test_targets_that_hosted_services_call_exist():
+    services = [*(ROOT / ".github/workflows").glob("*.yml"), ROOT / ".devcontainer/devcontainer.json"]
+    called = {name for file in services for name in re.findall(r"\bmake ([a-z][\w-]*)", file.read_text())}
+    called |= set(re.findall(r"^make ([\w-]+)$", text_of(".binder/postBuild"), re.MULTILINE))
+    assert {"container", "verify", "crate", "environment"} <= called <= targets_of_make()
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_targets_and_modules_that_pages_name_exist(page):
     """Targets of make, modules and files of Python."""
     text = page.read_text(encoding="utf-8")
-    targets = {*re.findall(r"^([\w-]+)(?: [\w-]+)*:", text_of("Makefile"), re.MULTILINE), *STUDIES, "NAME"}
-    targets |= {"test-container", "test-apptainer"}
-    assert {*re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)} <= targets
+    assert {*re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)} <= targets_of_make()
     modules = re.findall(r"`(ictd\.\w+(?:\.\w+)*)`", text)
     assert not [name for name in modules if not (module_path(name) or module_path(name.rpartition(".")[0]))]
     files = re.findall(r"`((?:\w+/)*\w+\.py)`", text) * (page.name == "code.md")
