@@ -21,8 +21,8 @@ query state:
 """
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,9 +42,6 @@ from ictd.checks import (
 )
 from ictd.prompt import Context, Gram
 from ictd.storage import load_arrays, names_of_arrays, save_arrays
-
-if TYPE_CHECKING:
-    from ictd.literal import LinearTransformer
 
 
 @dataclass(frozen=True)
@@ -233,11 +230,11 @@ class Model:
         w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
         return w if queries is None else np.matvec(queries, w)
 
-    def to_torch(self) -> "LinearTransformer":
+    def to_torch(self):
         """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
-        from ictd.literal import LinearTransformer  # Importing torch takes seconds.
-
-        return LinearTransformer(self.weights, self.depth, self.scaled)
+        # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
+        literal = import_module("ictd.literal")
+        return literal.LinearTransformer(self.weights, self.depth, self.scaled)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one .npz file, which ``load_model`` reads.
