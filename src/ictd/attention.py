@@ -49,7 +49,8 @@ class GramAttention(torch.nn.Module):
     ----------
     P, Q : (S, K, H, 2d+1, 2d+1) parameters, of K = 1 or L layers, in float64
         Initial values are Xavier normal as in ``initial_weights``, except that P of the first head ends with 1, as in
-        Theta^looped.  From a P near zero pretraining often stays there.
+        Theta^looped.  With many layers, such as 30, estimates overflow with some of these values, or later in
+        pretraining, because a layer with any P and Q can also multiply the rewards.
 
     Raises
     ------
