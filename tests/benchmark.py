@@ -1,4 +1,4 @@
-"""Speed of the engines and of Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
+"""Speed of engines, attention and Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
 
 import time
 
@@ -33,6 +33,29 @@ def material(count=20_000):
     return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
 
 
+def attention():
+    """Print times per prompt of ``pretrain_attention``, and their ratio to ``pretrain``, both with drawing of tasks."""
+    depth, tasks = 3, ictd.TaskDistribution("boyan", STATES)
+
+    def pretrain():
+        ictd.pretrain(tasks, depth, DISCOUNT, updates=10_000, progress=False)
+
+    def pretrain_attention(seeds, per_update, updates):
+        module = ictd.GramAttention(STATES, depth, seeds=seeds)
+        settings = {"seeds": seeds, "tasks_per_update": per_update, "updates": updates, "progress": False}
+        return lambda: ictd.pretrain_attention(module, tasks, DISCOUNT, **settings)
+
+    pretrain()
+    compiled = seconds(pretrain) / 10_000
+    print(f"n = {STATES}, L = {depth}, batch {BATCH}, one core")
+    print(f"td, u and A           {compiled * 1e6:10.2f} microseconds a prompt")
+    for seeds, per_update in ((1, 1), (20, 1), (1, 64), (20, 8), (20, 64)):
+        updates = max(100, 10_000 // (seeds * per_update))
+        own = seconds(pretrain_attention(range(seeds), per_update, updates)) / (updates * seeds * per_update)
+        name = f"td, all of P and Q, {seeds} seeds, {per_update} tasks"
+        print(f"{name:40} {own * 1e6:6.1f} microseconds a prompt: {own / compiled:.0f} times that")
+
+
 def main():
     """Print times per task and per step, and the engines' ratio."""
     torch.set_num_threads(1)
@@ -62,6 +85,8 @@ def main():
         taken = update(states, dimension, depth)
         sizes = f"n = {states}, d = {dimension}, L = {depth}"
         print(f"{sizes:24}{taken * 1e6:10.2f} microseconds: {taken / usual:.2f} times that")
+    print()
+    attention()
 
 
 def update(states, dimension, depth, count=2000):

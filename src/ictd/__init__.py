@@ -40,6 +40,7 @@ _MODULES = {
     ],
     "training_data": ["EnumeratedPrompts", "SampledPrompts"],
     "pretraining": ["pretrain", "pretrain_history"],
+    "attention": ["GramAttention", "pretrain_attention"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
