@@ -119,7 +119,9 @@ use rule step as features_claims with:
         job="features_claims",
     localrule: True
     params:
-        **step("studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS),
+        **step(
+            "studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS
+        ),
 
 
 use rule step as features_figures with:
