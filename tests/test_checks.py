@@ -83,6 +83,7 @@ def calls():
         "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
         "Weights": (ictd.Weights, vars(weights)),
         "theta_td": (ictd.theta_td, {"dimension": 3}),
+        "cosine_to_theta_td": (ictd.cosine_to_theta_td, {"weights": weights}),
         "initial_weights": (ictd.initial_weights, {"dimension": 3, "gain": 0.5, "rng": rng}),
         "Context": (ictd.Context, vars(context)),
         "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),

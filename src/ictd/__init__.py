@@ -20,6 +20,7 @@ _MODULES = {
     "sampling": ["BatchStatistics", "unroll", "sample_paths", "sample_steps"],
     "prompt": ["Context", "enumerated_columns", "sampled_columns", "prompts_of", "joint_prompt"],
     "transformer": ["Weights", "theta_td", "initial_weights", "Model", "load_model"],
+    "anatomy": ["cosine_to_theta_td"],
     "literal": ["LinearTransformer"],
     "baselines": [
         "Instruments",
