@@ -164,6 +164,7 @@ def test_words_of_another_type_are_refused(words, message, monkeypatch, capsys):
     [
         (ValueError("It is wrong."), "error: It is wrong."),
         (ImportError("there is no x"), "error: there is no x."),
+        (KeyboardInterrupt(), "error: interrupted; run snakemake again: finished jobs are kept."),
         (MemoryError(), "error: this needs more memory than there is; give fewer tasks"),
         (OSError(errno.EMFILE, "Too many open files"), "error: Too many open files."),
         (OSError(errno.EACCES, "No", "a.csv"), "error: a.csv: No; make room or give write access, then run snakemake"),

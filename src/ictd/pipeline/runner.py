@@ -63,6 +63,8 @@ def main() -> None:
         sys.exit(f"error: {error}")
     except ImportError as error:
         sys.exit(f"error: {error}.")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; run snakemake again: finished jobs are kept.")
     except MemoryError:
         sys.exit("error: this needs more memory than there is; give fewer tasks, seeds, states, layers or steps.")
     except OSError as error:
