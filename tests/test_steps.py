@@ -49,7 +49,7 @@ def written(tmp_path, monkeypatch):
 def test_jobs_store_bytecode_whatever_the_surroundings_say(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
-    command = f"{job_environment(str(tmp_path), tmp_path)} {python}"
+    command = f"{job_environment(str(tmp_path), tmp_path, [])} {python}"
     assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
