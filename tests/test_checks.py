@@ -264,6 +264,35 @@ def test_probabilities_of_narrow_types_are_normalised():
     assert tasks.transition.dtype == np.float64
 
 
+@pytest.mark.parametrize("written", ["%.3f", "%.6f", "%.3g", "%.6g", "%.8g"])
+def test_rounded_probabilities_are_normalised_with_a_warning(written):
+    """As read from a CSV file; in some of the rows the digits happen to sum to one."""
+    exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
+    rounded = np.char.mod(written, exact).astype(float)
+    with pytest.warns(
+        UserWarning, match=rf"^transition\[0, \d\] sums to .* to {written[2:-1]} digits; such rows are div"
+    ):
+        tasks = ictd.Tasks(rounded, np.zeros((3, 7)))
+    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
+    np.testing.assert_allclose(tasks.transition, rounded, rtol=7 * 10.0 ** -int(written[2:-1]))
+
+
+@pytest.mark.parametrize(
+    ("row", "total"),
+    [
+        ([0.33, 0.33, 0.33], "0.99"),
+        ([0.333, 0.333, 0.331], "0.997"),
+        ([0.123456, 0.5, 0.376546], "1.000002"),
+        ([1 / 3, 1 / 3, 1 / 3 - 1e-6], "0.999999"),
+        ([0.5000000011, 0.25, 0.25], "1.000000001"),
+        ([0.5, 5e-324, 0.499], "0.999"),
+    ],
+)
+def test_rows_that_are_no_rounded_probabilities_are_refused_with_their_sum(row, total):
+    with pytest.raises(ValueError, match=rf"^transition\[2\] sums to {total}, not to one; correct the row"):
+        ictd.stationary_distribution([[0.125, 0.5, 0.375], [0, 0, 1], row])
+
+
 @pytest.mark.parametrize(
     ("shape", "given", "sizes", "bound"),
     [

@@ -172,7 +172,7 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
         (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
-        (lambda: ictd.Tasks([[0.5, 0.5], [0.25, 0.25]], [0, 0]), r"^transition\[1\] does not sum to one"),
+        (lambda: ictd.Tasks([[0.5, 0.5], [0.25, 0.25]], [0, 0]), r"^transition\[1\] sums to 0\.5, not to one; correct"),
         (lambda: ictd.stationary_distribution(np.full((2, 3), 1 / 3)), "transition has shape"),
     ],
 )
