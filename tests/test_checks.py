@@ -138,6 +138,15 @@ def calls():
             {"posterior": posterior, "known_reward": r[0], **gamma},
         ),
         "lstd": (ictd.lstd, {"context": context, **gamma, "ridge": 0.5}),
+        "GramAttention": (
+            ictd.GramAttention,
+            {"dimension": 3, "depth": 2, "heads": 2, "looped": False, "seeds": 1, "initial_gain": 0.5},
+        ),
+        "pretrain_attention": (
+            ictd.pretrain_attention,
+            {"module": ictd.GramAttention(3, 2), "tasks": ictd.TaskDistribution("loop", 3), **gamma, "updates": 3,
+             "seeds": 1, "tasks_per_update": 2, "learning_rate": 0.5, "batch_size": 4, "rollout_steps": 2, "clip": 0.5},
+        ),
         "LinearTransformer": (ictd.LinearTransformer, of_model),
         "forward": (ictd.LinearTransformer(weights, 2), {"prompt": prompt, "queries": 3}),
         "TaskDistribution": (sampled_distribution, {"env": "loop", "states": 3, "features": features[0]}),
