@@ -4,6 +4,7 @@ Names are loaded on first use, so that importing one module does not import torc
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 
 _MODULES = {
     "mrp": [
@@ -45,7 +46,10 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(_HOME)
+# Names that need torch; without it, they are left out of __all__ and dir, so that ``help(ictd)`` works.
+_OF_TORCH = _MODULES["literal"]
+
+__all__ = sorted(_HOME if find_spec("torch") else _HOME.keys() - _OF_TORCH)
 __version__ = "0.1.0"
 
 

@@ -79,9 +79,12 @@ def size(number: int) -> tuple[int, ...]:
 
 
 def kernel_files() -> list[Path]:
-    """List the files of the package and of the studies that define kernels, and this file."""
+    """List the files of the package, and of the studies in a checkout, that define kernels, and this file."""
     this = Path(__file__)
-    paths = [*this.parent.rglob("*.py"), *this.parents[2].glob("studies/*/*.py")]
+    paths = [*this.parent.rglob("*.py")]
+    # An installed package has no studies: other folders of this name may be near it.
+    if this.parents[1].name == "src":
+        paths += this.parents[2].glob("studies/*/*.py")
     return sorted(path for path in paths if path == this or b"\n@kernel" in path.read_bytes())
 
 
