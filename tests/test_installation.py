@@ -12,9 +12,12 @@ from shutil import copy2, copytree, ignore_patterns
 
 import numpy as np
 import pytest
+from pages import examples
 from projects import ROOT
 from test_envs import third_party
 from tolerances import ROUNDING
+
+import ictd
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DEPENDENCIES = PROJECT["dependencies"]
@@ -134,6 +137,22 @@ def test_the_library_needs_no_extra_and_a_missing_extra_is_named(tmp_path):
     blocked = f"import sys; sys.modules.update(dict.fromkeys({packages}))\n"
     printed = output_of(sys.executable, "-P", "-c", blocked + imports_without_extras(), cwd=tmp_path)
     assert printed.splitlines() == messages_without_extras()
+
+
+def test_every_public_name_is_in_the_file_for_the_type_checker():
+    text = (ROOT / "tests/typed_api.py").read_text(encoding="utf-8")
+    assert (
+        ictd.__all__
+        == dir(ictd)
+        == sorted(set(re.findall(r"\bictd\.(?!pretraining\b)([a-zA-Z]\w*)", text)) - {"values"})
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_type_checker_accepts_the_examples_of_pages(page, tmp_path):
+    (tmp_path / "examples.py").write_text("\n".join(code for code, _ in examples(ROOT / page)))
+    command = [Path(sys.executable).parent / "pyrefly", "check", "--python-interpreter-path", sys.executable]
+    output_of(*command, "--search-path", ROOT / "src", "--preset", "default", tmp_path / "examples.py")
 
 
 @pytest.fixture(scope="module")

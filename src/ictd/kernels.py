@@ -14,23 +14,33 @@ import hashlib
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from types import FunctionType
+from typing import TypeVar, overload
 
 import llvmlite.binding
 import numba
 
 logger = logging.getLogger(__name__)
+Function = TypeVar("Function", bound=Callable)
 
 
-def kernel(function: FunctionType | None = None, *, noalias: bool = False):
+@overload
+def kernel(function: Function) -> Function: ...
+
+
+@overload
+def kernel(*, noalias: bool) -> Callable[[Function], Function]: ...
+
+
+def kernel(function=None, *, noalias=False):
     """Decorate a function: numba compiles it at its first call, and later processes load the compiled code.
 
     Parameters
     ----------
     function : function
-    noalias : bool
+    noalias : bool, False by default
         States that an array to which the kernel writes overlaps no other argument.  The compiler can then compute
         several entries at once, which makes sums along rows faster and look-ups slower.
     """

@@ -31,6 +31,7 @@ from ictd.checks import (
     FLAG,
     GENERATOR,
     TEXT,
+    ArrayLike,
     array,
     choice,
     instance,
@@ -194,7 +195,7 @@ class Model:
         validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
 
     @validate(context=instance(Context), queries=optional(array("*, k, d")))
-    def values(self, context: Context, queries: np.ndarray | None = None) -> np.ndarray:
+    def values(self, context: Context, queries: ArrayLike | None = None) -> np.ndarray:
         """Estimate the values of query states.
 
         The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
