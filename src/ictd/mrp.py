@@ -136,6 +136,8 @@ class Tasks(TaskArrays):
 
     def _spread_out(self) -> None:
         """Give each task its own features, and write a distribution of visited states as a chain."""
+        for name in ("transition", "features", "behaviour"):
+            optional(array("...", finite=False))(name, getattr(self, name), {})
         lead = np.shape(self.transition)[:-2]
         features, behaviour = self.features, self.behaviour
         if features is not None and np.ndim(features) == 2 and lead:
