@@ -23,13 +23,20 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DEPENDENCIES = PROJECT["dependencies"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Parts of the package that need an extra.
-PARTS = {"ictd.literal": "torch", "ictd.report": "report", "ictd.pipeline": "workflow", "ictd.steps": "workflow"}
+PARTS = {
+    "ictd.attention": "torch",
+    "ictd.literal": "torch",
+    "ictd.report": "report",
+    "ictd.pipeline": "workflow",
+    "ictd.steps": "workflow",
+}
 MODULES = [
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
     for path in sorted((ROOT / "src/ictd").rglob("*.py"))
 ]
 # Modules that report a missing extra, and the first package that they miss.
 MISSING = {
+    "ictd.attention": ("torch", "torch"),
     "ictd.literal": ("torch", "torch"),
     "ictd.report.tables": ("report", "pandas"),
     "ictd.report.figures": ("report", "matplotlib"),
@@ -48,8 +55,8 @@ values = model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
 """
 # Tests of the library, which need no results of a run.
 TESTS = (
-    "anatomy baselines checks engine evaluation kernels literal mrp pretraining prompt rng sampling statistics "
-    "storage theory transformer"
+    "anatomy attention baselines checks engine evaluation kernels literal mrp pretraining prompt rng sampling "
+    "statistics storage theory transformer"
 ).split()
 
 

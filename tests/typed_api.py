@@ -80,7 +80,7 @@ def baselines(context: ictd.Context, p: np.ndarray, r: np.ndarray, rng: np.rando
 
 
 def models(context: ictd.Context, rng: np.random.Generator) -> None:
-    """Modules transformer, training_data, pretraining and literal."""
+    """Modules transformer, anatomy, training_data, pretraining, literal and attention."""
     start = assert_type(ictd.initial_weights(5, gain=0.1, rng=rng), ictd.Weights)
     assert_type(ictd.Weights(start.u, 2.0 * ictd.theta_td(5).A).P(), np.ndarray)
     tasks = ictd.sample_tasks(environment, states=5, size=100, rng=rng)
@@ -94,10 +94,15 @@ def models(context: ictd.Context, rng: np.random.Generator) -> None:
         assert_type(model, ictd.Model)
         assert_type(model[0].values(context, queries=np.eye(5)), np.ndarray)
         model.save("mine.npz")
+        assert_type(model.to_torch(), ictd.LinearTransformer)
+    assert_type(ictd.cosine_to_theta_td(start), np.ndarray)
     assert_type(ictd.load_model(Path("results"), "td-boyan-5-30", seed=0), ictd.Model)
     transformer = assert_type(ictd.LinearTransformer(start, depth=10), ictd.LinearTransformer)
     assert_type(transformer.P(), torch.Tensor)
     output: Any = transformer(np.eye(5), queries=5)
     assert_type(output, Any)
+    attention = ictd.GramAttention(5, depth=3, seeds=2)
+    assert_type(attention.matrices(0), tuple[torch.Tensor, torch.Tensor])
+    assert_type(ictd.pretrain_attention(attention, distribution, discount=0.9, seeds=[0, 1]), torch.nn.Module)
     ictd.pretrain(tasks, depth=10, discount=0.9)  # pyrefly: ignore[bad-argument-type]
     ictd.theta_td("5")  # pyrefly: ignore[bad-argument-type]

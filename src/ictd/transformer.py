@@ -23,6 +23,7 @@ query state:
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,6 +44,9 @@ from ictd.checks import (
 )
 from ictd.prompt import Context, Gram
 from ictd.storage import load_arrays, names_of_arrays, save_arrays
+
+if TYPE_CHECKING:
+    from ictd.literal import LinearTransformer
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ class Model:
         w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
         return w if queries is None else np.matvec(queries, w)
 
-    def to_torch(self):
+    def to_torch(self) -> "LinearTransformer":
         """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
         # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
         literal = import_module("ictd.literal")
