@@ -99,6 +99,7 @@ test-all: lint
 lint: $(READY)
 	ruff check .
 	ruff format --check .
+	pyrefly check
 	snakefmt --check Snakefile workflow studies
 	snakemake --lint
 

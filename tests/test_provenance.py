@@ -50,7 +50,7 @@ def test_digests_follow_all_kinds_of_imports(package, tmp_path):
         **{"__init__": "", "q.__init__": "", "other": ""},
         a="def f():\n    from . import b\n",
         b="import ours.q.c as c\n",
-        d="import numpy\nx = 1\n",
+        d="import numpy\nx = 1\nif TYPE_CHECKING:\n    from ours import other\n",
         **{"q.c": "from ..d import x\n"},
     )
     assert [*code_digests("ours.a")] == ["ours", "ours.a", "ours.b", "ours.d", "ours.q", "ours.q.c"]

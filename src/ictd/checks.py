@@ -19,9 +19,14 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 
+# An argument or a field that validators make an array.  For type checkers it may be anything, such as lists of numbers,
+# because they cannot see the conversion.
+ArrayLike = np.ndarray | Any
+Function = TypeVar("Function", bound=Callable)
 # Largest deviation of a row sum from one that counts as rounding in float64.
 ROW_SUM_TOLERANCE = 1e-9
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
@@ -32,10 +37,10 @@ MAX = sys.float_info.max
 LARGEST_DISCOUNT = 1 - 2.0**-26
 
 
-def validate(**validators: Callable) -> Callable:
+def validate(**validators: Callable) -> Callable[[Function], Function]:
     """Make a decorator that validates arguments of a function, by their names and in the given order."""
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         signature = inspect.signature(function)
 
         @wraps(function)
