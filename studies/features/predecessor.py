@@ -14,39 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ictd.anatomy import cosine
 from ictd.kernels import kernel
-from ictd.mrp import stationary_distribution, value_function
+from ictd.mrp import Tasks, msve, value_function
+from ictd.prompt import enumerated_columns, sampled_columns
 
 # Bounds of the uniform distributions that probabilities are drawn from.
 LOWEST, HIGHEST = 0.01, 0.99
 
 
-@dataclass(frozen=True)
-class FeatureTasks:
-    """N chains with features.
-
-    Parameters
-    ----------
-    transition : (N, n, n) array, row-stochastic
-    reward : (N, n) array, r(s)
-    start : (N, n) array, distributions of the first state of a trajectory
-    features : (N, n, d) array
-    """
-
-    transition: np.ndarray
-    reward: np.ndarray
-    start: np.ndarray
-    features: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-
-def draw_tasks(size: int, states: int, dimension: int, one_hot: bool, rng: np.random.Generator) -> FeatureTasks:
+def draw_tasks(
+    size: int, states: int, dimension: int, one_hot: bool, rng: np.random.Generator
+) -> tuple[Tasks, np.ndarray]:
     """Draw Boyan's chains with random features, or with one-hot features.
 
     Transition probabilities are those of ``ictd.mrp.boyan``, but from [0.01, 0.99].  Rewards and random features are
-    uniform in [-1, 1].  Trajectories start from a random distribution, not from the stationary one.
+    uniform in [-1, 1].
 
     Parameters
     ----------
@@ -55,6 +38,12 @@ def draw_tasks(size: int, states: int, dimension: int, one_hot: bool, rng: np.ra
     one_hot : bool
         Whether features are one-hot, which takes d = n.
     rng : numpy.random.Generator
+
+    Returns
+    -------
+    tasks : Tasks with features (N, n, d)
+    start : (N, n) array
+        Random distributions of the first state of a trajectory, in place of the stationary ones.
     """
     transition = np.zeros((size, states, states))
     inner = np.arange(states - 2)
@@ -67,10 +56,8 @@ def draw_tasks(size: int, states: int, dimension: int, one_hot: bool, rng: np.ra
     start = rng.uniform(LOWEST, HIGHEST, (size, states))
     start /= start.sum(axis=-1, keepdims=True)
     reward = rng.uniform(-1, 1, (size, states))
-    features = np.broadcast_to(np.eye(states), (size, states, states))
-    if not one_hot:
-        features = rng.uniform(-1, 1, (size, states, dimension))
-    return FeatureTasks(transition, reward, start, features)
+    features = np.eye(states) if one_hot else rng.uniform(-1, 1, (size, states, dimension))
+    return Tasks(transition, reward, features=features), start
 
 
 @kernel
@@ -91,11 +78,13 @@ def follow(transition, start, uniforms, paths):
             paths[i, k, t] = state
 
 
-def draw_paths(tasks: FeatureTasks, batches: int, steps: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw trajectories S_0, ..., S_T of each task, (N, B, T+1) with B batches and T steps."""
+def draw_paths(
+    tasks: Tasks, start: np.ndarray, batches: int, steps: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw trajectories S_0, ..., S_T of each task, (N, B, T+1) with B batches and T steps, from ``start`` (N, n)."""
     shape = len(tasks), batches, steps + 1
     paths = np.empty(shape, np.int64)
-    follow(tasks.transition, tasks.start, rng.random(shape), paths)
+    follow(tasks.transition, start, rng.random(shape), paths)
     return paths
 
 
@@ -115,12 +104,12 @@ class Batches:
     rewards: np.ndarray
 
 
-def sampled_batches(tasks: FeatureTasks, paths: np.ndarray, length: int, discount: float) -> Batches:
+def sampled_batches(tasks: Tasks, paths: np.ndarray, length: int, discount: float) -> Batches:
     """Make batches of prompts whose context slides along a trajectory.
 
     Parameters
     ----------
-    tasks : FeatureTasks, N of them
+    tasks : Tasks, N of them
     paths : (N, B, m+b+2) int array, trajectories of ``draw_paths``
         The columns of query t are steps t to t + m - 1, and its state is S_{t+m+1}.  The article skips S_{t+m}.
     length : int, number m of columns of a context
@@ -130,33 +119,32 @@ def sampled_batches(tasks: FeatureTasks, paths: np.ndarray, length: int, discoun
     -------
     Batches of N B updates, those of one task one after the other
     """
-    task = np.arange(len(tasks))[:, None, None]
     columns = sampled_rows(tasks, paths[:, :, :-1], discount)
-    queries = tasks.features[task, paths[:, :, length + 1 :]]
-    rewards = tasks.reward[task, paths[:, :, length + 1 : -1]]
+    return _batches(columns, tasks, paths[:, :, length + 1 :])
+
+
+def enumerated_batches(tasks: Tasks, paths: np.ndarray, discount: float) -> Batches:
+    """Make batches with the enumerated context of a task, a column for each state, from paths (N, B, b+1)."""
+    columns = enumerated_rows(tasks, discount)[:, None]
+    return _batches(np.repeat(columns, paths.shape[1], axis=1), tasks, paths)
+
+
+def _batches(columns: np.ndarray, tasks: Tasks, states: np.ndarray) -> Batches:
+    """Batches of columns (N, B, ., 2d+1), for queries of states (N, B, b+1)."""
+    task = np.arange(len(tasks))[:, None, None]
+    queries, rewards = tasks.features[task, states], tasks.reward[task, states[..., :-1]]
     return Batches(*(array.reshape(-1, *array.shape[2:]) for array in (columns, queries, rewards)))
 
 
-def sampled_rows(tasks: FeatureTasks, paths: np.ndarray, discount: float) -> np.ndarray:
+def sampled_rows(tasks: Tasks, paths: np.ndarray, discount: float) -> np.ndarray:
     """Columns [phi(S_t); gamma phi(S_{t+1}); r(S_t)] of paths (N, B, T+1), as rows (N, B, T, 2d+1)."""
-    task = np.arange(len(tasks))[:, None, None]
-    features, rewards = tasks.features[task, paths], tasks.reward[task, paths]
-    return np.concatenate([features[:, :, :-1], discount * features[:, :, 1:], rewards[:, :, :-1, None]], axis=-1)
+    rewards = np.broadcast_to(tasks.reward[:, None], (*paths.shape[:2], tasks.states))
+    return np.ascontiguousarray(sampled_columns(paths, rewards, discount, tasks.features[:, None]).mT)
 
 
-def enumerated_batches(tasks: FeatureTasks, paths: np.ndarray, discount: float) -> Batches:
-    """Make batches with the enumerated context of a task, a column for each state, from paths (N, B, b+1)."""
-    columns = enumerated_rows(tasks, discount)
-    task = np.arange(len(tasks))[:, None, None]
-    queries, rewards = tasks.features[task, paths], tasks.reward[task, paths][:, :, :-1]
-    columns = np.repeat(columns, paths.shape[1], axis=0)
-    return Batches(columns, *(array.reshape(-1, *array.shape[2:]) for array in (queries, rewards)))
-
-
-def enumerated_rows(tasks: FeatureTasks, discount: float) -> np.ndarray:
+def enumerated_rows(tasks: Tasks, discount: float) -> np.ndarray:
     """Columns [phi(s); gamma E[phi(s') | s]; r(s)] of all states, as rows (N, n, 2d+1)."""
-    following = discount * tasks.transition @ tasks.features
-    return np.concatenate([tasks.features, following, tasks.reward[..., None]], axis=-1)
+    return np.ascontiguousarray(enumerated_columns(tasks.transition, tasks.reward, discount, tasks.features).mT)
 
 
 def initial_matrices(dimension: int, layers: int, gain: float, rng: np.random.Generator) -> np.ndarray:
@@ -180,13 +168,13 @@ def aligned(matrices: np.ndarray) -> np.ndarray:
     return matrices * np.sign(matrices[..., :1, :, -1:, -1:])
 
 
-def metrics(weights: np.ndarray, td_weights: np.ndarray, tasks: FeatureTasks) -> dict[str, np.ndarray]:
+def metrics(weights: np.ndarray, td_weights: np.ndarray, tasks: Tasks) -> dict[str, np.ndarray]:
     """The article's metrics for linear attention.
 
     Parameters
     ----------
     weights, td_weights : (N, d) arrays, implicit weights of the Transformer and of batch TD for the same contexts
-    tasks : FeatureTasks, N of them
+    tasks : Tasks, N of them
 
     Returns
     -------
@@ -194,17 +182,14 @@ def metrics(weights: np.ndarray, td_weights: np.ndarray, tasks: FeatureTasks) ->
         value_difference : mean square of the difference of the estimates under the stationary distribution
         similarity : cosine of the weights, the similarity of sensitivities and of implicit weights
     """
-    stationary = stationary_distribution(tasks.transition)
-    difference = np.matvec(tasks.features, weights - td_weights)
-    norms = np.linalg.norm(weights, axis=-1) * np.linalg.norm(td_weights, axis=-1)
+    estimates, td_estimates = (np.matvec(tasks.features, w) for w in (weights, td_weights))
     return {
-        "value_difference": (stationary * difference**2).sum(axis=-1),
-        "similarity": (weights * td_weights).sum(axis=-1) / norms,
+        "value_difference": msve(tasks.stationary, td_estimates, estimates),
+        "similarity": cosine(weights[:, None], td_weights[:, None]),
     }
 
 
-def value_error(weights: np.ndarray, tasks: FeatureTasks, discount: float) -> np.ndarray:
+def value_error(weights: np.ndarray, tasks: Tasks, discount: float) -> np.ndarray:
     """MSVE (N,) of implicit weights (N, d)."""
     value = value_function(tasks.transition, tasks.reward, discount)
-    difference = np.matvec(tasks.features, weights) - value
-    return (stationary_distribution(tasks.transition) * difference**2).sum(axis=-1)
+    return msve(tasks.stationary, value, np.matvec(tasks.features, weights))

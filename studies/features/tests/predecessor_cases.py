@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.mrp import stationary_distribution
-from studies.features.predecessor import FeatureTasks, draw_paths, draw_tasks, initial_matrices
+from ictd.mrp import Tasks
+from studies.features.predecessor import draw_paths, draw_tasks, initial_matrices
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Case:
         """Number of layers with parameters of their own."""
         return self.depth if self.mode == "sequential" else 1
 
-    def data(self) -> tuple[FeatureTasks, np.ndarray, np.ndarray]:
+    def data(self) -> tuple[Tasks, np.ndarray, np.ndarray]:
         """Tasks, trajectories with one more batch than pretraining uses, and initial P and Q."""
         rng = np.random.default_rng(0)
-        tasks = draw_tasks(self.tasks, self.states, self.dimension, False, rng)
+        tasks, start = draw_tasks(self.tasks, self.states, self.dimension, False, rng)
         if self.cycle:
             # Returns of a deterministic cycle need no random numbers.
             following = np.roll(np.eye(self.states), 1, axis=1)
-            tasks = FeatureTasks(np.tile(following, (self.tasks, 1, 1)), tasks.reward, tasks.start, tasks.features)
-        paths = draw_paths(tasks, self.batches + 1, self.length + self.batch + 1, rng)
+            tasks = Tasks(np.tile(following, (self.tasks, 1, 1)), tasks.reward, features=tasks.features)
+        paths = draw_paths(tasks, start, self.batches + 1, self.length + self.batch + 1, rng)
         return tasks, paths, initial_matrices(self.dimension, self.layers, 1.0 / self.layers, rng)
 
 
@@ -59,11 +59,6 @@ CASES = {
 def is_deterministic(transition: np.ndarray) -> bool:
     """Whether each state has one successor."""
     return bool((transition.max(axis=-1) == 1).all())
-
-
-def stationary(transition: np.ndarray) -> np.ndarray:
-    """Stationary distribution of a chain."""
-    return stationary_distribution(transition)
 
 
 def numbers(

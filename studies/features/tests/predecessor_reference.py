@@ -27,7 +27,7 @@ class Replay:
     def __init__(self, tasks, i, paths, discount):
         self.reward, self.transition = tasks.reward[i], tasks.transition[i]
         self.v = np.linalg.solve(np.eye(len(self.reward)) - discount * self.transition, self.reward)[:, None]
-        self.steady_d = cases.stationary(self.transition)
+        self.steady_d = tasks.stationary[i]
         self.paths, self.place = iter(paths), None
 
     def reset(self):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tolerances import ENGINES
 
 from ictd.mrp import value_function
 from studies.features import predecessor
@@ -15,8 +16,8 @@ from studies.features.predecessor_engine import Engine, StepSize, implicit_weigh
 from studies.features.tests import predecessor_cases as cases
 
 REFERENCE = pd.read_csv(Path(__file__).parent / "predecessor_reference.csv")
-# Relative, or absolute below 1: two orders of summation over hundreds of updates.
-AGREEMENT = 1e-9
+
+
 ROLLOUT = 40
 
 
@@ -50,9 +51,7 @@ def our_numbers(case):
         assert engine.train(batches.columns[block], batches.queries[block], targets[block]) == len(targets[block])
         step_size.train(batches.columns[block], batches.queries[block], batches.rewards[block])
         P, Q = engine.matrices()
-        last = predecessor.FeatureTasks(
-            *(field[seen - 1 : seen] for field in (tasks.transition, tasks.reward, tasks.start, tasks.features))
-        )
+        last = tasks[seen - 1 : seen]
         columns = predecessor.sampled_rows(last, paths[seen - 1 : seen, -1:, : case.length + 1], case.discount)[:, 0]
         grams = columns.mT @ columns / case.length
         P_td, Q_td = predecessor.td_matrices(case.dimension, step_size.value())
@@ -75,11 +74,11 @@ def test_pretraining_and_metrics_are_those_of_the_public_code(name):
     if case.loss != "mstde":
         # Its batch TD has shifted targets, too; the Transformer's parameters are compared.
         compared = compared[compared["quantity"].str.contains("of")]
-    np.testing.assert_allclose(compared["value_ours"], compared["value"], rtol=AGREEMENT, atol=AGREEMENT)
+    np.testing.assert_allclose(compared["value_ours"], compared["value"], rtol=ENGINES, atol=ENGINES)
 
 
 def test_sensitivities_and_implicit_weights_have_one_similarity():
     rows = REFERENCE.pivot(index=["case", "tasks"], columns="quantity", values="value")
     similarities = rows["sensitivity similarity"], rows["implicit weight similarity"]
-    np.testing.assert_allclose(*similarities, atol=AGREEMENT)
+    np.testing.assert_allclose(*similarities, atol=ENGINES)
     assert similarities[0].std() > 0.1
