@@ -166,18 +166,24 @@ def backward(n, P, Q, Qt, G, M, T, a, q, q_layers, Lambda, V, N, dT, across, dP,
 
 
 @kernel(noalias=True)
-def window_gram(n, columns, first, length, G):
-    """Fill G (D, D) with the mean of x x' over columns (., D) from ``first`` on."""
+def first_gram(n, columns, length, G):
+    """Fill G (D, D) with the mean of x x' over the first ``length`` columns (., D)."""
     for i in range(len(n)):
         for j in range(len(n)):
             G[i, j] = 0.0
-    for t in range(first, first + length):
+    for t in range(length):
         for i in range(len(n)):
             for j in range(len(n)):
-                G[i, j] += columns[t, i] * columns[t, j]
+                G[i, j] += columns[t, i] * columns[t, j] / length
+
+
+@kernel(noalias=True)
+def next_gram(n, columns, first, length, previous, G):
+    """Fill G (D, D) with the mean over ``length`` columns from ``first`` on, from the mean one column before."""
+    old, new = columns[first - 1], columns[first - 1 + length]
     for i in range(len(n)):
         for j in range(len(n)):
-            G[i, j] /= length
+            G[i, j] = previous[i, j] + (new[i] * new[j] - old[i] * old[j]) / length
 
 
 @kernel(noalias=True)
@@ -210,8 +216,11 @@ def train_block(
         q[:] = 0.0
         for t in range(batch + 1):
             own = t % 2 if sliding else 0
+            if t == 0:
+                first_gram(n, columns[i], length, G[0, 0])
+            elif sliding:
+                next_gram(n, columns[i], t, length, G[1 - own, 0], G[own, 0])
             if sliding or t == 0:
-                window_gram(n, columns[i], t, length, G[own, 0])
                 forward(n, P, Q, G[own], M[own], T[own], a[own], across)
             previous, estimate = estimate, 0.0
             for j in range(features):
@@ -372,14 +381,18 @@ def train_step_size_block(
     """Train the step size (1,) of batch TD on batches, with arguments as of ``train_block``."""
     width, batch, features = len(n), targets.shape[1], queries.shape[2]
     sliding = columns.shape[1] > length
-    gram, gradient = np.empty((width, width)), np.empty(1)
+    grams, gradient = np.empty((2, width, width)), np.empty(1)
     w, dw, change, dchange = np.empty(features), np.empty(features), np.empty(features), np.empty(features)
     for i in range(len(targets)):
         gradient[0] = decay * parameter[0]
         estimate, slope = 0.0, 0.0
         for t in range(batch + 1):
+            gram = grams[t % 2]
+            if t == 0:
+                first_gram(n, columns[i], length, gram)
+            elif sliding:
+                next_gram(n, columns[i], t, length, grams[1 - t % 2], gram)
             if sliding or t == 0:
-                window_gram(n, columns[i], t, length, gram)
                 td_weights_block(n, gram, parameter[0], depth, w, dw, change, dchange)
             previous, previous_slope, estimate, slope = estimate, slope, 0.0, 0.0
             for j in range(features):

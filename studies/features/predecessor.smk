@@ -1,0 +1,80 @@
+# The predecessor's setting, with all of P and Q, and what decides that pretraining finds TD there.
+import studies.features.predecessor_grid as FEATURES_PREDECESSOR_GRID
+
+with ending_in_a_sentence():
+    FEATURES_PREDECESSOR_GRID.check(config)
+FEATURES_PREDECESSOR = config["features"]["predecessor"]
+FEATURES_PREDECESSOR_VARIANTS = FEATURES_PREDECESSOR_GRID.variants(config)
+FEATURES_PREDECESSOR_RUNS = expand(
+    "<results>/features/predecessor/{variant}.npz", variant=FEATURES_PREDECESSOR_VARIANTS
+)
+FEATURES_PREDECESSOR_TABLES = expand(
+    "<results>/features/predecessor_{name}.csv", name=["variants", "runs", "course", "matrices"]
+)
+FEATURES_PREDECESSOR_FIGURES = expand(
+    "<results>/features/figures/predecessor_{name}.{ending}",
+    name=["course", "matrices", "variants"],
+    ending=["png", "svg"],
+)
+
+
+def features_predecessor_variant(wildcards):
+    """Settings of the variant of a job."""
+    return FEATURES_PREDECESSOR_VARIANTS[wildcards.variant]
+
+
+def features_predecessor_work(wildcards):
+    """Priority: long runs first, because a long run that starts last leaves the other cores idle."""
+    variant = features_predecessor_variant(wildcards)
+    prompts = FEATURES_PREDECESSOR["batch"] if variant["prompts"] == "sampled" else 1
+    return variant["seeds"] * variant["tasks"] * variant["batches"] * variant["depth"] * prompts // 1000
+
+
+use rule step as features_predecessor_pretrain with:
+    output:
+        "<results>/features/predecessor/{variant}.npz",
+    wildcard_constraints:
+        variant=r"\w+",
+    pathvars:
+        job="features_predecessor_pretrain/{variant}",
+    conda:
+        f"{ENVS}/studies.yaml"
+    priority: features_predecessor_work
+    params:
+        **step(
+            "studies.features.predecessor_pretrain",
+            FEATURES_PREDECESSOR,
+            variant=features_predecessor_variant,
+        ),
+
+
+use rule step as features_predecessor_tables with:
+    input:
+        runs=FEATURES_PREDECESSOR_RUNS,
+    output:
+        FEATURES_PREDECESSOR_TABLES,
+    pathvars:
+        job="features_predecessor_tables",
+    conda:
+        f"{ENVS}/studies.yaml"
+    localrule: True
+    params:
+        **step("studies.features.predecessor_tables"),
+
+
+use rule step as features_predecessor_figures with:
+    input:
+        tables=expand("<results>/features/predecessor_{name}.csv", name=["variants", "course", "matrices"]),
+    output:
+        FEATURES_PREDECESSOR_FIGURES,
+    pathvars:
+        job="features_predecessor_figures",
+    conda:
+        f"{ENVS}/studies.yaml"
+    localrule: True
+    params:
+        **step(
+            "studies.features.predecessor_figures",
+            first=next(iter(FEATURES_PREDECESSOR_VARIANTS)),
+            public=ROOT / "studies/features/predecessor_public.csv",
+        ),
