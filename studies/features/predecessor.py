@@ -1,9 +1,9 @@
 """The setting of Wang et al., "Transformers Learn Temporal Difference Methods for In-Context Reinforcement Learning".
 
-A task is one of Boyan's chains with n states, and with a random feature vector of d entries for each state.  Pretraining
-sees a task in several batches.  A batch is one trajectory, and each of its b TD errors has a prompt of its own: the
-context slides along the trajectory with the query.  This module has that setting, from section 5 and appendix D of the
-article (arXiv 2405.13861), with enumerated prompts as another choice.
+A task is one of Boyan's chains with n states, and with a random feature vector of d entries for each state.
+Pretraining sees a task in several batches.  A batch is one trajectory, and each of its b TD errors has a prompt of its
+own: the context slides along the trajectory with the query.  This module has that setting, from section 5 and appendix
+D of the article (arXiv 2405.13861), with enumerated prompts as another choice.
 
 The article's metrics compare the Transformer with batch TD of as many steps, whose step size is trained alongside.  For
 linear attention an estimate is linear in the query's features, TF_L(phi) = w' phi, so that two of the metrics, the
@@ -78,9 +78,7 @@ def follow(transition, start, uniforms, paths):
             paths[i, k, t] = state
 
 
-def draw_paths(
-    tasks: Tasks, start: np.ndarray, batches: int, steps: int, rng: np.random.Generator
-) -> np.ndarray:
+def draw_paths(tasks: Tasks, start: np.ndarray, batches: int, steps: int, rng: np.random.Generator) -> np.ndarray:
     """Draw trajectories S_0, ..., S_T of each task, (N, B, T+1) with B batches and T steps, from ``start`` (N, n)."""
     shape = len(tasks), batches, steps + 1
     paths = np.empty(shape, np.int64)

@@ -33,13 +33,13 @@ def features_predecessor_work(wildcards):
 use rule step as features_predecessor_pretrain with:
     output:
         "<results>/features/predecessor/{variant}.npz",
-    wildcard_constraints:
-        variant=r"\w+",
     pathvars:
         job="features_predecessor_pretrain/{variant}",
+    wildcard_constraints:
+        variant=r"\w+",
+    priority: features_predecessor_work
     conda:
         f"{ENVS}/studies.yaml"
-    priority: features_predecessor_work
     params:
         **step(
             "studies.features.predecessor_pretrain",
@@ -55,9 +55,9 @@ use rule step as features_predecessor_tables with:
         FEATURES_PREDECESSOR_TABLES,
     pathvars:
         job="features_predecessor_tables",
+    localrule: True
     conda:
         f"{ENVS}/studies.yaml"
-    localrule: True
     params:
         **step("studies.features.predecessor_tables"),
 
@@ -69,9 +69,9 @@ use rule step as features_predecessor_figures with:
         FEATURES_PREDECESSOR_FIGURES,
     pathvars:
         job="features_predecessor_figures",
+    localrule: True
     conda:
         f"{ENVS}/studies.yaml"
-    localrule: True
     params:
         **step(
             "studies.features.predecessor_figures",

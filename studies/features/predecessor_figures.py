@@ -62,7 +62,7 @@ def mean_matrices(entries: pd.DataFrame) -> Figure:
 
 
 def what_decides(variants: pd.DataFrame) -> Figure:
-    """For each variant the cosine of the mean Q, the part of batch TD's gain, and the runs that diverged or learned."""
+    """For each variant the cosine of the mean Q, the part of batch TD's gain, and what the runs learned."""
     figure, grid = plt.subplots(1, 3, sharey=True, figsize=(1.5 * WIDTH, 0.2 * len(variants) + 0.8))
     place = np.arange(len(variants))
     for axes, name, label in (
@@ -76,9 +76,10 @@ def what_decides(variants: pd.DataFrame) -> Figure:
         axes.set(xlabel=label)
     grid[1].set_xlim(left=max(-0.5, grid[1].get_xlim()[0]))
     seeds = variants["seeds"]
-    grid[2].barh(place, variants["learned"] / seeds, color=COLOURS["theta_td"], label="learned")
-    left = 1 - variants["diverged"] / seeds
-    grid[2].barh(place, variants["diverged"] / seeds, left=left, color=COLOURS["mc"], label="diverged")
+    td, learned, diverged = (variants[name] / seeds for name in ("learned_td", "learned", "diverged"))
+    grid[2].barh(place, td, color=COLOURS["theta_td"], label="learned TD")
+    grid[2].barh(place, learned - td, left=td, color=LINES[1], label="learned something else")
+    grid[2].barh(place, diverged, left=1 - diverged, color=COLOURS["mc"], label="diverged")
     grid[2].set(xlabel="share of seeds", xlim=(0, 1))
     grid[0].set_yticks(place, variants["variant"].str.replace("_", " "), fontsize=7)
     grid[0].set_ylim(len(variants) - 0.5, -0.5)

@@ -37,8 +37,8 @@ def main(
 ) -> None:
     """Write P and Q, the task at which each run diverged (0 if none), and the measures at snapshots.
 
-    After a divergence P, Q and measures are NaN.  MSVEs are medians over the unseen tasks, because some have errors that
-    are very large; the article's metrics are means.
+    After a divergence P, Q and measures are NaN.  MSVEs are medians over the unseen tasks, because the errors of some
+    tasks are very large; the article's metrics are means.
     """
     setting = Setting(variant, length, batch, discount, learning_rate)
     tasks_seen = np.unique(np.linspace(0, variant["tasks"], snapshots + 1).round().astype(int)[1:])

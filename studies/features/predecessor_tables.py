@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import cosine
+from ictd.report.claim import has_pattern
 from ictd.statistics import Estimate, bootstrap, bootstrap_mean, proportion
 from ictd.storage import load_named, long_table, save_tables
 from studies.features.predecessor import aligned, td_matrices
@@ -18,9 +19,9 @@ LEARNED = 0.5
 def main(runs: list[Path], output: Path) -> None:
     """Write the tables below as CSV.
 
-    ``predecessor_variants`` has a row for each variant, with 95% intervals over seeds; ``predecessor_runs`` one for each
-    run; ``predecessor_course`` one for each run and snapshot; and ``predecessor_matrices`` one for each entry of the
-    means of P and Q over the seeds that did not diverge, with the sign that makes P's corner positive.
+    ``predecessor_variants`` has a row for each variant, with 95% intervals over seeds; ``predecessor_runs`` one for
+    each run; ``predecessor_course`` one for each run and snapshot; and ``predecessor_matrices`` one for each entry of
+    the means of P and Q over the seeds that did not diverge, with the sign that makes P's corner positive.
     """
     summary, table, course, matrices = [], [], [], []
     for path in runs:
@@ -30,7 +31,9 @@ def main(runs: list[Path], output: Path) -> None:
         course.append(long_table(axes, of_course, variant=path.stem))
         last = {name: values[:, -1] for name, values in of_course.items()}
         last["learned"] = last["share_of_td"] > LEARNED
-        table.append(long_table({"seed": axes["seed"]}, {"diverged_at": results["diverged_at"], **last}, variant=path.stem))
+        last["learned_td"] = last["learned"] & has_pattern(last["cosine_Q"])
+        measures = {"diverged_at": results["diverged_at"], **last}
+        table.append(long_table({"seed": axes["seed"]}, measures, variant=path.stem))
         final = aligned(np.stack([results["P"][:, -1], results["Q"][:, -1]], axis=1))
         summary.append({"variant": path.stem, **summarise(final, last)})
         finite = np.isfinite(final).all(axis=(1, 2, 3, 4))
@@ -84,13 +87,16 @@ def summarise(matrices: np.ndarray, last: dict[str, np.ndarray]) -> dict[str, fl
     -------
     dict
         seeds, diverged, learned : numbers of runs
-        learned_share : with its exact interval
+        learned_td : number of runs that learned, and whose own Q has the pattern of batch TD (``has_pattern``)
+        learned_share, learned_td_share : with exact intervals
         mean_cosine_Q, mean_cosine_P : cosine of the mean over runs that did not diverge to that of batch TD
         others : means over these runs
     """
     finite = np.isfinite(matrices).all(axis=(1, 2, 3, 4))
-    numbers = {"seeds": len(finite), "diverged": int((~finite).sum()), "learned": int(last["learned"].sum())}
-    numbers |= columns("learned_share", proportion(numbers["learned"], len(finite)))
+    numbers = {"seeds": len(finite), "diverged": int((~finite).sum())}
+    for name in ("learned", "learned_td"):
+        numbers[name] = int(last[name].sum())
+        numbers |= columns(f"{name}_share", proportion(numbers[name], len(finite)))
     means = matrices[finite].mean(axis=2)  # over layers
     for index, name in enumerate("PQ"):
         estimate = Estimate(np.nan, np.nan, np.nan)

@@ -73,7 +73,8 @@ def numbers(
             (tasks, f"norm of {name}", np.linalg.norm(flat)),
             (tasks, f"weighted sum of {name}", flat @ np.cos(np.arange(len(flat)))),
         ]
-    return rows + [
+    return [
+        *rows,
         (tasks, "value difference", value_difference),
         (tasks, "sensitivity similarity", sensitivity),
         (tasks, "implicit weight similarity", implicit_weights),

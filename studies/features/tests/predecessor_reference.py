@@ -3,7 +3,8 @@
     python -P studies/features/tests/predecessor_reference.py CHECKOUT
 
 CHECKOUT is a clone of https://github.com/Sequential-Intelligence-Lab/InContextTD at the commit below.  Its training
-loop runs unchanged, in double precision, with tasks, trajectories and initial P and Q of ours.  It needs scipy and tqdm.
+loop runs unchanged, in double precision, with tasks, trajectories and initial P and Q of ours.  It needs scipy and
+tqdm.
 """
 
 import csv
@@ -45,6 +46,7 @@ class Replay:
 
 def run(checkout: Path, case: cases.Case) -> list[tuple[str, float]]:
     """Train the predecessor's Transformer on a case, and return the numbers that it logs."""
+    import experiment.model
     import experiment.prompt
     import experiment.train
 
@@ -69,9 +71,7 @@ def run(checkout: Path, case: cases.Case) -> list[tuple[str, float]]:
         def get_prompt(self):
             feature = experiment.prompt.Feature(tasks.features.shape[2], tasks.features.shape[1])
             feature.phi = tasks.features[self.i]
-            prompt = experiment.prompt.MRPPrompt(
-                tasks.features.shape[2], case.length, case.discount, self.mrp, feature
-            )
+            prompt = experiment.prompt.MRPPrompt(tasks.features.shape[2], case.length, case.discount, self.mrp, feature)
             self.mrp.prompt = prompt
             return prompt
 
@@ -103,8 +103,6 @@ def run(checkout: Path, case: cases.Case) -> list[tuple[str, float]]:
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
     sys.path.append(str(folder))
-    import experiment.model
-
     with OUTPUT.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["commit", "case", "tasks", "quantity", "value"])

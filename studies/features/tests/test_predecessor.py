@@ -30,7 +30,9 @@ def some_batches(prompts, size=8, batches=3):
     if prompts == "sampled":
         paths = predecessor.draw_paths(tasks, start, batches, LENGTH + BATCH + 1, rng)
         return predecessor.sampled_batches(tasks, paths, LENGTH, GAMMA), LENGTH
-    return predecessor.enumerated_batches(tasks, predecessor.draw_paths(tasks, start, batches, BATCH, rng), GAMMA), STATES
+    return predecessor.enumerated_batches(
+        tasks, predecessor.draw_paths(tasks, start, batches, BATCH, rng), GAMMA
+    ), STATES
 
 
 def literal_estimate(P, Q, rows, query, depth):
@@ -257,12 +259,11 @@ def test_a_summary_leaves_out_runs_that_diverged():
     matrices = np.stack([td, td, td + other, np.full_like(td, np.nan)])
     last = {name: np.array([1.0, 2.0, 3.0, np.nan]) for name in ("cosine_Q", "share_of_td", "similarity")}
     last |= {"value_difference": np.array([1.0, 2.0, 3.0, np.nan]), "learned": np.array([True, True, False, False])}
+    last["learned_td"] = np.array([True, False, False, False])
     found = predecessor_tables.summarise(matrices, last)
     assert (found["seeds"], found["diverged"], found["learned"]) == (4, 1, 2)
-    assert found["learned_share"] == 0.5 and found["share_of_td"] == 2
+    assert found["learned_td_share"] == 0.25 and found["learned_share"] == 0.5 and found["share_of_td"] == 2
     mean = td[1, 0] + other[1, 0] / 3
     cosine = (mean * td[1, 0]).sum() / np.linalg.norm(mean) / np.linalg.norm(td[1, 0])
     assert found["mean_cosine_Q"] == pytest.approx(cosine) and found["mean_cosine_P"] == pytest.approx(1)
     assert found["mean_cosine_Q_low"] <= found["mean_cosine_Q"] <= found["mean_cosine_Q_high"]
-
-
