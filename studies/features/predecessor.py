@@ -2,10 +2,10 @@
 
 A task is one of Boyan's chains with n states, and with a random feature vector of d entries for each state.
 Pretraining sees a task in several batches.  A batch is one trajectory, and each of its b TD errors has a prompt of its
-own: the context slides along the trajectory with the query.  This module has that setting, from section 5 and appendix
-D of the article (arXiv 2405.13861), with enumerated prompts as another choice.
+own: the context slides along the trajectory with the query.  This module has that setting as the
+public code of the article (arXiv 2405.13861) has it, with enumerated prompts as another choice.
 
-The article's metrics compare the Transformer with batch TD of as many steps, whose step size is trained alongside.  For
+That code's metrics compare the Transformer with batch TD of as many steps, whose step size is trained alongside.  For
 linear attention an estimate is linear in the query's features, TF_L(phi) = w' phi, so that two of the metrics, the
 similarity of sensitivities and that of implicit weights, are the same number: the cosine of the two weight vectors w.
 """
@@ -109,7 +109,7 @@ def sampled_batches(tasks: Tasks, paths: np.ndarray, length: int, discount: floa
     ----------
     tasks : Tasks, N of them
     paths : (N, B, m+b+2) int array, trajectories of ``draw_paths``
-        The columns of query t are steps t to t + m - 1, and its state is S_{t+m+1}.  The article skips S_{t+m}.
+        The columns of query t are steps t to t + m - 1, and its state is S_{t+m+1}.  The public code skips S_{t+m}.
     length : int, number m of columns of a context
     discount : float, gamma
 
@@ -167,7 +167,7 @@ def aligned(matrices: np.ndarray) -> np.ndarray:
 
 
 def metrics(weights: np.ndarray, td_weights: np.ndarray, tasks: Tasks) -> dict[str, np.ndarray]:
-    """The article's metrics for linear attention.
+    """The public code's metrics for linear attention.
 
     Parameters
     ----------

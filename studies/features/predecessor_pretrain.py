@@ -38,7 +38,7 @@ def main(
     """Write P and Q, the task at which each run diverged (0 if none), and the measures at snapshots.
 
     After a divergence P, Q and measures are NaN.  MSVEs are medians over the unseen tasks, because the errors of some
-    tasks are very large; the article's metrics are means.
+    tasks are very large; the predecessor's metrics are means.
     """
     setting = Setting(variant, length, batch, discount, learning_rate)
     tasks_seen = np.unique(np.linspace(0, variant["tasks"], snapshots + 1).round().astype(int)[1:])
