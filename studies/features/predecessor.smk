@@ -5,6 +5,7 @@ with ending_in_a_sentence():
     FEATURES_PREDECESSOR_GRID.check(config)
 FEATURES_PREDECESSOR = config["features"]["predecessor"]
 FEATURES_PREDECESSOR_VARIANTS = FEATURES_PREDECESSOR_GRID.variants(config)
+FEATURES_PREDECESSOR_WORK = FEATURES_PREDECESSOR_GRID.work(config)
 FEATURES_PREDECESSOR_RUNS = expand(
     "<results>/features/predecessor/{variant}.npz", variant=FEATURES_PREDECESSOR_VARIANTS
 )
@@ -18,18 +19,6 @@ FEATURES_PREDECESSOR_FIGURES = expand(
 )
 
 
-def features_predecessor_variant(wildcards):
-    """Settings of the variant of a job."""
-    return FEATURES_PREDECESSOR_VARIANTS[wildcards.variant]
-
-
-def features_predecessor_work(wildcards):
-    """Priority: long runs first, because a long run that starts last leaves the other cores idle."""
-    variant = features_predecessor_variant(wildcards)
-    prompts = FEATURES_PREDECESSOR["batch"] if variant["prompts"] == "sampled" else 1
-    return variant["seeds"] * variant["tasks"] * variant["batches"] * variant["depth"] * prompts // 1000
-
-
 use rule step as features_predecessor_pretrain with:
     output:
         "<results>/features/predecessor/{variant}.npz",
@@ -37,14 +26,15 @@ use rule step as features_predecessor_pretrain with:
         job="features_predecessor_pretrain/{variant}",
     wildcard_constraints:
         variant=r"\w+",
-    priority: features_predecessor_work
+    # Long runs first: a long run that starts last leaves the other cores idle.
+    priority: lambda wildcards: FEATURES_PREDECESSOR_WORK[wildcards.variant]
     conda:
         f"{ENVS}/studies.yaml"
     params:
         **step(
             "studies.features.predecessor_pretrain",
             FEATURES_PREDECESSOR,
-            variant=features_predecessor_variant,
+            variant=lambda wildcards: FEATURES_PREDECESSOR_VARIANTS[wildcards.variant],
         ),
 
 

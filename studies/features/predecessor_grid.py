@@ -14,6 +14,16 @@ def variants(config: dict) -> dict[str, dict]:
     return by_name
 
 
+def work(config: dict) -> dict[str, int]:
+    """About how much work each variant is: thousands of layers of contexts."""
+    batch = config["features"]["predecessor"]["batch"]
+    return {
+        name: variant["seeds"] * variant["tasks"] * variant["batches"] * variant["depth"]
+        * (batch if variant["prompts"] == "sampled" else 1) // 1000
+        for name, variant in variants(config).items()
+    }  # fmt: skip
+
+
 def check(config: dict) -> None:
     """Refuse variants that cannot be pretrained, with a ValueError."""
     for name, variant in variants(config).items():
