@@ -19,6 +19,9 @@ FEATURES_NOTEBOOK = notebook_params(
 )
 
 
+include: "predecessor.smk"
+
+
 use rule step as features_step with:
     wildcard_constraints:
         setting=r"[a-z][a-z0-9_.]*",
@@ -133,8 +136,8 @@ use rule step as features_figures with:
 
 use rule notebook as features_notebook with:
     input:
-        shown=[rules.features_claims.output, rules.features_figures.output],
-        tables=FEATURES_TABLES,
+        shown=[rules.features_claims.output, rules.features_figures.output, FEATURES_PREDECESSOR_FIGURES],
+        tables=[*FEATURES_TABLES, *FEATURES_PREDECESSOR_TABLES],
     output:
         executed="<results>/features/features.ipynb",
         page="<results>/features/features.html",
