@@ -149,6 +149,14 @@ def test_batch_td_with_features_equals_naive_and_its_transformer(n, d, precondit
         np.testing.assert_allclose(model.values(alone, features[i]), features[i] @ expected, atol=ROUNDING * 10)
 
 
+def test_preconditioners_may_have_leading_axes_that_the_context_lacks():
+    context = Context.from_trajectory([0, 1, 1, 0], [1.0, -1.0, -1.0], 2)
+    H = np.random.default_rng(0).normal(size=(3, 2, 2)) / 4
+    w = batch_td(context, DISCOUNT, [0.5, 0.1], 6, preconditioner=H)
+    for i in range(3):
+        np.testing.assert_array_equal(w[i], batch_td(context, DISCOUNT, [0.5, 0.1], 6, preconditioner=H[i]))
+
+
 def test_a_multiple_of_the_identity_is_a_step_size():
     theta, scaled = ictd.theta_td(3), ictd.theta_preconditioned_td(0.7 * np.eye(3))
     np.testing.assert_array_equal(scaled.A, 0.7 * theta.A)
@@ -446,6 +454,14 @@ def test_the_best_linear_estimate_given_a_posterior():
         (lambda context: ictd.eligibility_traces([0, 1], [1.0], DISCOUNT, 0.5), "n is missing"),
         (lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, [0.5], [1.0], [1]), "n is missing"),
         (lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, [0.5], [1.0], [2], n=2), "lengths.*more than 1"),
+        (
+            lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, [0.5], [1.0], [1, 1], n=2),
+            r"lengths\[1\] is not more",
+        ),
+        (
+            lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, [0.5], [1.0], [1], n=3, features=np.eye(2)),
+            "n is 3, and features are those of 2 states",
+        ),
         (lambda context: ictd.td_lambda([0, 2], [1.0], DISCOUNT, [0.5], [1.0], [1], n=2), "not one of 2 states"),
         (lambda context: boyan_posterior([0, 2], 2, 10, np.random.default_rng(0)), "path.* not one of 2 states"),
         (

@@ -261,6 +261,32 @@ def three_states(states, size, rng):
     return np.full((size, 3, 3), 1 / 3), np.ones((size, 3))
 
 
+def test_steps_that_end_an_episode_have_no_next_state():
+    """From state 0 one step of four stays, one leads to state 1, and two end; steps from state 1 end."""
+    phi, end = np.eye(2)[[0, 0, 0, 0, 1]], np.zeros(2)
+    context = Context.from_features(phi, [phi[0], phi[4], end, end, end], rewards=[1.0, 2.0, 1.0, 0.0, -3.0])
+    p, r, shown = context.empirical_model()
+    np.testing.assert_allclose(p, [[0.25, 0.25], [0, 0]], atol=ROUNDING)
+    np.testing.assert_allclose(r, [1, -3], atol=ROUNDING)
+    assert shown.all()
+    expected = [(1 - 3 * GAMMA / 4) / (1 - GAMMA / 4), -3]
+    for found in (ictd.certainty_equivalence(context, GAMMA), ictd.lstd(context.grouped(), GAMMA, ridge=1e-14)):
+        np.testing.assert_allclose(found, expected, atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize("features", [[[1.0], [2.0], [-0.5]], 2 * np.eye(3), np.diag([1.0, -1, 1]), 0.7 * np.eye(3)])
+def test_orthogonal_features_and_a_single_one_are_not_one_hot(features):
+    """C is diagonal, and counts of transitions cannot be found from the averages."""
+    context = Context.from_trajectory([0, 1, 2, 0, 2, 2], [1.0, 0, -1, 0.5, 0], features=features)
+    assert not context.one_hot
+
+
+def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
+    monkeypatch.setattr("ictd.training_data.PROBABILITIES", 3 * 4**2)
+    blocks = training_blocks(ictd.TaskDistribution("boyan", 4), ictd.EnumeratedPrompts(), "td", GAMMA, 7, 0, 8, 1)
+    assert [len(block.tasks) for block in blocks] == [3, 3, 1]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

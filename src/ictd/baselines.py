@@ -54,7 +54,7 @@ from ictd.checks import (
     validate_fields,
 )
 from ictd.mrp import stationary_distribution, value_function
-from ictd.prompt import Context
+from ictd.prompt import Context, features_of, state_features
 from ictd.transformer import Weights
 
 DECAY = number(0, 1, "from 0 to 1")
@@ -157,8 +157,7 @@ def eligibility_traces(
     array([-2.48, -3.59])
     """
     context = Context.from_trajectory(states, rewards, n, features)
-    features = np.eye(context.dimension) if features is None else features
-    phi = _features_of(states, features)  # (..., m+1, d)
+    phi = features_of(states, state_features(n, features))  # (..., m+1, d)
     now, following = phi[..., :-1, :], phi[..., 1:, :]
     m = rewards.shape[-1]
     traces = np.array(now)
@@ -166,13 +165,6 @@ def eligibility_traces(
         traces[..., t, :] += discount * decay * traces[..., t - 1, :]
     C, D, b = traces.mT @ now / m, traces.mT @ following / m, np.vecmat(rewards, traces) / m
     return Instruments(context, C, D, b)
-
-
-def _features_of(states: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """Features (..., m, d) of states (..., m), from features (n, d) or (..., n, d) of all states."""
-    if features.ndim == 2:
-        return features[states]
-    return np.take_along_axis(features, states[..., None], axis=-2)
 
 
 @validate(
@@ -303,7 +295,10 @@ def _updates(
     """Estimates (..., d, K) of ``batch_td``, with K = 1 for one step size."""
     step_sizes = np.atleast_1d(step_size)
     b = context.b[..., None]
-    w = np.zeros((*context.b.shape, len(step_sizes)))
+    shape = context.b.shape
+    if preconditioner is not None:
+        shape = np.broadcast_shapes(shape, preconditioner.shape[:-1])
+    w = np.zeros((*shape, len(step_sizes)))
     if start is not None:
         w += np.reshape(start, w.shape)
     # Without new arrays in each update, which take longer than the sums.
@@ -539,8 +534,8 @@ def td_lambda(
     Raises
     ------
     ValueError
-        If a state is not from 0 to n-1, a length is not one of 1 to M, shapes do not match, or the discount is out of
-        range.
+        If a state is not from 0 to n-1, lengths do not ascend from 1 to at most M, shapes do not match, or the discount
+        is out of range.
 
     Examples
     --------
@@ -549,21 +544,20 @@ def td_lambda(
     array([[[ 0.5      , -0.525    ],
             [ 0.0430592, -0.82164  ]]])
     """
-    if n is None and features is None:
-        raise ValueError("n is missing; give the number of states, or features of the states.")
-    features = np.eye(n) if features is None else features
+    features = state_features(n, features)
     n, steps = features.shape[-2], rewards.shape[-1]
     refuse("states", states >= n, f"is not one of {n} states, which are 0 to {n - 1}")
     refuse("lengths", lengths > steps, f"is more than {steps}, the number of steps")
+    refuse("lengths", lengths <= np.append(0, lengths[:-1]), "is not more than the length before it")
     lead = (len(step_size), *[1] * (rewards.ndim - 1))
     step_size, decay = step_size.reshape(lead), discount * decay.reshape(*lead, 1)
-    following = _features_of(states[..., :1], features)[..., 0, :]  # (..., d)
+    following = features_of(states[..., :1], features)[..., 0, :]  # (..., d)
     w = np.zeros((len(step_size), *following.shape))
     trace, product = np.zeros_like(w), np.empty_like(w)
     ones = np.ones(features.shape[-1])
     kept = []
     for t in range(lengths.max()):
-        phi, following = following, _features_of(states[..., t + 1 : t + 2], features)[..., 0, :]
+        phi, following = following, features_of(states[..., t + 1 : t + 2], features)[..., 0, :]
         # A product with ones is a faster sum over few features than np.vecdot.
         error = rewards[..., t] + np.multiply(w, discount * following - phi, out=product) @ ones  # (K, ...)
         trace *= decay

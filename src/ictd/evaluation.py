@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import batch_td, lstd
+from ictd.baselines import batch_td, lstd, theta_preconditioned_td
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
 from ictd.prompt import ENUMERATED, Context, Gram, enumerated_columns, sampled_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths
-from ictd.transformer import Weights, estimates, theta_td
+from ictd.transformer import Weights, estimates
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,7 @@ def baseline_msve(
     -------
     dict of (contexts, k) arrays by "theta_td", "batch_td", "lstd" and "zero"
     """
-    theta = theta_td(data.tasks.states)
-    weights = Weights(theta.u, step_size * theta.A)
+    weights = theta_preconditioned_td(step_size * np.eye(data.tasks.states))
     grams = (context.gram(data.discount) for context in contexts)
     return {
         "theta_td": _msve(weights, data, grams, depth, scaled),

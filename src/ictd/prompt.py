@@ -23,6 +23,7 @@ import numpy as np
 
 from ictd.checks import (
     DISCOUNT,
+    ROW_SUM_TOLERANCE,
     ArrayLike,
     array,
     either,
@@ -122,15 +123,31 @@ def sampled_columns(
         If a state is not from 0 to n-1, a reward is not finite, or shapes do not match.
     """
     _check_states("paths", paths, reward.shape[-1])
-    features = np.eye(reward.shape[-1]) if features is None else features
-    features = np.broadcast_to(features, (*reward.shape[:-1], *features.shape[-2:]))
-    visited = np.take_along_axis(features, paths[..., None], axis=-2).mT  # (..., d, m+1)
+    visited = features_of(paths, state_features(reward.shape[-1], features)).mT  # (..., d, m+1)
     rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
     return np.concatenate([visited[..., :-1], discount * visited[..., 1:], rewards[..., None, :]], axis=-2)
 
 
 def _check_states(name: str, states: np.ndarray, n: int) -> None:
     refuse(name, (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+
+
+def state_features(n: int | None, features: np.ndarray | None) -> np.ndarray:
+    """Features (n, d) or (..., n, d) of the states: those that are given, or one-hot features of n states."""
+    if features is None:
+        if n is None:
+            raise ValueError("n is missing; give the number of states, or features of the states.")
+        return np.eye(n)
+    if n not in (None, features.shape[-2]):
+        raise ValueError(f"n is {n}, and features are those of {features.shape[-2]} states; leave out n.")
+    return features
+
+
+def features_of(states: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Features (..., m, d) of states (..., m), from features (n, d) or (..., n, d) of all states."""
+    if features.ndim == 2:
+        return features[states]
+    return np.take_along_axis(features, states[..., None], axis=-2)
 
 
 def query_columns(dimension: int, queries: np.ndarray | None = None) -> np.ndarray:
@@ -290,8 +307,17 @@ class Context:
 
     @property
     def one_hot(self) -> bool:
-        """Whether C is diagonal, as it is for one-hot features."""
-        return bool((self.C == diagonal(self.visits)).all())
+        """Whether the averages can be those of one-hot features.
+
+        For one-hot features C is diagonal, with shares of the steps that sum to one, or that are 1/m or 0 in a grouped
+        context.  D has the shares of the transitions, and no more of them start from a state than steps.
+        """
+        visits = self.visits
+        counts = np.asarray(self.length)[..., None] * visits
+        grouped = (np.abs(counts - (counts > 0.5)) <= ROW_SUM_TOLERANCE).all(axis=-1)
+        shares = (np.abs(visits.sum(axis=-1) - 1) <= ROW_SUM_TOLERANCE) | grouped
+        transitions = (self.D >= 0).all() and (self.D.sum(axis=-1) <= visits + ROW_SUM_TOLERANCE).all()
+        return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
     def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:
         """The averages in the form that TF_L depends on, for a discount gamma.
@@ -356,7 +382,9 @@ class Context:
 
         Returns
         -------
-        transition : (..., n, n) array, rows of zeros for states that no step starts from
+        transition : (..., n, n) array
+            Rows of zeros for states that no step starts from.  A row sums to less than one by the share of the steps
+            that end an episode (``from_features``).
         reward : (..., n) array, 0 for states that no step of the context starts from
         shown : (..., n) bool array, whether a step or a pseudo-count starts from a state
 
@@ -373,7 +401,9 @@ class Context:
         counts = np.asarray(self.length)[..., None, None] * self.D
         if pseudo_counts is not None:
             counts = counts + pseudo_counts
-        totals = counts.sum(axis=-1)
+        # The difference is rounding unless steps end an episode, with next features of zeros.
+        ended = self.visits - self.D.sum(axis=-1)
+        totals = counts.sum(axis=-1) + np.asarray(self.length)[..., None] * ended * (ended > ROW_SUM_TOLERANCE)
         visited = self.visits > 0
         reward = np.where(visited, self.b / np.where(visited, self.visits, 1.0), 0.0)
         return counts / np.where(totals > 0, totals, 1.0)[..., None], reward, totals > 0
@@ -484,9 +514,7 @@ class Context:
         ValueError
             If a state is not from 0 to n-1, or shapes do not match.
         """
-        if n is None and features is None:
-            raise ValueError("n is missing; give the number of states, or features of the states.")
-        n = features.shape[-2] if n is None else n
+        n = state_features(n, features).shape[-2]
         _check_states("states", states, n)
         _check_states("next_states", next_states, n)
         now, following = np.eye(n)[states], np.eye(n)[next_states]  # (..., m, n)

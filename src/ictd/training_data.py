@@ -16,8 +16,9 @@ from ictd.prompt import Context, Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, sample_steps, step_counts, unroll
 
-# Number of tasks that are drawn at once, so that memory does not grow with their number.
-BLOCK = 10_000
+# Largest number of tasks that are drawn at once, and of their transition probabilities, so that memory does not grow
+# with the number of tasks, and is a few hundred MB for any number of states.
+BLOCK, PROBABILITIES = 10_000, 4_000_000
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,17 @@ def training_blocks(
     rollout_steps: int,
     tasks_per_update: int = 1,
 ) -> Iterator[Block]:
-    """Draw the tasks of a pretraining run in blocks of whole updates, each of about ``BLOCK`` tasks at most.
+    """Draw the tasks of a pretraining run in blocks of whole updates.
+
+    A block has at most ``BLOCK`` tasks, with ``PROBABILITIES`` transition probabilities, or else one update.
 
     The parameters are those of ``ictd.pretrain`` and ``ictd.pretrain_attention``.  Tasks, contexts and batches have
     random number streams of their own, so tasks and contexts do not depend on the target.
     """
     names = "tasks", "contexts", "batches"
     streams = [generator(seed, distribution.name, distribution.states, f"one call {name}") for name in names]
-    block = max(BLOCK // tasks_per_update, 1)
+    most = min(BLOCK, PROBABILITIES // distribution.states**2)
+    block = max(most // tasks_per_update, 1)
     for first in range(0, updates, block):
         tasks = distribution.sample(min(block, updates - first) * tasks_per_update, streams[0])
         contexts = prompts.contexts(tasks, streams[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import lstd
+from ictd.baselines import lstd, theta_preconditioned_td
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
 from ictd.pipeline.grid import Cell
@@ -16,7 +16,7 @@ from ictd.prompt import ENUMERATED, Context
 from ictd.sampling import transition_counts
 from ictd.statistics import standard_error
 from ictd.storage import load_arrays, long_table, save_tables
-from ictd.transformer import Weights, theta_td
+from ictd.transformer import Weights
 
 # Share of the tasks that are the worst ones.
 WORST = 0.01
@@ -102,9 +102,9 @@ def errors_at(
     errors = {}
     for cell, weights in models.items():
         errors[cell] = data.error(compiled_estimates(weights, gram, cell.depth, scaled))
-    theta = theta_td(data.tasks.states)
+    identity = np.eye(data.tasks.states)
     for depth, step in steps.items():
-        weights = Weights(theta.u[None], step * theta.A[None])
+        weights = theta_preconditioned_td(step * identity[None])
         errors["theta_td", depth] = data.error(compiled_estimates(weights, gram, depth, scaled))
     errors["lstd", 0] = data.error(lstd(context, data.discount, ridge))
     errors["zero", 0] = data.error(np.zeros_like(data.value))
