@@ -257,6 +257,11 @@ def test_models_are_saved_and_loaded(tmp_path):
         model.save(tmp_path / "mine")
 
 
+def pretrained(**settings):
+    """A model after two updates."""
+    return ictd.pretrain(ictd.TaskDistribution("loop", 4), 2, GAMMA, updates=2, progress=False, **settings)
+
+
 def three_states(states, size, rng):
     return np.full((size, 3, 3), 1 / 3), np.ones((size, 3))
 
@@ -295,10 +300,10 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
         (lambda t: ictd.Tasks(t.transition, t.reward, features=np.zeros((4, 2))), r"features\[0\] are all zero"),
         (
             lambda t: ictd.Tasks(t.transition, t.reward, behaviour=[[0.5, 0.5, 0, 0]] * 2),
-            r"behaviour\[0\] is reducible: some state cannot be reached",
+            r"behaviour\[0, 2\] never visits this state",
         ),
         (lambda t: ictd.Context.from_trajectory([0, 1], [1.0]), "n is missing"),
-        (lambda t: ictd.Context.from_trajectory([0, 9], [1.0], features=np.ones((4, 2))), r"next_states\[0\] is"),
+        (lambda t: ictd.Context.from_trajectory([0, 9], [1.0], features=np.ones((4, 2))), r"states\[1\] is"),
         (lambda t: ictd.Context.enumerated(t.transition, t.reward).with_features([[1.0]]), "features are those"),
         (
             lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
@@ -316,6 +321,20 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
         (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
         (lambda t: ictd.register_environment("boyan")(naive.larger_weights), "there is an environment 'boyan'"),
         (lambda t: ictd.register_environment("my ring"), "name is 'my ring'"),
+        (lambda t: ictd.TaskDistribution("loop", 4, thresold=0.3), "does not take the options .'thresold'"),
+        (lambda t: ictd.TaskDistribution("loop", 4, behaviour=[1, 0, 0, 0]), r"behaviour\[0, 1\] never visits"),
+        (lambda t: ictd.TaskDistribution("loop", 4, behaviour=[0.1] * 4), "behaviour sums to"),
+        (lambda t: ictd.TaskDistribution("loop", 4, features=lambda *_: None), "function features returned"),
+        (lambda t: ictd.TaskDistribution(lambda *_: None, 4), "returned NoneType; return .transition, reward"),
+        (lambda t: pretrained(seeds=[0, 0]), "seeds has 0 twice"),
+        (lambda t: pretrained(seeds=[]), "seeds is empty"),
+        (lambda t: pretrained(target=lambda e, r, f: r), "target cannot be called"),
+        (lambda t: pretrained(target=lambda e, r, f, g: np.ones(3)), r"target returned an array of shape \(3,\)"),
+        (lambda t: pretrained(target=lambda e, r, f, g: r + 1j), "target returned an array"),
+        (lambda t: ictd.Context.from_trajectory([0, -1], [1.0], n=5), r"states\[1\] is not one of 5"),
+        (lambda t: ictd.EnumeratedPrompts().contexts(ictd.TaskDistribution("loop", 4)), "tasks is TaskDistribution"),
+        (lambda t: ictd.load_model("nowhere.npz"), "nowhere.npz does not exist"),
+        (lambda t: pretrained()[0], "single model"),
     ],
 )
 def test_invalid_arguments_are_refused(call, message):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ictd.checks import FLAG, either, instance, integer, integers, number, validate
+from ictd.checks import FLAG, SEEDS, instance, integer, number, validate
 from ictd.extras import missing_extra
 from ictd.literal import Adam
 from ictd.mrp import TaskDistribution
@@ -52,7 +52,8 @@ class GramAttention(torch.nn.Module):
 
     Attributes
     ----------
-    P, Q : (S, K, H, 2d+1, 2d+1) parameters, of K = 1 or L layers, in float64
+    P : (S, K, H, 2d+1, 2d+1) parameter, of K = 1 or L layers, in float64
+    Q : parameter of the same shape
         Initial values are Xavier normal as in ``initial_weights``, except that P of the first head ends with 1, as in
         Theta^looped.  With many layers, such as 30, estimates overflow with some of these values, or later in
         pretraining, because a layer with any P and Q can also multiply the rewards.
@@ -76,7 +77,7 @@ class GramAttention(torch.nn.Module):
         depth=integer(1),
         heads=integer(1),
         looped=FLAG,
-        seeds=either(integer(0), integers("S", 0)),
+        seeds=SEEDS,
         initial_gain=number(least=0, words="of at least 0"),
     )
     def __init__(
@@ -113,9 +114,9 @@ class GramAttention(torch.nn.Module):
 
         Parameters
         ----------
-        G : (N, D, D) or (S, N, D, D) tensor, with D = 2d + 1
+        G : (N, D, D) or (S, N, D, D) tensor or array, with D = 2d + 1
             Gram matrices of contexts (``Context.gram_matrix``), for all seeds or of each seed.
-        queries : (k, d), (N, k, d) or (S, N, k, d) tensor
+        queries : (k, d), (N, k, d) or (S, N, k, d) tensor or array
             Features of the query states.
 
         Returns
@@ -127,6 +128,7 @@ class GramAttention(torch.nn.Module):
         ValueError
             If shapes do not match.
         """
+        G, queries = torch.as_tensor(G).to(self.P), torch.as_tensor(queries).to(self.P)
         d, seeds = self.dimension, len(self.P)
         if G.ndim not in (3, 4) or G.shape[-2:] != (2 * d + 1, 2 * d + 1) or queries.shape[-1] != d:
             raise ValueError(
@@ -160,8 +162,8 @@ def pretrain_attention(
     """Pretrain a module on random tasks, with all seeds side by side.
 
     Updates are those of ``ictd.pretrain``, and a seed has the same tasks, contexts and batches.  With one task for each
-    update this is Algorithm 1 or 2.  With K tasks, an update is the mean over them.  Most of the time of an update is
-    overhead up to about 100 tasks of all seeds.  Memory grows with the number of seeds.
+    update this is Algorithm 1 or 2.  With K tasks, an update is the mean over them.  Up to about 100 tasks, counted
+    over all seeds, more tasks cost almost no time.  Memory grows with the number of seeds.
 
     Parameters
     ----------

@@ -133,6 +133,21 @@ def function_or(validator: Callable) -> Callable:
     return lambda name, value, sizes: value if callable(value) else validator(name, value, sizes)
 
 
+def distinct(validator: Callable) -> Callable:
+    """Make a validator of arrays that are not empty and have no number twice."""
+
+    def check(name, value, sizes):
+        if np.size(value) == 0:
+            raise ValueError(f"{name} is empty; give at least one.")
+        numbers = validator(name, value, sizes)
+        unique, counts = np.unique(numbers, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"{name} has {unique[counts > 1][0]} twice; give each number once.")
+        return numbers
+
+    return check
+
+
 def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable:
     """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change."""
 
@@ -183,6 +198,7 @@ def probabilities(shape: str) -> Callable:
 # Subnormal numbers are excluded, because dividing them can give 0.
 POSITIVE = number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")
 DISCOUNT = number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
+SEEDS = either(integer(0), distinct(integers("S", 0)))
 FLAG, TEXT, GENERATOR = instance(bool, np.bool_), instance(str), instance(np.random.Generator)
 
 

@@ -128,6 +128,8 @@ class Tasks(TaskArrays):
         if self.features is not None:
             refuse("features", (self.features == 0).all(axis=(1, 2)), "are all zero")
         if self.behaviour is not None:
+            never = (self.behaviour == 0).all(axis=1)  # (N, n)
+            refuse("behaviour", never, "never visits this state (task, state); every state must be visited")
             stationary_distribution(self.behaviour, "behaviour")
         # Fields that are None remain class attributes, so that vars(tasks) holds arrays only.
         for name in ("features", "behaviour"):
@@ -392,11 +394,16 @@ def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.
     """
     function = env if callable(env) else ENVIRONMENTS[choice(ENVIRONMENTS)("env", env, {})]
     try:
-        transition, reward = function(states, size, rng, **env_options)
+        drawn = function(states, size, rng, **env_options)
     except TypeError as error:
         if env_options and "argument" in str(error):
-            raise ValueError(f"environment {env!r} does not take the options {sorted(env_options)}: {error}.") from None
+            raise ValueError(
+                f"environment {name_of(env)!r} does not take the options {sorted(env_options)}: {error}."
+            ) from None
         raise
+    if not isinstance(drawn, tuple) or len(drawn) != 2:
+        raise ValueError(f"environment {name_of(env)!r} returned {type(drawn).__name__}; return (transition, reward).")
+    transition, reward = drawn
     if np.shape(transition) != (size, states, states) or np.shape(reward) != (size, states):
         raise ValueError(
             f"environment {name_of(env)!r} returned arrays of shapes {np.shape(transition)} and {np.shape(reward)};"
@@ -444,7 +451,7 @@ class TaskDistribution:
     @validate(
         states=integer(2),
         features=optional(function_or(either(integer(1), array("n, d")))),
-        behaviour=optional(function_or(array("..., n"))),
+        behaviour=optional(function_or(probabilities("..., n"))),
     )
     def __init__(
         self,
@@ -463,19 +470,13 @@ class TaskDistribution:
             given = getattr(self, name)
             if isinstance(given, np.ndarray) and len(given) != states:
                 raise ValueError(f"{name} has {len(given)} rows; give one for each of the {states} states.")
-
-    @property
-    def dimension(self) -> int:
-        """Number of features d; that of a function is found out by a draw."""
-        features = self.features
-        if features is None or isinstance(features, int):
-            return features or self.states
-        if callable(features):
-            features = features(1, self.states, np.random.default_rng(0))
-        return np.shape(features)[-1]
+        # A draw finds errors in functions, options and shapes.
+        self.dimension = self.sample(1, np.random.default_rng(0)).dimension
 
     def __repr__(self) -> str:
-        return f"TaskDistribution({self.name!r}, states={self.states})"
+        options = "".join(f", {name}={value!r}" for name, value in self.env_options.items())
+        behaviour = "" if self.behaviour is None else ", with a behaviour"
+        return f"TaskDistribution({self.name!r}, states={self.states}{options}; d={self.dimension}{behaviour})"
 
     def sample(self, size: int, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
@@ -485,6 +486,12 @@ class TaskDistribution:
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))
         elif callable(features):
             features = features(size, self.states, rng)
+            shape = np.shape(features)
+            if len(shape) != 3 or shape[:2] != (size, self.states):
+                raise ValueError(
+                    f"the function features returned an array of shape {shape}; return (size, states, d) with size ="
+                    f" {size} and states = {self.states}."
+                )
         if callable(behaviour):
             behaviour = behaviour(tasks.transition, rng)
         elif behaviour is not None:

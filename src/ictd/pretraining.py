@@ -24,9 +24,9 @@ from ictd.checks import (
     DISCOUNT,
     FLAG,
     POSITIVE,
+    SEEDS,
     ArrayLike,
     choice,
-    either,
     function_or,
     instance,
     integer,
@@ -185,7 +185,7 @@ SETTINGS = {
     "prompts": optional(instance(EnumeratedPrompts, SampledPrompts)),
     "target": function_or(choice(TARGETS)),
     "updates": integer(1),
-    "seeds": either(integer(0), integers("S", 0)),
+    "seeds": SEEDS,
     "learning_rate": POSITIVE,
     "batch_size": integer(1),
     "rollout_steps": integer(1),
@@ -294,6 +294,12 @@ def report_divergence(seed: int, update: int) -> None:
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
 
 
+def broadcasts_to(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array of a given shape broadcasts to another shape."""
+    padded = (1,) * (len(shape) - len(given)) + given
+    return len(padded) == len(shape) and all(a in (1, b) for a, b in zip(padded, shape, strict=True))
+
+
 def target_sums(
     target: str | Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float
 ) -> np.ndarray:
@@ -315,7 +321,18 @@ def target_sums(
         return batches.visits * reward + discount * np.matvec(batches.transitions, estimate)
     if callable(target):
         # Targets (..., n, n) of the steps from each state to each state.
-        targets = target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount)
+        try:
+            targets = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
+        except TypeError as error:
+            raise ValueError(
+                f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
+            ) from error
+        shape = batches.transitions.shape
+        if targets.dtype.kind not in "iuf" or not broadcasts_to(targets.shape, shape):
+            raise ValueError(
+                f"target returned an array of shape {targets.shape} and type {targets.dtype}; return real numbers"
+                f" that broadcast to {shape}."
+            )
         return (batches.transitions * targets).sum(axis=-1)
     return batches.return_sums
 

@@ -322,7 +322,7 @@ class Context:
     def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:
         """The averages in the form that TF_L depends on, for a discount gamma.
 
-        ``out`` (..., 2d, 2d), if given, becomes M: to fetch much memory takes longer than to fill it.  ``queries`` are
+        Pass ``out`` (..., 2d, 2d) to reuse memory: it becomes M.  ``queries`` are
         the features of the states that training queries, if they are not one-hot.
         """
         d = self.dimension
@@ -444,6 +444,12 @@ class Context:
         return type(self)(n, diagonal(shown / n), p / n, p.mT @ p / n, r / n, np.vecmat(r, p) / n, square)
 
     @classmethod
+    @validate(
+        states=integers("..., m+1"),
+        rewards=array("..., m"),
+        n=optional(integer(1)),
+        features=optional(array("*, n, d")),
+    )
     def from_trajectory(
         cls, states: ArrayLike, rewards: ArrayLike, n: int | None = None, features: ArrayLike | None = None
     ) -> Self:
@@ -475,7 +481,7 @@ class Context:
         array([[0.417, 0.083],
                [0.083, 0.417]])
         """
-        states = integers("..., m+1")("states", states, {})
+        _check_states("states", states, state_features(n, features).shape[-2])
         return cls.from_transitions(states[..., :-1], rewards, states[..., 1:], n, features)
 
     @classmethod

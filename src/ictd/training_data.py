@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import integer, validate_fields
+from ictd.checks import GENERATOR, instance, integer, validate, validate_fields
 from ictd.mrp import TaskDistribution, Tasks, value_function
 from ictd.prompt import Context, Gram
 from ictd.rng import generator
@@ -28,6 +28,7 @@ class EnumeratedPrompts:
     Columns have equal weights; if the tasks have a behaviour, they have the weights of the states that it visits.
     """
 
+    @validate(tasks=instance(Tasks))
     def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
         """Averages over the enumerated context of each of N tasks, (N, d), which need no random numbers."""
         weights = None if tasks.behaviour is None else tasks.visited
@@ -57,6 +58,7 @@ class SampledPrompts:
         if self.shortest > self.longest:
             raise ValueError(f"shortest is {self.shortest}; give at most longest, which is {self.longest}.")
 
+    @validate(tasks=instance(Tasks), rng=GENERATOR)
     def contexts(self, tasks: Tasks, rng: np.random.Generator) -> Context:
         """Averages over a random context of each of N tasks, (N, d)."""
         lengths = rng.integers(self.shortest, self.longest, len(tasks), endpoint=True)

@@ -43,7 +43,7 @@ from ictd.checks import (
     validate_fields,
 )
 from ictd.prompt import Context, Gram
-from ictd.storage import load_arrays, names_of_arrays, save_arrays
+from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ictd.literal import LinearTransformer
@@ -191,8 +191,18 @@ class Model:
     discount: float
     scaled: bool = True
 
+    def __len__(self) -> int:
+        return len(self.weights.u) if self.weights.u.ndim > 1 else 1
+
+    def __repr__(self) -> str:
+        *seeds, _ = self.weights.u.shape
+        several = f"{' x '.join(map(str, seeds))} models, " if seeds else ""
+        return f"Model({several}d={self.weights.dimension}, depth={self.depth}, discount={self.discount})"
+
     def __getitem__(self, index) -> "Model":
         """Select models by an index of the leading axes of the weights."""
+        if self.weights.u.ndim == 1:
+            raise ValueError("this is a single model, which has no axis of seeds.")
         return replace(self, weights=self.weights[index])
 
     def __post_init__(self):
@@ -276,12 +286,18 @@ def load_model(source: str | Path, run: str | None = None, seed: int | None = No
     Raises
     ------
     ValueError
-        If the folder holds no runs, the run or the seed does not exist, the run diverged, or the file is damaged.
+        If the file does not exist or is damaged, the folder holds no runs, the run or the seed does not exist, or the
+        run diverged.
     """
     path = Path(source)
     if path.suffix == ".npz":
+        if not path.is_file():
+            raise ValueError(f"{source} does not exist; give a file that Model.save wrote.")
         if seed is None:
-            return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+            try:
+                return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+            except Unusable:
+                raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
         if "seeds" not in names_of_arrays(path):
             raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
         run = path.stem
@@ -296,7 +312,8 @@ def load_model(source: str | Path, run: str | None = None, seed: int | None = No
         path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
     if seed not in seeds:
-        raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
+        missing = "seed is missing" if seed is None else f"{run} has no seed {seed}"
+        raise ValueError(f"{missing}; choose from {', '.join(map(str, sorted(seeds)))}.")
     index = np.flatnonzero(seeds == seed)[0]
     if diverged_at[index]:
         raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[index]}; choose another seed.")
