@@ -31,8 +31,8 @@ MEANS = np.append(0, np.geomspace(0.3, 100, 18))
 
 def moments(data: HeldOut, tests: str = "features", x: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """M (N, d, d) and q (N, d) for test functions "features", "second", "mean" or "traces" with a parameter x."""
-    difference = data.phi - data.discount * data.phi_next
     if tests == "traces" and data.chain is not None:
+        difference = data.phi - data.discount * data.phi_next
         n = data.reward.shape[-1]
         rows = np.eye(n) - x * data.discount * data.chain
         columns = np.concatenate([difference, data.reward[..., None]], axis=-1)
@@ -47,8 +47,13 @@ def moments(data: HeldOut, tests: str = "features", x: float = 0.0) -> tuple[np.
         z = data.phi.copy()
         for t in range(1, z.shape[1]):
             z[:, t] += x * data.discount * z[:, t - 1]
+    return moments_of(data, z)
+
+
+def moments_of(data: HeldOut, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """M (N, d, d) and q (N, d) for test functions z (N, m, d) of the columns."""
     weighted = (data.weight[..., None] * z).mT
-    return weighted @ difference, np.matvec(weighted, data.reward)
+    return weighted @ (data.phi - data.discount * data.phi_next), np.matvec(weighted, data.reward)
 
 
 def solved(M: np.ndarray, q: np.ndarray, ridge: float) -> np.ndarray:
