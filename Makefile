@@ -3,8 +3,10 @@
 ## make NAME         run the study in studies/NAME; a quarter to half of an hour
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
+## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
+## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
-## make images       write the images of the documentation from a finished run; needs Chromium; seconds
+## make images       write the images of the documentation from a finished run; seconds
 ## make test         run the linters and the tests; 3 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
@@ -12,10 +14,13 @@
 ## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
 ## make test-apptainer   do the same with Apptainer from Debian unstable (as root)
 ## make test-many-cores   simulate the paper's run on 150 cores by jobs that sleep; 6 minutes
+## make test-crate   validate crate.zip; installs the validator of RO-Crates, needs the network; seconds
 ## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
+## make test-devcontainer   run the commands of .devcontainer and .binder in an empty Debian system (as root)
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
 ## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
+## make api          build the API page, docs/api/html/index.html, from the docstrings; installs Sphinx; 30 seconds
 ## make environment  install .venv, which the other commands also do if needed; ten seconds to 2 minutes
 ## make lock         resolve all environments from envs/requirements.in and envs/groups.yaml; seconds
 ## make container    build an image with the environment and the workflow; 2 to 3 minutes
@@ -40,7 +45,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-fresh format benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh test-devcontainer format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -63,14 +68,23 @@ report: $(READY)
 verify: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
 
+# Snakemake's summary has the rule, command, inputs and log of each output.
+crate: $(READY)
+	@test -e $(RESULTS)/manifest.json || { echo "$(RESULTS) holds no finished run; run make reproduce first."; exit 1; }
+	@snakemake --detailed-summary > $(RESULTS)/logs/summary.tsv 2> $(RESULTS)/logs/summary.log \
+	    || { cat $(RESULTS)/logs/summary.log; exit 1; }
+	@python -P -m ictd.pipeline.runner ictd.report.crate --summary $(RESULTS)/logs/summary.tsv --output crate.zip
+
+weights: $(READY)
+	@python -P -m ictd.pipeline.runner ictd.report.weights --results $(RESULTS) --output pretrained
+
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
 
 # Studies that were not run keep their images.
 images: $(READY)
-	@for image in $(filter-out docs/images/report.png,$(wildcard docs/images/*.png)); do \
+	@for image in $(wildcard docs/images/*.png); do \
 	    cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
-	python -P tests/browser.py $(RESULTS)/report.html docs/images/report.png
 	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
 	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
@@ -100,6 +114,13 @@ benchmark-peers: $(READY)
 	$(PEERS)/bin/pip install --quiet --disable-pip-version-check jax==0.10.2 jaxlib==0.10.2 $(shell grep -E '^num(ba|py)==' envs/requirements.in)
 	PYTHONPATH=src $(PEERS)/bin/python -P tests/peers/benchmark.py
 
+DOCS := .venv-docs
+api: $(READY)
+	$(VENV)/bin/python -P -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check sphinx==9.0.4
+	PYTHONPATH=src:$$($(VENV)/bin/python -P -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	    $(DOCS)/bin/python -P -m sphinx -q -W -b html docs/api docs/api/html
+
 test-interruptions: $(READY)
 	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes
 
@@ -112,8 +133,18 @@ test-container test-apptainer: test-%: $(READY)
 test-many-cores: $(READY)
 	tests/many_cores/run 150 seeds_per_job=1
 
+CRATE_TOOLS := .venv-crate
+test-crate: $(READY)
+	$(VENV)/bin/python -P -m venv $(CRATE_TOOLS)
+	$(CRATE_TOOLS)/bin/pip install --quiet --disable-pip-version-check roc-validator==0.13.0
+	$(CRATE_TOOLS)/bin/rocrate-validator --no-interactive validate --no-paging --verbose \
+	    --profile-identifier provenance-run-crate-0.5 crate.zip
+
 test-fresh:
 	tests/fresh/run
+
+test-devcontainer:
+	tests/devcontainer/run
 
 environment: $(READY)
 

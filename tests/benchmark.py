@@ -1,12 +1,19 @@
-"""Speed of the engines and of Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
+"""Speed of engines, attention and Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
 
 import time
 
 import torch
 
 import ictd
+from ictd.engine import Engine
+from ictd.training_data import training_blocks
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200
+# Numbers of states n, features d and layers L.
+FEATURES = [
+    (5, 5, 30), (5, 2, 30), (10, 2, 30), (10, 5, 30), (20, 5, 30), (50, 5, 30), (20, 10, 30), (20, 20, 30),
+    (50, 50, 30), (10, 5, 5), (10, 5, 100),
+]  # fmt: skip
 
 
 def seconds(function, repeats=3):
@@ -24,6 +31,29 @@ def material(count=20_000):
     tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
     batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
     return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
+
+
+def attention():
+    """Print times per prompt of ``pretrain_attention``, and their ratio to ``pretrain``, both with drawing of tasks."""
+    depth, tasks = 3, ictd.TaskDistribution("boyan", STATES)
+
+    def pretrain():
+        ictd.pretrain(tasks, depth, DISCOUNT, updates=10_000, progress=False)
+
+    def pretrain_attention(seeds, per_update, updates):
+        module = ictd.GramAttention(STATES, depth, seeds=seeds)
+        settings = {"seeds": seeds, "tasks_per_update": per_update, "updates": updates, "progress": False}
+        return lambda: ictd.pretrain_attention(module, tasks, DISCOUNT, **settings)
+
+    pretrain()
+    compiled = seconds(pretrain) / 10_000
+    print(f"n = {STATES}, L = {depth}, batch {BATCH}, one core")
+    print(f"td, u and A           {compiled * 1e6:10.2f} microseconds a prompt")
+    for seeds, per_update in ((1, 1), (20, 1), (1, 64), (20, 8), (20, 64)):
+        updates = max(100, 10_000 // (seeds * per_update))
+        own = seconds(pretrain_attention(range(seeds), per_update, updates)) / (updates * seeds * per_update)
+        name = f"td, all of P and Q, {seeds} seeds, {per_update} tasks"
+        print(f"{name:40} {own * 1e6:6.1f} microseconds a prompt: {own / compiled:.0f} times that")
 
 
 def main():
@@ -49,6 +79,30 @@ def main():
         print(
             f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
         )
+    print("\nan update with features on sampled prompts, against one with one-hot features (n = 5)")
+    usual = update(5, None, DEPTH)
+    for states, dimension, depth in FEATURES:
+        taken = update(states, dimension, depth)
+        sizes = f"n = {states}, d = {dimension}, L = {depth}"
+        print(f"{sizes:24}{taken * 1e6:10.2f} microseconds: {taken / usual:.2f} times that")
+    print()
+    attention()
+
+
+def update(states, dimension, depth, count=2000):
+    """Seconds of an update on prompts of 20 steps."""
+    distribution = ictd.TaskDistribution("boyan", states, dimension)
+    prompts = ictd.SampledPrompts(20, 20)
+    (block,) = training_blocks(distribution, prompts, "td", DISCOUNT, count, 0, BATCH, STEPS)
+    start = ictd.initial_weights(dimension or states, 0.1, ictd.generator(0, "boyan", states, "weights"))
+    gram = block.gram(DISCOUNT)
+
+    def train(tasks):
+        engine = Engine(start, "td", depth, DISCOUNT, 1e-3)
+        engine.train(block.tasks.reward[:tasks], block.batches[:tasks], gram[:tasks])
+
+    train(1)
+    return seconds(lambda: train(count), repeats=9) / count
 
 
 if __name__ == "__main__":

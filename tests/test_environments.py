@@ -10,6 +10,7 @@ from projects import ROOT
 
 import ictd
 from ictd import mrp
+from ictd.pipeline import config, environments, rules
 from ictd.pipeline.config import load_config
 from ictd.pipeline.environments import load_environments
 from ictd.pipeline.rules import Steps
@@ -31,11 +32,12 @@ def ring(states, size, rng, least=0.0):
 @pytest.fixture
 def ring(tmp_path, monkeypatch):
     """A file with an environment, whose name is forgotten after the test."""
-    monkeypatch.setattr(mrp, "ENVIRONMENTS", mrp.ENVIRONMENTS)
+    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
+    for module in (config, environments, rules):
+        monkeypatch.setattr(module, "ENVIRONMENTS", mrp.ENVIRONMENTS)
     path = tmp_path / "ring.py"
     path.write_text(RING)
-    yield path
-    mrp.ENVIRONMENTS.pop("ring", None)
+    return path
 
 
 def test_the_configuration_knows_an_environment_of_a_file(ring):
@@ -62,14 +64,14 @@ def test_a_job_draws_tasks_from_it(ring, tmp_path):
 
 def test_an_edit_reruns_the_jobs_of_this_environment(ring):
     load_environments([str(ring)])
-    config = load_config({}, ROOT)
+    settings = load_config({}, ROOT)
 
     class Wildcards(dict):
         __getattr__ = dict.__getitem__
 
     def digests():
-        simulate = Steps(config)("ictd.steps.unrolls")["environments"]
-        unseen = Steps(config)("ictd.steps.baselines", config["evaluation"], evaluation_env="ring", env_options={})
+        simulate = Steps(settings)("ictd.steps.unrolls")["environments"]
+        unseen = Steps(settings)("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", env_options={})
         return [simulate(Wildcards(env=env, states=4)) for env in ("ring", "boyan")] + [
             unseen["environments"](Wildcards(states=4, depth=6))
         ]

@@ -62,7 +62,8 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
 def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
     step_sizes = np.array([0.1, 1.0, 30.0])
     scores = tune_step_size(data, 20, contexts, step_sizes)
-    each = [batch_td_msve(data, 20, contexts, np.array([step_size])).mean() for step_size in step_sizes]
+    with np.errstate(over="ignore"):  # The largest step size diverges.
+        each = [batch_td_msve(data, 20, contexts, np.array([step_size])).mean() for step_size in step_sizes]
     np.testing.assert_allclose(scores, each)
     assert scores.argmin() == 1
 

@@ -251,6 +251,8 @@ def test_models_are_saved_and_loaded(tmp_path):
     loaded = ictd.load_model(tmp_path / "mine.npz")
     assert (loaded.depth, loaded.discount, loaded.scaled) == (5, 0.8, False)
     np.testing.assert_array_equal(loaded.weights.A, model.weights.A)
+    with pytest.raises(ValueError, match=r"mine\.npz holds a model without a seed; leave out the seed"):
+        ictd.load_model(tmp_path / "mine.npz", seed=0)
     with pytest.raises(ValueError, match=r"ends in \.npz"):
         model.save(tmp_path / "mine")
 

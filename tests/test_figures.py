@@ -24,6 +24,8 @@ NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
 CELLS = [f"{algo}-boyan-{n}-6" for n in (4, 3, 5, 2) for algo in NAMED]
 FIGURES = {"one": ["states", *CELLS], "main": ["main", CELLS[2]]}
 
+CURVES = ("baselines", "weights", "msve", "learning", "mean_entries")
+
 
 @pytest.fixture(autouse=True)
 def close_figures():
@@ -88,8 +90,8 @@ def paths(tables, tmp_path):
 
 
 def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
-    curves.main(FIGURES, paths("baselines", "weights", "msve", "learning"), Path())
-    assert list(shown) == ["one", "main", "learning"] and len(shown["main"].axes) == 1
+    curves.main(FIGURES, CELLS[2:4], paths(*CURVES), Path())
+    assert list(shown) == ["one", "main", "learning", "overview"] and len(shown["main"].axes) == 1
     assert [axes.get_visible() for axes in shown["one"].axes] == [True] * 4 + [False] * 2
     for axes, n in zip(shown["one"].axes, (4, 3, 5, 2), strict=False):
         lines, bands = [], []
@@ -125,8 +127,26 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 3
 
 
+def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
+    """One trial of each cell diverged and is left out."""
+    cells = [Cell.parse(cell) for cell in CELLS[2:4]]
+    curves.main({}, CELLS[2:4], paths(*CURVES), Path())
+    *maps, _, errors = shown["overview"].axes
+    matrices = [ictd.theta_td(3).A, *(runs[cell]["A"][-1] for cell in cells)]
+    for axes, A in zip(maps, matrices, strict=True):
+        np.testing.assert_allclose(axes.images[0].get_array(), A / np.abs(A).max())
+    expected = [runs[cell]["msve"][[0, 1, 3]].mean(axis=0) for cell in cells]
+    for method in ("zero", "theta_td", "lstd"):
+        lines = where(tables["baselines"], method=method, states=3)
+        expected.append([where(lines, context_length=length)["msve"].mean() for length in LENGTHS])
+    for line, values in zip(errors.lines, expected, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), values)
+    labels = [text.get_text() for text in errors.texts]
+    assert sorted(labels)[:2] == [r"$\theta^{\mathrm{TD}}$, best step", "LSTD"] and len(labels) == 5
+
+
 def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
-    curves.main({}, paths("baselines", "weights", "msve", "learning"), Path())
+    curves.main({}, CELLS[:2], paths(*CURVES), Path())
     for column, algo in enumerate(NAMED):
         above, below = [], []
         # In the order of settings, whatever that of the table.

@@ -134,5 +134,5 @@ def test_the_gradient_by_autograd_equals_finite_differences(algo):
     engine.train(tasks.reward, batches, enumerated_prompts(tasks, 0.9))
     gradient = naive.batch_gradient(weights, tasks, batches, algo, 4, 0.9)
     # After one step Adam's first moment is a tenth of the gradient.
-    moments = np.concatenate([moment.numpy().ravel() for moment in engine.state[0]])
+    moments = np.concatenate([moment.numpy().ravel() for moment in engine.adam.state[0]])
     np.testing.assert_allclose(moments * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())

@@ -1,9 +1,6 @@
 """README and the pages in docs/: links lead somewhere, names and numbers are right, examples run."""
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +9,17 @@ import pytest
 from pages import code_blocks
 from projects import ROOT, STUDIES, rules_of_paper
 
+import ictd
 from ictd import mrp
+from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import module_path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
-LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "config/README.md", *sorted((ROOT / "studies").glob("*/*.md"))]
+# All documents of the repository; hidden folders and results are not part of it.
+FOLDERS = [
+    path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "results", "pretrained"))
+]
+LINKED = [*sorted(ROOT.glob("*.md")), *sorted(page for folder in FOLDERS for page in folder.rglob("*.md"))]
 CODE = [ROOT, ROOT / "src/ictd", ROOT / "tests"]
 CLAIMS = pd.read_csv(ROOT / "reference/claims.csv")
 CLAIMS["kind"] = CLAIMS["id"].str.split("/").str[0]
@@ -55,13 +58,25 @@ def test_the_readme_links_to_every_page():
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def targets_of_make() -> set[str]:
+    """Targets of the Makefile, those with a pattern by their names, and NAME, which stands for a study."""
+    named = re.findall(r"^([\w -]+): ", text_of("Makefile").replace(": test-%:", ":"), re.MULTILINE)
+    named += re.findall(r"^([\w -]+):$", text_of("Makefile"), re.MULTILINE)
+    return {*" ".join(named).split(), *STUDIES, "NAME"}
+
+
+def test_targets_that_hosted_services_call_exist():
+    services = [*(ROOT / ".github/workflows").glob("*.yml"), ROOT / ".devcontainer/devcontainer.json"]
+    called = {name for file in services for name in re.findall(r"\bmake ([a-z][\w-]*)", file.read_text())}
+    called |= set(re.findall(r"^make ([\w-]+)$", text_of(".binder/postBuild"), re.MULTILINE))
+    assert {"container", "verify", "crate", "environment"} <= called <= targets_of_make()
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_targets_and_modules_that_pages_name_exist(page):
     """Targets of make, modules and files of Python."""
     text = page.read_text(encoding="utf-8")
-    targets = {*re.findall(r"^([\w-]+)(?: [\w-]+)*:", text_of("Makefile"), re.MULTILINE), *STUDIES, "NAME"}
-    targets |= {"test-container", "test-apptainer"}
-    assert {*re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)} <= targets
+    assert {*re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)} <= targets_of_make()
     modules = re.findall(r"`(ictd\.\w+(?:\.\w+)*)`", text)
     assert not [name for name in modules if not (module_path(name) or module_path(name.rpartition(".")[0]))]
     files = re.findall(r"`((?:\w+/)*\w+\.py)`", text) * (page.name == "code.md")
@@ -83,14 +98,31 @@ def holding(kind: str) -> str:
 
 
 def test_tables_of_claims_are_those_of_the_reference():
-    """Rows with names of claims and how many settings they hold in; the examples in the README have no names."""
+    """Rows with names of claims and how many settings they hold in."""
     found = {}
     for names, *_, holds in rows(text_of("docs/results.md")):
         if re.fullmatch(r"\d+ of \d+", holds):
             found |= {kind: holds for kind in re.findall(r"`(\w+)`", names) if kind in set(CLAIMS["kind"])}
     assert len(found) > 10 and found == {kind: holding(kind) for kind in found}
-    shown = [row[-1].rsplit(" ", 1)[0] for row in rows(text_of("README.md")) if re.match(r"\d+ of \d+ \w+$", row[-1])]
-    assert shown == [holding(kind) for kind in ("msve_falls", "same_pattern", "pattern", "consistent", "converged")]
+
+
+def test_claims_and_commands_have_the_verdicts_of_the_reference():
+    shown = 0
+    for _, evidence, verdict in (row for row in rows(text_of("docs/claims.md")) if len(row) == 3):
+        kinds = [kind for kind in re.findall(r"`(\w+)`", evidence) if kind in set(CLAIMS["kind"])]
+        assert re.findall(r"\d+ of \d+", verdict)[: len(kinds)] == [holding(kind) for kind in kinds]
+        shown += len(kinds)
+    assert shown == 8
+
+
+def test_files_that_a_checker_compares_exist(smoke):
+    """Those of codecheck.yml and docs/claims.md; pages of studies are named after the studies."""
+    checked = [item["file"] for item in load_yaml(ROOT / "codecheck.yml")["manifest"]]
+    shown = set(re.findall(r"`results/([\w/]+\.\w+)`", text_of("docs/claims.md")))
+    studies = {f"{name}/{name}.html" for name in STUDIES}
+    assert len(checked) == len(set(checked)) and studies <= shown
+    for name in {*(shown - studies), *(file.removeprefix("results/") for file in checked)}:
+        assert (smoke / "results-smoke" / name).exists(), name
 
 
 def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
@@ -99,6 +131,20 @@ def test_numbers_in_the_readmes_tables_are_on_the_pages_behind_them():
     for row in rows(text_of("README.md")):
         if not any("`" in cell for cell in row):
             assert {number for cell in row[1:] for number in re.findall(r"\d+\.\d+", cell)} <= known, row
+
+
+def test_the_readme_counts_the_verdicts_on_the_papers_sentences():
+    experiments = text_of("docs/results.md").split("## The experiments")[1].split("## The theory")[0]
+    verdicts = [row[3] for row in rows(experiments) if row[0].startswith('"') and len(row) == 5]
+    holds, not_shown, refuted = (verdicts.count(verdict) for verdict in ("holds", "not shown", "refuted"))
+    counts = f"Of the {len(verdicts)} sentences .* {holds} hold, {not_shown} are not shown and {refuted} is refuted"
+    for page in ("README.md", "docs/results.md"):
+        assert re.search(counts, " ".join(text_of(page).replace("of the", "Of the").split())), page
+
+
+def test_the_api_page_has_every_public_name():
+    listed = re.findall(r"^\.\. auto(?:class|function):: ictd\.(\w+)$", text_of("docs/api/index.rst"), re.MULTILINE)
+    assert sorted(listed) == sorted(set(ictd.__all__) - {"ENVIRONMENTS"})
 
 
 def test_the_example_of_a_step_works(smoke, tmp_path):
@@ -119,14 +165,3 @@ def test_the_example_of_an_environment_works(monkeypatch):
     transition, reward = names["ring"](5, 3, np.random.default_rng(0))
     assert transition.shape == (3, 5, 5) and reward.shape == (3, 5)
     np.testing.assert_allclose(transition.sum(axis=-1), 1)
-
-
-def test_the_example_prints_what_it_says():
-    """On a finished full run, if there is one in results/."""
-    manifest = ROOT / "results/manifest.json"
-    settings = json.loads((ROOT / "reference/run.json").read_text())["settings"]
-    if not manifest.exists() or json.loads(manifest.read_text())["settings"] != settings:
-        pytest.skip("results/ holds no full run")
-    ((code, printed),) = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", text_of("README.md"), re.DOTALL)
-    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == printed, done.stderr

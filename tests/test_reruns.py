@@ -20,7 +20,7 @@ UNSEEN = {"evaluate", "baselines", "unseen"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and those that are of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
-OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "theory_pretrained", "theory_precision"}
+OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "pretrained_tables", "theory_precision"}
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"pages", "manifest"}
@@ -37,7 +37,7 @@ KEYS = {
     "depths": (
         [6],
         {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"}
-        | {"theory_agreement", "theory_pretrained"}
+        | {"theory_agreement", "pretrained_tables"}
         | SHOWN,
     ),
     "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
@@ -77,7 +77,7 @@ KEYS = {
 # Rules downstream of a key's whose jobs concern other cells or seeds.
 UNTOUCHED = {"seeds": {"audit"}}
 # These have a single value, or are the place of the results.
-FIXED = {"readings.trained_parameters", "readings.loss", "results"}
+FIXED = {"environments", "readings.trained_parameters", "readings.loss", "results"}
 # Modules that are edited in a finished run, and two that no result depends on.
 EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 BESIDE = ["pipeline/record", "pipeline/config"]

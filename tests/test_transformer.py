@@ -151,6 +151,14 @@ def test_a_saved_model_is_loaded_with_its_settings(results):
     assert (model.depth, model.discount, model.scaled) == (30, 0.9, False)
 
 
+def test_files_of_a_folder_are_loaded_alone(results):
+    folder = results / "weights"
+    for model in (ictd.load_model(folder, RUN, 3), ictd.load_model(folder / f"{RUN}.npz", seed=3)):
+        np.testing.assert_array_equal(model.weights.A, naive.several_weights(2, count=2)[0].A)
+    with pytest.raises(ValueError, match=f"{RUN} has no seed 2; choose from 3, 5"):
+        ictd.load_model(folder / f"{RUN}.npz", seed=2)
+
+
 @pytest.mark.parametrize(
     ("run", "seed", "message"),
     [

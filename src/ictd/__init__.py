@@ -21,9 +21,26 @@ _MODULES = {
     "prompt": ["Context", "enumerated_columns", "sampled_columns", "prompts_of", "joint_prompt"],
     "transformer": ["Weights", "theta_td", "initial_weights", "Model", "load_model"],
     "literal": ["LinearTransformer"],
-    "baselines": ["batch_td", "lstd"],
+    "baselines": [
+        "Instruments",
+        "eligibility_traces",
+        "expected_traces",
+        "batch_td",
+        "residual_gradient",
+        "gtd2",
+        "tdc",
+        "td_lambda",
+        "lstd",
+        "certainty_equivalence",
+        "project_values",
+        "theta_preconditioned_td",
+        "theta_residual_gradient",
+        "boyan_posterior",
+        "posterior_values",
+    ],
     "training_data": ["EnumeratedPrompts", "SampledPrompts"],
     "pretraining": ["pretrain", "pretrain_history"],
+    "attention": ["GramAttention", "pretrain_attention"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -140,6 +140,21 @@ def literal_estimates(model: torch.nn.Module, columns: np.ndarray, queries: np.n
     return model(torch.from_numpy(prompt), queries=prompt.shape[-1] - columns.shape[-1]).numpy()
 
 
+class Adam:
+    """Adam's state, with the steps of ``torch.optim.Adam``, whose import takes a second."""
+
+    def __init__(self, parameters: list[torch.Tensor], learning_rate: float):
+        self.parameters, self.learning_rate = parameters, learning_rate
+        # Means, squares, no maxima, and numbers of updates.
+        mean, square = ([*map(torch.zeros_like, parameters)] for _ in range(2))
+        self.state = mean, square, [], [torch.tensor(0.0) for _ in parameters]
+
+    @torch.no_grad()
+    def step(self, gradient: list[torch.Tensor]) -> None:
+        """Make a descent step along a gradient, which has one tensor for each parameter."""
+        adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
+
+
 class AutogradEngine:
     """Algorithms 1 and 2 by automatic differentiation on whole prompts.
 
@@ -150,12 +165,8 @@ class AutogradEngine:
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.parameters = [*self.model.parameters()]
-        # State for torch's function ``adam``: means, squares, no maxima, and numbers of updates.  The class Adam is not
-        # used, because its import takes a second.
-        mean, square = ([*map(torch.zeros_like, self.parameters)] for _ in range(2))
-        self.state = mean, square, [], [torch.tensor(0.0) for _ in self.parameters]
-        self.algo, self.dimension = algo, weights.dimension
-        self.discount, self.learning_rate = discount, learning_rate
+        self.adam = Adam(self.parameters, learning_rate)
+        self.algo, self.dimension, self.discount = algo, weights.dimension, discount
 
     def train(
         self, rewards: np.ndarray, batches: BatchStatistics, prompts: Iterable[np.ndarray]
@@ -179,9 +190,7 @@ class AutogradEngine:
             target = reward + self.discount * value.detach()[following] if self.algo == "td" else mean_return
             # The target has no gradient: this is the semi-gradient of Algorithm 1, and the gradient of Algorithm 2.
             loss = 0.5 * ((target - value[state]) ** 2).mean()
-            gradient = [*torch.autograd.grad(loss, self.parameters)]
-            with torch.no_grad():
-                adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
+            self.adam.step([*torch.autograd.grad(loss, self.parameters)])
         return estimates, len(rewards)
 
     def weights(self) -> Weights:

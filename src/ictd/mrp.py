@@ -155,7 +155,7 @@ class Tasks(TaskArrays):
 
     @property
     def visited(self) -> np.ndarray:
-        """Distribution (N, n) of the states that batches and contexts visit: mu, unless there is a behaviour."""
+        """Distribution (N, n) of the states that batches and contexts visit, which is mu without a behaviour."""
         return self.stationary if self.behaviour is None else stationary_distribution(self.behaviour)
 
 
@@ -323,9 +323,9 @@ def register_environment(name: str) -> Callable[[Environment], Environment]:
 
     Returns
     -------
-    decorator of a function ``f(states, size, rng, **options)``
-        The function draws ``size`` MRPs from a numpy.random.Generator, and returns their transition probabilities
-        (size, states, states) and rewards (size, states).
+    decorator of a function
+        The function ``f(states, size, rng, **options)`` draws ``size`` MRPs from a numpy.random.Generator, and returns
+        their transition probabilities (size, states, states) and rewards (size, states).
 
     Raises
     ------
@@ -336,13 +336,13 @@ def register_environment(name: str) -> Callable[[Environment], Environment]:
     --------
     >>> import numpy as np
     >>> import ictd
-    >>> @ictd.register_environment("ring")
-    ... def ring(states, size, rng):
+    >>> @ictd.register_environment("walk")
+    ... def walk(states, size, rng):
     ...     forward = rng.uniform(0.1, 0.9, (size, states, 1))
     ...     identity = np.eye(states)
     ...     transition = forward * np.roll(identity, 1, axis=1) + (1 - forward) * np.roll(identity, -1, axis=1)
     ...     return transition, rng.uniform(-1, 1, (size, states))
-    >>> ictd.sample_tasks("ring", states=4, size=2, rng=np.random.default_rng(0)).states
+    >>> ictd.sample_tasks("walk", states=4, size=2, rng=np.random.default_rng(0)).states
     4
     """
     if not isinstance(name, str) or not name.isidentifier():

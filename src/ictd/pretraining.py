@@ -177,21 +177,23 @@ def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np
     return gram if scaled else replace(gram, M=gram.M * tasks.states, c=gram.c * tasks.states)
 
 
-@validate(
-    tasks=instance(TaskDistribution),
-    depth=integer(1),
-    discount=DISCOUNT,
-    prompts=optional(instance(EnumeratedPrompts, SampledPrompts)),
-    target=function_or(choice(TARGETS)),
-    updates=integer(1),
-    seeds=either(integer(0), integers("S", 0)),
-    learning_rate=POSITIVE,
-    batch_size=integer(1),
-    rollout_steps=integer(1),
-    initial_gain=number(least=0, words="of at least 0"),
-    clip=number(least=0, words="of at least 0"),
-    progress=FLAG,
-)
+# Validators of the settings that ``pretrain`` shares with ``ictd.pretrain_attention``.
+SETTINGS = {
+    "tasks": instance(TaskDistribution),
+    "discount": DISCOUNT,
+    "prompts": optional(instance(EnumeratedPrompts, SampledPrompts)),
+    "target": function_or(choice(TARGETS)),
+    "updates": integer(1),
+    "seeds": either(integer(0), integers("S", 0)),
+    "learning_rate": POSITIVE,
+    "batch_size": integer(1),
+    "rollout_steps": integer(1),
+    "clip": number(least=0, words="of at least 0"),
+    "progress": FLAG,
+}
+
+
+@validate(**SETTINGS, depth=integer(1), initial_gain=number(least=0, words="of at least 0"))
 def pretrain(
     tasks: TaskDistribution,
     depth: int,
@@ -281,22 +283,50 @@ def _train_on_blocks(
         if report:
             report.add(len(block.tasks))
         if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
-            logger.warning("seed %d diverged at update %d; its weights are NaN", seed, engine.steps + 1)
+            report_divergence(seed, engine.steps + 1)
             return Weights(*(np.full_like(part, np.nan) for part in vars(engine.weights()).values()))
     return engine.weights()
+
+
+def report_divergence(seed: int, update: int) -> None:
+    """Log that the estimates of a seed are not finite at an update, which has a number from 1."""
+    logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
+
+
+def target_sums(
+    target: str | Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float
+) -> np.ndarray:
+    """Sums of the targets of the visits to each state.
+
+    Parameters
+    ----------
+    target : "td", "mc", "values" or function, as in ``pretrain``
+    estimate : (..., n) array
+    reward : (..., n) array
+    batches : BatchStatistics with visits (..., n), transitions (..., n, n) and return_sums (..., n)
+    discount : float, gamma
+
+    Returns
+    -------
+    sums : (..., n) array
+    """
+    if target == "td":
+        return batches.visits * reward + discount * np.matvec(batches.transitions, estimate)
+    if callable(target):
+        # Targets (..., n, n) of the steps from each state to each state.
+        targets = target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount)
+        return (batches.transitions * targets).sum(axis=-1)
+    return batches.return_sums
 
 
 def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
     """Make the updates of a block towards targets of one's own, and return their number."""
     gram, reward = block.gram(discount), block.tasks.reward
-    visits, transitions = block.batches.visits, block.batches.transitions
     for i in range(len(reward)):
         one = slice(i, i + 1)
-        estimate = engine.estimates(gram[one])[0]
-        # Targets (n, n) of the steps from each state to each state.
-        targets = target(estimate[:, None], reward[i, :, None], estimate[None, :], discount)
-        sums = (transitions[i] * targets).sum(axis=1)[None]
-        batch = BatchStatistics.unchecked(visits=visits[one], transitions=transitions[one], return_sums=sums)
+        batch = block.batches[one]
+        sums = target_sums(target, engine.estimates(gram[one]), reward[one], batch, discount)
+        batch = BatchStatistics.unchecked(visits=batch.visits, transitions=batch.transitions, return_sums=sums)
         _, done = engine.train(reward[one], batch, gram[one])
         if not done or not np.isfinite(engine.parameter).all():
             return i

@@ -74,6 +74,12 @@ def load_arrays(path: Path, *names: str) -> list[np.ndarray]:
         return [archive[name] for name in names]
 
 
+def names_of_arrays(path: Path) -> list[str]:
+    """List the arrays of an .npz file.  A missing or damaged file raises ``Unusable``."""
+    with reading(path), np.load(path) as archive:
+        return list(archive)
+
+
 def load_named(path: Path, *names: str) -> dict[str, np.ndarray]:
     """Read named arrays from an .npz file as a dict by name, with the errors of ``load_arrays``."""
     return dict(zip(names, load_arrays(path, *names), strict=True))

@@ -111,16 +111,18 @@ def training_blocks(
     seed: int,
     batch_size: int,
     rollout_steps: int,
+    tasks_per_update: int = 1,
 ) -> Iterator[Block]:
-    """Draw the tasks of a pretraining run in blocks of at most ``BLOCK``.
+    """Draw the tasks of a pretraining run in blocks of whole updates, each of about ``BLOCK`` tasks at most.
 
-    The parameters are those of ``ictd.pretrain``.  Tasks, contexts and batches have random number streams of their own,
-    so tasks and contexts do not depend on the target.
+    The parameters are those of ``ictd.pretrain`` and ``ictd.pretrain_attention``.  Tasks, contexts and batches have
+    random number streams of their own, so tasks and contexts do not depend on the target.
     """
     names = "tasks", "contexts", "batches"
     streams = [generator(seed, distribution.name, distribution.states, f"one call {name}") for name in names]
-    for first in range(0, updates, BLOCK):
-        tasks = distribution.sample(min(BLOCK, updates - first), streams[0])
+    block = max(BLOCK // tasks_per_update, 1)
+    for first in range(0, updates, block):
+        tasks = distribution.sample(min(block, updates - first) * tasks_per_update, streams[0])
         contexts = prompts.contexts(tasks, streams[1])
         # Only Monte Carlo uses returns, whose simulation takes most of the time.
         batches = unroll(tasks, batch_size, discount, rollout_steps if target == "mc" else 1, streams[2])

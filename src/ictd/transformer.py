@@ -21,8 +21,8 @@ query state:
 """
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,10 +41,7 @@ from ictd.checks import (
     validate_fields,
 )
 from ictd.prompt import Context, Gram
-from ictd.storage import load_arrays, save_arrays
-
-if TYPE_CHECKING:
-    from ictd.literal import LinearTransformer
+from ictd.storage import load_arrays, names_of_arrays, save_arrays
 
 
 @dataclass(frozen=True)
@@ -233,11 +230,11 @@ class Model:
         w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
         return w if queries is None else np.matvec(queries, w)
 
-    def to_torch(self) -> "LinearTransformer":
+    def to_torch(self):
         """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
-        from ictd.literal import LinearTransformer  # Importing torch takes seconds.
-
-        return LinearTransformer(self.weights, self.depth, self.scaled)
+        # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
+        literal = import_module("ictd.literal")
+        return literal.LinearTransformer(self.weights, self.depth, self.scaled)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one .npz file, which ``load_model`` reads.
@@ -257,14 +254,15 @@ class Model:
 
 @validate(source=instance(str, Path), run=optional(TEXT), seed=optional(integer(0)))
 def load_model(source: str | Path, run: str | None = None, seed: int | None = None) -> Model:
-    """Load a model that ``Model.save`` wrote, or a pretrained Transformer from the results of the workflow.
+    """Load a model that ``Model.save`` wrote, or a pretrained Transformer of the workflow.
 
     Parameters
     ----------
     source : str or Path
-        The file of ``Model.save``, or the folder that snakemake wrote.
+        The file of ``Model.save``, the folder that snakemake wrote, a folder of published weights (``make weights``),
+        or a file of one of these folders.
     run : str, "algo-env-states-depth", such as "td-boyan-5-30", for a folder
-    seed : int, for a folder
+    seed : int, for a folder or a file of a folder
 
     Returns
     -------
@@ -277,12 +275,20 @@ def load_model(source: str | Path, run: str | None = None, seed: int | None = No
     """
     path = Path(source)
     if path.suffix == ".npz":
-        return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
-    folder = path / "weights"
-    runs = sorted(file.stem for file in folder.glob("[!.]*.npz"))
-    if not runs:
-        raise ValueError(f"{source} holds no weights of runs; give the folder that snakemake wrote its results to.")
-    path = folder / f"{choice(runs)('run', run, {})}.npz"
+        if seed is None:
+            return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+        if "seeds" not in names_of_arrays(path):
+            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
+        run = path.stem
+    else:
+        folder = path / "weights" if (path / "weights").is_dir() else path
+        runs = sorted(file.stem for file in folder.glob("[!.]*-*-*-*.npz"))
+        if not runs:
+            raise ValueError(
+                f"{source} holds no weights of runs; give the folder that snakemake wrote its results to, or a folder"
+                " of published weights."
+            )
+        path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
     if seed not in seeds:
         raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import lstd
+from ictd.baselines import lstd, theta_preconditioned_td
 from ictd.statistics import log_spaced
-from ictd.transformer import Weights, estimates, theta_td
+from ictd.transformer import Weights, estimates
 from studies.control.contexts import pair_context
 from studies.control.processes import Processes, greedy, uniform
 
@@ -55,8 +55,7 @@ class InContext:
 
 def in_context_td(step_size: float, depth: int, pairs: int) -> InContext:
     """Make theta^TD with a step size, which makes one update of batch TD in each layer."""
-    theta = theta_td(pairs)
-    return InContext(Weights(theta.u, step_size * theta.A), depth)
+    return InContext(theta_preconditioned_td(step_size * np.eye(pairs)), depth)
 
 
 def observed_rewards(counts, reward, policy, discount):

@@ -1,98 +1,33 @@
 """Algorithms for policy evaluation with features, on held-out prompts: TD and LSTD with several test functions.
 
-With columns phi_t, phi'_t, R_t of weight c_t and test functions z_t (d,),
-
-    M = sum_t c_t z_t (phi_t - gamma phi'_t)',    q = sum_t c_t R_t z_t,
-
-LSTD solves M w = q, and TD iterates w <- w + a (q - M w).  The test functions are
+LSTD solves sum_t c_t z_t delta_t = 0 for the TD errors delta_t of columns with weights c_t, and TD makes updates along
+this sum (``ictd.baselines``).  The test functions z_t are
 
     features     z_t = phi_t: TD(0) and LSTD(0)
-    second       z_t = phi_t + x gamma phi'_t
+    second       z_t = phi_t + x gamma phi_{t+1}
     mean         z_t = phi_t + x m, with the mean m = sum_t c_t phi_t
     traces       z_t = phi_t + x gamma z_{t-1}: TD(x) and LSTD(x), with x = lambda
 
-For enumerated prompts, which are chains and not trajectories, traces have the expected values of a long trajectory
-whose states are distributed by the weights: sum_t c_t z_t f_t' = Phi' C (I - x gamma p)^{-1} F.
+For enumerated prompts, traces have their expected values in long trajectories (``ictd.baselines.expected_traces``).
 """
 
 import numpy as np
 
+from ictd.baselines import Instruments, batch_td, eligibility_traces, expected_traces, lstd, project_values
+from ictd.prompt import Context
 from studies.features.tasks import HeldOut
 
-# Shares of the errors, the largest, that trimmed means leave out.
+# Share of the errors, the largest, that trimmed means leave out.
 TRIMMED = 0.05
-# Candidates of the parameters that are tuned.
+# Candidates of the parameters that are tuned.  Ridges are those of averages; the least one stands for none.
 STEPS = np.geomspace(0.05, 20, 30)
-RIDGES = np.append(0, np.geomspace(1e-4, 1, 17))
+RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
 SECONDS = np.linspace(-1, 4, 26)
 MEANS = np.append(0, np.geomspace(0.3, 100, 18))
-
-
-def moments(data: HeldOut, tests: str = "features", x: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """M (N, d, d) and q (N, d) for test functions "features", "second", "mean" or "traces" with a parameter x."""
-    if tests == "traces" and data.chain is not None:
-        difference = data.phi - data.discount * data.phi_next
-        n = data.reward.shape[-1]
-        rows = np.eye(n) - x * data.discount * data.chain
-        columns = np.concatenate([difference, data.reward[..., None]], axis=-1)
-        both = (data.weight[..., None] * data.phi).mT @ np.linalg.solve(rows, columns)
-        return both[..., :-1], both[..., -1]
-    z = data.phi
-    if tests == "second":
-        z = data.phi + x * data.discount * data.phi_next
-    elif tests == "mean":
-        z = data.phi + x * (data.weight[..., None] * data.phi).sum(axis=1, keepdims=True)
-    elif tests == "traces":
-        z = data.phi.copy()
-        for t in range(1, z.shape[1]):
-            z[:, t] += x * data.discount * z[:, t - 1]
-    return moments_of(data, z)
-
-
-def moments_of(data: HeldOut, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """M (N, d, d) and q (N, d) for test functions z (N, m, d) of the columns."""
-    weighted = (data.weight[..., None] * z).mT
-    return weighted @ (data.phi - data.discount * data.phi_next), np.matvec(weighted, data.reward)
-
-
-def solved(M: np.ndarray, q: np.ndarray, ridge: float) -> np.ndarray:
-    """w (N, d) with (M + ridge I) w = q; NaN where the matrix is singular."""
-    matrix = M + ridge * np.eye(q.shape[-1])
-    try:
-        return np.linalg.solve(matrix, q[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        singular = np.linalg.matrix_rank(matrix) < q.shape[-1]
-        w = np.full_like(q, np.nan)
-        w[~singular] = np.linalg.solve(matrix[~singular], q[~singular, :, None])[..., 0]
-        return w
-
-
-def iterated(M: np.ndarray, q: np.ndarray, step: float, updates: int) -> np.ndarray:
-    """w (N, d) after some updates w <- w + step (q - M w) from zero."""
-    w = np.zeros_like(q)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(updates):
-            w = w + step * (q - np.matvec(M, w))
-    return w
-
-
-def projection(data: HeldOut) -> np.ndarray:
-    """w (N, d) of the least MSVE; a direction that no feature has is left at zero."""
-    weighted = (data.tasks.stationary[..., None] * data.tasks.features).mT
-    return np.matvec(np.linalg.pinv(weighted @ data.tasks.features, hermitian=True), np.matvec(weighted, data.value))
-
-
-def trimmed_mean(errors: np.ndarray) -> np.ndarray:
-    """Mean (...) of errors (..., N) without the largest share TRIMMED; infinite if one of the others is."""
-    kept = int(np.ceil((1 - TRIMMED) * errors.shape[-1]))
-    finite = np.where(np.isnan(errors), np.inf, errors)
-    return np.sort(finite, axis=-1)[..., :kept].mean(axis=-1)
-
-
-# Algorithms that are tuned: how w is computed from two parameters, and the candidates of each.
+# Algorithms that are tuned: their test functions, and the candidates of x and of the ridge or step size.
 TUNED = {
-    "lstd": ("features", [0.0], [0.0]),
+    "lstd": ("features", [0.0], RIDGES[:1]),
     "lstd_ridge": ("features", [0.0], RIDGES),
     "lstd_second": ("second", SECONDS, RIDGES),
     "lstd_mean": ("mean", MEANS, RIDGES),
@@ -101,21 +36,53 @@ TUNED = {
 }
 
 
-def estimate(name: str, data: HeldOut, x: float, other: float, updates: int) -> np.ndarray:
-    """w (N, d) of an algorithm of TUNED with its two parameters; ``updates`` is the number of updates of TD."""
-    tests = TUNED[name][0]
-    M, q = moments(data, tests, x)
-    return iterated(M, q, other, updates) if name.startswith("td") else solved(M, q, other)
+def instruments(data: HeldOut, tests: str, x: float) -> Context | Instruments:
+    """Averages over the columns of N prompts with test functions "features", "second", "mean" or "traces"."""
+    if tests == "features":
+        return data.context
+    tasks = data.tasks
+    if tests == "traces" and data.paths is not None:
+        return eligibility_traces(data.paths, data.reward, data.discount, x, features=tasks.features)
+    if tests == "traces":
+        return expected_traces(data.chain, data.reward, data.discount, x, tasks.features, data.weight)
+    weight = data.weight[..., None]
+    if tests == "second":
+        z = data.phi + x * data.discount * data.phi_next
+    else:
+        z = data.phi + x * (weight * data.phi).sum(axis=1, keepdims=True)
+    return instruments_of(data, z)
+
+
+def instruments_of(data: HeldOut, z: np.ndarray) -> Instruments:
+    """Averages over the columns of N prompts with test functions z (N, m, d) of the columns."""
+    weighted = (data.weight[..., None] * z).mT
+    return Instruments(data.context, weighted @ data.phi, weighted @ data.phi_next, np.matvec(weighted, data.reward))
+
+
+def estimates(name: str, data: HeldOut, x: float, others: np.ndarray, updates: int) -> np.ndarray:
+    """w (K, N, d) of an algorithm of TUNED with x and each of K ridges or step sizes, after so many updates of TD."""
+    averages = instruments(data, TUNED[name][0], x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if name == "td_lambda":
+            return np.moveaxis(batch_td(averages, data.discount, np.asarray(others), updates), -1, 0)
+        return np.stack([lstd(averages, data.discount, ridge * averages.length) for ridge in others])
 
 
 def tune(name: str, data: HeldOut, updates: int) -> tuple[float, float]:
-    """The two parameters of an algorithm of TUNED with the least trimmed mean of the MSVE."""
-    tests, xs, others = TUNED[name]
-    scores = np.empty((len(xs), len(others)))
-    for i, x in enumerate(xs):
-        M, q = moments(data, tests, x)
-        for j, other in enumerate(others):
-            w = iterated(M, q, other, updates) if name.startswith("td") else solved(M, q, other)
-            scores[i, j] = trimmed_mean(data.msve(w))
+    """x and the ridge or step size of an algorithm of TUNED with the least trimmed mean of the MSVE."""
+    _, xs, others = TUNED[name]
+    scores = np.array([trimmed_mean(data.msve(estimates(name, data, x, others, updates))) for x in xs])
     i, j = np.unravel_index(scores.argmin(), scores.shape)
     return float(xs[i]), float(others[j])
+
+
+def projection(data: HeldOut) -> np.ndarray:
+    """w (N, d) of the least MSVE."""
+    return project_values(data.value, data.tasks.features, data.tasks.stationary)
+
+
+def trimmed_mean(errors: np.ndarray) -> np.ndarray:
+    """Mean (...) of errors (..., N) without the largest share TRIMMED; infinite if one of the others is."""
+    kept = int(np.ceil((1 - TRIMMED) * errors.shape[-1]))
+    finite = np.where(np.isnan(errors), np.inf, errors)
+    return np.sort(finite, axis=-1)[..., :kept].mean(axis=-1)

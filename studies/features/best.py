@@ -8,8 +8,8 @@ from ictd.storage import save_table
 from studies.features.symmetric import FAMILIES, least_squares, resting_point
 from studies.features.tasks import held_out
 
-# Values of alpha, and of eta, from which descents start.
-ALPHAS, ETAS = (0.3, 1.5), (0.0, 0.5)
+# Values of alpha, and the eta, from which descents start.
+ALPHAS, ETA = (0.3, 1.5), 0.3
 COLUMNS = ("setting", "family", "target", "alpha", "eta", "outside", "b11", "b12", "b21", "b22")
 
 
@@ -22,7 +22,7 @@ def main(name: str, setting: dict, tasks: int, output: Path) -> None:
     gram = data.gram
     rows = []
     for family, directions in FAMILIES.items():
-        starts = [np.pad([alpha, alpha * eta], (0, 2))[: len(directions)] for alpha in ALPHAS for eta in ETAS]
+        starts = [np.pad([alpha, alpha * ETA], (0, 2))[: len(directions)] for alpha in ALPHAS]
         ends = [least_squares(start, directions, data, gram, depth) for start in starts]
         numbers, _ = min(ends, key=lambda end: end[1])
         rows.append((name, family, "values", *described(np.tensordot(numbers, directions, axes=1))))

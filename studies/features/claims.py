@@ -24,12 +24,14 @@ METHODS = {
     "lstd_mean": "LSTD with mean features in the test functions",
     "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
 }
-# Controls of eta, in words, by what differs.
+# Controls of eta: words, and what differs.
 CONTROLS = {
-    "where d = n features represent all values": {"features": "rotated"},
-    "where one feature is constant": {"features": "constant"},
-    "where prompts show next features of other states": {"prompts": "shuffled"},
+    "rotated": ("where d = n features represent all values", {"features": "rotated"}),
+    "constant": ("where one feature is constant", {"features": "constant"}),
+    "shuffled": ("where prompts show next features of other states", {"prompts": "shuffled"}),
 }
+# Targets of pretraining, in words.
+TARGETS = {"td": "TD", "mc": "MC", "values": "true values"}
 
 
 def main(statements: Path, settings: dict, tables: list[Path], claims: Path, pages: list[Path]) -> None:
@@ -84,20 +86,22 @@ def _coefficient_claims(
     by_setting = {key: rows.set_index("seed") for key, rows in coefficients.groupby(["setting", "target"], sort=False)}
     computed = rows_with(best, family="four_numbers").set_index(["setting", "target"])["eta"]
     for (name, target), trials in by_setting.items():
-        place, kind = [name, target], settings[name]["features"]
+        place, kind, words = [name, target], settings[name]["features"], {"target": TARGETS[target]}
         if kind in ROTATION_INVARIANT:
             yield from statements.of_trials("symmetric", place, trials["four"])
             expected = computed.get((name, "td" if target == "td" else "values"), np.nan)
             if np.isfinite(expected):
-                yield from statements.of_trials("predicted", place, (trials["eta"] - expected).abs())
+                yield from statements.of_trials("predicted", place, (trials["eta"] - expected).abs(), **words)
         if kind in (*EXACT, "fixed") or settings[name]["prompts"] == "shuffled":
             continue
-        yield from statements.of_trials("second_positive", place, trials["eta"])
-        for words, changes in CONTROLS.items():
+        yield from statements.of_trials("second_positive", place, trials["eta"], **words)
+        for short, (control_words, changes) in CONTROLS.items():
             control = by_setting.get((control_of(settings, name, changes), target))
             if control is not None and (kind, settings[name]["prompts"]) == ("normal", "enumerated"):
                 difference = (trials["eta"] - control["eta"]).dropna()
-                yield from statements.of_trials("second_exceeds", place, difference, control=words)
+                yield from statements.of_trials(
+                    "second_exceeds", place, difference, short=short, control=control_words, **words
+                )
 
 
 def _error_claims(statements: Statements, errors: pd.DataFrame) -> Iterator[Claim]:
@@ -105,11 +109,14 @@ def _error_claims(statements: Statements, errors: pd.DataFrame) -> Iterator[Clai
         trimmed = np.log10(rows.pivot(index="seed", columns="method", values="trimmed"))
         for method, words in METHODS.items():
             for pretrained in [column for column in trimmed if column.startswith("pretrained_")]:
-                place = [name, pretrained.removeprefix("pretrained_")]
-                yield from statements.of_trials("beats", place, trimmed[pretrained] - trimmed[method], method=words)
+                target = pretrained.removeprefix("pretrained_")
+                difference = trimmed[pretrained] - trimmed[method]
+                named = {"short": method.replace("_", " "), "method": words, "target": TARGETS[target]}
+                yield from statements.of_trials("beats", [name, target], difference, **named)
         for method in ("lstd_ridge", "lstd_mean", "lstd_lambda"):
             difference = trimmed["lstd_second"] - trimmed[method]
-            yield from statements.of_trials("second_helps", [name], difference, method=METHODS[method])
+            named = {"short": method.replace("_", " "), "method": METHODS[method]}
+            yield from statements.of_trials("second_helps", [name], difference, **named)
 
 
 def _deflation_claims(statements: Statements, deflation: pd.DataFrame) -> Iterator[Claim]:

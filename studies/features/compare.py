@@ -6,8 +6,9 @@ import numpy as np
 
 from ictd.report.tables import load_table
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights, estimates
-from studies.features.algorithms import TUNED, estimate, projection, trimmed_mean, tune
+from ictd.transformer import Weights
+from ictd.transformer import estimates as transformer_estimates
+from studies.features.algorithms import TUNED, estimates, projection, trimmed_mean, tune
 from studies.features.symmetric import weights_of
 from studies.features.tasks import held_out
 
@@ -38,13 +39,14 @@ def main(name: str, setting: dict, tasks: int, test_tasks: int, weights: Path, b
         parameters = {}
         for family, row in numbers.iterrows():
             B = row[["b11", "b12", "b21", "b22"]].to_numpy(float).reshape(2, 2)
-            fitted[family] = estimates(weights_of(B, setting["dimension"]), gram, depth)
+            fitted[family] = transformer_estimates(weights_of(B, setting["dimension"]), gram, depth)
             parameters[family] = row["alpha"], row["eta"]
         for method, chosen in tuned.items():
-            fitted[method] = estimate(method, data, *chosen, depth)
+            x, other = chosen
+            (fitted[method],) = estimates(method, data, x, [other], depth)
             parameters[method] = chosen
         for i, target in enumerate(setting["targets"]):
-            fitted[f"pretrained_{target}"] = estimates(Weights(u[i, seed], A[i, seed]), gram, depth)
+            fitted[f"pretrained_{target}"] = transformer_estimates(Weights(u[i, seed], A[i, seed]), gram, depth)
         scale = FAILED * data.msve(zero).mean()
         for method, w in fitted.items():
             found = described(data.msve(w), scale)

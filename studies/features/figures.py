@@ -32,8 +32,8 @@ METHODS = {
     "pretrained_td": ("pretrained, TD", COLOURS["td"], "D"),
     "pretrained_values": ("pretrained, true values", LINES[1], "o"),
 }
-# Largest ratio of errors that is drawn.
-LARGEST_RATIO = 6
+# Largest ratio of errors, and largest absolute eta, that are drawn.
+LARGEST_RATIO, LARGEST_ETA = 6, 3
 
 
 def main(settings: dict, tables: list[Path], output: Path) -> None:
@@ -96,7 +96,7 @@ def all_settings(last: pd.DataFrame, best: pd.DataFrame) -> Figure:
         axes.plot(computed["eta"], computed["setting"].map(names.index), "|", ms=9, color=colour)
     axes.axvline(0, color="0.6", lw=0.7, ls=":")
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names], fontsize=7)
-    axes.set(xlabel=r"$\eta$", ylim=(len(names) - 0.5, -0.5))
+    axes.set(xlabel=r"$\eta$", xlim=(-LARGEST_ETA, LARGEST_ETA), ylim=(len(names) - 0.5, -0.5))
     legend(figure)
     return figure
 

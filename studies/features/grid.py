@@ -1,6 +1,6 @@
 """The settings of the study: a main one, and others that differ from it."""
 
-from studies.features.tasks import EXACT
+from studies.features.tasks import EXACT, ROTATION_INVARIANT
 
 # Factors that are varied alone, with labels of their axes.
 FACTORS = {"dimension": "features $d$", "depth": "layers $L$", "discount": r"discount $\gamma$"}
@@ -40,8 +40,9 @@ def compared(section: dict) -> list[str]:
 
 
 def fitted(section: dict) -> list[str]:
-    """Names of the settings in which few numbers are fitted: all but those whose tasks share features of a seed."""
-    return [name for name, setting in settings(section).items() if setting["features"] != "fixed"]
+    """Settings in which few numbers are fitted: compared ones, and those whose features no rotation changes."""
+    others = [name for name, setting in settings(section).items() if setting["features"] in ROTATION_INVARIANT]
+    return list(dict.fromkeys([*compared(section), *others]))
 
 
 def varied(found: dict[str, dict], factor: str) -> dict[str, float]:

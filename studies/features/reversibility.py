@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.baselines import lstd
 from ictd.engine import Engine
 from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution, value_function
 from ictd.prompt import Gram
@@ -29,7 +30,7 @@ from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import initial_weights
-from studies.features.algorithms import moments_of, projection, solved, trimmed_mean
+from studies.features.algorithms import RIDGES, instruments_of, projection, trimmed_mean
 from studies.features.coefficients import measures
 from studies.features.symmetric import FAMILIES, least_squares
 from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated
@@ -103,7 +104,7 @@ def draw_held_out(distribution: MixedChains, size: int, discount: float, seed: i
     value = value_function(tasks.transition, tasks.reward, discount)
     following = tasks.transition @ tasks.features
     return HeldOut(
-        tasks, value, tasks.features, following, tasks.reward, tasks.stationary, tasks.transition, discount
+        tasks, value, tasks.features, following, tasks.reward, tasks.stationary, tasks.transition, None, discount
     )
 
 
@@ -127,7 +128,8 @@ def test_functions(data: HeldOut, eta: float, zeta: float) -> np.ndarray:
 
 def limit_errors(data: HeldOut, z: np.ndarray) -> np.ndarray:
     """MSVE (N,) in the limit of many layers, for test functions z (N, n, d)."""
-    return data.msve(solved(*moments_of(data, z), 0.0))
+    averages = instruments_of(data, z)
+    return data.msve(lstd(averages, data.discount, RIDGES[0] * averages.length))
 
 
 def span_cosine(data: HeldOut, z: np.ndarray) -> float:

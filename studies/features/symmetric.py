@@ -28,10 +28,10 @@ FAMILIES = {
     "four_numbers": np.stack([STEP, SECOND, np.abs(STEP), np.abs(SECOND)]),
 }
 # The descent: its first damping, the factors of the damping, the number of steps, and the relative change that ends it.
-DAMPING, LOWER, HIGHER, LARGEST_DAMPING, MOST_STEPS, TOLERANCE = 1e-3, 0.3, 10.0, 1e12, 100, 1e-9
+DAMPING, LOWER, HIGHER, LARGEST_DAMPING, MOST_STEPS, TOLERANCE = 1e-3, 0.3, 10.0, 1e8, 60, 1e-7
 # The search for a resting point: number of steps, the share of a step that is taken because whole ones oscillate, the
 # longest, and the relative step that ends it.
-MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 500, 0.3, 0.2, 1e-6
+MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 200, 0.3, 0.2, 1e-5
 
 
 def weights_of(B: np.ndarray, dimension: int) -> Weights:

@@ -4,6 +4,7 @@ A setting is a dict with the keys of ``main`` in ``config.yaml``.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -133,6 +134,7 @@ class HeldOut:
     reward : (N, m) array
     weight : (N, m) array, weights of the columns, which sum to one
     chain : (N, n, n) array, the transitions that enumerated prompts show; None for trajectories
+    paths : (N, m+1) int array, states of trajectories; None for enumerated prompts
     discount : float
     """
 
@@ -143,14 +145,19 @@ class HeldOut:
     reward: np.ndarray
     weight: np.ndarray
     chain: np.ndarray | None
+    paths: np.ndarray | None
     discount: float
 
-    @property
-    def gram(self) -> Gram:
-        """The averages over columns that TF_L depends on."""
+    @cached_property
+    def context(self) -> Context:
+        """The averages over the columns of each prompt."""
         root = np.sqrt(self.weight * self.weight.shape[1])[..., None]
-        context = Context.from_features(root * self.phi, root * self.phi_next, root[..., 0] * self.reward)
-        return context.gram(self.discount, queries=self.tasks.features)
+        return Context.from_features(root * self.phi, root * self.phi_next, root[..., 0] * self.reward)
+
+    @cached_property
+    def gram(self) -> Gram:
+        """The averages in the form that TF_L depends on."""
+        return self.context.gram(self.discount, queries=self.tasks.features)
 
     def msve(self, w: np.ndarray) -> np.ndarray:
         """MSVE (..., N) of the estimates Phi w, for w (..., N, d)."""
@@ -171,7 +178,7 @@ def held_out(setting: dict, size: int, seed: int, purpose: str) -> HeldOut:
     rng = generator(seed, setting["env"], setting["states"], f"features {purpose}")
     tasks = distribution(setting, seed).sample(size, rng)
     value = value_function(tasks.transition, tasks.reward, setting["discount"])
-    kind, chain = setting["prompts"], None
+    kind, chain, paths = setting["prompts"], None, None
     if isinstance(kind, int):
         paths = sample_paths(tasks, kind, rng)
         visited = np.take_along_axis(tasks.features, paths[..., None], axis=1)
@@ -182,7 +189,7 @@ def held_out(setting: dict, size: int, seed: int, purpose: str) -> HeldOut:
         chain = shuffled_rows(tasks.transition, rng) if kind == "shuffled" else tasks.transition
         phi, phi_next, reward = tasks.features, chain @ tasks.features, tasks.reward
         weight = tasks.stationary if kind == "weighted" else np.full_like(reward, 1 / tasks.states)
-    return HeldOut(tasks, value, phi, phi_next, reward, weight, chain, setting["discount"])
+    return HeldOut(tasks, value, phi, phi_next, reward, weight, chain, paths, setting["discount"])
 
 
 def shuffled_rows(transition: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from ictd.anatomy import decomposition_measures
+from ictd.baselines import theta_preconditioned_td
 from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights, initial_weights, theta_td
+from ictd.transformer import Weights, initial_weights
 from studies.limits.engine import Prompts
 from studies.limits.minimise import (
     MeanMsve,
@@ -150,8 +151,8 @@ def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
 def best_theta_td(prompts: Prompts, depth: int, basis: np.ndarray) -> Weights:
     """theta^TD with the step size, of ``STEP_SIZES``, that has the least mean MSVE."""
     objective = MeanMsve([(prompts, basis)], depth)
-    theta = theta_td(prompts.target.shape[-1])
-    candidates = [Weights(theta.u, step_size * theta.A) for step_size in STEP_SIZES]
+    identity = np.eye(prompts.target.shape[-1])
+    candidates = [theta_preconditioned_td(step_size * identity) for step_size in STEP_SIZES]
     return min(candidates, key=lambda weights: objective.value_and_gradient(basis.T @ parameters_of(weights))[0])
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, lstd
+from ictd.baselines import certainty_equivalence, lstd, theta_preconditioned_td
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import Tasks, boyan
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
-from ictd.transformer import Weights, theta_td
 from studies.limits.engine import Prompts, sampled_prompts
 from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of
 
@@ -173,8 +172,7 @@ def best_errors(
 
     training = MeanMsve([part("descent", m) for m in lengths], depth)
     choice = MeanMsve([part("choice", m) for m in lengths], depth)
-    theta = theta_td(states)
-    start = identifiable.T @ parameters_of(Weights(theta.u, START * states * theta.A))
+    start = identifiable.T @ parameters_of(theta_preconditioned_td(START * states * np.eye(states)))
     if form.startswith("heads"):
         start = np.concatenate([start, np.zeros_like(start)])
     minimum = minimise(training, start, TOLERANCE, most_steps, validation=lambda z: choice.value_and_gradient(z)[0])

@@ -6,14 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import batch_td, certainty_equivalence, lstd
+from ictd.baselines import (
+    batch_td,
+    boyan_posterior,
+    certainty_equivalence,
+    lstd,
+    posterior_values,
+    td_lambda,
+)
 from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size
 from ictd.mrp import value_function
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
-from studies.sampled_prompts.bayes import boyan_posterior, posterior_values
 
 # Values of lambda that TD(lambda) is tuned over.
 DECAYS = (0.0, 0.5, 0.9, 1.0)
@@ -198,42 +204,9 @@ def tuned_td_lambda(
 
 def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> np.ndarray:
     """MSVE (lengths, K, k) of online TD(lambda) with pairs (K, 2) of a lambda and a step size."""
-    return data.error(td_lambda(data.paths, data.tasks.reward, data.discount, pairs[:, 0], pairs[:, 1], lengths))
-
-
-def td_lambda(
-    paths: np.ndarray, reward: np.ndarray, discount: float, decay: np.ndarray, step_size: np.ndarray, lengths: list[int]
-) -> np.ndarray:
-    """Estimate values by online TD(lambda) with accumulating traces, in one pass through each context.
-
-    Source: Sutton, Machine Learning 3, 1988.
-
-    Parameters
-    ----------
-    paths : (k, M+1) int array, S_0, ..., S_M
-    reward : (k, n) array, r(s)
-    discount : float, gamma
-    decay : (K,) array, lambdas
-    step_size : (K,) array, the step size that belongs to each lambda
-    lengths : ascending list of int, numbers of steps after which estimates are kept
-
-    Returns
-    -------
-    estimates : (lengths, K, k, n) array
-    """
-    task = np.arange(len(paths))
-    w = np.zeros((len(decay), *reward.shape))
-    trace = np.zeros_like(w)
-    kept = []
-    for t in range(max(lengths)):
-        state, following = paths[:, t], paths[:, t + 1]
-        error = reward[task, state] + discount * w[:, task, following] - w[:, task, state]  # (K, k)
-        trace *= discount * decay[:, None, None]
-        trace[:, task, state] += 1
-        w += (step_size[:, None] * error)[..., None] * trace
-        if t + 1 in lengths:
-            kept.append(w.copy())
-    return np.stack(kept)
+    rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :-1], axis=-1)
+    decay, step_size = pairs.T
+    return data.error(td_lambda(data.paths, rewards, data.discount, decay, step_size, lengths, data.tasks.states))
 
 
 def bayes(

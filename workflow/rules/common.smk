@@ -67,6 +67,11 @@ def more_states_first(wildcards):
     return int(wildcards.states)
 
 
+def before_unrolls(wildcards):
+    """Priority: such jobs run beside the first job of unrolls, which compiles the kernels that all of them share."""
+    return int(wildcards.states) + 1
+
+
 def memory(wildcards, attempt):
     """Megabytes; a cluster's profile asks for another attempt when a job needed more."""
     return 2000 * attempt

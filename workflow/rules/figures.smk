@@ -15,11 +15,19 @@ EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *ENVIRONMENT_FIGU
 
 use rule step as curves with:
     input:
-        tables=expand("<results>/metrics/{table}.csv", table=["msve", "baselines", "weights", "learning"]),
+        tables=expand(
+            "<results>/metrics/{table}.csv",
+            table=["msve", "baselines", "weights", "learning", "mean_entries"],
+        ),
     output:
-        [figure(name) for name in [*MSVE_FIGURES, "learning"]],
+        [figure(name) for name in [*MSVE_FIGURES, "learning", "overview"]],
     pathvars:
         job="curves",
     localrule: True
     params:
-        **step("ictd.report.figures.curves", figures=MSVE_FIGURES, folder=RESULTS / "figures"),
+        **step(
+            "ictd.report.figures.curves",
+            figures=MSVE_FIGURES,
+            overview_cells=[str(cell) for cell in cells(config, "main")],
+            folder=RESULTS / "figures",
+        ),

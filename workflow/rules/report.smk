@@ -31,13 +31,15 @@ AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures an
 COMPUTING = (
     "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
 )
-COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables metrics claims"
+COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables"
+COMPUTING += " metrics claims"
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {
     "theory_descent": len(SIMULATIONS),
     "theory_values": len(config["envs"]),
     "pretrain": len(GRID_SETTINGS) * config["seeds"],
     "evaluate": len(GRID_SETTINGS),
+    "theory_pretrained": len(GRID_SETTINGS),
 }
 
 

@@ -4,7 +4,7 @@ use rule step as tasks with:
         "<results>/tasks/{env}-{states}/{seeds}.npz",
     pathvars:
         job="tasks/{env}-{states}/{seeds}",
-    priority: more_states_first
+    priority: before_unrolls
     conda:
         f"{ENVS}/simulate.yaml"
     params:

@@ -3,7 +3,7 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 # Tables that do not depend on training, and those of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
-# Tables that several jobs make parts of.
+# Those that several jobs make parts of.
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
@@ -27,7 +27,7 @@ use rule step as theory_descent with:
         neu="<results>/theory/neu/{env}-{states}.csv",
     pathvars:
         job="theory_descent/{env}-{states}",
-    priority: more_states_first
+    priority: before_unrolls
     params:
         **step("ictd.steps.theory.descent", config["theory"], env_options=own_options),
 
@@ -43,18 +43,21 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], settings=CHECKED),
 
 
-# One job for all cells, because the checks of a cell take no longer than the start of Python.
 use rule step as theory_pretrained with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
+        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
     output:
-        line="<results>/theory/pretrained.csv",
-        repeated="<results>/theory/repeated.csv",
+        line=expand(
+            f"<results>/theory/pretrained/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
+        ),
+        repeated=expand(
+            f"<results>/theory/repeated/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
+        ),
     pathvars:
-        job="theory_pretrained",
+        job=f"theory_pretrained/{SETTING}",
     priority: 1
     params:
-        **step("ictd.steps.theory.pretrained", config["theory"]),
+        **step("ictd.steps.theory.pretrained", config["theory"], env_options=own_options),
 
 
 use rule step as theory_agreement with:
@@ -93,6 +96,15 @@ use rule step as theory_tables with:
     localrule: True
     params:
         **step("ictd.steps.concatenate"),
+
+
+use rule theory_tables as pretrained_tables with:
+    input:
+        parts=expand("<results>/theory/{table}/{cell}.csv", table=OF_PRETRAINED, cell=sorted(CELLS)),
+    output:
+        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+    pathvars:
+        job="pretrained_tables",
 
 
 use rule step as theory_figures with:

@@ -1,7 +1,7 @@
 """Environments of one's own in the workflow: files that the key ``environments`` of the configuration names.
 
-Each file registers its environments with ``ictd.register_environment``.  The configuration and every job load the files,
-so that the names are known as those of Boyan's chains and Loop are.  An edit of a file reruns the jobs that draw tasks
+Each file registers its environments with ``ictd.register_environment``.  The configuration and every job load the
+files, so the names are known like those of Boyan's chains and Loop.  An edit of a file reruns the jobs that draw tasks
 from its environments, and those that depend on them.
 """
 

@@ -18,9 +18,10 @@ gradient has K = [C; -C].  docs/related-work.md has the sources.
 import numpy as np
 
 from ictd.anatomy import preconditioned_td
+from ictd.baselines import theta_preconditioned_td, theta_residual_gradient
 from ictd.mrp import Tasks, value_function
 from ictd.theory.recursion import Embeddings
-from ictd.transformer import Weights
+from ictd.transformer import Weights, theta_td
 
 # Random weights of the family, the same weights with N [I, I] added, and with a random u.
 MEMBERS = ("inside", "beyond", "with_u")
@@ -109,12 +110,11 @@ def algorithm_weights(tasks: Tasks, discount: float) -> dict[str, Weights]:
     eigenvalues = np.linalg.svd(identity - discount * tasks.transition, compute_uv=False) ** 2
     step_size = 2 / (eigenvalues.min() + eigenvalues.max())
     deflating = identity + discount / ((1 - discount) * n)
-    K = {
-        "theta_td": theta_preconditioner(n),
-        "residual_gradient": step_size * np.vstack([identity, -identity]),
-        "deflated_td": np.vstack([deflating, np.zeros((n, n))]),
+    return {
+        "theta_td": theta_td(n),
+        "residual_gradient": theta_residual_gradient(step_size * identity),
+        "deflated_td": theta_preconditioned_td(deflating),
     }
-    return {name: Weights(np.zeros(2 * n), preconditioned_td(K[name])) for name in ALGORITHMS}
 
 
 def theta_preconditioner(states: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from tolerances import ENGINES
 from ictd import Model, initial_weights
 from ictd.prompt import Context
 from studies.features import algorithms
-from studies.features.algorithms import estimate, iterated, moments, projection, solved, trimmed_mean, tune
+from studies.features.algorithms import estimates, projection, trimmed_mean, tune
 from studies.features.coefficients import alignment, measures, permutation_fit
 from studies.features.grid import varied
 from studies.features.symmetric import (
@@ -101,53 +101,50 @@ def test_multi_task_td_rests_at_the_resting_point():
 
 
 @pytest.mark.parametrize("prompts", KINDS)
-def test_moments_are_sums_over_columns(prompts):
+def test_lstd_solves_for_zero_mean_td_errors(prompts):
     data = held_out(SETTING | {"prompts": prompts}, 3, 0, "test")
-    for tests, x in (("features", 0.0), ("second", 0.6)):
-        M, q = moments(data, tests, x)
+    for name, x in (("lstd", 0.0), ("lstd_second", 0.6), ("lstd_mean", 2.0), ("lstd_lambda", 0.5)):
+        (w,) = estimates(name, data, x, [1e-12], 4)
         for i in range(3):
-            z = data.phi[i] + x * 0.9 * data.phi_next[i]
-            expected = sum(
-                weight * np.outer(one, phi - 0.9 * following)
-                for weight, one, phi, following in zip(data.weight[i], z, data.phi[i], data.phi_next[i], strict=True)
-            )
-            np.testing.assert_allclose(M[i], expected, rtol=ENGINES, atol=ENGINES)
-            np.testing.assert_allclose(q[i], (data.weight[i] * data.reward[i]) @ z, rtol=ENGINES, atol=ENGINES)
-
-
-def test_traces_are_discounted_sums_of_earlier_features():
-    data = held_out(SETTING | {"prompts": 12}, 2, 0, "test")
-    M, q = moments(data, "traces", 0.5)
-    z = [sum(0.45 ** (t - k) * data.phi[0, k] for k in range(t + 1)) for t in range(12)]
-    difference = data.phi[0] - 0.9 * data.phi_next[0]
-    np.testing.assert_allclose(M[0], np.array(z).T @ difference / 12, rtol=ENGINES, atol=ENGINES)
-    np.testing.assert_allclose(q[0], data.reward[0] @ np.array(z) / 12, rtol=ENGINES, atol=ENGINES)
+            delta = data.reward[i] + (0.9 * data.phi_next[i] - data.phi[i]) @ w[i]
+            z = data.phi[i]
+            if name == "lstd_second":
+                z = z + x * 0.9 * data.phi_next[i]
+            elif name == "lstd_mean":
+                z = z + x * data.weight[i] @ data.phi[i]
+            elif name == "lstd_lambda" and prompts == 12:
+                z = np.array([sum((0.9 * x) ** (t - k) * data.phi[i, k] for k in range(t + 1)) for t in range(12)])
+            elif name == "lstd_lambda":
+                delta = sum((0.9 * x) ** k * np.linalg.matrix_power(data.chain[i], k) @ delta for k in range(300))
+            assert np.abs((data.weight[i] * delta) @ z).max() < 1e-8
 
 
 def test_lstd_1_of_weighted_prompts_is_the_projection_and_no_method_is_below_it():
     data = held_out(SETTING | {"prompts": "weighted"}, 20, 0, "test")
     w = projection(data)
-    np.testing.assert_allclose(estimate("lstd_lambda", data, 1.0, 0.0, 4), w, rtol=1e-8, atol=1e-10)
+    (found,) = estimates("lstd_lambda", data, 1.0, [1e-14], 4)
+    np.testing.assert_allclose(found, w, rtol=1e-6, atol=1e-8)
     least = data.msve(w)
     for name in algorithms.TUNED:
-        assert (data.msve(estimate(name, data, 0.5, 0.1, 4)) >= least).all()
+        assert (data.msve(estimates(name, data, 0.5, [0.1, 0.2], 4)) >= least).all()
 
 
-def test_iterated_td_tends_to_lstd_and_a_singular_matrix_fails_alone():
-    M, q = np.array([[[2.0, 0.5], [0.0, 1.0]]]), np.array([[1.0, 2.0]])
-    np.testing.assert_allclose(iterated(M, q, 0.5, 200), solved(M, q, 0.0), rtol=ENGINES, atol=ENGINES)
-    both = solved(np.stack([M[0], np.zeros((2, 2))]), np.repeat(q, 2, axis=0), 0.0)
-    assert np.isfinite(both[0]).all() and np.isnan(both[1]).all()
+def test_td_tends_to_lstd():
+    data = held_out(SETTING, 5, 0, "test")
+    (td,), (lstd,) = (
+        estimates(name, data, 0.0, [other], 20_000) for name, other in (("td_lambda", 1.0), ("lstd", 1e-12))
+    )
+    np.testing.assert_allclose(td, lstd, rtol=1e-6, atol=1e-8)
 
 
 def test_tuning_takes_the_least_trimmed_mean(monkeypatch):
-    monkeypatch.setattr(algorithms, "TUNED", {"lstd_second": ("second", [0.0, 0.5], [0.0, 0.1])})
+    monkeypatch.setitem(algorithms.TUNED, "lstd_second", ("second", [0.0, 0.5], [0.01, 0.1]))
     data = held_out(SETTING, 40, 0, "tuning")
     chosen = tune("lstd_second", data, 4)
     scores = {
-        (x, ridge): trimmed_mean(data.msve(estimate("lstd_second", data, x, ridge, 4)))
+        (x, ridge): trimmed_mean(data.msve(estimates("lstd_second", data, x, [ridge], 4))[0])
         for x in (0.0, 0.5)
-        for ridge in (0.0, 0.1)
+        for ridge in (0.01, 0.1)
     }
     assert chosen == min(scores, key=scores.get)
     assert trimmed_mean(np.arange(40.0)) == np.arange(38).mean()

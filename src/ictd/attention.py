@@ -1,0 +1,279 @@
+"""Attention of one's own: linear attention with any P and Q in torch, and a trainer for any module like it.
+
+A layer of TF_L maps a prompt Z = [X, q], with context columns X (D, m) and query columns q (D, k), to (section "Linear
+Attention", eq. (embedding evolution), here with several heads h)
+
+    Z + (1/m) sum_h P_h X X' Q_h Z = T Z,    T = I + sum_h P_h G Q_h,    G = X X' / m.
+
+So a layer multiplies all columns by T, and G becomes T G T'.  The estimates are minus the last entries of the query
+columns [phi(s); 0; 0].  They depend on a context of any length only through its Gram matrix G (D, D), which is
+``ictd.Context.gram_matrix``, with D = 2d + 1 for d features.  G is a mean over columns, so attention is divided by the
+context length.
+
+``ictd.literal`` has the same layers on whole prompts.  To train u and A of Theta^looped alone, ``ictd.pretrain`` is
+faster.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ictd.checks import FLAG, either, instance, integer, integers, number, validate
+from ictd.literal import Adam
+from ictd.mrp import TaskDistribution
+from ictd.pretraining import SETTINGS, Progress, report_divergence, target_sums
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics
+from ictd.training_data import Block, EnumeratedPrompts, SampledPrompts, training_blocks
+
+
+class GramAttention(torch.nn.Module):
+    """Linear attention with any P and Q, as a function of Gram matrices of contexts.
+
+    Parameters have a leading axis of S seeds, so all seeds are trained at once.  A subclass overrides ``matrices`` to
+    constrain P and Q, ``layer`` for other layers, or ``forward``.
+
+    Parameters
+    ----------
+    dimension : int, number of features d, which is n with one-hot features
+    depth : int, number of layers L
+    heads : int, number of heads H of a layer
+    looped : bool
+        Whether all layers share their parameters.
+    seeds : int, or S of them
+        Seeds of the initial values, which do not depend on each other.
+    initial_gain : float, factor of the standard deviation of the initial values
+
+    Attributes
+    ----------
+    P, Q : (S, K, H, 2d+1, 2d+1) parameters, of K = 1 or L layers, in float64
+        Initial values are Xavier normal as in ``initial_weights``, except that P of the first head ends with 1, as in
+        Theta^looped.  With many layers, such as 30, estimates overflow with some of these values, or later in
+        pretraining, because a layer with any P and Q can also multiply the rewards.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import ictd, torch
+    >>> attention = ictd.GramAttention(dimension=2, depth=3, heads=4, seeds=range(10))
+    >>> contexts = ictd.Context.enumerated([[[0.9, 0.1], [0.2, 0.8]]], [[1.0, 0.0]])
+    >>> attention(torch.from_numpy(contexts.gram_matrix(0.9)), torch.eye(2, dtype=torch.float64)).shape
+    torch.Size([10, 1, 2])
+    """
+
+    @validate(
+        dimension=integer(1),
+        depth=integer(1),
+        heads=integer(1),
+        looped=FLAG,
+        seeds=either(integer(0), integers("S", 0)),
+        initial_gain=number(least=0, words="of at least 0"),
+    )
+    def __init__(
+        self,
+        dimension: int,
+        depth: int,
+        heads: int = 1,
+        looped: bool = True,
+        seeds: int | Sequence[int] = 0,
+        initial_gain: float = 0.1,
+    ):
+        super().__init__()
+        self.dimension, self.depth = dimension, depth
+        height = 2 * dimension + 1
+        shape = 2, 1 if looped else depth, heads, height, height
+        streams = [generator(seed, "attention", dimension, "weights") for seed in np.atleast_1d(seeds).tolist()]
+        P, Q = np.stack([rng.normal(0, initial_gain / np.sqrt(height), shape) for rng in streams], axis=1)
+        P[:, :, 0, -1, -1] = 1
+        self.P, self.Q = torch.nn.Parameter(torch.tensor(P)), torch.nn.Parameter(torch.tensor(Q))
+
+    def matrices(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """P and Q (S, H, D, D) of a layer."""
+        own = layer % self.P.shape[1]
+        return self.P[:, own], self.Q[:, own]
+
+    def layer(self, layer: int, G: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Apply a layer to G (S, N, D, D) and to query columns q (S, N, D, k)."""
+        P, Q = self.matrices(layer)
+        T = torch.eye(G.shape[-1]).to(G) + torch.einsum("shij,snjk,shkl->snil", P, G, Q)
+        return T @ G @ T.mT, T @ q
+
+    def forward(self, G: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
+        """Estimate the values of k query states in each of N contexts.
+
+        Parameters
+        ----------
+        G : (N, D, D) or (S, N, D, D) tensor, with D = 2d + 1
+            Gram matrices of contexts (``Context.gram_matrix``), for all seeds or of each seed.
+        queries : (k, d), (N, k, d) or (S, N, k, d) tensor
+            Features of the query states.
+
+        Returns
+        -------
+        estimates : (S, N, k) tensor
+
+        Raises
+        ------
+        ValueError
+            If shapes do not match.
+        """
+        d, seeds = self.dimension, len(self.P)
+        if G.ndim not in (3, 4) or G.shape[-2:] != (2 * d + 1, 2 * d + 1) or queries.shape[-1] != d:
+            raise ValueError(
+                f"G has shape {tuple(G.shape)} and queries {tuple(queries.shape)}; give (..., N, {2 * d + 1},"
+                f" {2 * d + 1}) and (..., k, {d}) for {d} features."
+            )
+        G = G.expand(seeds, *G.shape[-3:])
+        q = torch.nn.functional.pad(queries.mT, (0, 0, 0, d + 1))
+        q = q.expand(*G.shape[:2], *q.shape[-2:])
+        for layer in range(self.depth):
+            G, q = self.layer(layer, G, q)
+        return -q[..., -1, :]
+
+
+@validate(**SETTINGS, module=instance(torch.nn.Module), tasks_per_update=integer(1))
+def pretrain_attention(
+    module: torch.nn.Module,
+    tasks: TaskDistribution,
+    discount: float,
+    prompts: EnumeratedPrompts | SampledPrompts | None = None,
+    target: str | Callable = "td",
+    updates: int = 20_000,
+    seeds: int | Sequence[int] = 0,
+    tasks_per_update: int = 1,
+    learning_rate: float = 0.001,
+    batch_size: int = 64,
+    rollout_steps: int = 200,
+    clip: float = 0.0,
+    progress: bool = True,
+) -> torch.nn.Module:
+    """Pretrain a module on random tasks, with all seeds side by side.
+
+    Updates are those of ``ictd.pretrain``, and a seed has the same tasks, contexts and batches.  With one task for each
+    update this is Algorithm 1 or 2.  With K tasks, an update is the mean over them.  Most of the time of an update is
+    overhead up to about 100 tasks of all seeds.  Memory grows with the number of seeds.
+
+    Parameters
+    ----------
+    module : GramAttention, or any ``torch.nn.Module`` with its ``forward``
+        It is called with G (S, K, D, D) and queries (S, K, n, d) in the type of its first parameter.  Each trained
+        parameter has a leading axis of S seeds; with one seed, any shape will do.  Its parameters change in place.
+    tasks, discount, prompts, target, updates, learning_rate, batch_size, rollout_steps, clip, progress
+        As in ``ictd.pretrain``.
+    seeds : int, or S of them
+        Seeds of the tasks, contexts and batches.  The module has its initial values already.
+    tasks_per_update : int, K
+
+    Returns
+    -------
+    torch.nn.Module
+        The module that was given.  The parameters of a seed that diverges are NaN.
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong type or is out of range, or shapes of the module do not match.
+
+    Examples
+    --------
+    >>> import ictd
+    >>> attention = ictd.pretrain_attention(
+    ...     ictd.GramAttention(dimension=3, depth=2, seeds=range(2)), ictd.TaskDistribution("loop", states=3),
+    ...     discount=0.9, updates=50, seeds=range(2), tasks_per_update=8, progress=False,
+    ... )
+    >>> attention.P.shape
+    torch.Size([2, 1, 1, 7, 7])
+    """
+    seeds = np.atleast_1d(seeds).tolist()
+    parameters = _trained_parameters(module, len(seeds))
+    optimizer = Adam(parameters, learning_rate)
+    settings = prompts or EnumeratedPrompts(), target, discount, updates
+    draws = [training_blocks(tasks, *settings, seed, batch_size, rollout_steps, tasks_per_update) for seed in seeds]
+    report = Progress(updates * len(seeds)) if progress else None
+    diverged_at = np.zeros(len(seeds), int)
+    for update, (G, queries, reward, batch) in enumerate(_updates(draws, discount, tasks_per_update, parameters[0]), 1):
+        estimates = module(G, queries)
+        if estimates.shape != reward.shape:
+            raise ValueError(f"module returns shape {tuple(estimates.shape)}; return (S, K, n), here {reward.shape}.")
+        errors = _errors(target, estimates.detach().cpu().numpy(), reward, batch, discount)
+        # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
+        weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
+        gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
+        optimizer.step(_clipped(gradient, clip, len(seeds)))
+        diverged_at[(diverged_at == 0) & ~np.isfinite(errors).all(axis=(1, 2))] = update
+        if report:
+            report.add(len(seeds))
+        if diverged_at.all():
+            break
+    if report:
+        report.close()
+    diverged_at[(diverged_at == 0) & ~_finite(parameters, len(seeds))] = updates + 1
+    for i in np.flatnonzero(diverged_at):
+        report_divergence(seeds[i], diverged_at[i])
+        for parameter in parameters:
+            parameter.data.view(len(seeds), -1)[i] = torch.nan
+    return module
+
+
+def _trained_parameters(module: torch.nn.Module, seeds: int) -> list[torch.Tensor]:
+    """Parameters of a module that have a gradient, each with a leading axis of seeds if there are several."""
+    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+    if not trained:
+        raise ValueError("module has no parameters that are trained; give it a torch.nn.Parameter.")
+    for name, parameter in trained.items():
+        if seeds > 1 and parameter.shape[:1] != (seeds,):
+            raise ValueError(f"{name} has shape {tuple(parameter.shape)}; give it a leading axis of {seeds} seeds.")
+    return [*trained.values()]
+
+
+def _updates(
+    draws: list[Iterator[Block]], discount: float, tasks_per_update: int, like: torch.Tensor
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, np.ndarray, BatchStatistics]]:
+    """Gram matrices, queries, rewards and batches of each update, with axes of S seeds and K tasks.
+
+    ``draws`` has the blocks of each seed, and ``like`` a tensor of the wanted type.
+    """
+    for blocks in zip(*draws, strict=True):
+        G = np.stack([block.contexts.gram_matrix(discount) for block in blocks])
+        reward = np.stack([block.tasks.reward for block in blocks])  # (S, N, n)
+        if blocks[0].tasks.features is None:
+            queries = np.broadcast_to(np.eye(reward.shape[-1]), (*reward.shape, reward.shape[-1]))
+        else:
+            queries = np.stack([block.tasks.features for block in blocks])  # (S, N, n, d)
+        batches = {
+            name: np.stack([getattr(block.batches, name) for block in blocks]) for name in vars(blocks[0].batches)
+        }
+        for first in range(0, reward.shape[1], tasks_per_update):
+            own = slice(None), slice(first, first + tasks_per_update)
+            prompts = (torch.tensor(array[own]).to(like) for array in (G, queries))
+            yield *prompts, reward[own], BatchStatistics.unchecked(**{name: batches[name][own] for name in batches})
+
+
+def _errors(
+    target: str | Callable, estimates: np.ndarray, reward: np.ndarray, batch: BatchStatistics, discount: float
+) -> np.ndarray:
+    """Sums (S, K, n) of the errors delta_t over the visits to each state, divided by b."""
+    with np.errstate(all="ignore"):  # Trials may diverge.
+        sums = target_sums(target, estimates, reward, batch, discount)
+        return (sums - batch.visits * estimates) / batch.visits.sum(axis=-1, keepdims=True)
+
+
+def _clipped(gradient: Sequence[torch.Tensor], clip: float, seeds: int) -> list[torch.Tensor]:
+    """Gradients whose norm over all parameters of a seed is shortened to ``clip`` if it is larger."""
+    if clip == 0:
+        return [*gradient]
+    rows = [part.reshape(seeds, -1) for part in gradient]
+    norm = sum(row.square().sum(dim=1) for row in rows).sqrt()
+    factor = torch.where(norm > clip, clip / norm, 1.0)[:, None]
+    return [(row * factor).reshape(part.shape) for row, part in zip(rows, gradient, strict=True)]
+
+
+def _finite(parameters: list[torch.Tensor], seeds: int) -> np.ndarray:
+    """Whether all parameters of each seed are finite, (S,)."""
+    rows = [parameter.detach().reshape(seeds, -1).isfinite().all(dim=1).cpu().numpy() for parameter in parameters]
+    return np.all(rows, axis=0)

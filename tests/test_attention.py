@@ -1,0 +1,271 @@
+"""Attention of one's own: Gram matrices against whole prompts, and its trainer against ``ictd.pretrain``."""
+
+import naive
+import numpy as np
+import pytest
+import torch
+from tolerances import ENGINES, ROUNDING
+
+import ictd
+from ictd.literal import Adam, batch_of, linear_attention
+from ictd.training_data import training_blocks
+
+GAMMA, SEEDS = 0.9, [3, 5]
+# Numbers of states and features.
+SIZES = [(6, 3), (4, 4), (3, 5)]
+
+
+def distribution(states=4, features=None):
+    return ictd.TaskDistribution("boyan", states, features=features)
+
+
+def matrices(rng, dimension, layers, heads, seeds=2, gain=0.5):
+    """Random P and Q (S, K, H, D, D)."""
+    height = 2 * dimension + 1
+    return rng.normal(0, gain / np.sqrt(height * heads), (2, seeds, layers, heads, height, height))
+
+
+def attention_with(P, Q, depth, kind=ictd.GramAttention):
+    """GramAttention with given P and Q."""
+    seeds, layers, heads, height = P.shape[:4]
+    module = kind((height - 1) // 2, depth, heads, looped=layers == 1, seeds=range(seeds))
+    module.P.data, module.Q.data = torch.tensor(P), torch.tensor(Q)
+    return module
+
+
+class InTheta(ictd.GramAttention):
+    """P and Q masked to Theta^looped."""
+
+    def matrices(self, layer):
+        P, Q = super().matrices(layer)
+        ones = ictd.Weights(np.ones(2 * self.dimension), np.ones((2 * self.dimension,) * 2))
+        corner = torch.zeros(P.shape[-2:], dtype=P.dtype)
+        corner[-1, -1] = 1
+        return P * (torch.tensor(ones.P()) - corner) + corner, Q * torch.tensor(ones.Q())
+
+
+def in_theta(weights, depth):
+    """Masked attention with the weights (S,) of Theta^looped; masked entries are not zero."""
+    P, Q = weights.P()[:, None, None].copy(), weights.Q()[:, None, None].copy()
+    P[..., :-1, :] = 0.7
+    Q[..., -1] = -0.3
+    return attention_with(P, Q, depth, InTheta)
+
+
+def initial_in_theta(tasks, depth):
+    """Masked attention with the initial weights of ``ictd.pretrain``."""
+    streams = [ictd.generator(seed, tasks.name, tasks.states, "weights") for seed in SEEDS]
+    weights = [ictd.initial_weights(tasks.dimension, 0.1, rng) for rng in streams]
+    return in_theta(ictd.Weights(*(np.stack([getattr(one, name) for one in weights]) for name in "uA")), depth)
+
+
+def whole_prompts(P, Q, columns, queries, depth):
+    """Estimates (S, N, k) layer by layer on whole prompts (N, 2d+1, m)."""
+    length = columns.shape[-1]
+    Z = torch.tensor(ictd.joint_prompt(columns, queries))
+    for layer in range(depth):
+        own = layer % P.shape[1]
+        added = 0
+        for h in range(P.shape[2]):
+            one_head = (torch.tensor(array[:, own, h])[:, None] for array in (P / length, Q))
+            added = added + linear_attention(Z, *one_head, length) - Z
+        Z = Z + added
+    return -Z[..., -1, length:].numpy()
+
+
+@pytest.mark.parametrize("steps", [4, 60])
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (1, 3), (4, 1), (4, 2)])
+@pytest.mark.parametrize(("states", "dimension"), SIZES)
+def test_estimates_are_those_of_whole_prompts(states, dimension, layers, heads, steps):
+    rng = np.random.default_rng(states)
+    tasks = distribution(states, dimension).sample(5, rng)
+    paths = ictd.sample_paths(tasks, steps, rng)
+    columns = ictd.sampled_columns(paths, tasks.reward, GAMMA, tasks.features)
+    rewards = np.take_along_axis(tasks.reward, paths[:, :-1], axis=1)
+    contexts = ictd.Context.from_trajectory(paths, rewards, features=tasks.features)
+    P, Q = matrices(rng, dimension, layers, heads, gain=1.0)
+    G, queries = torch.tensor(contexts.gram_matrix(GAMMA)), torch.tensor(tasks.features)
+    estimates = attention_with(P, Q, 4)(G, queries).detach().numpy()
+    expected = whole_prompts(P, Q, columns, tasks.features, 4)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
+
+
+def test_seeds_and_tasks_may_have_axes_of_their_own():
+    rng = np.random.default_rng(0)
+    P, Q = matrices(rng, 2, 1, 2)
+    module = attention_with(P, Q, 3)
+    X, queries = rng.normal(size=(2, 3, 5, 7)), torch.tensor(rng.normal(size=(4, 2)))
+    G = torch.tensor(X @ X.mT / 7)
+    own = module(G, queries)
+    assert own.shape == (2, 3, 4)
+    torch.testing.assert_close(module(G[1], queries.expand(3, 4, 2))[1], own[1])
+    torch.testing.assert_close(attention_with(P[:1], Q[:1], 3)(G[:1], queries)[0], own[0])
+
+
+def test_initial_values_of_seeds_do_not_depend_on_each_other():
+    both, alone = (ictd.GramAttention(3, 2, heads=2, looped=False, seeds=seeds) for seeds in ([7, 8], 8))
+    assert both.P.shape == (2, 2, 2, 7, 7)
+    for name in "PQ":
+        np.testing.assert_array_equal(getattr(both, name)[1:].detach(), getattr(alone, name).detach())
+    assert (both.P[:, :, 0, -1, -1] == 1).all() and not (both.P[:, :, 1, -1, -1] == 1).any()
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+@pytest.mark.parametrize(
+    "prompts", [ictd.EnumeratedPrompts(), ictd.SampledPrompts(4, 12)], ids=lambda p: type(p).__name__
+)
+@pytest.mark.parametrize(
+    "target", ["td", "mc", "values", lambda v, r, following, discount: 0.5 * (r + discount * following)]
+)
+@pytest.mark.parametrize("features", [None, 2, 5])
+def test_masked_to_theta_it_is_pretrain(target, features, prompts, clip):
+    tasks = distribution(features=features)
+    settings = {"prompts": prompts, "target": target, "updates": 100, "seeds": SEEDS, "batch_size": 16, "clip": clip}
+    settings |= {"rollout_steps": 20, "learning_rate": 0.003, "progress": False}
+    expected = ictd.pretrain(tasks, 3, GAMMA, **settings).weights
+    start = initial_in_theta(tasks, 3)
+    P = start.P.detach().clone()
+    module = ictd.pretrain_attention(start, tasks, GAMMA, **settings)
+    assert module is start and np.abs(expected.A).max() > 0.1
+    np.testing.assert_allclose(module.P[:, 0, 0, -1, :-1].detach(), expected.u, atol=ENGINES)
+    np.testing.assert_allclose(module.Q[:, 0, 0, :-1, :-1].detach(), expected.A, atol=ENGINES)
+    np.testing.assert_array_equal(module.P[..., :-1, :].detach(), P[..., :-1, :])
+
+
+@pytest.mark.parametrize("target", ["td", "mc"])
+def test_any_matrices_are_trained_as_on_whole_prompts(target):
+    """Two heads, layers of their own, three tasks for each update, by automatic differentiation on whole prompts."""
+    tasks, per_update, updates, rng = distribution(features=3), 3, 20, np.random.default_rng(1)
+    P, Q = matrices(rng, 3, 2, 2, seeds=1)
+    module = attention_with(P, Q, 2)
+    settings = {"batch_size": 16, "rollout_steps": 20}
+    ictd.pretrain_attention(
+        module, tasks, GAMMA, ictd.EnumeratedPrompts(), target, updates, tasks_per_update=per_update, progress=False,
+        **settings,
+    )  # fmt: skip
+    (block,) = training_blocks(tasks, ictd.EnumeratedPrompts(), target, GAMMA, updates * per_update, 0, 16, 20)
+    parameters = [torch.tensor(array, requires_grad=True) for array in (P, Q)]
+    optimizer = Adam(parameters, 0.001)
+    for first in range(0, updates * per_update, per_update):
+        loss = 0
+        for i in range(first, first + per_update):
+            features, reward = block.tasks.features[i], block.tasks.reward[i]
+            columns = ictd.enumerated_columns(block.tasks.transition[i], reward, GAMMA, features)
+            Z = torch.tensor(ictd.joint_prompt(columns, features))
+            for layer in range(2):
+                heads = [linear_attention(Z, *(one[0, layer, h] / 2 for one in parameters), 4) - Z for h in range(2)]
+                Z = Z + sum(heads)  # Halves of P and Q make the division by the 4 columns.
+            value = -Z[-1, 4:]
+            state, following, returns = batch_of(block.batches, i)
+            targets = torch.tensor(reward)[state] + GAMMA * value.detach()[following] if target == "td" else returns
+            loss = loss + 0.5 * ((targets - value[state]) ** 2).mean() / per_update
+        optimizer.step([*torch.autograd.grad(loss, parameters)])
+    assert np.abs(module.P.detach().numpy() - P).max() > 0.01
+    for name, expected in zip("PQ", parameters, strict=True):
+        np.testing.assert_allclose(getattr(module, name).detach(), expected.detach(), atol=ENGINES)
+
+
+def test_seeds_side_by_side_are_those_alone():
+    def trained(seeds):
+        module = ictd.GramAttention(4, 3, heads=2, seeds=seeds)
+        settings = {"updates": 30, "seeds": seeds, "tasks_per_update": 4, "clip": 1.0, "progress": False}
+        return ictd.pretrain_attention(module, distribution(), GAMMA, **settings)
+
+    np.testing.assert_allclose(trained(SEEDS).Q[1].detach(), trained(5).Q[0].detach(), atol=ENGINES)
+
+
+def test_blocks_hold_whole_updates(monkeypatch):
+    """Seven tasks do not fill blocks of 10, and draws do not change with one block."""
+    monkeypatch.setattr("ictd.training_data.BLOCK", 10)
+    blocks = training_blocks(distribution(), ictd.EnumeratedPrompts(), "td", GAMMA, 3, 0, 8, 1, tasks_per_update=7)
+    assert [len(block.tasks) for block in blocks] == [7, 7, 7]
+    blocks = training_blocks(distribution(), ictd.EnumeratedPrompts(), "td", GAMMA, 1, 0, 8, 1, tasks_per_update=12)
+    assert [len(block.tasks) for block in blocks] == [12]
+
+
+@pytest.mark.parametrize("target", ["td", "mc"])
+def test_a_divergence_ends_no_other_seed(target, caplog):
+    """The second seed starts with weights whose estimates overflow."""
+
+    def trained(seeds, scales):
+        module = ictd.GramAttention(4, 3, seeds=seeds)
+        module.Q.data *= torch.tensor(scales)[:, None, None, None, None]
+        return ictd.pretrain_attention(
+            module, distribution(), GAMMA, target=target, updates=20, seeds=seeds, progress=False
+        )
+
+    both, alone = trained(SEEDS, [1.0, 1e200]), trained(SEEDS[:1], [1.0])
+    assert both.Q[1].isnan().all() and both.P[1].isnan().all()
+    assert caplog.messages == ["seed 5 diverged at update 1; its weights are NaN"]
+    np.testing.assert_allclose(both.Q[0].detach(), alone.Q[0].detach(), atol=ENGINES)
+
+
+def test_a_divergence_at_a_later_update_has_its_number(caplog):
+    module = initial_in_theta(distribution(), 3)
+    settings = {"updates": 20, "seeds": SEEDS, "learning_rate": 1e200, "progress": False}
+    ictd.pretrain_attention(module, distribution(), GAMMA, **settings)
+    assert module.Q.isnan().all() and "seed 3 diverged at update 2" in caplog.text
+
+
+class Shrunk(torch.nn.Module):
+    """The mean reward of the context times a number, in float32 and without an axis of seeds; some of it is unused."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.unused = (torch.nn.Parameter(torch.zeros(())) for _ in range(2))
+
+    def forward(self, G, queries):
+        return self.factor * G[..., -1, :4].sum(dim=-1, keepdim=True) * torch.ones_like(queries[..., 0])
+
+
+def test_a_module_of_ones_own_is_trained(capsys):
+    """Its factor approaches that of least squares, which is 1 / (1 - gamma) for a value without differences."""
+    module = Shrunk()
+    settings = {"target": "values", "updates": 400, "tasks_per_update": 32, "learning_rate": 0.1, "clip": 5.0}
+    ictd.pretrain_attention(module, distribution(), GAMMA, **settings)
+    tasks = distribution().sample(20_000, np.random.default_rng(0))
+    value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
+    mean = tasks.reward.mean(axis=1)
+    best = (tasks.stationary * value).sum(axis=1) @ mean / (mean @ mean)
+    assert module.factor.item() == pytest.approx(best, rel=0.05) and module.unused == 0
+    assert "400 of 400 updates, 0 s left" in capsys.readouterr().err
+
+
+class Transposed(ictd.GramAttention):
+    def forward(self, G, queries):
+        return super().forward(G, queries).mT
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ictd.GramAttention(0, 3), "dimension is 0"),
+        (lambda: ictd.GramAttention(4, 3, heads=0), "heads is 0"),
+        (lambda: ictd.GramAttention(4, 3)(torch.eye(9), torch.eye(4)), r"G has shape \(9, 9\)"),
+        (lambda: pretrained(ictd.GramAttention(3, 3)), "for 3 features"),
+        (lambda: pretrained(ictd.GramAttention(4, 3), seeds=range(2)), "P has shape .* leading axis of 2 seeds"),
+        (lambda: pretrained(Shrunk().requires_grad_(False)), "no parameters that are trained"),
+        (lambda: pretrained(Transposed(4, 3)), r"module returns shape \(1, 4, 1\)"),
+        (lambda: pretrained(len), "module is .*; give an object of type Module"),
+        (lambda: pretrained(ictd.GramAttention(4, 3), tasks_per_update=0), "tasks_per_update is 0"),
+        (lambda: pretrained(ictd.GramAttention(4, 3), target="td0"), "target is 'td0'; choose from"),
+    ],
+)
+def test_invalid_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def pretrained(module, **settings):
+    return ictd.pretrain_attention(module, distribution(), GAMMA, updates=2, progress=False, **settings)
+
+
+def test_weights_of_theta_give_the_values_of_the_model():
+    weights = naive.larger_weights(4)[None]
+    tasks = distribution().sample(3, np.random.default_rng(0))
+    contexts = ictd.Context.enumerated(tasks.transition, tasks.reward)
+    weights = ictd.Weights(weights.u, weights.A / 4)
+    estimates = in_theta(weights, 5)(torch.tensor(contexts.gram_matrix(GAMMA)), torch.eye(4).double()).detach().numpy()
+    expected = ictd.Model(weights, 5, GAMMA).values(contexts)
+    np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
