@@ -9,12 +9,8 @@ distributions as that with the smallest ("unstable") or the largest ("stable") l
 
 Queries remain on-policy: losses and errors are those of the paper, weighted by mu.
 
-Beside few numbers of the Transformer, the gradient TD algorithms GTD2 and TDC make as many expected updates as there
-are layers, with auxiliary weights y (Sutton, Maei, Precup, Bhatnagar, Silver, Szepesvari and Wiewiora, ICML 2009):
-
-    w <- w + a sum_s c_s (phi_s - gamma phi'_s) phi_s'y                                   GTD2
-    w <- w + a sum_s c_s (delta_s phi_s - gamma phi'_s phi_s'y)                           TDC
-    y <- y + b sum_s c_s (delta_s - phi_s'y) phi_s                                        both
+The weights with few numbers (``symmetric``) are compared with the gradient TD algorithms GTD2 and TDC
+(``ictd.baselines``), which make as many updates as there are layers.
 """
 
 from dataclasses import dataclass, replace
@@ -22,23 +18,25 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.baselines import gtd2, lstd, tdc
 from ictd.engine import Engine
 from ictd.mrp import Tasks
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.training_data import training_blocks
-from ictd.transformer import estimates, initial_weights
-from studies.features.algorithms import iterated, moments, moments_of, projection, solved, trimmed_mean
+from ictd.transformer import Weights, estimates
+from studies.features.algorithms import RIDGES, instruments, projection, trimmed_mean
 from studies.features.coefficients import measures
-from studies.features.compare import described, FAILED
+from studies.features.compare import FAILED, described
+from studies.features.pretrain import first_weights
 from studies.features.symmetric import FAMILIES, least_squares, weights_of
 from studies.features.tasks import HeldOut, distribution, held_out
 
 BEHAVIOURS = "unstable", "stable", "random"
 # Random distributions are Dirichlet with this concentration, mixed with the uniform one, so that all states are seen.
 CONCENTRATION, UNIFORM = 0.5, 0.01
-# Candidates of eta, of a and of b / a.
+# Candidates of eta; of the step size of GTD2 and TDC, and of their second step size over the first.
 SECONDS = np.linspace(-2, 4, 61)
 STEPS, RATIOS = np.geomspace(0.02, 5, 12), np.array([0.1, 0.5, 1, 2, 10])
 # Values of alpha and eta from which descents start.
@@ -99,36 +97,121 @@ def off_policy(data: HeldOut, prompts: OffPolicyPrompts, seed: int, purpose: str
     return replace(data, weight=weight)
 
 
+GRADIENT_TD = {"gtd2": gtd2, "tdc": tdc}
+
+
 def gradient_td(data: HeldOut, name: str, step: float, ratio: float, updates: int) -> np.ndarray:
-    """w (N, d) after some expected updates of "gtd2" or "tdc" from zero, with a = step and b = ratio a."""
-    M, q = moments_of(data, data.phi)
-    C = (data.weight[..., None] * data.phi).mT @ data.phi
-    w, y = np.zeros_like(q), np.zeros_like(q)
+    """w (N, d) of "gtd2" or "tdc"."""
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(updates):
-            delta, predicted = q - np.matvec(M, w), np.matvec(C, y)
-            # gamma sum_s c_s phi'_s phi_s'y is C y - M'y.
-            change = np.matvec(M.mT, y) + (0 if name == "gtd2" else delta - predicted)
-            w, y = w + step * change, y + ratio * step * (delta - predicted)
-    return w
+        return GRADIENT_TD[name](data.context, data.discount, float(step), float(ratio * step), updates)
 
 
 def best_gradient_td(data: HeldOut, name: str, updates: int) -> tuple[float, float]:
-    """Step and ratio of ``gradient_td`` with the least trimmed mean of the MSVE."""
-    chosen = [(step, ratio) for step in STEPS for ratio in RATIOS]
-    return min(chosen, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
+    """Step size, and ratio of the second to it, with the least trimmed mean of the MSVE."""
+    pairs = [(step, ratio) for step in STEPS for ratio in RATIOS]
+    return min(pairs, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
+
+
+def limit(data: HeldOut, eta: float) -> np.ndarray:
+    """w (N, d) in the limit of many layers, if the iteration converges: LSTD with phi + eta gamma P phi."""
+    averages = instruments(data, "second", eta)
+    return lstd(averages, data.discount, RIDGES[0] * averages.length)
 
 
 def best_limit(data: HeldOut) -> float:
     """Eta with the least trimmed mean of the MSVE in the limit of many layers."""
-    errors = [trimmed_mean(data.msve(solved(*moments(data, "second", eta), 0.0))) for eta in SECONDS]
-    return float(SECONDS[np.argmin(errors)])
+    return float(min(SECONDS, key=lambda eta: trimmed_mean(data.msve(limit(data, eta)))))
 
 
 def best_numbers(data: HeldOut, family: str, depth: int) -> np.ndarray:
-    """alpha and alpha eta (2,) of a family of weights with the least mean MSVE."""
-    directions, gram = FAMILIES[family], data.gram
+    """The matrix B (2, 2) of a family with the least mean MSVE."""
+    directions = FAMILIES[family]
     starts = [np.array([alpha, alpha * eta])[: len(directions)] for alpha, eta in STARTS]
-    numbers, _ = min((least_squares(start, directions, data, gram, depth) for start in starts), key=lambda end: end[1])
-    B = np.tensordot(numbers, directions, axes=1)
-    return B[:, 1]
+    ends = [least_squares(start, directions, data, data.gram, depth) for start in starts]
+    numbers, _ = min(ends, key=lambda end: end[1])
+    return np.tensordot(numbers, directions, axes=1)
+
+
+def pretrained(
+    setting: dict, prompts: OffPolicyPrompts, updates: int, seed: int, batch_size: int, learning_rate: float
+) -> Weights | None:
+    """Weights after pretraining all of u and A towards true values; None if pretraining diverges."""
+    discount = setting["discount"]
+    engine = Engine(first_weights(setting, seed), "mc", setting["depth"], discount, learning_rate)
+    tasks = distribution(setting, seed)
+    for block in training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, 1):
+        _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
+        if done < len(block.tasks):
+            return None
+    return engine.weights()
+
+
+def main(
+    env: str,
+    setting: dict,
+    features: list[str],
+    shares: list[float],
+    candidates: int,
+    depths: list[int],
+    tasks: int,
+    seeds: int,
+    pretrained_shares: list[float],
+    pretrained_seeds: int,
+    updates: int,
+    batch_size: int,
+    learning_rate: float,
+    output: Path,
+) -> None:
+    """Write eta and the errors of each method, for each kind of features, behaviour, share and seed.
+
+    Parameters are chosen on other tasks than those of the errors.  ``unstable`` is the share of unstable tasks.  The
+    columns ``median``, ``trimmed``, ``mean`` and ``failed`` are those of ``compare``.  The methods are
+
+    - ``zero``, ``projection``: estimates of zero, and the least MSVE;
+    - ``lstd``, ``limit``: LSTD, and LSTD with test functions phi + eta gamma P phi and the best eta;
+    - ``FAMILY_L``: theta_td, residual_gradient or two_numbers with the least mean MSVE at L layers;
+    - ``gtd2``, ``tdc``: with the best step sizes, and as many updates as the setting has layers;
+    - ``pretrained``: all of u and A, pretrained towards true values.
+    """
+    rows = []
+    for kind in features:
+        own = setting | {"env": env, "features": kind, "prompts": "enumerated"}
+        for behaviour in BEHAVIOURS:
+            for share in shares:
+                prompts = OffPolicyPrompts(behaviour, share, candidates, own["discount"])
+                for seed in range(seeds):
+                    tuning, test = (
+                        off_policy(held_out(own, tasks, seed, purpose), prompts, seed, purpose)
+                        for purpose in ("tuning", "test")
+                    )
+                    found = methods(tuning, test, own["depth"], depths)
+                    if behaviour == "unstable" and share in pretrained_shares and seed < pretrained_seeds:
+                        weights = pretrained(own, prompts, updates, seed, batch_size, learning_rate)
+                        if weights is not None:
+                            eta = float(measures(weights.u, weights.A)["eta"])
+                            found["pretrained"] = eta, estimates(weights, test.gram, own["depth"])
+                    scale = FAILED * test.msve(found["zero"][1]).mean()
+                    unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < 0).mean())
+                    place = env, kind, behaviour, share, seed, unstable
+                    for method, (eta, w) in found.items():
+                        rows.append((*place, method, eta, *described(test.msve(w), scale)))
+    save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
+
+
+def methods(tuning: HeldOut, test: HeldOut, depth: int, depths: list[int]) -> dict[str, tuple[float, np.ndarray]]:
+    """Eta, or NaN, and w (N, d) on the test tasks, by the names of the methods of ``main`` without pretraining."""
+    best = best_limit(tuning)
+    found = {
+        "zero": (np.nan, np.zeros((len(test.tasks), test.tasks.dimension))),
+        "projection": (np.nan, projection(test)),
+        "lstd": (0.0, limit(test, 0.0)),
+        "limit": (best, limit(test, best)),
+    }
+    for layers in depths:
+        for family in ("theta_td", "residual_gradient", "two_numbers"):
+            B = best_numbers(tuning, family, layers)
+            w = estimates(weights_of(B, test.tasks.dimension), test.gram, layers)
+            found[f"{family}_{layers}"] = float(B[1, 1] / B[0, 1]), w
+    for name in GRADIENT_TD:
+        found[name] = np.nan, gradient_td(test, name, *best_gradient_td(tuning, name, depth), depth)
+    return found
