@@ -21,7 +21,7 @@ TARGETS = {
 }
 # Methods in the figure of errors: label, colour and marker.
 METHODS = {
-    "theta_td": (NAMES["theta_td"] + ", best step", COLOURS["theta_td"], "o"),
+    "theta_td": (NAMES["theta_td"], COLOURS["theta_td"], "o"),
     "two_numbers": (r"best $\alpha$, $\eta$", LINES[3], "x"),
     "td_lambda": (r"TD($\lambda$), best", LINES[4], "x"),
     "lstd": ("LSTD", COLOURS["lstd"], "|"),
@@ -32,8 +32,8 @@ METHODS = {
     "pretrained_td": ("pretrained, TD", COLOURS["td"], "D"),
     "pretrained_values": ("pretrained, true values", LINES[1], "o"),
 }
-# Largest ratio of errors, and largest absolute eta, that are drawn.
-LARGEST_RATIO, LARGEST_ETA = 6, 3
+# Largest ratio of errors, and the range of eta, that are drawn.
+LARGEST_RATIO, SHOWN_ETA = 6, (-1.5, 2.5)
 
 
 def main(settings: dict, tables: list[Path], output: Path) -> None:
@@ -64,7 +64,7 @@ def coefficients(settings: dict[str, dict], table: pd.DataFrame, best: pd.DataFr
     longest = table[table["tasks_seen"] == table["tasks_seen"].max()]["setting"].iloc[0]
     for target in TARGETS:
         rows = rows_with(table, setting=longest, target=target)
-        _draw_means(course, rows.groupby("tasks_seen")["eta"], target, "-", marker=None)
+        _draw_means(course, rows.groupby("tasks_seen")["eta"], target, "-", marker=None, label=None)
     course.set(xscale="log", xlabel="tasks seen", ylabel=r"$\eta$")
     legend(figure)
     return figure
@@ -96,7 +96,7 @@ def all_settings(last: pd.DataFrame, best: pd.DataFrame) -> Figure:
         axes.plot(computed["eta"], computed["setting"].map(names.index), "|", ms=9, color=colour)
     axes.axvline(0, color="0.6", lw=0.7, ls=":")
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names], fontsize=7)
-    axes.set(xlabel=r"$\eta$", xlim=(-LARGEST_ETA, LARGEST_ETA), ylim=(len(names) - 0.5, -0.5))
+    axes.set(xlabel=r"$\eta$", xlim=SHOWN_ETA, ylim=(len(names) - 0.5, -0.5))
     legend(figure)
     return figure
 
