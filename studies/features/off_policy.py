@@ -19,17 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import gtd2, lstd, tdc
-from ictd.engine import Engine
 from ictd.mrp import Tasks
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_table
-from ictd.training_data import training_blocks
-from ictd.transformer import Weights, estimates
+from ictd.transformer import estimates
 from studies.features.algorithms import RIDGES, instruments, projection, trimmed_mean
 from studies.features.coefficients import measures
 from studies.features.compare import FAILED, described
-from studies.features.pretrain import first_weights
+from studies.features.pretrain import pretrained_towards_values
 from studies.features.symmetric import FAMILIES, least_squares, weights_of
 from studies.features.tasks import HeldOut, distribution, held_out
 
@@ -132,20 +130,6 @@ def best_numbers(data: HeldOut, family: str, depth: int) -> np.ndarray:
     return np.tensordot(numbers, directions, axes=1)
 
 
-def pretrained(
-    setting: dict, prompts: OffPolicyPrompts, updates: int, seed: int, batch_size: int, learning_rate: float
-) -> Weights | None:
-    """Weights after pretraining all of u and A towards true values; None if pretraining diverges."""
-    discount = setting["discount"]
-    engine = Engine(first_weights(setting, seed), "mc", setting["depth"], discount, learning_rate)
-    tasks = distribution(setting, seed)
-    for block in training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, 1):
-        _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
-        if done < len(block.tasks):
-            return None
-    return engine.weights()
-
-
 def main(
     env: str,
     setting: dict,
@@ -186,7 +170,9 @@ def main(
                     )
                     found = methods(tuning, test, own["depth"], depths)
                     if behaviour == "unstable" and share in pretrained_shares and seed < pretrained_seeds:
-                        weights = pretrained(own, prompts, updates, seed, batch_size, learning_rate)
+                        weights = pretrained_towards_values(
+                            distribution(own, seed), prompts, own, updates, seed, batch_size, learning_rate
+                        )
                         if weights is not None:
                             eta = float(measures(weights.u, weights.A)["eta"])
                             found["pretrained"] = eta, estimates(weights, test.gram, own["depth"])

@@ -23,15 +23,14 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import lstd
-from ictd.engine import Engine
 from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution, value_function
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_table
-from ictd.training_data import EnumeratedPrompts, training_blocks
-from ictd.transformer import initial_weights
+from ictd.training_data import EnumeratedPrompts
 from studies.features.algorithms import RIDGES, instruments_of, projection, trimmed_mean
 from studies.features.coefficients import measures
+from studies.features.pretrain import pretrained_towards_values
 from studies.features.symmetric import FAMILIES, least_squares
 from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated
 
@@ -121,19 +120,19 @@ def three_block_gram(data: HeldOut) -> Gram:
     return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
 
 
-def test_functions(data: HeldOut, eta: float, zeta: float) -> np.ndarray:
+def functions_of(data: HeldOut, eta: float, zeta: float) -> np.ndarray:
     """phi + eta gamma P phi + zeta gamma P~ phi (N, n, d)."""
     return data.phi + data.discount * (eta * data.phi_next + zeta * reversed_features(data))
 
 
-def limit_errors(data: HeldOut, z: np.ndarray) -> np.ndarray:
-    """MSVE (N,) in the limit of many layers, for test functions z (N, n, d)."""
+def limit_error(data: HeldOut, z: np.ndarray) -> float:
+    """Trimmed mean of the MSVE in the limit of many layers, for test functions z (N, n, d)."""
     averages = instruments_of(data, z)
-    return data.msve(lstd(averages, data.discount, RIDGES[0] * averages.length))
+    return float(trimmed_mean(data.msve(lstd(averages, data.discount, RIDGES[0] * averages.length))))
 
 
 def span_cosine(data: HeldOut, z: np.ndarray) -> float:
-    """Mean squared cosine of the principal angles between the spans of z and (I - gamma p~)^{-1} Phi, weighted by mu."""
+    """Mean squared cosine of the angles between the spans of z and (I - gamma p~)^{-1} Phi, in the norm of mu."""
     identity, root = np.eye(data.tasks.states), np.sqrt(data.tasks.stationary)[..., None]
     backward = reversed_chain(data.chain, data.tasks.stationary)
     best = np.linalg.solve(identity - data.discount * backward, data.phi)
@@ -149,7 +148,7 @@ def first_order(data: HeldOut) -> float:
 
 def best_limit(data: HeldOut, eta: float, zeta: float) -> float:
     """The multiple x of (eta, zeta) with the least trimmed mean of the MSVE in the limit of many layers."""
-    errors = [trimmed_mean(limit_errors(data, test_functions(data, x * eta, x * zeta))) for x in SECONDS]
+    errors = [limit_error(data, functions_of(data, x * eta, x * zeta)) for x in SECONDS]
     return float(SECONDS[np.argmin(errors)])
 
 
@@ -158,23 +157,6 @@ def fitted(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.
     starts = [np.pad([alpha, alpha * eta], (0, len(directions) - 2)) for alpha, eta in STARTS]
     numbers, _ = min((least_squares(start, directions, data, gram, depth) for start in starts), key=lambda end: end[1])
     return numbers[1:] / numbers[0]
-
-
-def pretrained_eta(
-    distribution: MixedChains, setting: dict, updates: int, seed: int, batch_size: int, learning_rate: float
-) -> float:
-    """Eta after pretraining all of u and A towards true values; NaN if pretraining diverges."""
-    rng = generator(seed, distribution.name, distribution.states, "features weights")
-    start = initial_weights(distribution.dimension, setting["initial_gain"], rng)
-    discount = setting["discount"]
-    engine = Engine(start, "mc", setting["depth"], discount, learning_rate)
-    blocks = training_blocks(distribution, EnumeratedPrompts(), "values", discount, updates, seed, batch_size, 1)
-    for block in blocks:
-        _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
-        if done < len(block.tasks):
-            return np.nan
-    weights = engine.weights()
-    return float(measures(weights.u, weights.A)["eta"])
 
 
 def main(
@@ -204,7 +186,7 @@ def main(
     - ``pretrained``: all of u and A, pretrained towards true values;
     - ``projection``: the least MSVE.
 
-    Discounts other than that of the setting have the limits only.
+    Discounts other than that of the setting have the limits only.  With rotated features all errors are rounding.
     """
     rows = []
     for kind in KINDS:
@@ -230,14 +212,16 @@ def main(
                             tuning, THREE_BLOCKS, three_block_gram(tuning), setting["depth"]
                         )
                     if is_main and drift in pretrained_drifts and seed < pretrained_seeds:
-                        eta = pretrained_eta(distribution, setting, updates, seed, batch_size, learning_rate)
-                        found["pretrained"] = eta, 0.0
+                        own = setting | {"env": chain, "dimension": dimension}
+                        weights = pretrained_towards_values(
+                            distribution, EnumeratedPrompts(), own, updates, seed, batch_size, learning_rate
+                        )
+                        if weights is not None:
+                            found["pretrained"] = float(measures(weights.u, weights.A)["eta"]), 0.0
                     place = chain, kind, discount, drift, seed
                     for method, (eta, zeta) in found.items():
-                        z = test_functions(test, eta, zeta)
-                        error = trimmed_mean(limit_errors(test, z)) if np.isfinite(eta) else np.nan
-                        cosine = span_cosine(test, z) if np.isfinite(eta) else np.nan
-                        rows.append((*place, method, eta, zeta, float(error), cosine))
+                        z = functions_of(test, eta, zeta)
+                        rows.append((*place, method, eta, zeta, limit_error(test, z), span_cosine(test, z)))
                     least = float(trimmed_mean(test.msve(projection(test))))
                     rows.append((*place, "projection", np.nan, np.nan, least, 1.0))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
