@@ -34,6 +34,8 @@ from studies.features.tasks import HeldOut, distribution, held_out
 BEHAVIOURS = "unstable", "stable", "random"
 # Random distributions are Dirichlet with this concentration, mixed with the uniform one, so that all states are seen.
 CONCENTRATION, UNIFORM = 0.5, 0.01
+# A task is unstable if an eigenvalue has a smaller real part; features of rank below d have eigenvalues of about 0.
+UNSTABLE = -1e-12
 # Candidates of eta; of the step size of GTD2 and TDC, and of their second step size over the first.
 SECONDS = np.linspace(-2, 4, 61)
 STEPS, RATIOS = np.geomspace(0.02, 5, 12), np.array([0.1, 0.5, 1, 2, 10])
@@ -177,7 +179,7 @@ def main(
                             eta = float(measures(weights.u, weights.A)["eta"])
                             found["pretrained"] = eta, estimates(weights, test.gram, own["depth"])
                     scale = FAILED * test.msve(found["zero"][1]).mean()
-                    unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < 0).mean())
+                    unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < UNSTABLE).mean())
                     place = env, kind, behaviour, share, seed, unstable
                     for method, (eta, w) in found.items():
                         rows.append((*place, method, eta, *described(test.msve(w), scale)))
