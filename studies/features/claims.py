@@ -25,10 +25,11 @@ METHODS = {
     "lstd_mean": "LSTD with mean features in the test functions",
     "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
 }
-# Controls of eta: words, and what differs.
+# Controls of eta: words, and what differs, with {env} for the environment.
 CONTROLS = {
     "rotated": ("where d = n features represent all values", {"features": "rotated"}),
     "constant": ("where one feature is constant", {"features": "constant"}),
+    "centred": ("where values have a mean of zero", {"env": "{env}_centred"}),
     "shuffled": ("where prompts show next features of other states", {"prompts": "shuffled"}),
 }
 # Targets of pretraining, in words.
@@ -102,6 +103,7 @@ def _coefficient_claims(
             continue
         yield from statements.of_trials("second_positive", place, trials["eta"], **words)
         for short, (control_words, changes) in CONTROLS.items():
+            changes = {key: value.format(env=settings[name]["env"]) for key, value in changes.items()}
             control = by_setting.get((control_of(settings, name, changes), target))
             if control is not None and (kind, settings[name]["prompts"]) == ("normal", "enumerated"):
                 difference = (trials["eta"] - control["eta"]).dropna()

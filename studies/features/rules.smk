@@ -21,11 +21,6 @@ FEATURES_NOTEBOOK = notebook_params(
 )
 
 
-def features_setting(wildcards):
-    """The setting of a job."""
-    return FEATURES_SETTINGS[wildcards.setting]
-
-
 use rule step as features_step with:
     wildcard_constraints:
         setting=r"[a-z][a-z0-9_.]*",
@@ -43,7 +38,7 @@ use rule features_step as features_pretrain with:
     # Long runs first: a long run that starts last leaves the other cores idle.
     priority: lambda wildcards: FEATURES_SETTINGS[wildcards.setting]["updates"]
     params:
-        **step("studies.features.pretrain", setting=features_setting),
+        **step("studies.features.pretrain", setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting]),
 
 
 use rule features_step as features_coefficients with:
@@ -58,7 +53,7 @@ use rule features_step as features_coefficients with:
         **step(
             "studies.features.coefficients",
             name=lambda wildcards: wildcards.setting,
-            setting=features_setting,
+            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
         ),
 
@@ -72,7 +67,7 @@ use rule features_step as features_best with:
         **step(
             "studies.features.best",
             name=lambda wildcards: wildcards.setting,
-            setting=features_setting,
+            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
         ),
 
@@ -89,7 +84,7 @@ use rule features_step as features_compare with:
         **step(
             "studies.features.compare",
             name=lambda wildcards: wildcards.setting,
-            setting=features_setting,
+            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
             test_tasks=FEATURES["test_tasks"],
         ),
@@ -139,7 +134,9 @@ use rule step as features_claims with:
         job="features_claims",
     localrule: True
     params:
-        **step("studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS),
+        **step(
+            "studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS
+        ),
 
 
 use rule step as features_figures with:

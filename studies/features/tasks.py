@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ictd.mrp import Environment, TaskDistribution, Tasks, stationary_distribution, value_function
+from ictd.mrp import Environment, TaskDistribution, Tasks, sample_tasks, stationary_distribution, value_function
 from ictd.prompt import Context, Gram
 from ictd.rng import generator
 from ictd.sampling import sample_paths
@@ -20,7 +20,19 @@ def dense(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
     return rng.dirichlet(np.ones(states), (size, states)), rng.uniform(-1, 1, (size, states))
 
 
+def centred(env: str | Environment) -> Environment:
+    """An environment whose rewards have a stationary mean of zero, and so have the true values."""
+
+    def draw(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        tasks = sample_tasks(env, states, size, rng)
+        mean = (tasks.stationary * tasks.reward).sum(axis=1, keepdims=True)
+        return tasks.transition, tasks.reward - mean
+
+    return draw
+
+
 ENVIRONMENTS: dict[str, str | Environment] = {"boyan": "boyan", "loop": "loop", "dense": dense}
+ENVIRONMENTS |= {f"{name}_centred": centred(env) for name, env in ENVIRONMENTS.items()}
 
 
 def normal(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndarray:

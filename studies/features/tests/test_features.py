@@ -180,6 +180,12 @@ def test_features_of_each_kind():
     assert (fixed[0] == fixed[1]).all() and (fixed[0] != fixed[2]).all()
 
 
+def test_centred_environments_have_values_of_mean_zero():
+    data = held_out(SETTING | {"env": "loop_centred"}, 5, 0, "test")
+    np.testing.assert_allclose((data.tasks.stationary * data.value).sum(axis=1), 0, atol=1e-12)
+    assert (np.abs(data.value) > 0.01).any()
+
+
 def test_a_factor_is_varied_alone():
     found = {"main": SETTING, "d_1": SETTING | {"dimension": 1, "seeds": 5}, "other": SETTING | {"depth": 3}}
     assert varied(found, "dimension") == {"main": 3, "d_1": 1}

@@ -35,7 +35,7 @@ def errors(**trimmed):
 def decided(**tables):
     best = pd.DataFrame({"setting": ["main"], "family": ["four_numbers"], "target": ["values"], "eta": [0.5]})
     given = {
-        "coefficients": coefficients(main=0.5, rotated=0.1, constant=-0.2, shuffled=0.5),
+        "coefficients": coefficients(main=0.5, rotated=0.1, constant=-0.2, shuffled=0.5, centred=-0.1),
         "best": best,
         "errors": errors(**dict.fromkeys(METHODS, 2.0), pretrained_values=1.0),
         "deflation": pd.DataFrame({"setting": "fixed", "target": "values", "seed": range(SEEDS), "own": 0.9}),
@@ -58,6 +58,7 @@ def test_eta_is_compared_with_its_controls():
     assert one(claims, "second_positive").verdict == "holds"
     assert one(claims, "second_exceeds", "represent all values").value == pytest.approx(0.4)
     assert one(claims, "second_exceeds", "constant").value == pytest.approx(0.7)
+    assert one(claims, "second_exceeds", "mean of zero").value == pytest.approx(0.6)
     assert one(claims, "second_exceeds", "other states").value == pytest.approx(0)
     assert one(claims, "second_positive", setting="constant-values").verdict == "refuted"
     assert not [
