@@ -158,8 +158,8 @@ def test_claims_on_reversibility():
     )
     verdicts = {claim.id: (claim.verdict, round(claim.value, 3)) for claim in reversibility_claims(STATEMENTS, table)}
     assert verdicts == {
-        "reversible/ring-normal-0.9-two_numbers": ("holds", 0.8),
-        "reversible/ring-normal-0.9-limit": ("refuted", -0.2),
+        "reversible, two numbers/ring-normal-0.9": ("holds", 0.8),
+        "reversible, limit/ring-normal-0.9": ("refuted", -0.2),
         "reversed_block/ring-normal-0.9": ("refuted", -0.1),
     }
 
@@ -176,4 +176,7 @@ def test_claims_on_off_policy_prompts():
     )  # fmt: skip
     negative, only = off_policy_claims(STATEMENTS, table)
     assert (negative.verdict, round(negative.value, 3)) == ("holds", -0.475)
+    assert (negative.id, only.id) == (
+        "off_policy_negative, limit/boyan-normal-limit", "off_policy_only, limit/boyan-normal-limit",
+    )  # fmt: skip
     assert (only.verdict, round(only.value, 3)) == ("refuted", -0.175)
