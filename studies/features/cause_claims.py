@@ -31,7 +31,7 @@ def reversibility_claims(statements: Statements, table: pd.DataFrame) -> Iterato
                 named = {"method": tabular + method.replace("_", " "), "words": words}
                 yield from statements.of_trials("reversible", place, difference, **named)
         if "three_numbers" in by_method:
-            cosines = [by_method[method]["cosine"][largest] for method in ("three_numbers", "two_numbers")]
+            cosines = [by_method[method]["cosine"][largest] for method in ("three_numbers", "three_shuffled")]
             yield from statements.of_trials("reversed_block", place, cosines[0] - cosines[1])
 
 

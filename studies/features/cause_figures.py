@@ -12,6 +12,7 @@ from ictd.statistics import bootstrap_interval
 # What is drawn of each method: its column, label and look.
 REVERSIBILITY = {
     "limit": ("eta", r"best $\eta$, $L \to \infty$", {"color": LINES[0], "ls": "-"}),
+    "limit_shuffled": ("zeta", r"$\eta$, $L \to \infty$, other states' $P \phi$", {"color": "0.6", "ls": "-"}),
     "two_numbers": ("eta", r"best $\alpha$, $\eta$", {"color": LINES[1], "ls": "--"}),
     "pretrained": ("eta", r"pretrained $\eta$", {"color": LINES[2], "ls": "", "marker": "o"}),
     "three_numbers": ("zeta", r"$\zeta$ with a third block", {"color": LINES[3], "ls": ":", "marker": "^"}),

@@ -15,6 +15,7 @@ which is 1 for a reversible chain and 0 for a directed ring.
 
 Features that all states share give another reason for a positive eta, because p and p~ both keep constants: "centred"
 features are normal ones without their mean sum_s mu(s) phi(s).  "rotated" features are those of tabular tasks.
+A control are test functions with the rows of p in random order: they have the mean feature, and no eligibility.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from studies.features.algorithms import RIDGES, instruments_of, projection, trim
 from studies.features.coefficients import measures
 from studies.features.pretrain import pretrained_towards_values
 from studies.features.symmetric import FAMILIES, least_squares
-from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated
+from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated, shuffled_rows
 
 # Candidates of eta and zeta.
 SECONDS = np.linspace(-2, 4, 61)
@@ -107,22 +108,25 @@ def draw_held_out(distribution: MixedChains, size: int, discount: float, seed: i
     )
 
 
-def reversed_features(data: HeldOut) -> np.ndarray:
-    """P~ phi (N, n, d)."""
-    return reversed_chain(data.chain, data.tasks.stationary) @ data.phi
+def third_block(data: HeldOut, kind: str) -> np.ndarray:
+    """P~ phi (N, n, d) if the kind is "reversed", and P phi with the rows of P in random order if it is "shuffled"."""
+    if kind == "reversed":
+        return reversed_chain(data.chain, data.tasks.stationary) @ data.phi
+    rng = generator(0, "features", data.tasks.states, "third block")
+    return shuffled_rows(data.chain, rng) @ data.phi
 
 
-def three_block_gram(data: HeldOut) -> Gram:
-    """Averages over columns [phi; gamma P phi; gamma P~ phi; r], in the form that TF_L depends on."""
+def three_block_gram(data: HeldOut, kind: str) -> Gram:
+    """Averages over columns [phi; gamma P phi; gamma third block; r], in the form that TF_L depends on."""
     root = np.sqrt(data.weight * data.weight.shape[1])[..., None]
-    blocks = data.phi, data.discount * data.phi_next, data.discount * reversed_features(data), data.reward[..., None]
+    blocks = data.phi, data.discount * data.phi_next, data.discount * third_block(data, kind), data.reward[..., None]
     columns = root * np.concatenate(blocks, axis=-1)
     return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
 
 
-def functions_of(data: HeldOut, eta: float, zeta: float) -> np.ndarray:
-    """phi + eta gamma P phi + zeta gamma P~ phi (N, n, d)."""
-    return data.phi + data.discount * (eta * data.phi_next + zeta * reversed_features(data))
+def functions_of(data: HeldOut, eta: float, zeta: float, kind: str) -> np.ndarray:
+    """Test functions phi + eta gamma P phi + zeta gamma (third block) (N, n, d)."""
+    return data.phi + data.discount * (eta * data.phi_next + zeta * third_block(data, kind))
 
 
 def limit_error(data: HeldOut, z: np.ndarray) -> float:
@@ -146,9 +150,9 @@ def first_order(data: HeldOut) -> float:
     return float((weight * data.chain * backward).sum() / (weight * data.chain**2).sum())
 
 
-def best_limit(data: HeldOut, eta: float, zeta: float) -> float:
-    """The multiple x of (eta, zeta) with the least trimmed mean of the MSVE in the limit of many layers."""
-    errors = [limit_error(data, functions_of(data, x * eta, x * zeta)) for x in SECONDS]
+def best_limit(data: HeldOut, second: np.ndarray) -> float:
+    """The x with the least trimmed mean of the MSVE in the limit of many layers, for phi + x gamma (second)."""
+    errors = [limit_error(data, data.phi + x * data.discount * second) for x in SECONDS]
     return float(SECONDS[np.argmin(errors)])
 
 
@@ -180,9 +184,10 @@ def main(
 
     - ``first_order``: the coefficient that is expected for small gamma;
     - ``features``: TD's test functions phi;
-    - ``limit``, ``limit_reversed``: the best eta, or zeta, in the limit of many layers;
+    - ``limit``, ``limit_reversed``, ``limit_shuffled``: the best eta, or zeta, in the limit of many layers;
     - ``two_numbers``: alpha and eta with the least mean MSVE at the depth of the setting;
-    - ``three_numbers``: alpha, eta and zeta, for prompts with a third block, gamma P~ phi;
+    - ``three_numbers``, ``three_shuffled``: alpha, eta and zeta, for prompts with a third block, gamma P~ phi or, as a
+      control, next features of other states;
     - ``pretrained``: all of u and A, pretrained towards true values;
     - ``projection``: the least MSVE.
 
@@ -201,16 +206,17 @@ def main(
                     )
                     found = {"first_order": (first_order(tuning), 0.0), "features": (0.0, 0.0)}
                     if kind != "rotated":
-                        found["limit"] = best_limit(tuning, 1, 0), 0.0
-                        found["limit_reversed"] = 0.0, best_limit(tuning, 0, 1)
+                        found["limit"] = best_limit(tuning, tuning.phi_next), 0.0
+                        for third in ("reversed", "shuffled"):
+                            found[f"limit_{third}"] = 0.0, best_limit(tuning, third_block(tuning, third))
                     if is_main:
                         (eta,) = fitted(tuning, FAMILIES["two_numbers"], tuning.gram, setting["depth"])
                         found["two_numbers"] = float(eta), 0.0
                     # The blocks of a reversible chain are equal, so that its numbers are not determined.
                     if is_main and kind != "rotated" and drift > 0:
-                        found["three_numbers"] = fitted(
-                            tuning, THREE_BLOCKS, three_block_gram(tuning), setting["depth"]
-                        )
+                        for method, third in {"three_numbers": "reversed", "three_shuffled": "shuffled"}.items():
+                            gram = three_block_gram(tuning, third)
+                            found[method] = fitted(tuning, THREE_BLOCKS, gram, setting["depth"])
                     if is_main and drift in pretrained_drifts and seed < pretrained_seeds:
                         own = setting | {"env": chain, "dimension": dimension}
                         weights = pretrained_towards_values(
@@ -220,7 +226,8 @@ def main(
                             found["pretrained"] = float(measures(weights.u, weights.A)["eta"]), 0.0
                     place = chain, kind, discount, drift, seed
                     for method, (eta, zeta) in found.items():
-                        z = functions_of(test, eta, zeta)
+                        third = "shuffled" if method.endswith("shuffled") else "reversed"
+                        z = functions_of(test, eta, zeta, third)
                         rows.append((*place, method, eta, zeta, limit_error(test, z), span_cosine(test, z)))
                     least = float(trimmed_mean(test.msve(projection(test))))
                     rows.append((*place, "projection", np.nan, np.nan, least, 1.0))

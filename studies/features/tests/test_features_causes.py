@@ -74,10 +74,11 @@ def test_eligibility_gives_the_projection(chain):
     assert span_cosine(data, data.phi) < 0.99
 
 
-def test_a_layer_reads_three_blocks():
+@pytest.mark.parametrize("kind", ["reversed", "shuffled"])
+def test_a_layer_reads_three_blocks(kind):
     data, numbers, depth = mixed(), np.array([0.7, 0.3, 0.2]), 4
-    values, _ = values_and_derivatives(numbers, THREE_BLOCKS, three_block_gram(data), depth)
-    z = functions_of(data, 0.3 / 0.7, 0.2 / 0.7)
+    values, _ = values_and_derivatives(numbers, THREE_BLOCKS, three_block_gram(data, kind), depth)
+    z = functions_of(data, 0.3 / 0.7, 0.2 / 0.7, kind)
     for i in range(5):
         w = np.zeros(3)
         for _ in range(depth):
@@ -152,6 +153,7 @@ def test_claims_on_reversibility():
             (0.0, "two_numbers", 1.0, 0.9),
             (1.0, "two_numbers", 0.2, 0.5),
             (1.0, "three_numbers", 0.1, 0.4),
+            (1.0, "three_shuffled", 0.1, 0.5),
             (0.0, "limit", 0.5, 0.9),
             (1.0, "limit", 0.7, 0.9),
         ]
