@@ -45,7 +45,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh test-devcontainer format api benchmark benchmark-peers environment lock container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -59,6 +59,8 @@ $(STUDIES): $(READY)
 	@test ! -e $(RESULTS)/$@/$@.html || echo "Open $(RESULTS)/$@/$@.html in a browser."
 
 report: $(READY)
+	@test -e $(RESULTS)/manifest.json \
+	    || { echo "There is no finished run in $(RESULTS)/; run make reproduce, which also writes the report."; exit 1; }
 	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \
 	    || { cat $(RESULTS)/logs/snakemake-report.log; exit 1; }
 	@echo "Results are in $(RESULTS)/. Open in a browser:"
@@ -97,6 +99,7 @@ test-all: lint
 lint: $(READY)
 	ruff check .
 	ruff format --check .
+	pyrefly check
 	snakefmt --check Snakefile workflow studies
 	snakemake --lint
 
@@ -151,12 +154,16 @@ environment: $(READY)
 lock: $(READY)
 	python envs/lock.py
 
-container:
-	@test -n "$(BUILDER)" || { echo "Install docker, podman or buildah to build the image."; exit 1; }
+# buildah can build an image, but not run it.
+builder:
+	@test -n "$(BUILDER)" \
+	    || { echo "Install and start docker or podman; none of them answers to 'docker info' or 'podman info'."; exit 1; }
+
+container: builder
 	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" \
 	    --build-arg TORCH_INDEX="$(TORCH_INDEX)" --build-arg COMMIT="$(COMMIT)" --tag $(IMAGE) .
 
-reproduce-container:
+reproduce-container: builder
 	mkdir -p results-container
 	$(BUILDER) $(BUILDER_OPTIONS) run --rm --network=none --user $(shell id -u):$(shell id -g) $(RUN_OPTIONS) \
 	    --volume "$$PWD/results-container":/work $(IMAGE)
@@ -166,6 +173,10 @@ apptainer:
 	apptainer build --force $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" --build-arg TORCH_INDEX="$(TORCH_INDEX)" \
 	    --build-arg COMMIT="$(COMMIT)" ictd.sif ictd.def
 
+# A virtual environment works only in the folder in which it was made, which `ready` names.
+ifneq ($(shell cat $(READY) 2> /dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
 $(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; install one (apt install python3.11-venv, brew install python@3.11" \
@@ -174,7 +185,7 @@ $(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt p
 	@# Do not compile all modules, because most are never imported. For pip, "false" switches no-compile on.
 	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $@
+	@echo "$(CURDIR)" > $@
 
 clean:
 	rm -rf results results-smoke .snakemake

@@ -83,6 +83,7 @@ def calls():
         "sample_paths": (ictd.sample_paths, {"tasks": tasks, "steps": 4, "rng": rng}),
         "Weights": (ictd.Weights, vars(weights)),
         "theta_td": (ictd.theta_td, {"dimension": 3}),
+        "cosine_to_theta_td": (ictd.cosine_to_theta_td, {"weights": weights}),
         "initial_weights": (ictd.initial_weights, {"dimension": 3, "gain": 0.5, "rng": rng}),
         "Context": (ictd.Context, vars(context)),
         "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),
@@ -137,6 +138,15 @@ def calls():
             {"posterior": posterior, "known_reward": r[0], **gamma},
         ),
         "lstd": (ictd.lstd, {"context": context, **gamma, "ridge": 0.5}),
+        "GramAttention": (
+            ictd.GramAttention,
+            {"dimension": 3, "depth": 2, "heads": 2, "looped": False, "seeds": 1, "initial_gain": 0.5},
+        ),
+        "pretrain_attention": (
+            ictd.pretrain_attention,
+            {"module": ictd.GramAttention(3, 2), "tasks": ictd.TaskDistribution("loop", 3), **gamma, "updates": 3,
+             "seeds": 1, "tasks_per_update": 2, "learning_rate": 0.5, "batch_size": 4, "rollout_steps": 2, "clip": 0.5},
+        ),
         "LinearTransformer": (ictd.LinearTransformer, of_model),
         "forward": (ictd.LinearTransformer(weights, 2), {"prompt": prompt, "queries": 3}),
         "TaskDistribution": (sampled_distribution, {"env": "loop", "states": 3, "features": features[0]}),
@@ -261,6 +271,35 @@ def test_probabilities_of_narrow_types_are_normalised():
     np.testing.assert_allclose(tasks.transition[0], [[0.1, 0.9], [1 / 3, 2 / 3]], atol=1e-7)
     np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
     assert tasks.transition.dtype == np.float64
+
+
+@pytest.mark.parametrize("written", ["%.3f", "%.6f", "%.3g", "%.6g", "%.8g"])
+def test_rounded_probabilities_are_normalised_with_a_warning(written):
+    """As read from a CSV file; in some of the rows the digits happen to sum to one."""
+    exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
+    rounded = np.char.mod(written, exact).astype(float)
+    with pytest.warns(
+        UserWarning, match=rf"^transition\[0, \d\] sums to .* to {written[2:-1]} digits; such rows are div"
+    ):
+        tasks = ictd.Tasks(rounded, np.zeros((3, 7)))
+    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
+    np.testing.assert_allclose(tasks.transition, rounded, rtol=7 * 10.0 ** -int(written[2:-1]))
+
+
+@pytest.mark.parametrize(
+    ("row", "total"),
+    [
+        ([0.33, 0.33, 0.33], "0.99"),
+        ([0.333, 0.333, 0.331], "0.997"),
+        ([0.123456, 0.5, 0.376546], "1.000002"),
+        ([1 / 3, 1 / 3, 1 / 3 - 1e-6], "0.999999"),
+        ([0.5000000011, 0.25, 0.25], "1.000000001"),
+        ([0.5, 5e-324, 0.499], "0.999"),
+    ],
+)
+def test_rows_that_are_no_rounded_probabilities_are_refused_with_their_sum(row, total):
+    with pytest.raises(ValueError, match=rf"^transition\[2\] sums to {total}, not to one; correct the row"):
+        ictd.stationary_distribution([[0.125, 0.5, 0.375], [0, 0, 1], row])
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,8 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.value_function(HALVES, REWARD, 1), "discount is 1"),
         (lambda: ictd.Tasks(np.full(2, 0.5), REWARD), "transition has shape"),
         (lambda: ictd.Tasks(np.full((1, 2, 3), 1 / 3), REWARD), "transition has shape"),
+        (lambda: ictd.Tasks([[1], [0.5, 0.5]], REWARD), "transition is .* give an array of real numbers"),
+        (lambda: ictd.Tasks(HALVES, REWARD, features=[[1], [1, 2]]), "features is .* give an array of real numbers"),
         (lambda: ictd.Tasks(HALVES[None], REWARD[None]), "leading axes"),
         (lambda: ictd.Tasks(np.empty((0, 2, 2)), np.empty((0, 2))), "leading axes"),
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
@@ -172,7 +174,7 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
         (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
-        (lambda: ictd.Tasks([[0.5, 0.5], [0.25, 0.25]], [0, 0]), r"^transition\[1\] does not sum to one"),
+        (lambda: ictd.Tasks([[0.5, 0.5], [0.25, 0.25]], [0, 0]), r"^transition\[1\] sums to 0\.5, not to one; correct"),
         (lambda: ictd.stationary_distribution(np.full((2, 3), 1 / 3)), "transition has shape"),
     ],
 )

@@ -50,7 +50,7 @@ def test_digests_follow_all_kinds_of_imports(package, tmp_path):
         **{"__init__": "", "q.__init__": "", "other": ""},
         a="def f():\n    from . import b\n",
         b="import ours.q.c as c\n",
-        d="import numpy\nx = 1\n",
+        d="import numpy\nx = 1\nif TYPE_CHECKING:\n    from ours import other\n",
         **{"q.c": "from ..d import x\n"},
     )
     assert [*code_digests("ours.a")] == ["ours", "ours.a", "ours.b", "ours.d", "ours.q", "ours.q.c"]
@@ -136,16 +136,18 @@ CODE = {"ours.m": "digest"}
         ({"seeds": 4}, {"ours.m": "other"}, r"\(seeds, ours\.m\).*Remove results, or give another folder as results"),
     ],
 )
-def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(package, settings, code, message):
+def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(package, settings, code, message, capsys):
     """As after ``rm -r .snakemake``; what Snakemake knows of reruns by itself."""
     package(m=MODULE)
     results = Path("results")
     check_results(results, SETTINGS, CODE)
     write_record(results, SETTINGS, CODE)
     check_results(results, SETTINGS | settings, CODE | code)
+    assert not capsys.readouterr().err
     shutil.rmtree(".snakemake")
     if message is None:
         check_results(results, SETTINGS | settings, CODE | code)
+        assert "If results is a copy whose files have new times, run snakemake --touch" in capsys.readouterr().err
         return
     with pytest.raises(ValueError, match=message):
         check_results(results, SETTINGS | settings, CODE | code)

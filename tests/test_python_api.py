@@ -52,7 +52,8 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_examples_of_docstrings_print_what_they_say(module):
+def test_examples_of_docstrings_print_what_they_say(module, monkeypatch):
+    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     outcome = doctest.testmod(import_module(f"ictd.{module}"))
     assert outcome.attempted > 0 == outcome.failed
 

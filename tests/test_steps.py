@@ -49,7 +49,7 @@ def written(tmp_path, monkeypatch):
 def test_jobs_store_bytecode_whatever_the_surroundings_say(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
-    command = f"{job_environment(str(tmp_path), tmp_path)} {python}"
+    command = f"{job_environment(str(tmp_path), tmp_path, [])} {python}"
     assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
@@ -164,6 +164,7 @@ def test_words_of_another_type_are_refused(words, message, monkeypatch, capsys):
     [
         (ValueError("It is wrong."), "error: It is wrong."),
         (ImportError("there is no x"), "error: there is no x."),
+        (KeyboardInterrupt(), "error: interrupted; run snakemake again: finished jobs are kept."),
         (MemoryError(), "error: this needs more memory than there is; give fewer tasks"),
         (OSError(errno.EMFILE, "Too many open files"), "error: Too many open files."),
         (OSError(errno.EACCES, "No", "a.csv"), "error: a.csv: No; make room or give write access, then run snakemake"),

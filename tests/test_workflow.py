@@ -211,6 +211,12 @@ def test_the_picture_of_the_workflow_counts_its_jobs(said):
     assert planned == jobs | {"total": sum(jobs.values())}
 
 
+def test_an_older_snakemake_gets_a_profile_that_it_can_read():
+    """So that the Snakefile can say which version it needs: before version 9, "reason" is no value of "quiet"."""
+    older, current = (load_yaml(ROOT / f"profiles/default/config{version}.yaml") for version in ("", ".v9+"))
+    assert "quiet" in current.keys() - older.keys() and older.items() <= current.items()
+
+
 @pytest.mark.slow
 def test_the_smallest_configuration_is_enough(tmp_path):
     small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=2"]

@@ -20,6 +20,7 @@ columns form the TD error, and K determines which entries it changes.  theta^TD 
 
 import numpy as np
 
+from ictd.checks import instance, validate
 from ictd.statistics import correlation
 from ictd.transformer import Weights, theta_td
 
@@ -34,6 +35,29 @@ def squared_norm(matrices: np.ndarray) -> np.ndarray:
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine (...) of the angle between matrices (..., k, l)."""
     return (first * second).sum(axis=(-2, -1)) / np.sqrt(squared_norm(first) * squared_norm(second))
+
+
+@validate(weights=instance(Weights))
+def cosine_to_theta_td(weights: Weights) -> np.ndarray:
+    """Compute the cosine of the angle between A and that of theta^TD, the share of the pattern in trained weights.
+
+    With one-hot features, directions of A that change no output take part; ``project_identifiable`` removes them.
+
+    Parameters
+    ----------
+    weights : Weights with any leading axes
+
+    Returns
+    -------
+    cosine : (...) array, from -1 to 1; NaN if A is zero
+
+    Examples
+    --------
+    >>> import ictd
+    >>> float(ictd.cosine_to_theta_td(ictd.theta_td(4)))
+    1.0
+    """
+    return cosine(weights.A, theta_td(weights.dimension).A)
 
 
 def theta_coefficient(A: np.ndarray) -> np.ndarray:

@@ -17,15 +17,20 @@ faster.
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import torch
 
 from ictd.checks import FLAG, either, instance, integer, integers, number, validate
+from ictd.extras import missing_extra
 from ictd.literal import Adam
 from ictd.mrp import TaskDistribution
 from ictd.pretraining import SETTINGS, Progress, report_divergence, target_sums
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.training_data import Block, EnumeratedPrompts, SampledPrompts, training_blocks
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise missing_extra("torch", error.name) from None
 
 
 class GramAttention(torch.nn.Module):

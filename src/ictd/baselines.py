@@ -40,6 +40,7 @@ from ictd.checks import (
     DISCOUNT,
     GENERATOR,
     POSITIVE,
+    ArrayLike,
     array,
     either,
     instance,
@@ -117,12 +118,12 @@ class Instruments:
     features=optional(array("*, n, d")),
 )
 def eligibility_traces(
-    states: np.ndarray,
-    rewards: np.ndarray,
+    states: ArrayLike,
+    rewards: ArrayLike,
     discount: float,
     decay: float,
     n: int | None = None,
-    features: np.ndarray | None = None,
+    features: ArrayLike | None = None,
 ) -> Instruments:
     """Average over the steps of trajectories with accumulating eligibility traces in place of the features.
 
@@ -183,12 +184,12 @@ def _features_of(states: np.ndarray, features: np.ndarray) -> np.ndarray:
     weights=optional(probabilities("*, n")),
 )
 def expected_traces(
-    transition: np.ndarray,
-    reward: np.ndarray,
+    transition: ArrayLike,
+    reward: ArrayLike,
     discount: float,
     decay: float,
-    features: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+    features: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> Instruments:
     """Compute the averages with eligibility traces for known chains, in closed form.
 
@@ -245,10 +246,10 @@ def _residual_instruments(context: Context, discount: float) -> Instruments:
 def batch_td(
     context: Context | Instruments,
     discount: float,
-    step_size: float | np.ndarray,
+    step_size: float | ArrayLike,
     depth: int,
-    start: np.ndarray | None = None,
-    preconditioner: np.ndarray | None = None,
+    start: ArrayLike | None = None,
+    preconditioner: ArrayLike | None = None,
 ) -> np.ndarray:
     """Estimate values by batch TD, w += alpha H (b + gamma D w - C w).
 
@@ -359,10 +360,10 @@ def _warn_of_divergence(name: str, context: Context | Instruments, discount: flo
 def residual_gradient(
     context: Context,
     discount: float,
-    step_size: float | np.ndarray,
+    step_size: float | ArrayLike,
     depth: int,
-    start: np.ndarray | None = None,
-    preconditioner: np.ndarray | None = None,
+    start: ArrayLike | None = None,
+    preconditioner: ArrayLike | None = None,
 ) -> np.ndarray:
     """Estimate values by the residual gradient algorithm, gradient descent on half the mean of delta_t^2.
 
@@ -505,14 +506,14 @@ def tdc(context: Context, discount: float, step_size: float, correction_step_siz
     features=optional(array("*, n, d")),
 )
 def td_lambda(
-    states: np.ndarray,
-    rewards: np.ndarray,
+    states: ArrayLike,
+    rewards: ArrayLike,
     discount: float,
-    decay: np.ndarray,
-    step_size: np.ndarray,
+    decay: ArrayLike,
+    step_size: ArrayLike,
     lengths: list[int],
     n: int | None = None,
-    features: np.ndarray | None = None,
+    features: ArrayLike | None = None,
 ) -> np.ndarray:
     """Estimate values by online TD(lambda) with accumulating traces, in one pass through each trajectory.
 
@@ -608,7 +609,7 @@ def lstd(context: Context | Instruments, discount: float, ridge: float) -> np.nd
     context=instance(Context, b="..., n"), discount=DISCOUNT, pseudo_counts=optional(array("*, n, n")), reward=number()
 )
 def certainty_equivalence(
-    context: Context, discount: float, pseudo_counts: np.ndarray | None = None, reward: float = 0.0
+    context: Context, discount: float, pseudo_counts: ArrayLike | None = None, reward: float = 0.0
 ) -> np.ndarray:
     """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
 
@@ -645,7 +646,7 @@ def certainty_equivalence(
 
 
 @validate(value=array("*, n"), features=array("*, n, d"), weights=probabilities("*, n"))
-def project_values(value: np.ndarray, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def project_values(value: ArrayLike, features: ArrayLike, weights: ArrayLike) -> np.ndarray:
     """Fit values by a linear function of features, with the least weighted squared error.
 
     For the true values, with the stationary distribution as weights, no weights w of the features have a lower MSVE
@@ -681,7 +682,7 @@ def project_values(value: np.ndarray, features: np.ndarray, weights: np.ndarray)
 
 
 @validate(preconditioner=array("..., d, d"))
-def theta_preconditioned_td(preconditioner: np.ndarray) -> Weights:
+def theta_preconditioned_td(preconditioner: ArrayLike) -> Weights:
     """Make theta^TD with a preconditioner, with which a layer is w += H (b + gamma D w - C w), one update of batch TD.
 
     It has u = 0 and A = [H'; 0] [-I, I] (arXiv 2405.13861, code).  A step size alpha is H = alpha I.
@@ -710,7 +711,7 @@ def theta_preconditioned_td(preconditioner: np.ndarray) -> Weights:
 
 
 @validate(preconditioner=array("..., d, d"))
-def theta_residual_gradient(preconditioner: np.ndarray) -> Weights:
+def theta_residual_gradient(preconditioner: ArrayLike) -> Weights:
     """Make weights with which a layer is one update of the residual gradient algorithm, ``residual_gradient``.
 
     They have u = 0 and A = [H'; -H'] [-I, I] (arXiv 2405.13861, code).  A layer is Baird's update on enumerated
@@ -770,7 +771,7 @@ class Posterior:
 
 
 @validate(path=integers("m", 0), states=integer(2), samples=integer(1), rng=GENERATOR)
-def boyan_posterior(path: np.ndarray, states: int, samples: int, rng: np.random.Generator) -> Posterior:
+def boyan_posterior(path: ArrayLike, states: int, samples: int, rng: np.random.Generator) -> Posterior:
     """Draw samples from the posterior of a Boyan's chain given one context, under the distribution of Algorithm 3.
 
     Let C_ij be the number of steps from i to j in the context.  In the posterior, epsilon_i is Beta(1 + C_{i,i+1}, 1 +
@@ -833,7 +834,7 @@ def _last_rows(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tu
 
 
 @validate(posterior=instance(Posterior, stationary="K, n"), known_reward=array("n"), discount=DISCOUNT)
-def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray]:
+def posterior_values(posterior: Posterior, known_reward: ArrayLike, discount: float) -> tuple[np.ndarray, np.ndarray]:
     """Compute the posterior mean of v, and the estimate with the least expected MSVE.
 
     The least expected MSVE is the Bayes error.  Its estimate of v(s) is E[mu(s) v(s)] / E[mu(s)].  The best estimate

@@ -15,12 +15,18 @@ in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy c
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 
+# An argument or a field that validators make an array.  For type checkers it may be anything, such as lists of numbers,
+# because they cannot see the conversion.
+ArrayLike = np.ndarray | Any
+Function = TypeVar("Function", bound=Callable)
 # Largest deviation of a row sum from one that counts as rounding in float64.
 ROW_SUM_TOLERANCE = 1e-9
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
@@ -31,10 +37,10 @@ MAX = sys.float_info.max
 LARGEST_DISCOUNT = 1 - 2.0**-26
 
 
-def validate(**validators: Callable) -> Callable:
+def validate(**validators: Callable) -> Callable[[Function], Function]:
     """Make a decorator that validates arguments of a function, by their names and in the given order."""
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         signature = inspect.signature(function)
 
         @wraps(function)
@@ -156,7 +162,8 @@ def array(shape: str, finite: bool = True) -> Callable:
 def probabilities(shape: str) -> Callable:
     """Make a validator of arrays with probability distributions along the last axis, which it returns as float64.
 
-    Arrays of a narrower type, such as float32, are normalised.
+    Arrays of a narrower type, such as float32, are normalised.  So are decimal numbers that were rounded to three or
+    more significant digits, such as those of a CSV file, with a warning.
     """
 
     def check(name, value, sizes):
@@ -164,9 +171,11 @@ def probabilities(shape: str) -> Callable:
         rows = given.astype(np.float64, copy=False)
         tolerance = row_sum_tolerance(given)
         refuse(name, ~(rows >= 0), "is not a probability")
-        sums = row_sums(rows)
-        refuse(name, np.abs(sums - 1) > tolerance, "does not sum to one")
-        return rows / sums[..., None] if tolerance > ROW_SUM_TOLERANCE else rows
+        sums = np.asarray(row_sums(rows))
+        off = np.abs(sums - 1) > tolerance
+        if off.any():
+            _warn_of_rounding(name, given, sums, off)
+        return rows / sums[..., None] if off.any() or tolerance > ROW_SUM_TOLERANCE else rows
 
     return check
 
@@ -187,6 +196,41 @@ def row_sum_tolerance(given: np.ndarray) -> float:
     """Largest deviation of a row sum from one that counts as rounding in the type of an array."""
     narrow = given.dtype.kind == "f" and given.dtype.itemsize < 8
     return given.shape[-1] * float(np.finfo(given.dtype).eps) if narrow else ROW_SUM_TOLERANCE
+
+
+def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.ndarray) -> None:
+    """Warn that rows are normalised if rounding to decimal digits explains their sums; otherwise raise a ValueError.
+
+    ``off`` marks the sums that differ from one.  A probability that is rounded to k significant digits has an error of
+    at most 10^-k / 2.
+    """
+    digits = significant_digits(given)
+    rounding = given.shape[-1] * (0.5 * 10.0**-digits + np.finfo(float).eps)
+    far = off & (np.abs(sums - 1) > rounding)
+    shown_sums = f"sums to {sums[far if far.any() else off][0]:.10g}"
+    refuse(name, far, f"{shown_sums}, not to one; correct the row, or divide it by its sum")
+    place = np.argwhere(off)[0].tolist() if off.ndim else ""
+    warnings.warn(
+        f"{name}{place} {shown_sums}, as its probabilities are rounded to {digits} digits; "
+        f"such rows are divided by their sums.",
+        stacklevel=5,
+    )
+
+
+def significant_digits(numbers: np.ndarray) -> int:
+    """Least number of significant decimal digits, from 3 to 15, with which all numbers from 0 to 1 can be written.
+
+    It is 15 if they need more.
+    """
+    positive = numbers[(numbers > 0) & (numbers <= 1)]
+    exponents = np.floor(np.log10(positive))
+    # Powers overflow for subnormal numbers, which then need all digits.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for digits in range(3, 15):
+            powers = 10.0 ** (digits - 1 - exponents)
+            if np.array_equal((np.rint(positive * powers) / powers).astype(numbers.dtype), positive):
+                return digits
+    return 15
 
 
 def row_sums(array: np.ndarray) -> np.ndarray:

@@ -14,23 +14,33 @@ import hashlib
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from types import FunctionType
+from typing import TypeVar, overload
 
 import llvmlite.binding
 import numba
 
 logger = logging.getLogger(__name__)
+Function = TypeVar("Function", bound=Callable)
 
 
-def kernel(function: FunctionType | None = None, *, noalias: bool = False):
+@overload
+def kernel(function: Function) -> Function: ...
+
+
+@overload
+def kernel(*, noalias: bool) -> Callable[[Function], Function]: ...
+
+
+def kernel(function=None, *, noalias=False):
     """Decorate a function: numba compiles it at its first call, and later processes load the compiled code.
 
     Parameters
     ----------
     function : function
-    noalias : bool
+    noalias : bool, False by default
         States that an array to which the kernel writes overlaps no other argument.  The compiler can then compute
         several entries at once, which makes sums along rows faster and look-ups slower.
     """
@@ -79,9 +89,12 @@ def size(number: int) -> tuple[int, ...]:
 
 
 def kernel_files() -> list[Path]:
-    """List the files of the package and of the studies that define kernels, and this file."""
+    """List the files of the package, and of the studies in a checkout, that define kernels, and this file."""
     this = Path(__file__)
-    paths = [*this.parent.rglob("*.py"), *this.parents[2].glob("studies/*/*.py")]
+    paths = [*this.parent.rglob("*.py")]
+    # An installed package has no studies: other folders of this name may be near it.
+    if this.parents[1].name == "src":
+        paths += this.parents[2].glob("studies/*/*.py")
     return sorted(path for path in paths if path == this or b"\n@kernel" in path.read_bytes())
 
 

@@ -13,14 +13,19 @@ This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The r
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import torch
-from torch.optim.adam import adam
 
 from ictd.checks import FLAG, array, instance, integer, optional, validate
+from ictd.extras import missing_extra
 from ictd.mrp import Tasks
 from ictd.prompt import enumerated_columns, joint_prompt, prompts_of
 from ictd.sampling import BatchStatistics
 from ictd.transformer import Weights
+
+try:
+    import torch
+    from torch.optim.adam import adam
+except ModuleNotFoundError as error:
+    raise missing_extra("torch", error.name) from None
 
 # Adam as in Kingma and Ba (ICLR 2015), without the options that torch adds.
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}

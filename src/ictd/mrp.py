@@ -21,6 +21,7 @@ from ictd.checks import (
     DISCOUNT,
     GENERATOR,
     TEXT,
+    ArrayLike,
     array,
     choice,
     either,
@@ -101,11 +102,11 @@ class Tasks(TaskArrays):
     array([[7.57, 4.86]])
     """
 
-    transition: np.ndarray
-    reward: np.ndarray
-    stationary: np.ndarray | None = None
-    features: np.ndarray | None = None
-    behaviour: np.ndarray | None = None
+    transition: ArrayLike
+    reward: ArrayLike
+    stationary: ArrayLike = None
+    features: ArrayLike = None
+    behaviour: ArrayLike = None
 
     def __post_init__(self):
         given = [self.transition] if self.stationary is None else [self.transition, self.stationary]
@@ -135,6 +136,8 @@ class Tasks(TaskArrays):
 
     def _spread_out(self) -> None:
         """Give each task its own features, and write a distribution of visited states as a chain."""
+        for name in ("transition", "features", "behaviour"):
+            optional(array("...", finite=False))(name, getattr(self, name), {})
         lead = np.shape(self.transition)[:-2]
         features, behaviour = self.features, self.behaviour
         if features is not None and np.ndim(features) == 2 and lead:
@@ -160,7 +163,7 @@ class Tasks(TaskArrays):
 
 
 @validate(transition=probabilities("..., n, n"), name=TEXT)
-def stationary_distribution(transition: np.ndarray, name: str = "transition") -> np.ndarray:
+def stationary_distribution(transition: ArrayLike, name: str = "transition") -> np.ndarray:
     """Compute the stationary distributions of irreducible chains, with mu p = mu.
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
@@ -198,7 +201,7 @@ def stationary_distribution(transition: np.ndarray, name: str = "transition") ->
 
 
 @validate(transition=probabilities("*, n, n"), reward=array("*, n"), discount=DISCOUNT)
-def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) -> np.ndarray:
+def value_function(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:
     """Compute the true values v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
 
     Parameters
@@ -222,7 +225,7 @@ def value_function(transition: np.ndarray, reward: np.ndarray, discount: float) 
 
 
 @validate(stationary=probabilities("*, n"), value=array("*, n", finite=False), estimate=array("*, n", finite=False))
-def msve(stationary: np.ndarray, value: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+def msve(stationary: ArrayLike, value: ArrayLike, estimate: ArrayLike) -> np.ndarray:
     """Compute the mean square value error sum_s mu(s) (v(s) - w(s))^2 (section "Policy Evaluation").
 
     Parameters

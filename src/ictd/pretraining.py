@@ -24,6 +24,7 @@ from ictd.checks import (
     DISCOUNT,
     FLAG,
     POSITIVE,
+    ArrayLike,
     choice,
     either,
     function_or,
@@ -105,7 +106,7 @@ def pretrain_history(
     learning_rate: float,
     start: Weights,
     engine: str = "fused",
-    tasks_seen: np.ndarray | None = None,
+    tasks_seen: ArrayLike | None = None,
     scaled: bool = True,
 ) -> History:
     """Pretrain with one update for each task, and keep snapshots of the weights and all estimates.

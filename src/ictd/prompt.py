@@ -23,6 +23,7 @@ import numpy as np
 
 from ictd.checks import (
     DISCOUNT,
+    ArrayLike,
     array,
     either,
     integer,
@@ -45,11 +46,11 @@ ENUMERATED = 0  # Stands for the enumerated context in a list of context lengths
     weights=optional(probabilities("*, n")),
 )
 def enumerated_columns(
-    transition: np.ndarray,
-    reward: np.ndarray,
+    transition: ArrayLike,
+    reward: ArrayLike,
     discount: float,
-    features: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+    features: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> np.ndarray:
     """Columns of the enumerated context, eq. (Z0 redef): each state with its expected next features and its reward.
 
@@ -95,7 +96,7 @@ def enumerated_columns(
 
 @validate(paths=integers("..., m+1"), reward=array("..., n"), discount=DISCOUNT, features=optional(array("*, n, d")))
 def sampled_columns(
-    paths: np.ndarray, reward: np.ndarray, discount: float, features: np.ndarray | None = None
+    paths: ArrayLike, reward: ArrayLike, discount: float, features: ArrayLike | None = None
 ) -> np.ndarray:
     """Columns of the contexts of trajectories, eq. (Z0 def original).
 
@@ -141,7 +142,7 @@ def query_columns(dimension: int, queries: np.ndarray | None = None) -> np.ndarr
 
 
 @validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
-def prompts_of(columns: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
+def prompts_of(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
     """Append each query state to a context: k prompts.
 
     Parameters
@@ -166,7 +167,7 @@ def prompts_of(columns: np.ndarray, queries: np.ndarray | None = None) -> np.nda
 
 
 @validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
-def joint_prompt(columns: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
+def joint_prompt(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
     """Append all query states to a context: one prompt.
 
     Parameters
@@ -322,7 +323,7 @@ class Context:
         return np.concatenate([upper, bottom[..., None, :]], axis=-2)
 
     @validate(features=array("*, n, d"))
-    def with_features(self, features: np.ndarray) -> Self:
+    def with_features(self, features: ArrayLike) -> Self:
         """Replace one-hot features by other features of the states.
 
         Parameters
@@ -345,7 +346,7 @@ class Context:
         b, d = np.vecmat(self.b, features), np.vecmat(self.d, features)
         return type(self)(self.length, C, D, E, b, d, self.reward_square)
 
-    def empirical_model(self, pseudo_counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def empirical_model(self, pseudo_counts: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimate transition probabilities and rewards by the means over the steps from each state.
 
         Parameters
@@ -377,7 +378,7 @@ class Context:
         reward = np.where(visited, self.b / np.where(visited, self.visits, 1.0), 0.0)
         return counts / np.where(totals > 0, totals, 1.0)[..., None], reward, totals > 0
 
-    def grouped(self, pseudo_counts: np.ndarray | None = None) -> Self:
+    def grouped(self, pseudo_counts: ArrayLike | None = None) -> Self:
         """Average over *grouped* columns: one for each state, in place of one for each step.
 
         The column of a state s is [phi(s); gamma sum_s' p(s' | s) phi(s'); r(s)] with the means p and r over the steps
@@ -414,7 +415,7 @@ class Context:
 
     @classmethod
     def from_trajectory(
-        cls, states: np.ndarray, rewards: np.ndarray, n: int | None = None, features: np.ndarray | None = None
+        cls, states: ArrayLike, rewards: ArrayLike, n: int | None = None, features: ArrayLike | None = None
     ) -> Self:
         """Average over the steps of trajectories (section "In-Context Policy Evaluation Verification").
 
@@ -457,11 +458,11 @@ class Context:
     )
     def from_transitions(
         cls,
-        states: np.ndarray,
-        rewards: np.ndarray,
-        next_states: np.ndarray,
+        states: ArrayLike,
+        rewards: ArrayLike,
+        next_states: ArrayLike,
         n: int | None = None,
-        features: np.ndarray | None = None,
+        features: ArrayLike | None = None,
     ) -> Self:
         """Average over steps that need not form one trajectory, such as off-policy data or several episodes.
 
@@ -498,7 +499,7 @@ class Context:
 
     @classmethod
     @validate(phi=array("..., m, d"), phi_next=array("..., m, d"), rewards=array("..., m"))
-    def from_features(cls, phi: np.ndarray, phi_next: np.ndarray, rewards: np.ndarray) -> Self:
+    def from_features(cls, phi: ArrayLike, phi_next: ArrayLike, rewards: ArrayLike) -> Self:
         """Average over steps that are given by features, for data without numbered states.
 
         Parameters
@@ -523,7 +524,7 @@ class Context:
 
     @classmethod
     @validate(paths=integers("..., m+1"), reward=array("..., n"))
-    def of_paths(cls, paths: np.ndarray, reward: np.ndarray) -> Self:
+    def of_paths(cls, paths: ArrayLike, reward: ArrayLike) -> Self:
         """Average over the steps of trajectories whose rewards are r(s), with fewer rounding errors.
 
         Parameters
@@ -568,10 +569,10 @@ class Context:
     )
     def enumerated(
         cls,
-        transition: np.ndarray,
-        reward: np.ndarray,
-        features: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        transition: ArrayLike,
+        reward: ArrayLike,
+        features: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ) -> Self:
         """Average over the columns of the enumerated context, eq. (Z0 redef).
 

@@ -23,6 +23,7 @@ query state:
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from ictd.checks import (
     FLAG,
     GENERATOR,
     TEXT,
+    ArrayLike,
     array,
     choice,
     instance,
@@ -42,6 +44,9 @@ from ictd.checks import (
 )
 from ictd.prompt import Context, Gram
 from ictd.storage import load_arrays, names_of_arrays, save_arrays
+
+if TYPE_CHECKING:
+    from ictd.literal import LinearTransformer
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ class Model:
         validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
 
     @validate(context=instance(Context), queries=optional(array("*, k, d")))
-    def values(self, context: Context, queries: np.ndarray | None = None) -> np.ndarray:
+    def values(self, context: Context, queries: ArrayLike | None = None) -> np.ndarray:
         """Estimate the values of query states.
 
         The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
@@ -230,7 +235,7 @@ class Model:
         w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
         return w if queries is None else np.matvec(queries, w)
 
-    def to_torch(self):
+    def to_torch(self) -> "LinearTransformer":
         """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
         # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
         literal = import_module("ictd.literal")

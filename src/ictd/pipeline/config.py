@@ -12,12 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import jsonschema
 import numpy as np
-import yaml
 
+from ictd.extras import missing_extra
 from ictd.mrp import ENVIRONMENTS, sample_tasks
 from ictd.pipeline.environments import load_environments
+
+try:
+    import jsonschema
+    import yaml
+except ModuleNotFoundError as error:
+    raise missing_extra("workflow", error.name) from None
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Above this number, floats cannot represent every whole number.

@@ -44,7 +44,8 @@ def syntax_tree(path: Path) -> ast.Module:
 def code_digests(name: str) -> dict[str, str]:
     """Compute the digest of each of the project's modules that a module imports, directly or through other modules.
 
-    Imports anywhere in the code count, also those in functions.  Imports with ``importlib`` are not followed.
+    Imports anywhere in the code count, also those in functions.  Imports with ``importlib`` are not followed, and those
+    under ``if TYPE_CHECKING:`` do not count, as they are not carried out.
 
     Parameters
     ----------
@@ -101,6 +102,9 @@ def _digest_and_imports(module: str) -> tuple[str, list[str]]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for line, name in _looked_up(tree):
         raise ValueError(f"{os.path.relpath(path)}, line {line}: import {name} from the module that defines it.")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
     names = [*_imports(tree, package), module.rpartition(".")[0]]
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):

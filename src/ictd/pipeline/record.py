@@ -6,6 +6,7 @@ both.  A run writes it before the first job.
 """
 
 import py_compile
+import sys
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -67,7 +68,8 @@ def compare_by_content(path: Path) -> None:
 def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
     """Raise a ValueError if results have other settings or code and ``.snakemake`` has no record of them.
 
-    Without this check Snakemake would treat their files as up to date, and mix them with new files.
+    Without this check Snakemake would treat their files as up to date, and mix them with new files.  If results have
+    the same settings and code but no record, they are a copy, and a hint is printed: Snakemake compares their times.
     """
     path, copy = record_path(results), _copy(results)
     if not path.exists() or (copy.exists() and copy.read_bytes() == path.read_bytes()):
@@ -80,6 +82,12 @@ def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
             f"{results} was made with other settings or code ({', '.join(names)}), and .snakemake has no record of it. "
             f"Remove {results}, or give another folder as results; or remove {path} to accept files of mixed settings "
             "or code."
+        )
+    if not copy.exists():
+        print(
+            f".snakemake has no record of {results}, so Snakemake compares the times of its files. If {results} is a "
+            "copy whose files have new times, run snakemake --touch first, with the same arguments: it keeps them.",
+            file=sys.stderr,
         )
 
 

@@ -20,9 +20,7 @@ from inspect import signature
 from pathlib import Path
 from typing import get_args, get_origin
 
-from ictd.pipeline.environments import load_from_variable
 from ictd.pipeline.provenance import PACKAGES, PROJECT
-from ictd.pipeline.record import RECORD_VARIABLE, check_code
 
 LOGGED_VERSIONS = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
@@ -46,6 +44,10 @@ def main() -> None:
     for package in PACKAGES:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
+        # These import NumPy.  An interruption during the import ends in a sentence, too.
+        from ictd.pipeline.environments import load_from_variable
+        from ictd.pipeline.record import RECORD_VARIABLE, check_code
+
         load_from_variable()
         step = getattr(import_module(module), "main", None)
         if step is None:
@@ -63,6 +65,8 @@ def main() -> None:
         sys.exit(f"error: {error}")
     except ImportError as error:
         sys.exit(f"error: {error}.")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; run snakemake again: finished jobs are kept.")
     except MemoryError:
         sys.exit("error: this needs more memory than there is; give fewer tasks, seeds, states, layers or steps.")
     except OSError as error:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ictd.anatomy import (
     agreement_measures,
-    cosine,
+    cosine_to_theta_td,
     pattern_measures,
     pattern_shares,
     project_identifiable,
@@ -21,7 +21,7 @@ from ictd.pipeline.grid import CELL, Cell
 from ictd.rng import generator
 from ictd.statistics import bootstrap
 from ictd.storage import load_named, long_table, save_tables
-from ictd.transformer import Weights, theta_td
+from ictd.transformer import Weights
 
 METHODS = ("theta_td", "batch_td", "lstd", "zero")
 # Tasks on which the truncation bias of Monte Carlo returns is measured.
@@ -127,7 +127,7 @@ def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.nda
         ``raw_cosine``, the cosine of A before projection to that of theta^TD.
     """
     projected = project_identifiable(weights, discount)
-    raw_cosine = cosine(weights.A, theta_td(weights.dimension).A)
+    raw_cosine = cosine_to_theta_td(weights)
     shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
     return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}
 

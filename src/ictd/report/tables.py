@@ -3,9 +3,14 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from ictd.extras import missing_extra
 from ictd.storage import reading
+
+try:
+    import pandas as pd
+except ModuleNotFoundError as error:
+    raise missing_extra("report", error.name) from None
 
 
 def load_table(path: Path) -> pd.DataFrame:

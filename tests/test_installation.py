@@ -1,0 +1,222 @@
+"""The package as a library: what it depends on, its wheel, and the oldest versions of its dependencies."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from shutil import copy2, copytree, ignore_patterns
+
+import numpy as np
+import pytest
+from pages import examples
+from projects import ROOT
+from test_envs import third_party
+from tolerances import ROUNDING
+
+import ictd
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DEPENDENCIES = PROJECT["dependencies"]
+EXTRAS = PROJECT["optional-dependencies"]
+# Parts of the package that need an extra.
+PARTS = {
+    "ictd.attention": "torch",
+    "ictd.literal": "torch",
+    "ictd.report": "report",
+    "ictd.pipeline": "workflow",
+    "ictd.steps": "workflow",
+}
+MODULES = [
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "src/ictd").rglob("*.py"))
+]
+# Modules that report a missing extra, and the first package that they miss.
+MISSING = {
+    "ictd.attention": ("torch", "torch"),
+    "ictd.literal": ("torch", "torch"),
+    "ictd.report.tables": ("report", "pandas"),
+    "ictd.report.figures": ("report", "matplotlib"),
+    "ictd.pipeline.config": ("workflow", "jsonschema"),
+}
+EXAMPLE = """
+import ictd
+
+rng = ictd.generator(0, "boyan", 3, "tasks")
+tasks = ictd.sample_tasks("boyan", 3, 20, rng)
+batches = ictd.unroll(tasks, 64, 0.9, 200, rng)
+start = ictd.initial_weights(3, 0.1, rng)
+history = ictd.pretrain_history(tasks, batches, "td", 10, 0.9, 0.001, start)
+model = ictd.Model(history.weights[-1], depth=10, discount=0.9)
+values = model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
+"""
+# Tests of the library, which need no results of a run.
+TESTS = (
+    "anatomy attention baselines checks engine evaluation kernels literal mrp pretraining prompt rng sampling "
+    "statistics storage theory transformer"
+).split()
+
+
+def part_of(module: str) -> str:
+    return next((part for part in PARTS if f"{module}.".startswith(f"{part}.")), "library")
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.match(r"[\w.-]+", requirement)[0] for requirement in requirements}
+
+
+def lower_bounds(requirements: list[str]) -> dict[str, str]:
+    return dict(requirement.split(">=") for requirement in requirements if ">=" in requirement)
+
+
+def output_of(*command: str | Path, **options) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def uv(*arguments: str | Path) -> str:
+    return output_of(Path(sys.executable).parent / "uv", *arguments)
+
+
+def new_environment(folder: Path) -> Path:
+    """The Python of a new virtual environment, which has no packages."""
+    output_of(sys.executable, "-m", "venv", "--without-pip", folder)
+    return folder / "bin/python"
+
+
+def test_dependencies_and_extras_are_what_modules_import():
+    """Snakemake, its report, and the kernel of the report's notebook are not imported.  Steps import of every part."""
+    imported = {"library": set(), "torch": set(), "report": {"ipykernel"}, "workflow": {"pygments", "snakemake"}}
+    for module in MODULES:
+        if part_of(module) != "ictd.steps":
+            imported[PARTS.get(part_of(module), "library")] |= third_party(module)
+    assert imported.pop("library") == names(DEPENDENCIES)
+    assert {extra: found - names(DEPENDENCIES) for extra, found in imported.items()} == {
+        extra: names(requirements) for extra, requirements in EXTRAS.items()
+    }
+
+
+def test_the_pinned_versions_are_within_the_bounds():
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "envs/requirements.in").read_text(), re.MULTILINE))
+    for requirements in (DEPENDENCIES, *EXTRAS.values()):
+        assert names(requirements) <= pins.keys()
+        for name, lowest in lower_bounds(requirements).items():
+            assert [int(part) for part in pins[name].split(".")] >= [int(part) for part in lowest.split(".")]
+
+
+def test_the_documentation_names_the_extras_of_every_package():
+    found = {"library": set(), **{extra: set() for extra in EXTRAS}}
+    for packages, _, installed_with in re.findall(
+        r"^\| ([\w, ]+) \| (.+?) \| (the library|extras? .+) \|$", (ROOT / "docs/code.md").read_text(), re.MULTILINE
+    ):
+        for part in re.findall(r"`(\w+)`", installed_with) or ["library"]:
+            found[part] |= set(re.split(r", | with ", packages))
+    assert found == {"library": names(DEPENDENCIES), **{extra: names(of) for extra, of in EXTRAS.items()}}
+
+
+def imports_without_extras() -> str:
+    """Code that imports the whole library, and prints what modules of other parts say that cannot be imported."""
+    library = [module for module in MODULES if part_of(module) == "library"]
+    return f"""
+from importlib import import_module
+for name in {library}:
+    import_module(name)
+for name in {[*MISSING, "ictd"]}:
+    try:
+        import_module(name).LinearTransformer
+    except ImportError as error:
+        print(error)
+from ictd import *
+"""
+
+
+def messages_without_extras() -> list[str]:
+    sentences = [f"{package} is not installed; run: pip install 'ictd[{extra}]'" for extra, package in MISSING.values()]
+    return [*sentences, sentences[0]]
+
+
+def test_the_library_needs_no_extra_and_a_missing_extra_is_named(tmp_path):
+    packages = {"PIL", "jsonschema", "matplotlib", "nbconvert", "nbformat", "pandas", "papermill", "torch", "yaml"}
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({packages}))\n"
+    printed = output_of(sys.executable, "-P", "-c", blocked + imports_without_extras(), cwd=tmp_path)
+    assert printed.splitlines() == messages_without_extras()
+
+
+def test_every_public_name_is_in_the_file_for_the_type_checker():
+    text = (ROOT / "tests/typed_api.py").read_text(encoding="utf-8")
+    assert (
+        ictd.__all__
+        == dir(ictd)
+        == sorted(set(re.findall(r"\bictd\.(?!pretraining\b)([a-zA-Z]\w*)", text)) - {"values"})
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_type_checker_accepts_the_examples_of_pages(page, tmp_path):
+    (tmp_path / "examples.py").write_text("\n".join(code for code, _ in examples(ROOT / page)))
+    command = [Path(sys.executable).parent / "pyrefly", "check", "--python-interpreter-path", sys.executable]
+    output_of(*command, "--search-path", ROOT / "src", "--preset", "default", tmp_path / "examples.py")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel that is built from the source distribution of a copy of the package."""
+    project = tmp_path_factory.mktemp("project")
+    copytree(ROOT / "src", project / "src", ignore=ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        copy2(ROOT / name, project)
+    uv("build", "--quiet", project)
+    (wheel,) = (project / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.mark.slow
+def test_a_wheel_has_all_files_of_the_package(wheel):
+    files = {path for path in (ROOT / "src").rglob("*") if path.is_file()}
+    expected = {f"{path.relative_to(ROOT / 'src')}" for path in files if path.suffix != ".pyc"}
+    found = {name for name in zipfile.ZipFile(wheel).namelist() if not name.startswith("ictd-")}
+    assert found == {name for name in expected if ".egg-info/" not in name} and "ictd/py.typed" in found
+
+
+@pytest.mark.slow
+def test_a_wheel_works_with_numpy_and_numba_alone(wheel, tmp_path):
+    """In a folder that has a folder ``studies`` two levels above the package, as a checkout has."""
+    python = new_environment(tmp_path / "venv")
+    uv("pip", "install", "--quiet", "--python", python, wheel)
+    listed = json.loads(uv("pip", "list", "--python", python, "--format", "json"))
+    assert {package["name"] for package in listed} == {"ictd", "llvmlite", *names(DEPENDENCIES)}
+    study = next((tmp_path / "venv/lib").glob("python*")) / "studies/other/kernels.py"
+    study.parent.mkdir(parents=True)
+    study.write_text("\n@kernel\n")
+    show = "\nfrom ictd.kernels import kernel_files\nprint(*kernel_files(), values.tolist(), sep='\\n')"
+    code = imports_without_extras() + EXAMPLE + show
+    options = {"cwd": tmp_path, "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}}
+    *lines, values = output_of(python, "-P", "-c", code, **options).splitlines()
+    messages, files = lines[: len(MISSING) + 1], lines[len(MISSING) + 1 :]
+    assert messages == messages_without_extras()
+    assert files and all(Path(file).parent.name == "ictd" for file in files)
+    here = {}
+    exec(EXAMPLE, here)
+    np.testing.assert_allclose(json.loads(values), here["values"], rtol=ROUNDING)
+
+
+@pytest.mark.slow
+def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
+    """They are installed in a new environment; other packages, such as torch, are those of this environment."""
+    python = new_environment(tmp_path / "venv")
+    oldest = ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"]
+    uv("pip", "install", "--quiet", "--python", python, *oldest)
+    (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
+    here = Path(np.__file__).parents[1]
+    (packages / "here.pth").write_text(f"import site; site.addsitedir({str(here)!r})\n")
+    versions = "import numba, numpy; print(numba.__version__, numpy.__version__)"
+    lowest = [[int(part) for part in bound.split(".")] for _, bound in sorted(lower_bounds(DEPENDENCIES).items())]
+    for version, bound in zip(output_of(python, "-c", versions).split(), lowest, strict=True):
+        assert [int(part) for part in version.split(".")][: len(bound)] == bound
+    files = [f"tests/test_{name}.py" for name in TESTS]
+    options = {"cwd": ROOT, "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}}
+    output_of(python, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow", *files, **options)
