@@ -185,7 +185,7 @@ def test_a_study_is_complete_and_uses_no_other(name):
 
 
 def test_nothing_else_names_a_study():
-    """README, Makefile and the table of claims may; everything else knows studies only as the folders that are there."""
+    """Only a few pages name studies; everything else knows the folders that are there."""
     may = ("README.md", "Makefile", "CHANGELOG.md", "claims.md")
     words = "|".join(rf"studies[./]{name}|\b{name}[_.]\w+\.(?:csv|npz|json)|results/{name}" for name in STUDIES)
     listed = subprocess.run(["git", "ls-files", ":!studies"], cwd=ROOT, capture_output=True, text=True).stdout

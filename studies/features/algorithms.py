@@ -50,7 +50,12 @@ def instruments(data: HeldOut, tests: str, x: float) -> Context | Instruments:
         z = data.phi + x * data.discount * data.phi_next
     else:
         z = data.phi + x * (weight * data.phi).sum(axis=1, keepdims=True)
-    weighted = (weight * z).mT
+    return instruments_of(data, z)
+
+
+def instruments_of(data: HeldOut, z: np.ndarray) -> Instruments:
+    """Averages over the columns of N prompts with test functions z (N, m, d) of the columns."""
+    weighted = (data.weight[..., None] * z).mT
     return Instruments(data.context, weighted @ data.phi, weighted @ data.phi_next, np.matvec(weighted, data.reward))
 
 

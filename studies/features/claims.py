@@ -10,6 +10,7 @@ from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
 from ictd.report.tables import load_tables, rows_with
+from studies.features.cause_claims import off_policy_claims, reversibility_claims
 from studies.features.tasks import EXACT, ROTATION_INVARIANT
 
 # Methods that pretrained weights are compared with, in words.
@@ -37,7 +38,12 @@ TARGETS = {"td": "TD", "mc": "MC", "values": "true values"}
 
 def main(statements: Path, settings: dict, tables: list[Path], claims: Path, pages: list[Path]) -> None:
     """Write all claims with their verdicts as JSON, and their two tables as HTML."""
-    decided = check_features(Statements(statements), settings, load_tables(tables))
+    found, by_name = Statements(statements), load_tables(tables)
+    decided = [
+        *check_features(found, settings, by_name),
+        *reversibility_claims(found, by_name["reversibility"]),
+        *off_policy_claims(found, by_name["off_policy"]),
+    ]
     save_claims(claims, decided)
     records = as_records(decided)
     save_frames(pages[0].parent, {"claims": claims_overview(records), "claims_all": claims_rows(records)})

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.report.tables import load_tables, rows_with
 from ictd.statistics import bootstrap_interval
+from studies.features.cause_figures import off_policy, reversibility
 from studies.features.claims import last_rows
 from studies.features.grid import FACTORS, varied
 
@@ -37,12 +38,14 @@ LARGEST_RATIO, SHOWN_ETA = 6, (-1.5, 2.5)
 
 
 def main(settings: dict, tables: list[Path], output: Path) -> None:
-    """Write ``coefficients``, ``settings`` and ``errors`` as PNG and SVG."""
+    """Write ``coefficients``, ``settings``, ``errors``, ``reversibility`` and ``off_policy`` as PNG and SVG."""
     by_name = load_tables(tables)
     last = last_rows(by_name["coefficients"])
     save(coefficients(settings, by_name["coefficients"], by_name["best"]), output / "coefficients.png")
     save(all_settings(last, by_name["best"]), output / "settings.png")
     save(errors(by_name["errors"]), output / "errors.png")
+    save(reversibility(by_name["reversibility"]), output / "reversibility.png")
+    save(off_policy(by_name["off_policy"], settings["main"]["depth"]), output / "off_policy.png")
 
 
 def coefficients(settings: dict[str, dict], table: pd.DataFrame, best: pd.DataFrame) -> Figure:

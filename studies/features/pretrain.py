@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ictd.engine import Engine
+from ictd.mrp import TaskDistribution
 from ictd.rng import generator
 from ictd.storage import save_arrays
-from ictd.training_data import BLOCK, training_blocks
+from ictd.training_data import BLOCK, EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, initial_weights
 from studies.features.symmetric import SECOND, STEP, weights_of
 from studies.features.tasks import distribution, prompts_of
@@ -55,3 +56,33 @@ def first_weights(setting: dict, seed: int) -> Weights:
         return weights_of(STEP - SECOND, d)
     rng = generator(seed, setting["env"], setting["states"], f"features weights {d}")
     return initial_weights(d, setting["initial_gain"], rng)
+
+
+def pretrained_towards_values(
+    tasks: TaskDistribution,
+    prompts: EnumeratedPrompts,
+    setting: dict,
+    updates: int,
+    seed: int,
+    batch_size: int,
+    learning_rate: float,
+) -> Weights | None:
+    """Weights after pretraining all of u and A with true values as targets; None if pretraining diverges.
+
+    Parameters
+    ----------
+    tasks : TaskDistribution, or an object with its ``sample``, ``name`` and ``states``
+    prompts : EnumeratedPrompts, or an object with its ``contexts``
+    setting : dict with dimension, depth, discount, start and initial_gain
+    updates : int, number of tasks
+    seed : int
+    batch_size : int, number of steps of a batch
+    learning_rate : float, Adam's
+    """
+    discount = setting["discount"]
+    engine = Engine(first_weights(setting, seed), "mc", setting["depth"], discount, learning_rate)
+    for block in training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, rollout_steps=1):
+        _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
+        if done < len(block.tasks):
+            return None
+    return engine.weights()

@@ -5,13 +5,15 @@ with ending_in_a_sentence():
     FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
 FEATURES = config["features"]
 FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
-FEATURES_FIGURES = "coefficients settings errors".split()
+FEATURES_FIGURES = "coefficients settings errors reversibility off_policy".split()
 FEATURES_FOLDER = ROOT / "studies/features"
 FEATURES_PARTS = {
     "coefficients": list(FEATURES_SETTINGS),
     "deflation": list(FEATURES_SETTINGS),
     "best": FEATURES_GRID.fitted(FEATURES),
     "errors": FEATURES_COMPARED,
+    "reversibility": FEATURES["reversibility"]["chains"],
+    "off_policy": FEATURES["off_policy"]["environments"],
 }
 FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
 FEATURES_NOTEBOOK = notebook_params(
@@ -91,6 +93,24 @@ use rule features_step as features_compare with:
         ),
 
 
+use rule features_step as features_reversibility with:
+    output:
+        "<results>/features/reversibility/{chain}.csv",
+    pathvars:
+        job="features_reversibility/{chain}",
+    params:
+        **step("studies.features.reversibility", FEATURES["reversibility"], setting=FEATURES["main"]),
+
+
+use rule features_step as features_off_policy with:
+    output:
+        "<results>/features/off_policy/{env}.csv",
+    pathvars:
+        job="features_off_policy/{env}",
+    params:
+        **step("studies.features.off_policy", FEATURES["off_policy"], setting=FEATURES["main"]),
+
+
 use rule step as features_join_tables with:
     input:
         parts=lambda wildcards: expand(
@@ -99,7 +119,7 @@ use rule step as features_join_tables with:
             setting=FEATURES_PARTS[wildcards.table],
         ),
     output:
-        tables="<results>/features/{table,coefficients|deflation|best|errors}.csv",
+        tables="<results>/features/{table,coefficients|deflation|best|errors|reversibility|off_policy}.csv",
     pathvars:
         job="features_join_tables/{table}",
     localrule: True

@@ -51,7 +51,7 @@ def values_and_derivatives(numbers: np.ndarray, directions: np.ndarray, gram: Gr
     Parameters
     ----------
     numbers : (K,) array
-    directions : (K, 2, 2) array
+    directions : (K, 2, 2) array, or (K, 3, 3) for prompts with three blocks of features
     gram : Gram of N contexts with queries (N, n, d)
     depth : int, L
 
@@ -60,7 +60,7 @@ def values_and_derivatives(numbers: np.ndarray, directions: np.ndarray, gram: Gr
     values : (N, n) array
     derivatives : (K, N, n) array
     """
-    d = gram.c.shape[-1] // 2
+    d = gram.queries.shape[-1]
     B = np.tensordot(numbers, directions, axes=1)
     A, dA = np.kron(B, np.eye(d)), np.kron(directions, np.eye(d))
     AM, dAM = A @ gram.M, dA[:, None] @ gram.M

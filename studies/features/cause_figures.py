@@ -1,0 +1,104 @@
+"""Figures on causes of eta: reversibility of the chain, and off-policy prompts."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+from ictd.report.tables import rows_with
+from ictd.statistics import bootstrap_interval
+
+# What is drawn of each method: its column, label and look.
+REVERSIBILITY = {
+    "limit": ("eta", r"best $\eta$, $L \to \infty$", {"color": LINES[0], "ls": "-"}),
+    "limit_shuffled": ("zeta", r"$\eta$, $L \to \infty$, other states' $P \phi$", {"color": "0.6", "ls": "-"}),
+    "two_numbers": ("eta", r"best $\alpha$, $\eta$", {"color": LINES[1], "ls": "--"}),
+    "pretrained": ("eta", r"pretrained $\eta$", {"color": LINES[2], "ls": "", "marker": "o"}),
+    "three_numbers": ("zeta", r"$\zeta$ with a third block", {"color": LINES[3], "ls": ":", "marker": "^"}),
+}
+BEHAVIOURS = {"unstable": LINES[1], "stable": LINES[0], "random": LINES[2]}
+
+
+def errors_of(depth: int) -> dict[str, tuple[str, str, str]]:
+    """Methods in the figure of errors, by name: label, colour and marker."""
+    return {
+        "lstd": ("LSTD", COLOURS["lstd"], "|"),
+        f"theta_td_{depth}": (NAMES["theta_td"], COLOURS["theta_td"], "o"),
+        f"residual_gradient_{depth}": ("residual gradient", LINES[3], "v"),
+        f"two_numbers_{depth}": (r"best $\alpha$, $\eta$", LINES[1], "x"),
+        "tdc": ("TDC", LINES[4], "^"),
+        "gtd2": ("GTD2", LINES[5], "s"),
+        "pretrained": ("pretrained", LINES[2], "D"),
+    }
+
+
+def reversibility(table: pd.DataFrame) -> Figure:
+    """Eta against the drift, for each kind of features and chain, at the discount at which all methods were fitted."""
+    table = rows_with(table, discount=rows_with(table, method="two_numbers")["discount"].iloc[0])
+    kinds, chains = table["features"].unique(), table["chain"].unique()
+    figure, grid = plt.subplots(
+        len(kinds), len(chains), figsize=(WIDTH, 1.5 * len(kinds) + 0.6), sharex=True, sharey="row", squeeze=False
+    )
+    for row, kind in zip(grid, kinds, strict=True):
+        for axes, chain in zip(row, chains, strict=True):
+            rows = rows_with(table, features=kind, chain=chain)
+            for method, (column, label, look) in REVERSIBILITY.items():
+                draw_means(axes, rows_with(rows, method=method), "drift", column, label=label, **look)
+            axes.axhline(0, color="0.6", lw=0.7, ls=":")
+            if kind == kinds[0]:
+                axes.set_title(chain, fontsize=8)
+            if kind == kinds[-1]:
+                axes.set_xlabel("drift")
+        row[0].set_ylabel(f"{kind}\n" + r"$\eta$, $\zeta$")
+    legend(figure)
+    return figure
+
+
+def draw_means(axes: Axes, rows: pd.DataFrame, along: str, column: str, **look) -> None:
+    """Means over trials of a column with 95% intervals, against another column."""
+    groups = rows.dropna(subset=column).groupby(along)[column]
+    means = groups.mean()
+    if means.empty:
+        return
+    intervals = [bootstrap_interval(values.to_numpy()) if len(values) > 1 else (mean, mean)
+                 for (_, values), mean in zip(groups, means, strict=True)]  # fmt: skip
+    low, high = zip(*intervals, strict=True)
+    axes.errorbar(
+        means.index,
+        means,
+        [(means - low).clip(lower=0), (high - means).clip(lower=0)],
+        lw=1.2,
+        ms=3.5,
+        elinewidth=0.8,
+        **look,
+    )
+
+
+def off_policy(table: pd.DataFrame, depth: int) -> Figure:
+    """Eta, the share of unstable tasks, and errors over those of estimates of zero, against the share off-policy."""
+    cells = list(table.groupby(["env", "features"], sort=False))
+    figure, grid = plt.subplots(3, len(cells), figsize=(WIDTH, 5.2), sharex=True, sharey="row", squeeze=False)
+    for column, ((env, kind), rows) in zip(grid.T, cells, strict=True):
+        for behaviour, colour in BEHAVIOURS.items():
+            own = rows_with(rows, behaviour=behaviour)
+            limit, finite = rows_with(own, method="limit"), rows_with(own, method=f"two_numbers_{depth}")
+            draw_means(column[0], limit, "share", "eta", label=rf"{behaviour}, $L \to \infty$", color=colour)
+            draw_means(column[0], finite, "share", "eta", label=f"{behaviour}, $L = {depth}$", color=colour, ls="--")
+            column[1].plot(limit.groupby("share")["unstable"].mean(), color=colour)
+        own = rows_with(rows, behaviour="unstable")
+        draw_means(
+            column[0], rows_with(own, method="pretrained"), "share", "eta", label="unstable, pretrained",
+            color=BEHAVIOURS["unstable"], ls="", marker="D",
+        )  # fmt: skip
+        zero = rows_with(own, method="zero").groupby("share")["trimmed"].mean()
+        for method, (label, colour, marker) in errors_of(depth).items():
+            ratio = rows_with(own, method=method).groupby("share")["trimmed"].mean() / zero
+            column[2].plot(ratio.dropna(), marker=marker, ms=4, mfc="none", color=colour, lw=0.8, label=label)
+        column[0].axhline(0, color="0.6", lw=0.7, ls=":")
+        column[0].set_title(f"{env}, {kind}", fontsize=8)
+        column[2].set(xlabel="share off-policy", ylim=(0, 1.2))
+    for axes, label in zip(grid[:, 0], (r"$\eta$", "share unstable", "error over zero's"), strict=True):
+        axes.set_ylabel(label)
+    legend(figure)
+    return figure
