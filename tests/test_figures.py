@@ -99,14 +99,15 @@ def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
             arrays = runs[Cell(algo, "boyan", n, 6)]
             trials = arrays["msve"][arrays["diverged_at"] == 0]
             mean, error = trials.mean(axis=0), trials.std(axis=0, ddof=1) / np.sqrt(len(trials))
-            lines.append((f"{name}, mean", LENGTHS, mean))
-            lines.append((f"{name}, median", LENGTHS, np.median(trials, axis=0)))
+            lines.append((name, LENGTHS, mean))
+            lines.append((None, LENGTHS, np.median(trials, axis=0)))
             assert (mean - error < mean / 10).any() == (n == 5)
             bands.append((LENGTHS, np.maximum(mean - error, mean / 10), mean + error))
         for method in METHODS:
             errors = where(tables["baselines"], method=method, states=n)
             means = [where(errors, context_length=length)["msve"].mean() for length in LENGTHS]
             lines.append((NAMES[method], LENGTHS, means))
+        lines += [("dotted: medians", [], [])] * (axes is shown["one"].axes[0])
         check_lines(axes, lines)
         check_bands(axes, bands)
         notes = [f"{algo.upper()}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
@@ -124,7 +125,7 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     (axes,) = msve_curves.msve_curves(
         {"a": [Cell("td", "boyan", 4, 6)]}, lost["msve"], lost["baselines"], lost["weights"]
     ).axes
-    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 3
+    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 4
 
 
 def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
@@ -146,6 +147,7 @@ def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
 
 
 def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
+    """The first of the overview's cells has the main setting."""
     curves.main({}, CELLS[:2], paths(*CURVES), Path())
     for column, algo in enumerate(NAMED):
         above, below = [], []
@@ -153,10 +155,14 @@ def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
         for n in (2, 3, 4, 5):
             arrays = runs[Cell(algo, "boyan", n, 6)]
             kept = arrays["diverged_at"] == 0
-            label = f"Boyan's chain, $n = {n}$, $L = 6$"
-            above.append((label, TASKS_SEEN, np.median(arrays["online_msve"][kept], axis=0)))
-            below.append((label, TASKS_SEEN, np.median(arrays["cosine"][kept], axis=0)))
+            above.append((None, TASKS_SEEN, np.median(arrays["online_msve"][kept], axis=0)))
+            below.append((None, TASKS_SEEN, np.median(arrays["cosine"][kept], axis=0)))
         axes = shown["learning"].axes
+        for panel in (axes[column], axes[2 + column]):
+            widths = [line.get_linewidth() for line in panel.lines]
+            assert np.argmax(widths) == 2 and sorted(widths)[-2] < max(widths)
+            labels = {text.get_text() for text in panel.texts}
+            assert labels == ({"$n = 2$", "$n = 3$", "main setting", "$n = 5$"} if algo == "mc" else set())
         check_lines(axes[column], above)
         check_lines(axes[2 + column], below)
         assert axes[2 + column].get_xlabel().endswith("\n1 of 16 diverged") and axes[column].get_title() == NAMED[algo]
@@ -208,7 +214,8 @@ def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states, s
 
 
 def test_settings_look_different_and_figures_are_the_same_bytes(tmp_path):
-    many = style.setting_looks(Cell("td", "loop", 4, depth) for depth in range(28)).values()
+    cells = [Cell("td", "loop", 4, depth) for depth in range(28)]
+    many = style.setting_looks(cells, cells[9]).values()
     assert len({(look["color"], look["ls"]) for look in many}) == 28
     for name in ("a", "b"):
         figure, grid = plt.subplots(1, 2)
@@ -220,6 +227,33 @@ def test_settings_look_different_and_figures_are_the_same_bytes(tmp_path):
         assert not plt.fignum_exists(figure.number)
     for ending in ("png", "svg"):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_labels_of_lines_are_in_the_order_of_their_ends_and_do_not_overlap(scale):
+    values = [3.0, 1.0, 1.001, 1.002, 2.0, 1e-9, 50.0]
+    figure, axes = plt.subplots()
+    axes.set(yscale=scale, ylim=(0.5, 4))
+    style.label_ends(axes, [(str(value), value, "black") for value in values])
+    found = {float(text.get_text()): text.xy[1] for text in axes.texts}
+    heights = np.array([found[value] for value in sorted(values)])
+    least = style.LABEL_HEIGHT / (axes.bbox.height / figure.dpi)
+    assert (np.diff(heights) > 0.999 * least).all()
+    # Labels without close neighbours are at the ends of their lines, or at the panel's edge.
+    expected = [axes.transAxes.inverted().transform(axes.transData.transform((0, value)))[1] for value in (2.0, 3.0)]
+    np.testing.assert_allclose([found[2.0], found[3.0], found[1e-9], found[50.0]], [*expected, 0, 1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cell", "label"),
+    [
+        (Cell("mc", "boyan", 5, 30), "main setting"),
+        (Cell("td", "boyan", 5, 60), "$L = 60$"),
+        (Cell("", "loop", 3, 30), "Loop, $n = 3$"),
+    ],
+)
+def test_labels_of_settings_name_what_differs(cell, label):
+    assert style.difference(cell, Cell("td", "boyan", 5, 30)) == label
 
 
 def test_the_workflow_has_a_box_for_each_name_and_its_jobs():
@@ -262,7 +296,7 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
     figures = [
         msve_curves.msve_curves(panels, msve.assign(msve=1e9 * RNG.lognormal(size=len(msve))), baselines, weights),
         weight_maps.weight_maps(panels, pd.concat(entries), weights),
-        learning_curves.learning_curves(learning, weights),
+        learning_curves.learning_curves(learning, weights, cells[0]),
     ]
     for figure in figures:
         check_border(figure, tmp_path)

@@ -110,7 +110,7 @@ use rule theory_tables as pretrained_tables with:
 use rule step as theory_figures with:
     input:
         tables=expand(
-            "<results>/theory/{table}.csv", table=[name for name in OF_THEORY if name != "agreement"]
+            "<results>/theory/{table}.csv", table="statements neu family family_updates".split()
         ),
     output:
         [figure(name) for name in THEORY_FIGURES],
@@ -131,4 +131,4 @@ use rule step as pretrained_figure with:
         job="pretrained_figure",
     localrule: True
     params:
-        **step("ictd.report.figures.pretrained"),
+        **step("ictd.report.figures.pretrained", main_setting(config)),

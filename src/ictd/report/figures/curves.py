@@ -20,7 +20,7 @@ def main(figures: dict, overview_cells: list[str], tables: list[Path], folder: P
     for name, (vary, *cells) in figures.items():
         panels = panels_of(cells, vary)
         save(msve_curves(panels, table["msve"], table["baselines"], table["weights"]), folder / f"{name}.png")
-    save(learning_curves(table["learning"], table["weights"]), folder / "learning.png")
     main_cells = [Cell.parse(cell) for cell in overview_cells]
+    save(learning_curves(table["learning"], table["weights"], main_cells[0]), folder / "learning.png")
     shown = (table[name] for name in ("mean_entries", "msve", "baselines", "weights"))
     save(overview(main_cells, *shown), folder / "overview.png")

@@ -47,6 +47,7 @@ def msve_curves(panels: dict[str, list], msve: pd.DataFrame, baselines: pd.DataF
         axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel("MSVE")
+    grid[0, 0].plot([], [], color="0.4", lw=1, ls=":", label="dotted: medians")
     legend(figure)
     return figure
 
@@ -56,6 +57,6 @@ def _draw_trials(axes, trials: pd.DataFrame, algo: str) -> None:
     lengths, errors = trials.columns, trials.to_numpy()
     mean, spread = errors.mean(axis=0), standard_error(errors)
     colour, name = COLOURS[algo], NAMES[algo]
-    axes.plot(lengths, mean, color=colour, label=f"{name}, mean")
+    axes.plot(lengths, mean, color=colour, label=name)
     axes.fill_between(lengths, np.maximum(mean - spread, mean / 10), mean + spread, color=colour, alpha=0.2, lw=0)
-    axes.plot(lengths, np.median(errors, axis=0), color=colour, lw=1, ls=":", label=f"{name}, median")
+    axes.plot(lengths, np.median(errors, axis=0), color=colour, lw=1, ls=":")

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
-from ictd.report.figures.style import COLOURS
+from ictd.report.figures.style import COLOURS, label_ends
 from ictd.report.figures.weight_maps import mean_weights
 from ictd.report.tables import rows_with
 from ictd.transformer import theta_td
@@ -39,31 +39,18 @@ def overview(
     left.colorbar(image, ax=panels, location="bottom", aspect=50, shrink=0.6, ticks=[-1, 0, 1], label="scaled entry")
     axes = right.subplots()
     right.suptitle("error of value estimates on new tasks", fontsize=10)
-    ends = {}
+    ends = []
     for cell in cells:
         trials = rows_with(msve, **cell._asdict()).pivot(index="seed", columns="context_length", values="msve")
         diverged = rows_with(weights, **cell._asdict()).set_index("seed")["diverged_at"] > 0
         mean = trials[~diverged].mean()
         axes.plot(mean.index, mean, color=COLOURS[cell.algo])
-        ends[f"pretrained by {cell.algo.upper()}"] = mean.iloc[-1], COLOURS[cell.algo]
+        ends.append((f"pretrained by {cell.algo.upper()}", mean.iloc[-1], COLOURS[cell.algo]))
     for method, label in BASELINES.items():
         errors = rows_with(baselines, method=method, states=cells[0].states, depth=cells[0].depth)
         mean = errors.groupby("context_length")["msve"].mean()
         axes.plot(mean.index, mean, color=COLOURS[method], lw=1.2)
-        ends[label] = mean.iloc[-1], COLOURS[method]
+        ends.append((label, mean.iloc[-1], COLOURS[method]))
     axes.set(yscale="log", xlabel="steps in the prompt", ylabel="MSVE", xlim=(0, msve["context_length"].max()))
     label_ends(axes, ends)
     return figure
-
-
-def label_ends(axes, ends: dict[str, tuple[float, str]]) -> None:
-    """Write the label of each line at its right end, in the line's colour, without overlap; the axis is logarithmic."""
-    low, high = np.log10(axes.get_ylim())
-    least = 0.085  # Distance of labels, as a share of the height.
-    height = -np.inf
-    for label, (value, colour) in sorted(ends.items(), key=lambda item: item[1][0]):
-        height = max((np.log10(value) - low) / (high - low), height + least)
-        axes.annotate(
-            label, (1, height), (4, 0), "axes fraction", "offset points", color=colour, va="center", fontsize=8,
-            annotation_clip=False,
-        )  # fmt: skip

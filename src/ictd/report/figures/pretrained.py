@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.figures.style import LARGEST, NAMES, WIDTH, legend, save, setting_looks
+from ictd.report.figures.style import LARGEST, NAMES, WIDTH, difference, label_ends, legend, save, setting_looks
 from ictd.report.figures.theory import NORMS, OURS
 from ictd.report.tables import load_tables, rows_with
 
@@ -15,19 +15,22 @@ from ictd.report.tables import load_tables, rows_with
 SHOWN = 1e4
 
 
-def main(tables: list[Path], output: Path) -> None:
-    """Write the figure as PNG and SVG."""
+def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:
+    """Write the figure as PNG and SVG; ``env``, ``states`` and ``depth`` are the main setting."""
     table_of = load_tables(tables)
-    save(pretrained(table_of["pretrained"], table_of["repeated"]), output)
+    save(pretrained(table_of["pretrained"], table_of["repeated"], Cell("", env, states, depth)), output)
 
 
-def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
+def pretrained(line: pd.DataFrame, repeated: pd.DataFrame, main: Cell) -> Figure:
     """J or J' on the line from the pretrained weights to theta^TD, and for pretrained layers repeated to other depths.
 
-    ``line`` and ``repeated`` are the theory's tables pretrained and repeated.
+    ``line`` and ``repeated`` are the theory's tables pretrained and repeated.  Labels beside the last column say what
+    differs from the setting of the cell ``main``.
     """
     algos = sorted(set(line["algo"]), key=list(NAMES).index)
-    looks = setting_looks(Cell("", *key) for key in line[CELL[1:]].drop_duplicates().itertuples(index=False))
+    settings = [Cell("", *key) for key in line[CELL[1:]].drop_duplicates().itertuples(index=False)]
+    looks = setting_looks(settings, main)
+    ends = []
     figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
     for (above, below), algo in zip(grid.T, algos, strict=True):
         for key, of_cell in line[line["algo"] == algo].groupby(CELL, sort=False):
@@ -37,19 +40,19 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
             medians = of_cell.groupby("position")["looped_norm"].median()
             medians = medians[medians < LARGEST]
             above.plot(medians.index, medians, **look)
-            above.plot(1.3, of_cell["theta_td"].iloc[0], marker="D", **mark)
+            if algo == algos[-1] and len(medians):
+                ends.append((difference(cell, main), medians.iloc[-1], look["color"]))
             medians = rows_with(repeated, **cell._asdict()).groupby("layer")["looped_norm"].median()
             medians = medians[medians < LARGEST]
             below.plot(medians.index, medians, **look)
             trained = medians[medians.index == cell.depth]
             below.plot(trained.index, trained, marker="o", **mark)
-        above.plot([], [], marker="D", color=OURS, ls="", ms=4, mfc="none", label="step size 1")
         below.plot([], [], marker="o", color=OURS, ls="", ms=4, mfc="none", label="as many layers as in training")
         above.set(yscale="log", title=f"{NAMES[algo]}, {NORMS[algo]}")
         theta_td = r"\theta^{\mathrm{TD}}$"
-        above.set_xticks([0, 0.5, 1, 1.3], ["trained", "half", rf"$\alpha\,{theta_td}", f"${theta_td}"], fontsize=8)
+        above.set_xticks([0, 0.5, 1], ["trained", "half", rf"$\alpha\,{theta_td}"], fontsize=8)
         above.set_xlabel(r"from pretrained weights to $\theta^{\mathrm{TD}}$")
-        below.set_xlabel("layers, the pretrained one repeated")
+        below.set_xlabel("repetitions of the layer")
         if (repeated["looped_norm"] < LARGEST).any():  # An axis without data takes no logarithmic scale.
             below.set(xscale="log", yscale="log")
     trained = repeated.loc[repeated["layer"] == repeated["depth"], "looped_norm"]
@@ -57,6 +60,7 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame) -> Figure:
     if len(trained):
         grid[1, 0].set_ylim(trained.min() / 30, trained.max() * SHOWN)
     for axes in grid[:, 0]:
-        axes.set_ylabel("median $J$ or $J'$")
+        axes.set_ylabel("expected update,\nmedian $J$ or $J'$")
+    label_ends(grid[0, -1], ends)
     legend(figure, ncols=2)
     return figure

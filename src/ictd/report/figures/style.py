@@ -20,7 +20,7 @@ from ictd.storage import replacing
 # Okabe and Ito's colours, which are distinct with any colour vision.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
 # Other lines: Okabe and Ito's remaining colours, and some of Tol's.
-LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#332288", "#999933", "#AA4499")
+LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#117733", "#999933", "#AA4499")
 NAMES = {
     "td": "multi-task TD",
     "mc": "multi-task MC",
@@ -33,6 +33,7 @@ NAMES = {
 LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 PNG_DPI = 200
+LABEL_HEIGHT = 0.125  # inches, distance of the labels at the ends of lines
 
 # Ignore the user's settings, and fonts of the machine, which may be other versions of Matplotlib's.
 matplotlib.rcdefaults()
@@ -61,14 +62,21 @@ def env_name(env: str) -> str:
     return textwrap.fill(NAMES.get(env, env.replace("_", " ").capitalize()), 20)
 
 
-def setting_looks(cells: Iterable[Cell]) -> dict[Cell, dict]:
-    """Colour, dashes and label of each setting, a cell with an empty algorithm; they depend on the settings only."""
-    settings = sorted({cell._replace(algo="") for cell in cells})
+def setting_looks(cells: Iterable[Cell], main: Cell) -> dict[Cell, dict]:
+    """Colour, dashes and width of the line of each setting; they depend on the settings only.
+
+    A setting is a cell with an empty algorithm.  The main setting comes first, in a thick black line.
+    """
+    main = main._replace(algo="")
+    settings = sorted({cell._replace(algo="") for cell in cells}, key=lambda cell: (cell != main, cell))
     looks = zip(settings, cycle(LINES), cycle(("-", "--", ":", "-.")), strict=False)
-    return {
-        cell: {"color": colour, "ls": dashes, "lw": 1.2, "label": setting_title(cell, "main")}
-        for cell, colour, dashes in looks
-    }
+    return {cell: {"color": colour, "ls": dashes, "lw": 2.2 if cell == main else 1.1} for cell, colour, dashes in looks}
+
+
+def difference(cell: Cell, main: Cell) -> str:
+    """What a setting has that the main setting has not, for the label of a line."""
+    names = {"env": env_name(cell.env), "states": f"$n = {cell.states}$", "depth": f"$L = {cell.depth}$"}
+    return ", ".join(text for key, text in names.items() if getattr(cell, key) != getattr(main, key)) or "main setting"
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -113,6 +121,31 @@ def diverged_note(diverged: Collection[bool]) -> str:
     """The number of trials that a panel leaves out, from one truth value a trial; empty if there are none."""
     number = np.count_nonzero(diverged)
     return f"{number} of {len(diverged)} diverged" if number else ""
+
+
+def label_ends(axes, ends: list[tuple[str, float, str]]) -> None:
+    """Write labels at the right edge of a panel, each at the height of its line's end, without overlap.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes, with its scale and limits already set
+    ends : list of (label, value, colour)
+        The value that a line ends with, and the colour of the line.
+    """
+    scaled = axes.yaxis.get_transform().transform
+    low, high = scaled(np.array(axes.get_ylim()))
+    values = scaled(np.array([value for _, value, _ in ends]))
+    order = np.argsort(values)
+    wanted = np.clip((values[order] - low) / (high - low), 0, 1)
+    # Labels moved upward only and downward only keep their distances, and so does the mean of both.
+    steps = LABEL_HEIGHT / (axes.bbox.height / axes.figure.dpi) * np.arange(len(ends))
+    upward = np.maximum.accumulate(wanted - steps) + steps
+    downward = np.minimum.accumulate((wanted - steps)[::-1])[::-1] + steps
+    for height, (label, _, colour) in zip((upward + downward) / 2, [ends[i] for i in order], strict=True):
+        axes.annotate(
+            label, (1, height), (4, 0), "axes fraction", "offset points", color=colour, va="center", fontsize=8,
+            annotation_clip=False,
+        )  # fmt: skip
 
 
 def legend(figure: Figure, ncols: int = 3) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, legend, save
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, label_ends, legend, save
 from ictd.report.tables import load_tables, rows_with
 
 BOUND = COLOURS["zero"]
@@ -20,14 +20,16 @@ ALGORITHMS = {
     "residual_gradient": ("residual gradient", LINES[3], "-."),
     "deflated_td": ("deflated TD", LINES[4], (0, (5, 1))),
 }
+# Errors relative to the largest value down to which float64 resolves the ratio of an error to its bound.
+ROUNDING = 1e-12
 # Depths up to which the figure shows why J rises before it falls.
 EARLY = 60
 # Of each panel the statement, its title, what is measured, and the scale of its axis.
 PANELS = (
     ("lemma_1", "Lemma 1", "expected TD error", "log"),
-    ("lemma_2_query", "Lemma 2, $y_l^q$", "$|y_l^q|$", "linear"),
-    ("lemma_2_context", "Lemma 2, $Y_l$", r"$\Vert Y_l\Vert_1$", "log"),
-    ("lemma_3", "Lemma 3", r"$\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "log"),
+    ("lemma_2_query", "Lemma 2, $y_l^q$", "query's entry $|y_l^q|$", "linear"),
+    ("lemma_2_context", "Lemma 2, $Y_l$", r"context's row $\Vert Y_l\Vert_1$", "log"),
+    ("lemma_3", "Lemma 3", r"gradient $\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "log"),
     ("lemma_4", "Lemma 4", "expected MC error", "log"),
 )
 
@@ -39,44 +41,41 @@ def main(tables: list[Path], env: str, states: int, discount: float, output: Pat
     """
     table_of = load_tables(tables)
     statements, neu = table_of["statements"], table_of["neu"]
-    save(theorem_1(statements, table_of["precision"], discount), output / "theorem_1.png")
+    save(theorem_1(statements, discount), output / "theorem_1.png")
     save(lemmas(statements, env, states), output / "lemmas.png")
     save(expected_update(neu, statements, "td", env, states), output / "theorem_2.png")
     save(expected_update(neu, statements, "mc", env, states), output / "corollary_1.png")
     save(family(table_of["family"], table_of["family_updates"], neu, env, states), output / "family.png")
 
 
-def theorem_1(statements: pd.DataFrame, precision: pd.DataFrame, discount: float) -> Figure:
+def theorem_1(statements: pd.DataFrame, discount: float) -> Figure:
     """Error of TF_L at theta^TD relative to ||v||_inf against L, a column for each environment.
 
-    The lower row shows the error over its bound.  ``statements`` and ``precision`` are the theory's tables, and
-    ``discount`` is gamma.
+    The lower row shows the error over its bound.  Curves end where rounding errors begin to count.  ``statements`` is
+    the theory's table, and ``discount`` is gamma.
     """
     errors = statements[statements["statement"] == "theorem_1"]
-    digits = precision[(precision["quantity"] == "lemma_4") & (precision["layer"] % 50 == 0)]
+    errors = errors[discount ** errors["layer"] > ROUNDING]
     envs = list(dict.fromkeys(errors["env"]))
     figure, grid = plt.subplots(2, len(envs), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.2))
     for column, env in zip(grid.T, envs, strict=True):
         by_states = errors[errors["env"] == env].groupby("states")
-        looks = itertools.cycle(zip(LINES[1:], "os^vD", strict=False))
-        for (colour, marker), (states, layers) in zip(looks, by_states, strict=False):
+        ends = []
+        for colour, (states, layers) in zip(itertools.cycle(LINES[1:]), by_states, strict=False):
             share = layers["left_mean"] / layers["right_mean"]
-            exact = rows_with(digits, env=env, states=states).groupby("layer")["ratio"].mean()
             for axes, bound in zip(column, (discount ** layers["layer"], 1), strict=True):
-                axes.plot(layers["layer"], share * bound, color=colour, lw=1.2, label=f"$n = {states}$")
-            for axes, bound in zip(column, (discount**exact.index, 1), strict=True):
-                axes.plot(exact.index, exact * bound, color=colour, ls="", marker=marker, ms=3.5, mfc="none")
+                axes.plot(layers["layer"], share * bound, color=colour, lw=1.2)
+            ends.append((f"$n = {states}$", share.iloc[-1], colour))
         layer = errors["layer"].unique()
         for axes, bound in zip(column, (discount**layer, layer**0), strict=True):
             axes.plot(layer, bound, color=BOUND, ls=":", label=r"bound, $\gamma^L \Vert v\Vert_\infty$")
-        column[0].plot([], [], color=BOUND, ls="", marker="o", ms=3.5, mfc="none", label="decimal arithmetic, 2 tasks")
         column[0].set(yscale="log", title=env_name(env))
-        # For large L rounding errors exceed the bound.
         column[1].set(ylim=(0, 1.1), xlabel="layers $L$")
+        label_ends(column[1], ends)
     figure.suptitle(r"$\mathrm{TF}_L$ at $\theta^{\mathrm{TD}}$, means over tasks", fontsize=9)
-    grid[0, 0].set_ylabel(r"$\max_q\,|\mathrm{TF}_L - v(s_q)|\,/\,\Vert v\Vert_\infty$")
+    grid[0, 0].set_ylabel("largest error of values\n" + r"$\max_q\,|\mathrm{TF}_L - v(s_q)|\,/\,\Vert v\Vert_\infty$")
     grid[1, 0].set_ylabel("error / bound")
-    legend(figure, ncols=4)
+    legend(figure)
     return figure
 
 
@@ -87,6 +86,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
     depth = of_setting.loc[of_setting["statement"] == "lemma_3", "layer"].max()
     of_setting = of_setting[of_setting["layer"].between(1, depth)]
     ratio_axes = grid.flat[len(PANELS)]
+    ends = {}
     for i, (axes, (name, title, quantity, scale)) in enumerate(zip(grid.flat, PANELS, strict=False)):
         sides = of_setting[of_setting["statement"] == name]
         axes.plot(sides["layer"], sides["left_mean"], color=LINES[2], lw=2.5, label="measured")
@@ -101,8 +101,13 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
         look = {"marker": "os^vD"[i], "ms": 3.5, "mfc": "none", "markevery": (0.04 * i, 0.2), "lw": 0.8}
         ratios = sides.dropna(subset="tightest")
         if len(ratios):  # Matplotlib cannot place markers on an empty line.
-            ratio_axes.plot(ratios["layer"], ratios["tightest"], color=LINES[1 + i], label=title, **look)
-    ratio_axes.set(yscale="log", title="least over tasks", xlabel="layer $l$ or $L$", ylabel="bound / measured")
+            ratio_axes.plot(ratios["layer"], ratios["tightest"], color=LINES[1 + i], **look)
+            # Ratios that end at the same value share a label.
+            last = f"{ratios['tightest'].iloc[-1]:.0e}"
+            ends.setdefault(last, []).append((title.removeprefix("Lemma "), LINES[1 + i]))
+    ratio_axes.set(yscale="log", title="least, by lemma", xlabel="layer $l$ or $L$", ylabel="bound / measured")
+    labels = [("; ".join(name for name, _ in group), float(value), group[-1][1]) for value, group in ends.items()]
+    label_ends(ratio_axes, labels)
     figure.suptitle(f"{env_name(env)}, $n = {states}$, means over tasks", fontsize=9)
     legend(figure, ncols=4)
     return figure
@@ -150,7 +155,7 @@ def family(errors: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: 
     The others are weights beyond the family, and those of known algorithms in it.
     ``errors``, ``updates`` and ``neu`` are the theory's tables family, family_updates and neu; one setting is shown.
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.6))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3))
     errors = rows_with(errors, env=env, states=states)
     updates = rows_with(updates, env=env, states=states)
     for member, colour, label in (
@@ -166,15 +171,17 @@ def family(errors: pd.DataFrame, updates: pd.DataFrame, neu: pd.DataFrame, env: 
     bound = rows_with(errors, member="inside", draw=0)
     label = r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$"
     left.plot(bound["layer"], bound["bound"], color=BOUND, ls=":", label=label)
-    left.set(yscale="log", xlabel="layers $L$", ylabel=r"largest $|v - \mathrm{TF}_L|$")
+    left.set(yscale="log", xlabel="layers $L$", ylabel="largest error of values\n" + r"$|v - \mathrm{TF}_L|$")
+    ends = {}
     for algo, J in NORMS.items():
         for _, of_draw in updates[updates["algo"] == algo].groupby("draw"):
-            label = f"{J}, $A = [G; H][-I, I]$"
-            right.plot(of_draw["layer"], of_draw["norm"], color=COLOURS[algo], lw=2, label=label)
+            right.plot(of_draw["layer"], of_draw["norm"], color=COLOURS[algo], lw=2)
+            ends[J] = J, of_draw["norm"].iloc[-1], COLOURS[algo]
         theta_td = rows_with(neu[neu["layer"] > 0], algo=algo, env=env, states=states, space="looped")
         label, colour, dashes = ALGORITHMS["theta_td"]
         right.plot(theta_td["layer"], theta_td["norm"], color=colour, ls=dashes, lw=0.9, label=label)
-    right.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="expected update, norm")
+    right.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="norm of the expected update")
+    label_ends(right, list(ends.values()))
     figure.suptitle(f"{env_name(env)}, $n = {states}$", fontsize=9)
     legend(figure)
     return figure

@@ -38,7 +38,7 @@ def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weigh
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
-    bar.set_label("entries of $Q$ scaled to [-1, 1]\nstrip: last row of $P$, scaled too", fontsize=8)
+    bar.set_label("entries scaled to [-1, 1]; strip: last row of $P$", fontsize=8)
     return figure
 
 
