@@ -160,14 +160,21 @@ def test_verdicts_in_words():
     place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
     between = claimed("boyan-3", 1.25, 0.5, 2)
     assert verdict([place]) == "holds" and verdict([other]) == "refuted" and verdict([between]) == "not shown"
-    assert verdict([place, other]) == "refuted in 1 of 2 cells: boyan n=5 (0.25)"
-    said = "not shown in 1 of 3 cells: boyan n=3 (1.25, 0.5 to 2); refuted in 1 of 3 cells: boyan n=5 (0.25)"
+    assert verdict([place, other]) == "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"
+    said = (
+        "not shown in 1 of 3 cells: Boyan's chain, n = 3 (1.25, 0.5 to 2); refuted in 1 of 3 cells:"
+        " Boyan's chain, n = 5 (0.25)"
+    )
     assert verdict([place, other, between]) == said
-    assert verdict([place, *[other] * LISTED]).count("boyan n=5 (0.25)") == LISTED
+    assert verdict([place, *[other] * LISTED]).count("Boyan's chain, n = 5 (0.25)") == LISTED
     assert verdict([place, *[other] * (LISTED + 1)]) == f"refuted in {LISTED + 1} of {LISTED + 2} cells"
     corrected = verdict([place, place | {"corrected": "not shown"}])
     assert corrected == "holds in all 2 cells; it holds in 1 after correction for multiple testing"
-    words = {"mc-boyan-3-30": "MC boyan n=3 L=30", "boyan-3-30": "boyan n=3 L=30", "all": "all"}
+    words = {
+        "mc-boyan-3-30": "MC, Boyan's chain, n = 3, L = 30", "loop-3": "Loop, n = 3", "all": "all",
+        "td-my_ring-3-30-each step-20 steps": "TD, my ring, n = 3, L = 30, each step, 20 steps",
+        "td grouped-m = 20": "TD grouped, m = 20",
+    }  # fmt: skip
     assert {setting: in_words(setting) for setting in words} == words
 
 
@@ -185,10 +192,12 @@ def test_overview_counts_and_names_what_does_not_hold():
     assert overview.loc["A", "measured"].startswith(measured)
     assert overview.loc["A", "see"].endswith('<a href="#rows-a">all rows</a>')
     rows = claims_rows(records)
-    assert rows.count("<details>") == rows.count('<div id="rows-') == 2
-    assert re.search(r"TD boyan n=3 L=4</td><td [^>]*>not finite</td>.*?&gt; 1</td><td class='not-shown'", rows)
-    assert re.search(r"MC boyan n=3 L=4</td><td [^>]*>3.5</td><td [^>]*>3 to 4</td>", rows)
-    assert "<summary>a: holds in 1 of 2</summary>" in rows and what_does_not_hold(records).count("<li>") == 1
+    assert rows.count("<h4>") == rows.count('<div id="rows-') == 2 and "<details>" not in rows
+    assert re.search(
+        r"TD, Boyan's chain, n = 3, L = 4</td><td [^>]*>not finite</td>.*?&gt; 1</td><td class='not-shown'", rows
+    )
+    assert re.search(r"MC, Boyan's chain, n = 3, L = 4</td><td [^>]*>3.5</td><td [^>]*>3 to 4</td>", rows)
+    assert "<h4>A</h4>\n<p>It holds in 1 of 2." in rows and what_does_not_hold(records).count("<li>") == 1
 
 
 def test_formulas_become_html():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from projects import ROOT, STUDIES, undescribed
 
 from ictd.pipeline import config as configuration
-from ictd.pipeline.config import check_folder, checked_values, load_config, load_yaml, numbers_from_text
+from ictd.pipeline.config import check_folder, checked_values, differences, load_config, load_yaml, numbers_from_text
 from ictd.pipeline.grid import MOST_SEEDS, Cell, cells, seed_ranges
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -222,3 +222,11 @@ def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cells, cores, jobs):
 
 def test_jobs_do_not_grow_with_the_number_of_seeds():
     assert len(seed_ranges("auto", 1000, 14, 2, [])) == 1000 / MOST_SEEDS
+
+
+def test_settings_that_differ_from_ones_own_are_found():
+    own = load_config({}, ROOT)
+    assert differences(own, load_config({"results": own["results"]}, ROOT)) == {}
+    other = load_config({"seeds": 3, "readings": {"env_options": {"loop": {"threshold": 0.7}}}}, ROOT)
+    found = differences(other, own)
+    assert found["seeds"] == [3, own["seeds"]] and len(found) == 2

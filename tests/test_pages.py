@@ -25,6 +25,7 @@ LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
+        ("'no heading'", r"n\.ipynb has no heading of the first level; the title"),
         ("1 / x", r"n\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
         (LOADING, r"n\.ipynb loads 'https://x\.org/0\.png'; the report must"),
     ],
@@ -37,17 +38,30 @@ def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, 
     nbformat.write(made, tmp_path / "n.ipynb")
     page = tmp_path / "n.html"
     with pytest.raises(ValueError, match=words):
-        notebook.main("T", tmp_path / "n.ipynb", tmp_path, {"x": 0}, tmp_path / "done.ipynb", page)
+        notebook.main(tmp_path / "n.ipynb", tmp_path, {"x": 0}, {}, tmp_path / "done.ipynb", page)
     assert not page.exists()
+
+
+def test_a_page_has_the_title_of_its_heading_and_a_banner_for_other_settings(tmp_path):
+    cells = [nbformat.v4.new_markdown_cell("# A & B"), nbformat.v4.new_code_cell("x = 1")]
+    cells[1].metadata["tags"] = ["parameters"]
+    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
+    for other in ({}, {"seeds": [2, 20], "readings.x": ["a<b", []]}):
+        notebook.main(tmp_path / "n.ipynb", tmp_path, {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
+        page = (tmp_path / "n.html").read_text()
+        assert "<title>A &amp; B</title>" in page and page.count("<h1") == 1
+        assert ('class="banner"' in page) == bool(other)
+    assert "seeds is 2 (own: 20); readings.x is a&lt;b (own: [])" in page.split("</h1>")[1]
 
 
 def test_tables_have_words_marks_and_escaped_text():
     frame = pd.DataFrame(
-        {"algo": ["holds", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta": [1, 0.5]},
+        {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta": [1, 0.5]},
     )
     text = html.table(frame)
     assert "<th>algorithm</th><th>said</th><th>θ<sup>TD</sup></th>" in text
-    assert '<tr><td data-of="algorithm">holds</td><td class=\'holds\' data-of="said">holds</td>' in text
+    assert '<tr><td data-of="algorithm">TD</td><td class=\'holds\' data-of="said">holds</td>' in text
     assert (
         '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'refuted\' data-of="said">refuted &lt;x&gt;</td>' in text
     )
@@ -128,14 +142,19 @@ def test_the_slider_shows_means_over_runs_and_medians():
         "learning": result_tables.learning_table(runs, 0.9),
         "weights": result_tables.weights_table(runs, evaluations, 0.9),
     }
-    ((cell, run),) = slider.runs_of(["mc-loop-2-3", "td-loop-2-3"], **tables).items()
-    assert cell == "td-loop-2-3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
+    ((cell, run),) = slider.runs_of(["mc-loop-2-3", "td-loop-2-3"], **tables, discount=0.9).items()
+    assert cell == "TD, Loop, n = 2, L = 3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
     for k in range(3):
         mean = arrays["history_A"][kept, k].mean(axis=0)
         np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
         weights = ictd.Weights(arrays["history_u"][kept, k], arrays["history_A"][kept, k])
-        cosines = cosine(project_identifiable(weights, 0.9).A, ictd.theta_td(2).A)
-        medians = [f"{np.median(values):.3g}" for values in (cosines, arrays["online_msve"][kept, k])]
-        assert [curve["values"][k] for curve in run["curves"]] == medians
-    assert "<option>td-loop-2-3 (1 of 4 diverged)</option>" in slider.slider({cell: run})
+        of_mean = cosine(project_identifiable(weights, 0.9).A.mean(axis=0), ictd.theta_td(2).A)
+        values = [f"{value:.4g}" for value in (of_mean, np.median(arrays["online_msve"][kept, k]))]
+        assert [curve["values"][k] for curve in run["curves"]] == values
+    for curve in run["curves"]:
+        x, y = np.transpose(curve["points"])
+        assert np.isclose(np.ptp(x[:2]), np.ptp(x[1:]), atol=0.1) and x.min() >= slider.LEFT and x.max() < slider.WIDTH
+        assert y.min() >= slider.TOP and y.max() <= slider.HEIGHT - slider.BOTTOM
+        assert re.findall(r">(1\d*)</text>", curve["axes"])[:3] == ["1", "10", "100"]
+    assert "<option>TD, Loop, n = 2, L = 3 (1 of 4 diverged)</option>" in slider.slider({cell: run})
     assert slider.slider({}) == "<p>All runs diverged.</p>"

@@ -341,4 +341,4 @@ def test_claims_and_pages_are_made_of_the_tables(run, metrics):
         is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"
         assert (sentence["quote"].replace("theta^TD", "θTD") in text) == is_listed
     tested = [sentence for sentence in sentences if sentence["parts"]]
-    assert (run / "tables/claims_parts.html").read_text().count("<details>") == len(tested)
+    assert (run / "tables/claims_parts.html").read_text().count("<h4>") == len(tested)

@@ -12,9 +12,7 @@ CONTROL_ONLINE = "<results>/control/online.npz"
 CONTROL_FIGURES = "offline limits variants regret run".split()
 CONTROL_PAGES = "claims.html claims_all.html measures.csv regrets.csv".split()
 CONTROL_FOLDER = ROOT / "studies/control"
-CONTROL_NOTEBOOK = notebook_params(
-    "In-context TD: control", CONTROL_FOLDER / "notebook.ipynb", RESULTS / "control"
-)
+CONTROL_NOTEBOOK = notebook_params(CONTROL_FOLDER / "notebook.ipynb", RESULTS / "control")
 
 
 use rule step as control_step with:

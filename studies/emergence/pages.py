@@ -11,10 +11,13 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save, save_frames
 from ictd.report.slider import run_data, slider
 from ictd.report.tables import load_tables, rows_with
-from ictd.report.verdicts import HOLDS, overall
+from ictd.report.verdicts import HOLDS, in_words, overall
 from ictd.statistics import bootstrap_interval
 from ictd.storage import load_arrays, load_json
 from studies.emergence.claims import prediction_errors
+
+# Labels of the curves of the slider.
+LABELS = ("cosine of A to θᵀᴰ (median over trials)", "MSVE on enumerated prompts (median over trials)")
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: Path) -> None:
@@ -35,7 +38,7 @@ def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: P
         "reading_runs": medians_by_reading(table["reading_runs"]),
     }
     save_frames(output, frames)
-    save(output / "slider.html", "slider", slider(slider_data(table["course"], runs)))
+    save(output / "slider.html", "slider", slider(slider_data(table["course"], runs), LABELS))
 
 
 def by_rest(exchanged: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +66,7 @@ def trained_methods(trained: pd.DataFrame) -> pd.DataFrame:
 
 
 def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
-    """Data of the slider for the long runs that did not diverge, by cell ALGO-ENV.
+    """Data of the slider for the long runs that did not diverge, by cell in words.
 
     A and the numbers of tasks come from ``runs``, files ALGO-ENV/SEED.npz; cosine and MSVE come from the table
     ``course``.
@@ -81,7 +84,7 @@ def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
         table = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
         cosine, msve = (table[name].loc[list(A_by_seed)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}"))
         mean_A = np.mean(list(A_by_seed.values()), axis=0)
-        data[cell] = run_data(tasks_by_cell[cell], mean_A, cosine, msve)
+        data[in_words(cell)] = run_data(tasks_by_cell[cell], mean_A, cosine, msve)
     return data
 
 

@@ -18,9 +18,7 @@ EMERGENCE_PAGES = (
     "claims claims_all measures exchanged trained slow_mode dynamics other_readings reading_runs".split()
 )
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
-EMERGENCE_NOTEBOOK = notebook_params(
-    "In-context TD: what emerges", EMERGENCE_FOLDER / "notebook.ipynb", RESULTS / "emergence"
-)
+EMERGENCE_NOTEBOOK = notebook_params(EMERGENCE_FOLDER / "notebook.ipynb", RESULTS / "emergence")
 
 
 use rule step as emergence_step with:

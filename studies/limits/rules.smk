@@ -23,9 +23,7 @@ LIMITS_TABLES = expand(
 )
 LIMITS_FIGURES = "minimisers course forms".split()
 LIMITS_FOLDER = ROOT / "studies/limits"
-LIMITS_NOTEBOOK = notebook_params(
-    "In-context TD: limits", LIMITS_FOLDER / "notebook.ipynb", RESULTS / "limits"
-)
+LIMITS_NOTEBOOK = notebook_params(LIMITS_FOLDER / "notebook.ipynb", RESULTS / "limits")
 
 
 use rule step as limits_step with:

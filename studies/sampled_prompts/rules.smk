@@ -13,9 +13,7 @@ SAMPLED_PAGES = (
     "formats_table cells claims claims_all values ratios_by_setting weights attention_runs".split()
 )
 SAMPLED_FOLDER = ROOT / "studies/sampled_prompts"
-SAMPLED_NOTEBOOK = notebook_params(
-    "In-context TD: sampled prompts", SAMPLED_FOLDER / "notebook.ipynb", RESULTS / "sampled_prompts"
-)
+SAMPLED_NOTEBOOK = notebook_params(SAMPLED_FOLDER / "notebook.ipynb", RESULTS / "sampled_prompts")
 
 
 use rule step as sampled_prompts_step with:

@@ -25,7 +25,7 @@ sys.path.insert(0, SOURCE)
 # Rules of studies import modules of theirs.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import ending_in_a_sentence, load_config, load_yaml, study_names
+from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.record import check_results, write_record
 from ictd.pipeline.rules import Steps, env_options, job_environment, use_own_python
@@ -33,6 +33,7 @@ from ictd.pipeline.rules import Steps, env_options, job_environment, use_own_pyt
 use_own_python()
 with ending_in_a_sentence():
     config = load_config(config, ROOT)
+    OWN_SETTINGS = load_config({"results": config["results"]}, ROOT)
 STUDIES = study_names(ROOT)
 # Settings that results depend on.  The results of the paper do not depend on the settings of studies.
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}

@@ -19,7 +19,6 @@ REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
 REPORT_NOTEBOOK = notebook_params(
-    "In-context TD: claims and results",
     ROOT / "report/report.ipynb",
     RESULTS,
     documents=DOCUMENTS,

@@ -30,14 +30,15 @@ def shown_cells(figures):
     }
 
 
-def notebook_params(title, notebook, results, **parameters):
+def notebook_params(notebook, results, **parameters):
     """What the step ictd.report.notebook needs to make a page of a notebook.
 
-    The captions are in the folder ``captions`` beside the notebook.  The notebook's cells get the folder of results and
+    The captions are in the folder ``captions`` of the notebook's folder, which has the name of the study.  The notebook's cells get the folder of results and
     the other parameters.
     """
+    study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {
-        "title": title,
+        "other_settings": differences(PAPER_SETTINGS | study, OWN_SETTINGS),
         "notebook": notebook,
         "captions": notebook.parent / "captions",
         "parameters": {"results": str(results), **parameters},

@@ -109,9 +109,7 @@ use rule theory_tables as pretrained_tables with:
 
 use rule step as theory_figures with:
     input:
-        tables=expand(
-            "<results>/theory/{table}.csv", table="statements neu family family_updates".split()
-        ),
+        tables=expand("<results>/theory/{table}.csv", table="statements neu family family_updates".split()),
     output:
         [figure(name) for name in THEORY_FIGURES],
     pathvars:

@@ -67,9 +67,9 @@ def _parts_in_short(parts: list[dict]) -> str:
 
 
 def sentence_parts(sentences: list[dict], claims: list[dict]) -> str:
-    """The parts of each sentence as HTML: a fold with a table of its tests by cell."""
+    """The parts of each sentence as HTML: the sentence, and a table of its tests by cell."""
     by_id = {claim["id"]: claim for claim in claims}
-    folds = []
+    sections = []
     for sentence in sentences:
         groups = by_name([by_id[name] for name in sentence["parts"]])
         if not groups:
@@ -82,11 +82,8 @@ def sentence_parts(sentences: list[dict], claims: list[dict]) -> str:
         cells = table(pd.DataFrame(rows).fillna(""))
         counted = "" if sentence["kind"] == "claim" else f" ({sentence['kind']}, not counted)"
         heading = f"{text(sentence['verdict'])}: “{text(sentence['quote'])}”{counted}"
-        folds.append(
-            f"<details><summary>{heading}</summary>"
-            f'<div id="{anchor("parts", sentence["name"])}">{cells}</div></details>\n'
-        )
-    return "".join(folds)
+        sections.append(f'<div id="{anchor("parts", sentence["name"])}"><h4>{heading}</h4>\n{cells}</div>\n')
+    return "".join(sections)
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
@@ -143,8 +140,8 @@ def _links(figures: list[str], kind: str, name: str) -> str:
 
 
 def claims_rows(claims: list[dict]) -> str:
-    """Every verdict as HTML: a fold for each claim, with a table that has one row per setting."""
-    folds = []
+    """Every verdict as HTML: each claim, and a table that has one row per setting."""
+    sections = []
     for name, group in by_name(claims).items():
         rows = [
             {
@@ -158,12 +155,10 @@ def claims_rows(claims: list[dict]) -> str:
             }
             for claim in group
         ]
-        heading = f"<p>{text(group[0]['statement'])}<br><small>{text(group[0]['statistic'])}</small></p>"
-        folds.append(
-            f"<details><summary>{text(name)}: holds in {holding(group)} of {len(group)}</summary>"
-            f'<div id="{anchor("rows", name)}">{heading}\n{table(pd.DataFrame(rows))}</div></details>\n'
-        )
-    return "".join(folds)
+        heading = f"<h4>{text(group[0]['statement'])}</h4>\n<p>It holds in {holding(group)} of {len(group)}."
+        heading += f" <small>{text(group[0]['statistic'])}</small></p>"
+        sections.append(f'<div id="{anchor("rows", name)}">{heading}\n{table(pd.DataFrame(rows))}</div>\n')
+    return "".join(sections)
 
 
 def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from ictd.report.verdicts import VERDICTS
+from ictd.report.verdicts import VERDICTS, words
 from ictd.storage import save_text
 
 # A text that begins with a verdict.
@@ -20,6 +20,10 @@ HEADINGS = {
     "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
     "largest_u": "largest |u|", "unidentifiable": "share unidentifiable", "msve_0": "MSVE, enumerated",
 }  # fmt: skip
+
+
+# Columns with names of the code, which tables show in words.
+NAMES = ("algo", "env", "method")
 
 
 class Markup(str):
@@ -41,9 +45,13 @@ def anchor(kind: str, name: str) -> str:
 def table(frame) -> str:
     """Make an HTML table of a pandas DataFrame.
 
-    Numbers have four digits, and verdicts are coloured in columns that have nothing else.  On a narrow screen each row
-    becomes a list with the names of the columns.
+    Numbers have four digits, verdicts are coloured in columns that have nothing else, and algorithms, environments and
+    methods are in words.  On a narrow screen each row becomes a list with the names of the columns.
     """
+    named = [name for name in NAMES if name in frame]
+    frame = frame.assign(
+        **{name: [words(value) if type(value) is str else value for value in frame[name]] for name in named}
+    )
     headings = [HEADINGS.get(name, str(name).replace("_", " ")) for name in frame.columns]
     head = "".join(f"<th>{text(heading)}</th>" for heading in headings)
     has_verdicts = [frame[name].astype(str).str.match(f"$|{VERDICT}").all() for name in frame.columns]

@@ -3,6 +3,7 @@
 import re
 from base64 import b64encode
 from functools import cached_property
+from html import unescape
 from pathlib import Path
 
 from ictd.report.html import Markup, anchor, save, text, without_dead_links
@@ -10,11 +11,12 @@ from ictd.report.verdicts import VERDICTS, by_name, holding, verdict, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
 
-def main(title: str, notebook: Path, captions: Path, parameters: dict, executed: Path, page: Path) -> None:
+def main(notebook: Path, captions: Path, parameters: dict, other_settings: dict, executed: Path, page: Path) -> None:
     """Write the executed notebook, and a page in one file with its text and outputs, without its code.
 
-    The notebook gets ``parameters`` and the folder ``captions``.  ValueError if a cell fails, or if the page would load
-    something.
+    The notebook gets ``parameters`` and the folder ``captions``.  Its heading is the title of the page.  Below the
+    heading, ``banner`` names ``other_settings``.  ValueError if there is no heading, if a cell fails, or if the page
+    would load something.
     """
     # The cells of notebooks import this module, and need none of these.
     import nbformat
@@ -36,7 +38,25 @@ def main(title: str, notebook: Path, captions: Path, parameters: dict, executed:
     loaded = re.findall(r"""\ssrc\s*=\s*["'](?!data:)([^"']+)""", body)
     if loaded:
         raise ValueError(f"{notebook} loads {loaded[0]!r}; the report must carry all that it shows.")
-    save(page, title, without_dead_links(body))
+    heading = re.search("<h1.*?>(.*?)</h1>", body)
+    if heading is None:
+        raise ValueError(f"{notebook} has no heading of the first level; the title of the page is this heading.")
+    body = body.replace(heading[0], heading[0] + banner(other_settings), 1)
+    save(page, unescape(re.sub("<.*?>", "", heading[1])), without_dead_links(body))
+
+
+def banner(other_settings: dict) -> str:
+    """Say as HTML which settings of the run are not the study's own; empty if there are none.
+
+    ``other_settings`` has by key the value of the run and the study's own, as of ``ictd.pipeline.config.differences``.
+    """
+    if not other_settings:
+        return ""
+    listed = [f"{key} is {value} (own: {own})" for key, (value, own) in other_settings.items()]
+    return (
+        '\n<p class="banner"><b>This run has other settings than the study\'s own.</b> All numbers, verdicts and counts'
+        f" on this page are those of this run: {text('; '.join(listed))}.</p>\n"
+    )
 
 
 class Shown:

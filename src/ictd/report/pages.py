@@ -35,7 +35,7 @@ def main(
     theory_ids = {claim["id"] for claim in load_json(theory)}
     schema_content = yaml.safe_load(schema.read_text(encoding="utf-8"))
     save_summaries(load_json(claims), theory_ids, load_json(sentences), table, settings, schema_content, folder)
-    runs = runs_of(cells, table["mean_entries"], table["learning"], table["weights"])
+    runs = runs_of(cells, table["mean_entries"], table["learning"], table["weights"], settings["discount"])
     html.save(folder / "slider.html", "slider", slider(runs))
     times = compute_table(load_benchmarks(benchmarks, rules))
     save_table(compute, times)

@@ -6,6 +6,7 @@
   const menu = root.querySelector("select");
   const slider = root.querySelector("input");
   const tasksSeen = root.querySelector("output");
+  const values = root.querySelectorAll(".value");
   const [negative, positive] = root.dataset.colours.split(" ");
   let run;
 
@@ -20,7 +21,7 @@
       const [x, y] = run.curves[i].points[k];
       svg.querySelector("circle").setAttribute("cx", x);
       svg.querySelector("circle").setAttribute("cy", y);
-      svg.querySelector(".value").textContent = run.curves[i].values[k];
+      values[i].textContent = run.curves[i].values[k];
     });
     tasksSeen.textContent = run.tasks[k].toLocaleString("en");
   };
@@ -31,7 +32,10 @@
     map.setAttribute("viewBox", `0 0 ${width} ${width}`);
     map.innerHTML = run.A[0].map((_, i) =>
       `<rect x="${i % width}" y="${Math.floor(i / width)}" width="1" height="1"/>`).join("");
-    curves.forEach((svg, i) => svg.querySelector("polyline").setAttribute("points", run.curves[i].points.join(" ")));
+    curves.forEach((svg, i) => {
+      svg.querySelector("g").innerHTML = run.curves[i].axes;
+      svg.querySelector("polyline").setAttribute("points", run.curves[i].points.join(" "));
+    });
     slider.max = run.tasks.length - 1;
     showSnapshot();
   };

@@ -1,26 +1,35 @@
 """A slider over the snapshots of pretraining, which shows A, its cosine to theta^TD and the MSVE of a cell's runs."""
 
 import json
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ictd.anatomy import cosine, project_identifiable
 from ictd.pipeline.grid import Cell
 from ictd.report.tables import rows_with
+from ictd.report.verdicts import in_words
+from ictd.transformer import Weights, theta_td
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.
 COLOURS = ("#2166ac", "#b2182b")
-WIDTH, HEIGHT = 300, 150  # Of a curve, in its own units.
+# Of the picture of a curve, and of its margins, in its own units.
+WIDTH, HEIGHT = 320, 190
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 38
+# Labels of the curves of the paper's runs.
+LABELS = ("cosine of mean A to θᵀᴰ", "training error (median over trials)")
 
 
 def runs_of(
-    cells: list[str], mean_entries: pd.DataFrame, learning: pd.DataFrame, weights: pd.DataFrame
+    cells: list[str], mean_entries: pd.DataFrame, learning: pd.DataFrame, weights: pd.DataFrame, discount: float
 ) -> dict[str, dict]:
     """``run_data`` of each cell by its title, which counts the runs that diverged.
 
-    Runs that diverged are left out, and cells whose runs all diverged.
+    Runs that diverged are left out, and cells whose runs all diverged.  The cosine is that of the mean identifiable A,
+    as in the table of the mean weights.
     """
     runs = {}
     for name in cells:
@@ -31,15 +40,15 @@ def runs_of(
         entries = rows_with(mean_entries, **cell, matrix="A").pivot(
             index="tasks_seen", columns=["row", "column"], values="mean"
         )
-        course = rows_with(learning, **cell).pivot(index="seed", columns="tasks_seen")[~diverged]
+        errors = rows_with(learning, **cell).pivot(index="seed", columns="tasks_seen", values="online_msve")[~diverged]
         width = 2 * cell["states"]
-        title = f"{name} ({diverged.sum()} of {len(diverged)} diverged)" if diverged.any() else name
-        runs[title] = run_data(
-            entries.index.to_numpy(),
-            entries.to_numpy().reshape(-1, width, width),
-            course["cosine"].to_numpy(),
-            course["online_msve"].to_numpy(),
-        )
+        mean_A = entries.to_numpy().reshape(-1, width, width)
+        identifiable = project_identifiable(Weights(np.zeros((len(mean_A), width)), mean_A), discount).A
+        cosines = cosine(identifiable, theta_td(cell["states"]).A)
+        title = in_words(name)
+        if diverged.any():
+            title += f" ({diverged.sum()} of {len(diverged)} diverged)"
+        runs[title] = run_data(entries.index.to_numpy(), mean_A, cosines[None], errors.to_numpy())
     return runs
 
 
@@ -50,7 +59,7 @@ def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, ms
     ----------
     tasks_seen : (K,) array
     mean_A : (K, 2n, 2n) array, means over runs
-    cosines : (S, K) array
+    cosines : (S, K) array, or (1, K) for the mean A
         Cosines of A to that of theta^TD.
     msve : (S, K) array
 
@@ -59,67 +68,99 @@ def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, ms
     dict with
         tasks : K numbers of tasks
         A : for each snapshot 4 n^2 entries in percent of the largest
-        curves : median cosine and median MSVE, each with the points of its curve and its values
+        curves : median cosine and median MSVE, each with its axes in SVG, the points of its curve, and its values
     """
     percent = 100 * mean_A / np.abs(mean_A).max(axis=(-2, -1), keepdims=True)
     median_cosine, median_msve = np.median(cosines, axis=0), np.median(msve, axis=0)
-    positions = np.log(np.maximum(tasks_seen, 1))
+    seen = np.log10(np.maximum(tasks_seen, 1))
+    least = min(0, np.floor(median_cosine.min() * 2) / 2)
+    decades = np.floor(np.log10(median_msve.min())), np.ceil(np.log10(median_msve.max()))
+    cosine_ticks = {f"{tick:g}": tick for tick in np.arange(least, 1.1, 0.5)}
     return {
         "tasks": tasks_seen.tolist(),
         "A": percent.round().astype(int).reshape(len(mean_A), -1).tolist(),
         "curves": [
-            _curve(positions, median_cosine, median_cosine),
-            _curve(positions, np.log(median_msve), median_msve),
+            _curve(seen, median_cosine, cosine_ticks, median_cosine),
+            _curve(seen, np.log10(median_msve), _decades(*decades), median_msve),
         ],
     }
 
 
-def _curve(positions: np.ndarray, heights: np.ndarray, values: np.ndarray) -> dict:
-    """Points of a curve that fills its picture from its lowest to its highest point, and its values as text."""
-    x = 8 + (WIDTH - 16) * _unit(positions)
-    y = HEIGHT - 8 - (HEIGHT - 40) * _unit(heights)
-    points = np.stack([x, y], axis=1)
-    return {"points": points.round(1).tolist(), "values": [f"{value:.3g}" for value in values]}
+def _decades(first: float, last: float) -> dict[str, float]:
+    """Logarithms of the powers of ten of a logarithmic axis, at most about five of them, by their labels."""
+    step = max(1, int(np.ceil((last - first) / 5)))
+    return {f"{10.0**power:,.10g}": float(power) for power in np.arange(first, last + 1, step)}
 
 
-def _unit(array: np.ndarray) -> np.ndarray:
-    """An array moved and scaled to [0, 1]."""
-    return (array - array.min()) / (np.ptp(array) or 1)
+def _curve(x: np.ndarray, y: np.ndarray, ticks: dict[str, float], values: np.ndarray) -> dict:
+    """A curve of ``values`` at (x, y): its axes in SVG, its points in units of the picture, and its values as text.
+
+    The horizontal axis is that of the logarithm of the number of tasks; ``ticks`` are those of the vertical axis.
+    """
+    tasks = _decades(np.floor(x.min()), np.floor(x.max()))
+    low, high = min(*ticks.values(), y.min()), max(*ticks.values(), y.max())
+    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+
+    def across(at):
+        return LEFT + (right - LEFT) * (at - x.min()) / (np.ptp(x) or 1)
+
+    def down(at):
+        return bottom - (bottom - TOP) * (at - low) / ((high - low) or 1)
+
+    axes = f'<path d="M{LEFT},{TOP}V{bottom}H{right}" fill="none" stroke="currentColor"/>'
+    for label, at in tasks.items():
+        if at >= x.min():
+            place = f"{across(at):.1f}"
+            axes += f'<path d="M{place},{bottom}v4" stroke="currentColor"/>'
+            axes += f'<text x="{place}" y="{bottom + 16}" text-anchor="middle">{label}</text>'
+    for label, at in ticks.items():
+        place = down(at)
+        axes += f'<path d="M{LEFT},{place:.1f}h-4" stroke="currentColor"/>'
+        axes += f'<text x="{LEFT - 7}" y="{place + 4:.1f}" text-anchor="end">{label}</text>'
+    axes += f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 5}" text-anchor="middle">tasks seen</text>'
+    points = np.stack([across(x), down(y)], axis=1)
+    return {"axes": axes, "points": points.round(1).tolist(), "values": [f"{value:.4g}" for value in values]}
 
 
-def slider(runs: dict[str, dict]) -> str:
-    """Make the HTML of the slider for ``run_data`` by title; without scripts it shows the first at its end."""
+def slider(runs: dict[str, dict], labels: tuple[str, str] = LABELS) -> str:
+    """Make the HTML of the slider for ``run_data`` by title, with the labels of its two curves.
+
+    It begins with the first snapshot of the first run; without scripts this is all that it shows.
+    """
     if not runs:
         return "<p>All runs diverged.</p>"
     first = next(iter(runs.values()))
-    last = len(first["tasks"]) - 1
-    entries = first["A"][last]
+    entries = first["A"][0]
     width = int(len(entries) ** 0.5)
     squares = "".join(
         f'<rect x="{i % width}" y="{i // width}" width="1" height="1" fill="{COLOURS[entry > 0]}"'
         f' fill-opacity="{abs(entry) / 100}"/>'
         for i, entry in enumerate(entries)
     )
-    names = ("median cosine to θᵀᴰ", "median MSVE, enumerated prompts")
-    curves = "".join(map(_drawn, names, first["curves"]))
-    options = "".join(f"<option>{title}</option>" for title in runs)
+    curves = "".join(map(_drawn, labels, first["curves"]))
+    options = "".join(f"<option>{escape(title)}</option>" for title in runs)
+    data = json.dumps(runs, separators=(",", ":")).replace("</", "<\\/")
     return f"""<div class="watch" id="slider" data-colours="{" ".join(COLOURS)}">
 <p class="controls" hidden><label>Run <select>{options}</select></label>
-<label>Tasks seen <input type="range" min="0" max="{last}" value="{last}"></label>
-<output>{first["tasks"][last]:,}</output></p>
-<svg viewBox="0 0 {width} {width}" role="img" aria-label="Mean A over its greatest entry">{squares}</svg>
+<label>Tasks seen <input type="range" min="0" max="{len(first["tasks"]) - 1}" value="0"></label></p>
+<p><span>After <output>{first["tasks"][0]:,}</output> tasks:</span></p>
+<figure><figcaption>mean A, scaled by its largest entry</figcaption>
+<svg class="map" viewBox="0 0 {width} {width}" role="img" aria-label="Mean A, scaled by its largest entry">
+{squares}</svg></figure>
 {curves}
-<script type="application/json">{json.dumps(runs, separators=(",", ":"))}</script>
+<script type="application/json">{data}</script>
 <script>
 {SCRIPT}</script></div>
 """
 
 
-def _drawn(name: str, curve: dict) -> str:
-    """A curve as SVG, with a circle at its last point."""
+def _drawn(label: str, curve: dict) -> str:
+    """A curve as SVG below its label and value, with a circle at its first point."""
     points = " ".join(f"{x},{y}" for x, y in curve["points"])
-    x, y = curve["points"][-1]
-    return f"""<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name} against tasks seen">
-<text x="8" y="16" font-size="12">{name}: <tspan class="value" font-weight="bold">{curve["values"][-1]}</tspan></text>
+    x, y = curve["points"][0]
+    return f"""<figure><figcaption>{label}: <b class="value">{curve["values"][0]}</b></figcaption>
+<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label} against tasks seen"
+font-size="12" fill="currentColor">
+<g>{curve["axes"]}</g>
 <polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>
-<circle cx="{x}" cy="{y}" r="5" fill="#D55E00"/></svg>"""
+<circle cx="{x}" cy="{y}" r="5" fill="#D55E00"/></svg></figure>"""

@@ -13,6 +13,11 @@ HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
 VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
+# Words for the names of algorithms, environments and baselines.
+WORDS = {
+    "td": "TD", "mc": "MC", "theta_td": "theta^TD", "batch_td": "batch TD", "lstd": "LSTD", "lspi": "LSPI",
+    "zero": "predicting zero", "boyan": "Boyan's chain", "loop": "Loop",
+}  # fmt: skip
 # The largest number of settings that a verdict names, which is the paper's number of cells.
 LISTED = 14
 
@@ -100,12 +105,18 @@ def verdict(group: list[dict]) -> str:
 
 
 def in_words(setting: str) -> str:
-    """A setting in words, such as "TD boyan n=5 L=30"; a text that names no setting is returned unchanged."""
-    place = PLACE.fullmatch(setting)
+    """A setting, whose parts are separated by "-", in words, such as "TD, Boyan's chain, n = 5, L = 30"."""
+    place = re.fullmatch(f"{PLACE.pattern}(?:-(.*))?", setting)
     if not place:
-        return setting
-    algo, env, states, depth = place.groups()
-    return " ".join(filter(None, [algo and algo.upper(), env, f"n={states}", depth and f"L={depth}"]))
+        return ", ".join(map(words, setting.split("-")))
+    algo, env, states, depth, others = place.groups()
+    parts = [algo and words(algo), words(env), f"n = {states}", depth and f"L = {depth}"]
+    return ", ".join(filter(None, [*parts, *map(words, (others or "").split("-"))]))
+
+
+def words(name: str) -> str:
+    """A name of the code in words: those of WORDS, and spaces for underscores."""
+    return " ".join(WORDS.get(part, part.replace("_", " ")) for part in name.split(" "))
 
 
 def measured(claim: dict) -> str:
