@@ -1,6 +1,7 @@
 """README and the pages in docs/: links lead somewhere, names and numbers are right, examples run."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ FOLDERS = [
 LINKED = [*sorted(ROOT.glob("*.md")), *sorted(page for folder in FOLDERS for page in folder.rglob("*.md"))]
 CODE = [ROOT, ROOT / "src/ictd", ROOT / "tests"]
 CLAIMS = pd.read_csv(ROOT / "reference/claims.csv")
+STATEMENTS = tomllib.loads((ROOT / "report/claims.toml").read_text(encoding="utf-8"))
 CLAIMS["kind"] = CLAIMS["id"].str.split("/").str[0]
 
 
@@ -98,11 +100,14 @@ def holding(kind: str) -> str:
 
 
 def test_tables_of_claims_are_those_of_the_reference():
-    """Rows with names of claims and how many settings they hold in."""
+    """Rows with the statement of a claim in the report's words, its name, and how many settings it holds in."""
     found = {}
-    for names, *_, holds in rows(text_of("docs/results.md")):
-        if re.fullmatch(r"\d+ of \d+", holds):
-            found |= {kind: holds for kind in re.findall(r"`(\w+)`", names) if kind in set(CLAIMS["kind"])}
+    for statement, name, holds in (row for row in rows(text_of("docs/results.md")) if len(row) == 3):
+        kind = name.strip("`")
+        if kind in set(CLAIMS["kind"]):
+            found[kind] = holds
+            words = STATEMENTS[kind]["statement"].format(longest=100, fifth=20).replace("theta^TD", "θ<sup>TD</sup>")
+            assert statement == words, kind
     assert len(found) > 10 and found == {kind: holding(kind) for kind in found}
 
 

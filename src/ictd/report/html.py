@@ -18,6 +18,7 @@ HEADINGS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
     "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, full A",
     "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
+    "msve_falls": "MSVE falls", "same_pattern": "TD and MC agree", "same_noise": "their residuals agree",
     "largest_u": "largest |u|", "unidentifiable": "share unidentifiable", "msve_0": "MSVE, enumerated",
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 COLOURS = ("#2166ac", "#b2182b")
 # Of the picture of a curve, and of its margins, in its own units.
 WIDTH, HEIGHT = 320, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 38
+LEFT, RIGHT, TOP, BOTTOM = 46, 26, 10, 38
 # Labels of the curves of the paper's runs.
 LABELS = ("cosine of mean A to θᵀᴰ", "training error (median over trials)")
 

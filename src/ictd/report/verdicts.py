@@ -16,7 +16,7 @@ PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
 # Words for the names of algorithms, environments and baselines.
 WORDS = {
     "td": "TD", "mc": "MC", "theta_td": "theta^TD", "batch_td": "batch TD", "lstd": "LSTD", "lspi": "LSPI",
-    "zero": "predicting zero", "boyan": "Boyan's chain", "loop": "Loop",
+    "zero": "predicting zero", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
 # The largest number of settings that a verdict names, which is the paper's number of cells.
 LISTED = 14
@@ -115,8 +115,10 @@ def in_words(setting: str) -> str:
 
 
 def words(name: str) -> str:
-    """A name of the code in words: those of WORDS, and spaces for underscores."""
-    return " ".join(WORDS.get(part, part.replace("_", " ")) for part in name.split(" "))
+    """A name of the code in words: WORDS, or else those between its underscores, with WORDS for each."""
+    return " ".join(
+        WORDS.get(part) or " ".join(WORDS.get(word, word) for word in part.split("_")) for part in name.split(" ")
+    )
 
 
 def measured(claim: dict) -> str:
