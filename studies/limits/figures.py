@@ -42,14 +42,14 @@ def minimisers(descents: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     reaching = pd.concat([reaching_least(of_depth) for _, of_depth in descents.groupby("depth")])
     depths = reaching["depth"].astype(str)
     middle.plot(depths, reaching["outside"].clip(lower=LEAST_SHARE), "o", ms=3, mfc="none", color=LINES[0])
-    left.set(yscale="log", xlabel="layers $L$", title="MSVE")
-    middle.set(yscale="log", xlabel="layers $L$", title="share outside")
+    left.set(yscale="log", xlabel="layers $L$", ylabel="MSVE")
+    middle.set(yscale="log", xlabel="layers $L$", ylabel="share outside")
     depths = sorted(descents["depth"].unique())
     for depth, colour in zip(depths, shades(len(depths)), strict=True):
         curvature = np.sort(rows_with(spectra, depth=depth)["curvature"].abs())[::-1]
         direction = np.arange(1, len(curvature) + 1)
         right.plot(direction, curvature / curvature[0], color=colour, lw=1, label=f"$L={depth}$")
-    right.set(yscale="log", xlabel="direction", title="curvature / greatest", ylim=(1e-14, 2))
+    right.set(yscale="log", xlabel="direction", ylabel="curvature / greatest", ylim=(1e-14, 2))
     legend(figure)
     return figure
 
@@ -105,7 +105,7 @@ def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
         left.plot(by_length["msve"] / by_length["pseudo_counts"], label=label, **look)
         right.plot(by_length["k"], **look)
     left.axhline(1, color=LINES[0], lw=0.7, ls=":")
-    left.set(title="MSVE over that with the best $k$", xlabel="steps of the context")
-    right.set(title="pseudo-counts $k$", ylim=(0, None), xlabel="steps of the context")
+    left.set(ylabel="MSVE / that with the best $k$", xlabel="steps of the context")
+    right.set(ylabel="pseudo-counts $k$", ylim=(0, None), xlabel="steps of the context")
     legend(figure)
     return figure

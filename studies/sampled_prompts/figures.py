@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ictd.prompt import ENUMERATED
-from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend, save
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, label_ends, legend, save
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap_interval
 from studies.sampled_prompts.grid import Setting
@@ -123,7 +123,7 @@ def formats(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
 
 def msve_by_length(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, lengths: list[int]) -> Figure:
     """MSVE against context length in the main setting; the lengths of pretraining are shaded."""
-    figure, axes = plt.subplots(figsize=(WIDTH, 3.2))
+    figure, axes = plt.subplots(figsize=(WIDTH, 3))
     baselines = rows_of_setting(tables["baselines"], main, "depth")
     for method, (label, colour, dashes) in METHODS.items():
         msve = baselines[baselines["method"] == method].set_index("context_length")["mean"]
@@ -140,7 +140,9 @@ def msve_by_length(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, l
             draw_trials(axes, rows, "context_length", "mean", label=f"{NAMES[algo]}, {label}", ls=dashes, **style)
     axes.axvspan(*lengths, color=BLACK, alpha=0.05, lw=0)
     axes.set(xscale="log", yscale="log", xlabel="context length $m$", ylabel="MSVE")
-    legend(figure)
+    # A line has no end if a method is missing or its last trial diverged.
+    lines = [line for line in axes.lines if np.isfinite(line.get_ydata()[-1:]).any()]
+    label_ends(axes, [(line.get_label(), line.get_ydata()[-1], line.get_color()) for line in lines])
     return figure
 
 

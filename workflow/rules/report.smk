@@ -25,7 +25,7 @@ REPORT_NOTEBOOK = notebook_params(
     figures=" ".join(EXPERIMENT_FIGURES),
     theory=" ".join(THEORY_SHOWN),
 )
-AS_REPORT = dict(category="1. Report", labels={"report": "all claims, figures and tables"})
+AS_REPORT = dict(category="1. Report", labels={"report": "In-context TD: claims and results"})
 # Rules whose time counts as computing, and how many jobs they have where a job takes one seed.
 COMPUTING = (
     "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
