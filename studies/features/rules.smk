@@ -16,9 +16,7 @@ FEATURES_PARTS = {
     "off_policy": FEATURES["off_policy"]["environments"],
 }
 FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
-FEATURES_NOTEBOOK = notebook_params(
-    "In-context TD: features", FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features"
-)
+FEATURES_NOTEBOOK = notebook_params(FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features")
 
 
 include: "predecessor.smk"

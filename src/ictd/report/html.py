@@ -24,7 +24,7 @@ HEADINGS = {
 
 
 # Columns with names of the code, which tables show in words.
-NAMES = ("algo", "env", "method")
+NAMES = ("algo", "env", "family", "method", "setting", "target")
 
 
 class Markup(str):
@@ -46,14 +46,14 @@ def anchor(kind: str, name: str) -> str:
 def table(frame) -> str:
     """Make an HTML table of a pandas DataFrame.
 
-    Numbers have four digits, verdicts are coloured in columns that have nothing else, and algorithms, environments and
-    methods are in words.  On a narrow screen each row becomes a list with the names of the columns.
+    Numbers have four digits, verdicts are coloured in columns that have nothing else, and names of the code are in
+    words.  On a narrow screen each row becomes a list with the names of the columns.
     """
     named = [name for name in NAMES if name in frame]
     frame = frame.assign(
         **{name: [words(value) if type(value) is str else value for value in frame[name]] for name in named}
     )
-    headings = [HEADINGS.get(name, str(name).replace("_", " ")) for name in frame.columns]
+    headings = [HEADINGS.get(name, words(str(name))) for name in frame.columns]
     head = "".join(f"<th>{text(heading)}</th>" for heading in headings)
     has_verdicts = [frame[name].astype(str).str.match(f"$|{VERDICT}").all() for name in frame.columns]
     names = [html.escape(heading.replace("theta^TD", "θ^TD")) for heading in headings]
