@@ -14,8 +14,8 @@ Constants are the slow mode of TD: P 1 = 1, so TD shrinks a constant error by th
 update.  The term beta 11' takes larger steps only along constants.  Numerical linear algebra calls this deflation.
 
 We do not use H = 11', because it changes outputs in the same way as G = gamma 11': a' x = 0 for a = [-gamma 1; 1] and
-every column x of a context (``ictd.anatomy``).  Coefficients and shares are computed after the component of A along a is
-removed.  The result is the same for all weights with the same outputs.
+every column x of a context (``ictd.anatomy``).  Coefficients and shares are computed after the component of A along a
+is removed.  The result is the same for all weights with the same outputs.
 """
 
 from collections.abc import Sequence
