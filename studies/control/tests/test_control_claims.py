@@ -235,7 +235,7 @@ def test_the_claim_on_regret_can_fail(tmp_path):
     assert set(by_name) - holding(by_name) == {"more_regret"}
 
 
-def test_processes_decide_and_seeds_are_the_trials(tmp_path):
+def test_intervals_are_over_processes_and_trials_are_seeds(tmp_path):
     """The first of three seeds is far below the baseline, and the others are above it."""
     home = Offline(save_offline(tmp_path / "home.npz", values={"mc": 0.7}))
     seeds = (home.arrays["method"] == "mc") & (home.arrays["seed"] == 0)
@@ -280,7 +280,7 @@ def test_lines_are_means_over_seeds_and_processes(files):
     plt.close("all")
 
 
-def test_formats_are_compared_after_as_many_tasks(files):
+def test_formats_are_compared_after_equal_numbers_of_tasks(files):
     home = Offline(files[0][0])
     panel = figures.lines(figures.offline_panels(home, VARIANTS, "td", figures.OTHERS | {"td": LOOK})).axes[1]
     found = {line.get_label(): line.get_ydata() for line in panel.lines}

@@ -123,7 +123,7 @@ def test_the_smoothed_model_is_lstd_with_pseudo_counts(seen):
         np.testing.assert_allclose(found[i], expected, atol=1e-8)
 
 
-def test_iteration_evaluates_and_is_greedy(seen):
+def test_policy_iteration_evaluates_and_improves(seen):
     policies, estimated = iterate(LeastSquares(0.1), seen.counts, seen.processes.reward, GAMMA, 3)
     for i in range(SIZE):
         policy = np.full((STATES, ACTIONS), 0.5)
@@ -161,7 +161,7 @@ def offline_results(tmp_path):
     return make
 
 
-def test_of_equally_good_parameters_the_greatest_is_chosen(offline_results):
+def test_the_largest_of_equally_good_parameters_is_chosen(offline_results):
     """All small step sizes of theta^TD have the same greedy policies."""
     arrays = offline_results("td")
     row = arrays["method"].tolist().index("theta_td")
@@ -169,13 +169,13 @@ def test_of_equally_good_parameters_the_greatest_is_chosen(offline_results):
 
 
 @pytest.mark.parametrize("first", ["td", "main"])
-def test_control_experiments_are_made_where_the_first_variant_is_tried_first(offline_results, first):
+def test_control_experiments_need_the_first_variant_as_the_first_run(offline_results, first):
     methods = set(offline_results(first)["method"].tolist())
     assert ({"td half_error", "smoothed random_advantage"} <= methods) == (first == "td")
     assert {"rewards", "td", "td grouped", "td pseudo_counts", "td grouped pseudo_counts"} <= methods
 
 
-def test_weights_of_other_prompts_are_shown_all_formats(tmp_path):
+def test_weights_of_other_prompts_are_evaluated_on_all_formats(tmp_path):
     """Those that differ in their depth are shown a column for each transition only."""
     grid = {"smallest": 1e-3, "largest": 1e-1, "number": 2}
     variants = {
@@ -206,7 +206,7 @@ def test_weights_of_other_prompts_are_shown_all_formats(tmp_path):
             np.testing.assert_allclose(found, measures["mean_value"], rtol=1e-6)
 
 
-def test_measures_are_those_of_their_definitions(seen):
+def test_measures_equal_their_definitions(seen):
     processes, counts = seen.processes, seen.counts
     found = offline.measure(LeastSquares(0.1), processes, counts, GAMMA, 3)
     policies, estimated = iterate(LeastSquares(0.1), counts, processes.reward, GAMMA, 3)
@@ -270,16 +270,16 @@ class TestControls:
     def estimate(self, seen):
         return lambda kind: PartlyExact(LeastSquares(0.1), seen.processes, kind)(*seen.arguments())
 
-    def test_values_are_exact_where_they_are_known(self, seen, exact, own, estimate):
+    def test_known_values_are_exact(self, seen, exact, own, estimate):
         unseen = seen.counts.sum(axis=-1) == 0
         np.testing.assert_array_equal(estimate("exact_unseen"), np.where(unseen, exact, own))
         as_many = estimate("exact_as_unseen") == exact
         np.testing.assert_array_equal(as_many.sum(axis=(1, 2)), unseen.sum(axis=(1, 2)))
 
-    def test_half_errors_are_half_of_its_own(self, exact, own, estimate):
+    def test_half_error_is_half_of_the_evaluators_error(self, exact, own, estimate):
         np.testing.assert_allclose(estimate("half_error") - exact, (own - exact) / 2)
 
-    def test_random_advantages_have_the_norm_of_its_own(self, exact, own, estimate):
+    def test_random_advantage_errors_have_the_norm_of_the_evaluators_error(self, exact, own, estimate):
         error = estimate("random_advantage") - exact
         np.testing.assert_allclose(error.sum(axis=-1), 0, atol=1e-12)
         np.testing.assert_allclose((error**2).sum((1, 2)), (advantage(own - exact) ** 2).sum((1, 2)))
@@ -352,7 +352,7 @@ def test_all_methods_act_in_the_same_processes(tmp_path):
 
 
 @pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
-def test_each_agent_has_its_own_number_of_the_rule(many_processes, knows, rule):
+def test_each_agent_has_its_own_parameter_of_the_rule(many_processes, knows, rule):
     numbers = np.where(np.arange(300) % 2, 1e6, 0.0)
     regret = online.simulate(knows, many_processes, GAMMA, 20, rule, numbers, 1)
     for c in (0.0, 1e6):

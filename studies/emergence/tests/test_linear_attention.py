@@ -74,7 +74,7 @@ def test_estimates_equal_those_on_whole_prompts(height, length, depth, layers, s
         np.testing.assert_allclose(found[i], expected, atol=100 * ROUNDING * max(1, np.abs(expected).max()))
 
 
-def test_estimates_in_theta_are_those_of_linear_transformers():
+def test_estimates_in_theta_equal_linear_transformers():
     rng = np.random.default_rng(0)
     weights = ictd.Weights(0.3 * rng.normal(size=6), 0.3 * rng.normal(size=(6, 6)))
     columns = rng.normal(size=(4, 7, 12))
@@ -194,7 +194,7 @@ def test_parameters_that_are_not_trained_keep_their_values():
     assert not moved[trained == 0].any() and moved[:, :3][trained[:, :3] == 1].all()
 
 
-def test_single_precision_is_near():
+def test_single_precision_is_close_to_double_precision():
     tasks, batches = material("boyan", 3, 20)
     P, Q = drawn(3, 1, gain=0.1)
     found = []

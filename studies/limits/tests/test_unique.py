@@ -85,7 +85,7 @@ def test_coordinates_keep_the_weights_up_to_directions_that_change_no_output():
     np.testing.assert_allclose(projected.u, expected.u, atol=ROUNDING)
 
 
-def test_pivots_tell_a_saddle_from_a_minimum():
+def test_pivots_distinguish_a_saddle_from_a_minimum():
     rng = np.random.default_rng(2)
     axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     for eigenvalues in ([1.0, 2.0, 3.0, 4.0], [-1.0, 2.0, 3.0, 4.0]):
