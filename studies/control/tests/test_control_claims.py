@@ -52,7 +52,7 @@ CONTROL_GAINS = {
     "aligned_advantage": 0.05,
     "half_error": 0.33,
 }
-# Mean values of last policies with which all claims on shares hold; the optimum is 1.
+# Mean values of last policies for which all claims on shares hold; the optimum is 1.
 VALUES = {
     "lspi": 0.8,
     "lspi_mean": 0.4,
@@ -92,8 +92,8 @@ def numbers_of_tasks(method, place):
 def save_offline(path, place="home", values=(), changes=0.0, error=1.0, first_gain=0.2, cosine=-0.5):
     """Save made-up results of a place.
 
-    ``values`` replaces some of VALUES.  ``error`` is the squared error of Transformers, where that of baselines is 2.
-    ``first_gain`` is what iterations after the first add to the mean value.
+    ``values`` replaces some of VALUES.  ``error`` is the squared error of Transformers; baselines have 2.
+    ``first_gain`` is the gain in mean value by the iterations after the first.
     """
     rng = np.random.default_rng(0)
 
@@ -196,7 +196,7 @@ def test_claims_are_decided_in_all_settings(tmp_path, name, settings):
     assert len(verdicts(tmp_path)[name]) == settings
 
 
-# Claims that can fail with another one, because they compare the same methods.
+# Claims that can fail together with another claim, because they compare the same methods.
 RELATED = {
     "behind_lspi",
     "beats_rewards",

@@ -38,7 +38,7 @@ GAMMA, SIZE, LENGTH = 0.9, 5, 7
 STATES, ACTIONS, PAIRS = 3, 2, 6
 PLACE = {"family": "dirichlet", "states": STATES, "actions": ACTIONS, "discount": GAMMA}
 VARIANTS = {name: {"depth": 2, "prompts": "sampled"} for name in ("td", "main")}
-# One transition to each state from each pair.
+# One transition from each pair to each state.
 TO_ALL_STATES = [(s, a, j) for s in range(STATES) for a in range(ACTIONS) for j in range(STATES)]
 
 
@@ -96,7 +96,7 @@ CHAIN = np.random.default_rng(0).dirichlet(np.ones(STATES), (STATES, ACTIONS))
         (SmoothedModel(0.7, CHAIN), lambda steps, r, pi: slow.smoothed(steps, r, pi, GAMMA, 0.7, CHAIN)),
         (in_context_td(0.8, 4, PAIRS), lambda steps, r, pi: slow.batch_td(steps, r, pi, GAMMA, 0.8, 4)),
         (InContext(LARGER, 3), lambda steps, r, pi: slow_transformer(LARGER, steps, r, pi)),
-        # Pseudo-counts of 1.5 are half a transition to each state, so two of each step are as many.
+        # Pseudo-counts of 1.5 add half a transition to each state.  Doubling all counts gives the same shares.
         (
             InContext(LARGER, 3, 1.5),
             lambda steps, r, pi: slow_transformer(LARGER, [*steps, *steps, *TO_ALL_STATES], r, pi),
@@ -176,7 +176,7 @@ def test_control_experiments_need_the_first_variant_as_the_first_run(offline_res
 
 
 def test_weights_of_other_prompts_are_evaluated_on_all_formats(tmp_path):
-    """Those that differ in their depth are shown a column for each transition only."""
+    """Runs with another depth are evaluated only on prompts with a column for each transition."""
     grid = {"smallest": 1e-3, "largest": 1e-1, "number": 2}
     variants = {
         "td": {"depth": 2, "prompts": "sampled"},
@@ -363,7 +363,7 @@ def test_each_agent_has_its_own_parameter_of_the_rule(many_processes, knows, rul
 
 @pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
 def test_parameters_are_tuned_for_each_number_of_the_rule(many_processes, rule):
-    """Means over 300 processes differ from those of agents that act alone by chance only."""
+    """Means over 300 processes differ from the means of agents that act alone only by chance."""
     learner, numbers = online.Planner(LeastSquares(0.1)), [0.0, 1.0, 100.0]
     found = online.tuning_regrets(learner, many_processes, GAMMA, 30, rule, numbers, 3)
     for c, value in zip(numbers, found, strict=True):
@@ -376,7 +376,7 @@ def test_choices_at_the_ends_of_grids_have_a_star():
 
 
 class Watched:
-    """A learner that records the steps of the first agent, and its estimates after each."""
+    """A learner that records the steps of the first agent, and its estimates after each step."""
 
     def __init__(self, learner):
         self.learner, self.steps = learner, []

@@ -42,7 +42,7 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
 def test_names_and_numbers_of_tasks_can_be_chosen_freely():
     settings = {"variants": [{"name": "main"}, {"name": "short", "tasks": 5000}], "online": {"variants": ["main"]}}
     config = checked(settings | {"places": [{"name": "first"}, {"name": "far", "discount": 0.5}]})
-    # Weights of the first variant are kept where another ends, so that they can be compared after as many tasks.
+    # The first variant has snapshots at the ends of the other variants, for comparisons after equal numbers of tasks.
     assert snapshots(config) == [5000, 20000, 60000, 200000, 1000000]
     assert tried(config, "far") == ["main", "short"]
 

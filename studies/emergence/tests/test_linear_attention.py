@@ -128,7 +128,7 @@ def test_longer_contexts_train_as_columns_with_the_same_gram_matrix():
     P, Q = drawn(3, 1)
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(20, 7, 30))
-    # 30 columns, turned so that 23 of them are zero.
+    # 30 columns, rotated so that 23 of them are zero.
     turned = columns @ np.linalg.qr(columns.mT, mode="complete")[0]
     np.testing.assert_allclose(turned[..., 7:], 0, atol=100 * ROUNDING)
     given = context_rows(columns), turned[..., :7].mT / np.sqrt(30)

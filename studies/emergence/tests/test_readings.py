@@ -1,4 +1,4 @@
-"""Pretraining under other readings of what the paper leaves open."""
+"""Pretraining under other readings of the paper's open questions."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def material(env, states, size):
 
 
 class Whole(Reading):
-    """A reading that takes the engine for any P and Q."""
+    """A reading that uses the engine for any P and Q."""
 
     in_theta = False
 
@@ -62,7 +62,7 @@ def test_entries_outside_theta_do_not_change():
         assert moved.shape == (2, layers, 7, 7)
         for part, mask in zip(moved, inside, strict=True):
             expected = np.ones_like(mask) if "parameters" in changes else mask
-            # In a separate last layer only the query's column has an effect, and its lower half is zero.
+            # In a separate last layer, only the query's column has an effect; its lower half is zero.
             assert (part[: layers - 1 or 1] == expected).all()
             assert not part[-1][~expected].any() and part[-1].any()
 
@@ -95,7 +95,7 @@ def test_single_precision_is_close_to_double_precision():
 def test_diverged_runs_are_nan_and_record_the_first_task_that_is_not_finite(kind, broken):
     tasks, batches = material("boyan", 3, 6)
     reward, return_sums = tasks.reward.copy(), batches.return_sums.copy()
-    # Estimates of the fourth task are not finite, or its update.
+    # The estimates or the update of the fourth task are not finite.
     (reward if broken == "reward" else return_sums)[3] *= 1e308 if broken == "reward" else np.inf
     tasks = ictd.Tasks(tasks.transition, reward, tasks.stationary)
     batches = ictd.BatchStatistics.unchecked(

@@ -72,7 +72,7 @@ def parameters(gain=1.3):
 
 
 def central_differences(function, z):
-    """Derivatives of a function by each entry of z, along the first axis."""
+    """Derivatives of a function with respect to each entry of z, along the first axis."""
     sides = [[function(z + sign * change) for change in STEP * np.eye(len(z))] for sign in (1, -1)]
     return (np.array(sides[0]) - np.array(sides[1])) / (2 * STEP)
 
@@ -317,7 +317,7 @@ def test_tasks_are_shifted_as_their_kind_says():
     assert drawn["uniform"].reward.mean() == pytest.approx(0, abs=0.01)
 
 
-# What is fitted to outputs of LSTD with pseudo-counts of some chain
+# Fits to outputs of LSTD with pseudo-counts of some chain
 
 
 @pytest.fixture(scope="module")
@@ -420,7 +420,7 @@ def test_limits_of_few_and_many_pseudo_counts(unseen_tasks, baselines, mean_chai
 
 
 def test_forms_and_fits_are_evaluated_on_unseen_tasks(tmp_path):
-    """Baselines as tuned, a form before its first step, and Transformers that are trained on contexts."""
+    """Tuned baselines, a form before its first step, and Transformers trained on contexts."""
     lengths, setting = [4, 9], (N, DEPTH, GAMMA, 60, 40)
     for form in ("baselines", "one"):
         forms.main(form, *setting, lengths, 0, [20], tmp_path / f"{form}.csv")

@@ -113,7 +113,7 @@ def test_newton_ends_at_a_strict_minimum():
 
 
 def test_one_layer_with_u_zero_has_a_closed_form(tasks):
-    """TF_1 = -A_s' X y is linear in the left half of A, so the least MSVE is that of a least-squares problem."""
+    """TF_1 = -A_s' X y is linear in the left half of A, so minimising the MSVE is a least-squares problem."""
     prompts = enumerated_prompts(tasks, GAMMA)
     features = np.matvec(prompts.X, prompts.y)
     least = 0.0

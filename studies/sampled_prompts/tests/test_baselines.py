@@ -1,4 +1,4 @@
-"""The choice of parameters of baselines, and the Bayes error."""
+"""Tuning of baselines, and the Bayes error."""
 
 import itertools
 
