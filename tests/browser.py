@@ -20,7 +20,7 @@ FLAGS = (
 
 
 class Page:
-    """An open page; messages are those of the Chrome DevTools Protocol."""
+    """An open page, controlled by messages of the Chrome DevTools Protocol."""
 
     def __init__(self, url: str, width: int = 1200, height: int = 900):
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -93,7 +93,7 @@ class Page:
             self.send("Input.dispatchMouseEvent", type=kind, **place)
 
     def screenshot(self, path: str) -> None:
-        """Save what is seen as PNG with a palette."""
+        """Save a screenshot as PNG with a palette."""
         seen = Image.open(BytesIO(b64decode(self.send("Page.captureScreenshot")["data"]))).convert("RGB")
         seen.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 

@@ -1,4 +1,4 @@
-"""What is on the axes of a figure, and tables of numbers to draw."""
+"""Checks of the artists in a figure, and tables of numbers to draw."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from ictd.report.figures.style import save
 
 
 def check_lines(axes, expected: list[tuple]) -> None:
-    """Compare lines, in their order, with (label, x, y); a label of None stands for none."""
+    """Compare lines, in order, with (label, x, y); the label None stands for no label."""
     found = [line.get_label() for line in axes.lines]
     assert [None if label.startswith("_") else label for label in found] == [label for label, *_ in expected]
     for line, (label, x, y) in zip(axes.lines, expected, strict=True):
@@ -28,7 +28,7 @@ def check_bands(axes, expected: list[tuple]) -> None:
 
 
 def check_border(figure, folder) -> None:
-    """Save a figure in a folder, and see that nothing is cut: its outermost pixels are white."""
+    """Save a figure in a folder, and check that nothing is cut off: its outermost pixels are white."""
     save(figure, folder / "figure.png")
     pixels = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
     for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
@@ -36,7 +36,7 @@ def check_border(figure, folder) -> None:
 
 
 def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:
-    """A table with a row for each combination of values, and numbers of no meaning in other columns."""
+    """A table with a row for each combination of values, and arbitrary numbers in the other columns."""
     rng, table = np.random.default_rng(seed), pd.DataFrame(list(itertools.product(*axes.values())), columns=list(axes))
     return table.assign(**{name: rng.uniform(0.1, 1, len(table)) for name in columns})
 

@@ -1,12 +1,12 @@
-"""Five headline numbers, recomputed from the results of a run with NumPy and the paper's text alone.
+"""Five headline numbers, recomputed from the results of a run, with NumPy and code written from the paper.
 
 The workflow's code is not used: values, stationary distributions, prompts, the Transformer and its gradient, Adam,
-LSTD, the bootstrap and the search for two numbers are written here again, slow and obvious.  The package only draws
-what has to be the same random numbers: initial weights, unseen tasks and their trajectories, which are not stored.
+LSTD, the bootstrap and the search for two numbers are written here again, slow and obvious.  The package only draws the
+random numbers that are not stored: initial weights, unseen tasks and their trajectories.
 
     python -P tests/headlines.py results
 
-prints each number beside the one in the results.  ``test_headlines.py`` requires that they agree.
+prints each recomputed number with the stored number.  ``test_headlines.py`` requires that they agree.
 """
 
 import csv
@@ -23,7 +23,7 @@ import numpy as np
 import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
 
 NORMAL = NormalDist()
-# Tables in the folder of the results: of the paper's part, and of studies.
+# Tables in the folder of results: tables of the paper's part, and tables of studies.
 UNSEEN_MSVE, UNSEEN_BASELINES = "metrics/unseen_msve.csv", "metrics/unseen_baselines.csv"
 FORMATS, BEST_NUMBERS, MEASURES = (
     "sampled_prompts/formats.csv",
@@ -33,7 +33,7 @@ FORMATS, BEST_NUMBERS, MEASURES = (
 
 
 class Number(NamedTuple):
-    """A number, recomputed and as it is stored."""
+    """A number: the recomputed value and the stored value."""
 
     name: str
     recomputed: np.ndarray | float
@@ -49,7 +49,7 @@ def check(numbers: list[Number], tolerance: float) -> None:
 
 
 class Results:
-    """A finished run: its folder, its settings, and its main setting, which is that of Figures 1 and 2."""
+    """A finished run: its folder, its settings, and its main setting (Figures 1 and 2)."""
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
@@ -73,7 +73,7 @@ class Results:
             return [row for row in csv.DictReader(file) if all(row[key] == str(values[key]) for key in values)]
 
     def divisor(self, columns: int) -> int:
-        """What attention is divided by for a context with so many columns."""
+        """The divisor of attention for a context with this number of columns."""
         return columns if self.readings["scaled_attention"] else 1
 
 
@@ -118,8 +118,8 @@ def sampled_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndar
 def grouped_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
     """Columns [phi(s); gamma times mean next feature; mean reward] of the visited states, and zeros for the others.
 
-    A column of zeros remains one in all layers and adds nothing to the others, as if there were none; but attention
-    is divided by n, as in pretraining.
+    A column of zeros stays zero in all layers and does not affect other columns.  Attention is still divided by n, as
+    in pretraining.
     """
     n = len(r)
     columns = np.zeros((2 * n + 1, n))
@@ -174,9 +174,10 @@ def transformer(contexts: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, 
 def gradient(
     context: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives (n, 2n) and (n, 2n, 2n) of TF_L by u and A, by the chain rule from the last layer to the first.
+    """The derivatives (n, 2n) and (n, 2n, 2n) of TF_L with respect to u and A, from the last layer to the first.
 
-    With B = Z M Z', a layer is Z + P B Q Z / divisor.  G is the derivative of TF_L by the output of the layer.
+    With B = Z M Z', a layer is Z + P B Q Z / divisor.  G is the derivative of TF_L with respect to the output of the
+    layer.
     """
     layers = embeddings(prompts(context), u, A, depth, divisor)
     P, Q, M = layer_matrices(u, A, layers[0].shape[-1])
@@ -287,7 +288,7 @@ def paper_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
 
 
 def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
-    """MSVE on the tasks that claims are decided on, (seeds,) of means over tasks."""
+    """MSVE on the tasks that decide the claims: means over tasks (seeds,)."""
     numbers = []
     errors = sampled_errors(results, lengths, results.settings["evaluation"]["claim_tasks"], "claims")
     for (name, m), found in errors.items():
@@ -323,7 +324,7 @@ def grouped_msve(results: Results, lengths: list[int], size: int, steps: int) ->
 
 
 def grouped_table(results: Results, lengths: list[int]) -> list[Number]:
-    """Mean MSVE over seeds and tasks, beside the study's table."""
+    """Mean MSVE over seeds and tasks, and the number in the study's table."""
     settings = results.settings["sampled_prompts"]
     found = grouped_msve(results, lengths, settings["test_tasks"], max(settings["context_lengths"]))
     numbers = []
@@ -351,7 +352,7 @@ def deflated_td(p: np.ndarray, r: np.ndarray, discount: float, depth: int, alpha
 
 
 def best_numbers(score, count: int) -> np.ndarray:
-    """Minimise score(alpha, beta) on a grid, then on ever narrower grids around the best point.
+    """Minimise score(alpha, beta) on a grid, then on successively finer grids around the best point.
 
     With count 1, beta is zero.
     """
@@ -385,7 +386,7 @@ def deflation(results: Results, depth: int, table: str | Path = BEST_NUMBERS) ->
     Returns
     -------
     errors : the error on the tuning tasks and on other, held-out tasks at the numbers in the table
-    least : the least error on the tuning tasks by our own search, beside the error that the table's search found
+    least : the lowest error on the tuning tasks by our own search, and the error in the table
     """
     settings = results.settings["emergence"]["best_numbers"]
     env, n = results.env, results.states
@@ -427,7 +428,7 @@ def share_of_two(A: np.ndarray, discount: float) -> float:
 
 
 def shares_of_two(results: Results, algo: str, table: str | Path = MEASURES) -> Number:
-    """The share in each seed's weights, beside the study's table."""
+    """The share in each seed's weights, and the number in the study's table."""
     A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
     cell = {"algo": algo, "env": results.env, "states": results.states, "depth": results.depth}
     rows = results.rows(table, **cell)
@@ -441,8 +442,8 @@ def shares_of_two(results: Results, algo: str, table: str | Path = MEASURES) -> 
 def squared_cosine(A: np.ndarray, discount: float) -> float:
     """Squared cosine between A and theta^TD's, zero if it is negative.
 
-    Of all matrices with the same outputs, A + a z' with a = [-gamma 1; 1], the one is taken whose lower half has
-    columns that sum to zero.
+    All matrices A + a z' with a = [-gamma 1; 1] have the same outputs.  The cosine is computed for the matrix whose
+    lower half has columns that sum to zero.
     """
     n = len(A) // 2
     a = np.append(np.full(n, -discount), np.ones(n))
@@ -471,7 +472,7 @@ def bca_interval(statistic, samples: np.ndarray, resamples: int = 10_000) -> tup
 
 
 def pattern_claim(results: Results, algo: str) -> tuple[list[Number], str, str]:
-    """The squared cosine of the mean A and its interval, and the verdict that follows, beside those in claims.json."""
+    """The squared cosine of the mean A, its interval and the verdict, and the same values in claims.json."""
     A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
     value = squared_cosine(A.mean(axis=0), results.discount)
     low, high = bca_interval(lambda mean: squared_cosine(mean, results.discount), A)
@@ -491,7 +492,7 @@ def pattern_claim(results: Results, algo: str) -> tuple[list[Number], str, str]:
 
 
 def main(folder: str) -> None:
-    """Print the numbers of a run beside the recomputed ones."""
+    """Print the recomputed numbers and the stored numbers of a run."""
     results = Results(folder)
     lengths = results.settings["evaluation"]["context_lengths"]
     ends = [lengths[0], lengths[-1]]

@@ -1,4 +1,4 @@
-"""What a person would see of an HTML page, for the tests."""
+"""Visible content of an HTML page, for the tests."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +18,7 @@ class Page(HTMLParser):
         if tag == "img":
             self.images.append(values.get("src", ""))
         else:
-            # A link to the web is followed by a reader, not by the page.
+            # Links to the web are not loaded by the page itself.
             kept = ("#", "http") if tag == "a" else "#"
             self.outside += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith(kept)]
         if tag in ("h1", "h2", "h3"):

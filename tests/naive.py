@@ -1,4 +1,4 @@
-"""Slow, obvious versions of what the package computes fast, and material that tests share."""
+"""Slow, obvious versions of the package's fast functions, and shared test data."""
 
 import itertools
 from statistics import NormalDist
@@ -10,11 +10,11 @@ import ictd
 from ictd import sampling, training_data
 from ictd.literal import batch_of
 
-# The matrices are too small to share out.
+# The matrices are too small for several threads.
 torch.set_num_threads(1)
 
 # The paper's main setting, and others outside its grid: environment, states, layers, discount.  There are few numbers
-# of states, as kernels are compiled for each.
+# of states, because kernels are compiled for each number.
 SETTINGS = [
     ("boyan", 5, 30, 0.9),
     ("boyan", 2, 1, 0.5),
@@ -47,7 +47,7 @@ def truncated_value(transition, reward, discount, steps):
 
 
 def alias_probabilities(accept, successor):
-    """Distribution that one row of an alias table draws from."""
+    """Distribution of the draws from one row of an alias table."""
     n = len(accept)
     probability = np.zeros(n)
     for column in range(n):
@@ -67,14 +67,14 @@ def alias_tables(tasks, i):
 
 
 def step(state, bits, accept, successor):
-    """Next state: the column that the bits fall into, then the column's state or its alias."""
+    """Next state: the bits select a column, then the column's state or its alias."""
     n = accept.shape[1]
     column, fraction = divmod(int(bits) * n, 2**32)
     return int(successor[state, column, 1 if fraction < int(accept[state, column]) else 0])
 
 
 def random_words(rng):
-    """Endless 64-bit numbers of the stream that a generator starts, by NumPy's own SFC64."""
+    """Endless stream of 64-bit numbers, seeded by a generator, by NumPy's own SFC64."""
     source = np.random.SFC64(0)
     state = source.state
     seed = [int(rng.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)) for _ in range(3)]
@@ -113,7 +113,7 @@ def jump(state, bits, paths):
 
 
 def unroll(tasks, batch_size, discount, rollout_steps, rng):
-    """Algorithm 2's trajectories one after another, from the same random numbers as the kernel."""
+    """Algorithm 2's trajectories, one at a time, from the same random numbers as the kernel."""
     n = tasks.states
     visits, return_sums = np.zeros((2, len(tasks), n))
     transitions = np.zeros((len(tasks), n, n))
@@ -228,9 +228,9 @@ def sampled_values(weights, depth, path, reward, discount, scaled=True):
 
 
 def grouped_columns(states, rewards, n, discount, pseudo_steps=0):
-    """A column for each state that a step starts from, with means over these steps; without steps of weight zero.
+    """A column for each state with a step of positive weight, with means over the state's steps.
 
-    Pseudo-steps lead from each state to every state equally often; rewards are means over steps of the trajectory.
+    Pseudo-steps lead from each state to all states with equal weights; rewards are means over steps of the trajectory.
     """
     columns = []
     for s in range(n):
@@ -244,7 +244,7 @@ def grouped_columns(states, rewards, n, discount, pseudo_steps=0):
 
 
 def errors(weights, data, length, depth, scaled=True):
-    """MSVE of weights on each unseen task, by whole prompts; those of length 0 are enumerated."""
+    """MSVE of weights on each unseen task, by whole prompts; length 0 stands for enumerated prompts."""
     errors = []
     for p, r, path, mu, v in zip(*tasks_of(data), strict=True):
         if length:
@@ -466,7 +466,7 @@ def sampled_material(env, states, size, lengths, discount):
 
 
 def larger_weights(states, seed=5):
-    """Weights whose layers matter, unlike freshly drawn ones."""
+    """Weights so large that layers have an effect, unlike initial weights."""
     rng = np.random.default_rng(seed)
     theta = ictd.theta_td(states)
     noise = 0.2 * rng.normal(size=theta.A.shape)
@@ -479,7 +479,7 @@ def several_weights(states, count=3):
 
 
 def stacked(parts):
-    """Weights as one object with a leading axis."""
+    """Several Weights as one object with a leading axis."""
     return ictd.Weights(np.stack([part.u for part in parts]), np.stack([part.A for part in parts]))
 
 

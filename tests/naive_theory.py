@@ -42,7 +42,7 @@ def estimates_by(algorithm, transition, reward, discount, updates, step_size):
 def gradients(weights, transition, reward, discount, depth):
     """grad_A y^(i), grad_A y^q, grad_u Y and grad_u y^q at layer L, by the appendix's recursions as they stand.
 
-    They are those for any u and A: with u = 0 and theta^TD's A they are the appendix's last lines.
+    They are for any u and A; with u = 0 and theta^TD's A they equal the appendix's last lines.
     """
     n = len(reward)
     u, A = weights.u, weights.A
@@ -84,7 +84,7 @@ def context_gradients(weights, transition, reward, discount, depth):
 
 
 def prompt_layer(Z, M, u, A):
-    """P Z M (Z' Q Z) with P and Q made of u and A."""
+    """P Z M (Z' Q Z), with P and Q from u and A."""
     wide = len(u)
     P = torch.zeros(wide + 1, wide + 1, dtype=torch.float64)
     P[-1] = torch.cat([u, torch.ones(1, dtype=torch.float64)])

@@ -1,4 +1,4 @@
-"""Examples in Markdown pages: Python blocks, and what each prints, which a text block right below it has."""
+"""Examples in Markdown pages: Python blocks, each with its expected output in the text block below it."""
 
 import io
 import re
@@ -10,7 +10,7 @@ NUMBER = r"-?\d+(?:\.\d*)?"
 
 
 def examples(page: Path) -> list[tuple[str, str | None]]:
-    """Code of the blocks of a page that use the library, and what each prints, None where the page does not say."""
+    """Code of the blocks of a page that use the library, and their expected output, None if the page has none."""
     found = BLOCK.findall(page.read_text(encoding="utf-8"))
     return [(code, printed or None) for code, printed in found if "ictd." in code]
 
@@ -22,7 +22,7 @@ def code_blocks(page: Path, language: str = "") -> list[str]:
 
 
 def printed_by(codes: list[str]) -> list[str]:
-    """What the blocks of a page print, carried out one after the other."""
+    """Output of the blocks of a page, executed in order."""
     names, found = {"__name__": "__main__"}, []
     for code in codes:
         with redirect_stdout(io.StringIO()) as output:
@@ -32,7 +32,7 @@ def printed_by(codes: list[str]) -> list[str]:
 
 
 def without_numbers(text: str) -> str:
-    """A text with # for each number, whatever its width, and without spaces."""
+    """A text without spaces, with # in place of each number."""
     return "".join(re.sub(NUMBER, "#", text).split())
 
 

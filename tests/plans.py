@@ -1,7 +1,7 @@
-"""Many dry runs of the workflow: two at a time, in processes forked from this one, which has imported Snakemake.
+"""Many dry runs of the workflow, two at a time, in forks of this process, which has imported Snakemake.
 
-Reads pairs of a folder and Snakemake's arguments from standard input as JSON, and writes pairs of what each returned
-and said.  Modules of the project are imported by each run for itself.
+Standard input has pairs of a folder and Snakemake's arguments as JSON; standard output gets pairs of exit code and
+messages.  Each run imports the modules of the project itself.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import sys
 
-# What Snakemake and the rules files import later.
+# Modules that Snakemake and the rules files would import later.
 import jsonschema  # noqa: F401
 import pandas  # noqa: F401
 import smart_open  # noqa: F401
@@ -33,6 +33,5 @@ def plan(folder: str, arguments: list[str]) -> tuple[int, str]:
 if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         found = pool.starmap(plan, json.load(sys.stdin), chunksize=1)
-    # Not before the pool has ended: a process that it forks meanwhile would have a part of what is written, and write
-    # that as well.
+    # Write only after the pool has ended: a forked process would inherit buffered output and write it again.
     json.dump(found, sys.stdout)

@@ -1,4 +1,4 @@
-"""Copies of the project that tests run the workflow in, and the settings of studies."""
+"""Copies of the project in which tests run the workflow, and the settings of studies."""
 
 import json
 import os
@@ -22,7 +22,7 @@ DRY_RUN = ["--quiet", "host", "--cores", "1", "--dry-run", "--nolock"]
 
 
 def copy_project(folder: Path, linked: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> Path:
-    """Copy what the workflow needs; link some parts instead, as kernels are compiled anew for copied code."""
+    """Copy the files of the workflow, but link some parts: kernels would be compiled again for copied code."""
     for part in PARTS:
         target = folder / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def copy_project(folder: Path, linked: tuple[str, ...] = (), without: tuple[str,
 
 
 def small_project(folder: Path) -> Path:
-    """A project to run jobs in: the repository's code, and no study."""
+    """A project for running jobs, with the repository's code and no study."""
     return copy_project(folder, linked=("src",), without=("studies",))
 
 
@@ -48,7 +48,7 @@ def with_results(smoke: Path, folder: Path) -> Path:
 
 
 def snakemake(folder: Path, *arguments: str, configfiles=(SMOKE,), **env: str) -> subprocess.CompletedProcess:
-    """Run Snakemake in a folder, at smoke size unless told otherwise; stderr is in stdout."""
+    """Run Snakemake in a folder, with smoke settings by default; stdout contains stderr."""
     command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", *map(str, configfiles)]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.run(command, cwd=folder, env=os.environ | env, **output)
@@ -61,9 +61,9 @@ def finished_run(folder: Path) -> None:
 
 
 def finished_run_under_conda(folder: Path) -> Path:
-    """Run the workflow and its studies under ``--sdm conda``, where conda is a stand-in.
+    """Run the workflow and its studies under ``--sdm conda``, with a replacement for conda.
 
-    Each log says which modules its job imported.
+    Each log lists the modules that its job imported.
     """
     project, prefix = copy_project(folder / "project", linked=("src", "studies")), folder / "prefix"
     (prefix / "bin").mkdir(parents=True)
@@ -78,7 +78,7 @@ def finished_run_under_conda(folder: Path) -> Path:
 
 
 def plans(runs: list[tuple[Path, list[str]]]) -> list[tuple[int, str]]:
-    """What dry runs at smoke size return and say, each given by its folder and further arguments."""
+    """Exit codes and messages of dry runs with smoke settings, each given by its folder and further arguments."""
     values = ["--configfile", SMOKE]
     jobs = [
         (str(folder), [*DRY_RUN, *arguments, *(values if "--configfile" not in arguments else [])])

@@ -1,6 +1,6 @@
-"""Stands in for conda where no channel is in reach: makes an environment of just the packages that a file pins.
+"""A replacement for conda without access to channels: makes an environment with exactly the packages that a file pins.
 
-Only what ``snakemake --sdm conda`` asks is answered.  Packages are linked from the environment that runs this.
+It answers only the calls of ``snakemake --sdm conda``.  Packages are linked from the environment that runs it.
 """
 
 import importlib.metadata
@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 def create(pins: list[str], prefix: Path) -> None:
     """Make a virtual environment that has the pinned packages and nothing else."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
-    # Of rules; it says in their logs what they import.
+    # For rules; it writes the imported modules to their logs.
     (prefix / "telling").mkdir()
     (prefix / "telling/python").write_text(f'#!/bin/sh\nexec {prefix}/bin/python -X importtime "$@"\n')
     (prefix / "telling/python").chmod(0o755)

@@ -76,7 +76,7 @@ def whole_prompts(P, Q, columns, queries, depth):
 @pytest.mark.parametrize("steps", [4, 60])
 @pytest.mark.parametrize(("layers", "heads"), [(1, 1), (1, 3), (4, 1), (4, 2)])
 @pytest.mark.parametrize(("states", "dimension"), SIZES)
-def test_estimates_are_those_of_whole_prompts(states, dimension, layers, heads, steps):
+def test_estimates_equal_those_on_whole_prompts(states, dimension, layers, heads, steps):
     rng = np.random.default_rng(states)
     tasks = distribution(states, dimension).sample(5, rng)
     paths = ictd.sample_paths(tasks, steps, rng)
@@ -91,7 +91,7 @@ def test_estimates_are_those_of_whole_prompts(states, dimension, layers, heads, 
     np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
 
 
-def test_seeds_and_tasks_may_have_axes_of_their_own():
+def test_seeds_and_tasks_can_have_their_own_axes():
     rng = np.random.default_rng(0)
     P, Q = matrices(rng, 2, 1, 2)
     module = attention_with(P, Q, 3)
@@ -119,7 +119,7 @@ def test_initial_values_of_seeds_do_not_depend_on_each_other():
     "target", ["td", "mc", "values", lambda v, r, following, discount: 0.5 * (r + discount * following)]
 )
 @pytest.mark.parametrize("features", [None, 2, 5])
-def test_masked_to_theta_it_is_pretrain(target, features, prompts, clip):
+def test_training_masked_to_theta_equals_pretrain(target, features, prompts, clip):
     tasks = distribution(features=features)
     settings = {"prompts": prompts, "target": target, "updates": 100, "seeds": SEEDS, "batch_size": 16, "clip": clip}
     settings |= {"rollout_steps": 20, "learning_rate": 0.003, "progress": False}
@@ -166,7 +166,7 @@ def test_any_matrices_are_trained_as_on_whole_prompts(target):
         np.testing.assert_allclose(getattr(module, name).detach(), expected.detach(), atol=ENGINES)
 
 
-def test_seeds_side_by_side_are_those_alone():
+def test_several_seeds_equal_single_seeds():
     def trained(seeds):
         module = ictd.GramAttention(4, 3, heads=2, seeds=seeds)
         settings = {"updates": 30, "seeds": seeds, "tasks_per_update": 4, "clip": 1.0, "progress": False}
@@ -175,7 +175,7 @@ def test_seeds_side_by_side_are_those_alone():
     np.testing.assert_allclose(trained(SEEDS).Q[1].detach(), trained(5).Q[0].detach(), atol=ENGINES)
 
 
-def test_blocks_hold_whole_updates(monkeypatch):
+def test_blocks_contain_whole_updates(monkeypatch):
     """Seven tasks do not fill blocks of 10, and draws do not change with one block."""
     monkeypatch.setattr("ictd.training_data.BLOCK", 10)
     blocks = training_blocks(distribution(), ictd.EnumeratedPrompts(), "td", GAMMA, 3, 0, 8, 1, tasks_per_update=7)
@@ -219,7 +219,7 @@ class Shrunk(torch.nn.Module):
         return self.factor * G[..., -1, :4].sum(dim=-1, keepdim=True) * torch.ones_like(queries[..., 0])
 
 
-def test_a_module_of_ones_own_is_trained(capsys):
+def test_a_custom_module_is_trained(capsys):
     """Its factor approaches that of least squares, which is 1 / (1 - gamma) for a value without differences."""
     module = Shrunk()
     settings = {"target": "values", "updates": 400, "tasks_per_update": 32, "learning_rate": 0.1, "clip": 5.0}

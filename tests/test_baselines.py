@@ -96,7 +96,7 @@ def test_states_without_steps_have_a_reward_of_zero_by_default():
     np.testing.assert_allclose(certainty_equivalence(context, 0.5), [1 + 0.5 * -4, -4, 0], atol=ROUNDING)
 
 
-def test_certainty_equivalence_of_stationary_pseudo_counts_is_lstd_with_them():
+def test_certainty_equivalence_with_stationary_pseudo_counts_equals_lstd():
     states = trajectories(25)[0]
     reward = np.array([0.5, -1.0, 2.0])
     context = Context.of_paths(states, np.tile(reward, (4, 1)))
@@ -350,7 +350,7 @@ def test_projected_values_have_the_least_error(n, d):
 
 
 @pytest.mark.parametrize("depth", [20, 2000])
-def test_updates_that_diverge_give_a_warning(depth):
+def test_divergent_updates_give_a_warning(depth):
     """With estimates that are too large, and with estimates that are not finite."""
     context = Context.from_trajectory(*trajectories(6), STATES)
     theirs = ictd.eligibility_traces(*trajectories(6), DISCOUNT, 0.5, STATES)
@@ -376,7 +376,7 @@ def test_the_warning_counts_the_step_sizes_and_contexts_that_diverged():
 
 
 @pytest.mark.filterwarnings("error")
-def test_updates_that_converge_give_no_warning():
+def test_convergent_updates_give_no_warning():
     """Also where values exceed all rewards that the weights show, as the large reward's state has a small weight."""
     rare = Context.enumerated([[0.0, 1.0], [0.0, 1.0]], [0.0, 1.0], weights=[1 - 1e-6, 1e-6])
     w = batch_td(rare, 0.9, 1.0, 400, preconditioner=np.diag([1, 1e6]))
@@ -405,7 +405,7 @@ def literal_posterior(path, reward, states, draws):
 
 
 @pytest.mark.parametrize(("states", "path"), [(2, [1, 0, 1, 1]), (3, [0, 1, 2, 2, 0, 2, 1, 2]), (4, [3, 1]), (3, [2])])
-def test_bayes_is_the_prior_weighted_by_the_likelihood(states, path):
+def test_bayes_samples_the_prior_weighted_by_the_likelihood(states, path):
     reward, path = np.random.default_rng(1).uniform(-1, 1, states), np.array(path)
     mean, by_state, error = literal_posterior(path, reward, states, 200_000)
     known = np.where(np.isin(np.arange(states), path[:-1]), reward, 0)

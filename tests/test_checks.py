@@ -297,7 +297,7 @@ def test_rounded_probabilities_are_normalised_with_a_warning(written):
         ([0.5, 5e-324, 0.499], "0.999"),
     ],
 )
-def test_rows_that_are_no_rounded_probabilities_are_refused_with_their_sum(row, total):
+def test_rows_that_do_not_sum_to_one_are_refused_with_their_sum(row, total):
     with pytest.raises(ValueError, match=rf"^transition\[2\] sums to {total}, not to one; correct the row"):
         ictd.stationary_distribution([[0.125, 0.5, 0.375], [0, 0, 1], row])
 
@@ -328,6 +328,6 @@ def test_shapes_bind_sizes(shape, given, sizes, bound):
 
 
 @pytest.mark.parametrize("value", ["x" * 300, np.zeros((40, 40)), "a\nb"], ids=["long", "array", "lines"])
-def test_values_are_shown_on_a_short_line(value):
+def test_long_values_are_shortened_in_messages(value):
     text = shown(value)
     assert len(text) <= 100 and "\n" not in text

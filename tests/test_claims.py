@@ -49,7 +49,7 @@ def statements(tmp_path):
         ("[more]", "[less]", r"has no table \[more\]"),
     ],
 )
-def test_a_file_of_claims_that_is_wrong_is_answered_with_its_place(statements, was, becomes, said):
+def test_errors_in_a_file_of_claims_name_their_place(statements, was, becomes, said):
     assert statements().claim("more", ["a"], 2, what="it").verdict == "holds"
     with pytest.raises(ValueError, match=said):
         statements(TABLE.replace(was, becomes)).claim("more", ["a"], 2, what="it")
@@ -65,7 +65,7 @@ def test_a_file_of_claims_that_is_wrong_is_answered_with_its_place(statements, w
         (">", np.array([1.0, 2.0, np.nan]), "not shown", 1),
     ],
 )
-def test_of_trials_is_decided_by_the_whole_interval(statements, relation, samples, verdict, trials):
+def test_shares_of_trials_are_decided_by_the_whole_interval(statements, relation, samples, verdict, trials):
     of = statements(TABLE.replace('">"', f'"{relation}"'))
     (claim,) = of.of_trials("more", ("td", 5), samples, what="it")
     np.testing.assert_equal((claim.value, claim.low, claim.high), (samples.mean(), *bootstrap_interval(samples)))
@@ -95,7 +95,7 @@ def test_the_three_verdicts(value, low, high, below, above):
     assert (verdict_by("<", 1, value, low, high), verdict_by(">", 1, value, low, high)) == (below, above)
 
 
-def test_what_has_several_parts_holds_if_all_do_and_is_refuted_if_one_is():
+def test_the_verdict_of_several_parts():
     assert overall(["holds", "holds"]) == "holds" and overall(["holds", "not shown"]) == "not shown"
     assert overall(["holds", "not shown", "refuted"]) == "refuted" and overall([]) == "not shown"
 
@@ -107,7 +107,7 @@ def test_trials_are_counted_by_the_claims_threshold(statements, relation, number
     assert (claim.trials, claim.trials_hold) == (6, number)
 
 
-def test_a_verdict_that_chance_may_have_made_is_corrected(statements):
+def test_verdicts_are_corrected_for_multiple_testing(statements):
     of, rng = statements(), np.random.default_rng(1)
     made = []
     for k in range(40):
@@ -121,7 +121,7 @@ def test_a_verdict_that_chance_may_have_made_is_corrected(statements):
     assert alone["corrected"] == "holds"
 
 
-def test_a_refutation_that_chance_may_have_made_is_corrected(statements):
+def test_refutations_are_corrected_for_multiple_testing(statements):
     of, rng = statements(), np.random.default_rng(1)
     made = []
     for k in range(40):
@@ -132,7 +132,7 @@ def test_a_refutation_that_chance_may_have_made_is_corrected(statements):
     assert all(one["corrected"] == "not shown" for one in refuted[1:])
 
 
-def test_records_are_plain(statements):
+def test_records_contain_only_plain_values(statements):
     of = statements()
     values = (("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf))
     claims = [of.claim("more", [name], value, what="it") for name, value in values]
@@ -178,7 +178,7 @@ def test_verdicts_in_words():
     assert {setting: in_words(setting) for setting in words} == words
 
 
-def test_overview_counts_and_names_what_does_not_hold():
+def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():
     trials = {"trials": 20, "trials_hold": 17}
     records = [
         claimed("td-boyan-3-4", 2.0, kind="check", statement="C"),

@@ -87,7 +87,7 @@ def test_invalid_values_are_refused_with_their_key(key, value, message):
 
 
 @pytest.mark.parametrize("value", [None, 5])
-def test_values_that_are_no_list_of_ascending_numbers_are_refused(value):
+def test_lists_that_are_not_ascending_are_refused(value):
     assert "evaluation.context_lengths" in refusal(nested("evaluation.context_lengths", value))
 
 
@@ -129,7 +129,7 @@ def test_every_key_is_described():
     assert undescribed(SCHEMA) == []
 
 
-def test_given_values_replace_those_of_the_paper():
+def test_given_values_replace_the_papers_values():
     study = {STUDIES[0]: {"seeds": "7"}} if STUDIES else {}
     found = load_config({"evaluation": {"tasks": "3"}, "depths": ["6"], "results": "007", **study}, ROOT)
     assert found["evaluation"] == CONFIG["evaluation"] | {"tasks": 3}

@@ -75,7 +75,7 @@ def test_every_file_is_in_the_archive_with_its_digest(archive, entities):
     assert not [name for name in names if "__pycache__" in name or name.startswith(("/", "."))]
 
 
-def test_large_inputs_have_digests_only(smoke, entities):
+def test_large_inputs_are_listed_by_digest_only(smoke, entities):
     left_out = {key for key in entities if re.match("#results-smoke/(tasks|unrolls)/", key)}
     assert {key[1:] for key in left_out} == {
         str(path.relative_to(smoke)) for kind in ("tasks", "unrolls") for path in smoke.rglob(f"{kind}/*/*.npz")

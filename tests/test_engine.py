@@ -17,7 +17,7 @@ GAMMA, RATE = 0.9, 1e-3
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_compiled_estimates_equal_those_of_arrays(scaled):
+def test_compiled_estimates_equal_numpy(scaled):
     rng = np.random.default_rng(0)
     weights = ictd.Weights(0.1 * rng.normal(size=(3, 8)), 0.1 * rng.normal(size=(3, 8, 8)))
     tasks = ictd.sample_tasks("boyan", 4, 6, rng)

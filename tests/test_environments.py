@@ -51,7 +51,7 @@ def test_the_configuration_knows_an_environment_of_a_file(ring):
         load_config(given | {"envs": ["rings"]}, ROOT)
 
 
-def test_a_job_draws_tasks_from_it(ring, tmp_path):
+def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
     load_environments([str(ring)])
     options = "--env ring --states 4 --seeds 0-1 --tasks 5 --env-options {}".split()
     command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options]

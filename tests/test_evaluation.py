@@ -95,7 +95,7 @@ def test_errors_are_weighted_by_the_stationary_distribution(data):
     np.testing.assert_allclose(data.error(values), expected, atol=ROUNDING)
 
 
-def test_true_values_are_those_of_the_discount(data):
+def test_true_values_use_the_given_discount(data):
     bellman = data.tasks.reward + DISCOUNT * np.matvec(data.tasks.transition, data.value)
     np.testing.assert_allclose(data.value, bellman, atol=ROUNDING)
 
@@ -110,7 +110,7 @@ def test_unseen_tasks_depend_on_the_seed_and_the_stream(data):
         assert (other.paths != data.paths).any()
 
 
-def test_options_of_the_environment_reach_it():
+def test_options_are_passed_to_the_environment():
     tasks = draw_unseen_tasks(0, 6, 50, 1, 0.9, "loop", threshold=0.9).tasks
     assert (tasks.transition > 0).sum(axis=-1).mean() < 2
 

@@ -85,7 +85,7 @@ def test_claim_on_the_pattern(smoke_results):
     check_claim(smoke_results)
 
 
-def test_the_gradient_is_that_of_finite_differences():
+def test_the_gradient_equals_finite_differences():
     weights, step = naive.larger_weights(3), 1e-6
     (task,) = ictd.sample_tasks("boyan", 3, 1, np.random.default_rng(0)).transition
     context = headlines.enumerated_context(task, np.array([1.0, -0.5, 0.3]), 0.9)

@@ -49,7 +49,7 @@ def test_an_edit_of_a_called_kernel_gives_the_result_of_a_clean_run(project):
 
 
 @pytest.mark.parametrize("name", ["XDG_CACHE_HOME", "HOME"])
-def test_without_a_folder_kernels_are_compiled_and_a_warning_says_so(project, name):
+def test_kernels_without_a_cache_folder_are_compiled_with_a_warning(project, name):
     printed, warnings = run(project, SCRIPT, **{"XDG_CACHE_HOME": "", name: str(project / "src/ictd/called.py")})
     assert printed == ["9.0"] and len(warnings.splitlines()) == 1
     assert warnings.startswith("Kernels are compiled in each process, which takes seconds: [Errno 20] Not a directory")
@@ -95,7 +95,7 @@ def names_in(*nodes: ast.AST) -> set[str]:
     return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def test_all_that_kernels_name_is_in_files_with_kernels():
+def test_names_used_by_kernels_are_defined_in_files_with_kernels():
     """Otherwise an edit of what they name would leave the cache stale."""
     files = kernels.kernel_files()
     for path in {*ROOT.glob("src/**/*.py"), *ROOT.glob("studies/**/*.py")} - {Path(kernels.__file__)}:

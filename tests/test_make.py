@@ -20,7 +20,7 @@ def make(*words: str) -> subprocess.CompletedProcess:
         ("reproduce-container", "Install and start docker or podman"),
     ],
 )
-def test_what_is_missing_is_named(target, message):
+def test_commands_name_missing_prerequisites(target, message):
     done = make(target, "RESULTS=nowhere", "BUILDER=")
     assert done.returncode == 2 and done.stdout.startswith(message) and done.stdout.count("\n") == 1
     assert not (ROOT / "nowhere").exists() and len(done.stderr.splitlines()) == 1

@@ -70,7 +70,7 @@ def test_tables_have_words_marks_and_escaped_text():
     assert re.findall(r'<td class="number".*?>(.*?)</td>', shown) == ["1.235", "12,346", "3e+53", "", "7"]
 
 
-def test_links_that_lead_nowhere_are_text_and_sections_are_the_contents():
+def test_broken_links_become_text_and_sections_become_contents():
     body = """<p id="here"></p><a href="#here">1</a><a href="#gone">2</a><a class="x" href="docs/x.md">3</a>
     <a href="https://x.org">4</a>"""
     text = html.without_dead_links(body)

@@ -102,7 +102,7 @@ TD = "td-boyan-3-4"
         ({"tau": 20}, "truncation/boyan-3", "refuted"),
     ],
 )
-def test_claims_do_not_hold_where_they_should_not(changes, name, verdict):
+def test_claims_fail_for_other_weights_and_rising_msve(changes, name, verdict):
     assert verdicts(result_tables(**changes))[name] == verdict
 
 
@@ -145,7 +145,7 @@ OTHERS = {"depth": (("boyan", 3, 2)), "states": ("boyan", 4, 4), "env": ("loop",
 
 
 @pytest.mark.parametrize("study", OTHERS)
-def test_sentences_are_decided_in_the_cells_that_they_speak_of(study):
+def test_sentences_are_decided_in_the_cells_that_they_cover(study):
     """Changes in the cells of a study change the verdicts on the sentences on it, and no others."""
     made = result_tables(settings=(MAIN, OTHERS[study]))
     there = (made["unseen_msve"][["env", "states", "depth"]] == list(OTHERS[study])).all(axis=1)
@@ -194,13 +194,13 @@ def test_sentences_name_tests_of_the_file_of_claims():
          "sentence 'a': give a kind of"),
     ],
 )  # fmt: skip
-def test_a_file_of_sentences_that_is_wrong_is_answered_with_its_place(tmp_path, text, said):
+def test_errors_in_a_file_of_sentences_name_their_place(tmp_path, text, said):
     (tmp_path / "sentences.toml").write_text(text)
     with pytest.raises(ValueError, match=said):
         load_sentences(tmp_path / "sentences.toml")
 
 
-def test_tests_of_sentences_are_the_papers_and_others_are_ours():
+def test_tests_of_sentences_have_the_kind_paper_and_others_ours():
     made = claims_of(result_tables(settings=(MAIN, ("boyan", 3, 2))))
     kinds = {name: claim.kind for name, claim in made.items() if name.startswith(("consistent", "same_noise", "theta"))}
     assert kinds == {

@@ -150,7 +150,7 @@ def test_blocks_of_another_size_are_refused():
         pretrain_in_blocks([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [np.array([30])])
 
 
-def test_runs_that_share_draws_stop_by_themselves(monkeypatch):
+def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     """One run is shorter than the others, and one diverges at its first update."""
     monkeypatch.setattr(pretraining, "BLOCK", 7)
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)

@@ -111,7 +111,7 @@ def test_grouped_contexts_equal_whole_prompts(length, pseudo_steps):
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING)
 
 
-def test_a_grouped_context_of_exact_means_is_the_enumerated_one(tasks):
+def test_a_grouped_context_with_exact_means_equals_the_enumerated_context(tasks):
     """Shares that are mu(s) p(s' | s) have the means p and r, for any mu."""
     D = tasks.stationary[..., None] * tasks.transition
     grouped = Context.of_shares(1000, D, tasks.reward).grouped()
@@ -130,7 +130,7 @@ def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
         assert_averages(context_of(contexts, i), {name: getattr(alone, name) for name in ("length", *"CDEbd")})
 
 
-def test_gram_of_a_context_equals_that_of_its_columns(tasks, paths):
+def test_gram_of_a_context_equals_gram_of_its_columns(tasks, paths):
     cases = [
         (Context.of_paths(paths, tasks.reward), ictd.sampled_columns(paths, tasks.reward, DISCOUNT)),
         (

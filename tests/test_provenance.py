@@ -104,7 +104,7 @@ def test_digests_see_each_statement_but_no_docstring(package, edit, seen):
         (None, "There is no module ours.m."),
     ],
 )
-def test_what_digests_cannot_follow_is_refused(package, text, message):
+def test_imports_that_digests_cannot_follow_are_refused(package, text, message):
     package(**{"__init__": ""} | ({"m": text} if text else {}))
     if message is None:
         assert "ictd.mrp" in code_digests("ours.m")
@@ -136,7 +136,7 @@ CODE = {"ours.m": "digest"}
         ({"seeds": 4}, {"ours.m": "other"}, r"\(seeds, ours\.m\).*Remove results, or give another folder as results"),
     ],
 )
-def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(package, settings, code, message, capsys):
+def test_results_without_a_record_of_snakemake_are_refused(package, settings, code, message, capsys):
     """As after ``rm -r .snakemake``; what Snakemake knows of reruns by itself."""
     package(m=MODULE)
     results = Path("results")

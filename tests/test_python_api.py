@@ -52,14 +52,14 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_examples_of_docstrings_print_what_they_say(module, monkeypatch):
+def test_examples_of_docstrings_have_the_documented_output(module, monkeypatch):
     monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     outcome = doctest.testmod(import_module(f"ictd.{module}"))
     assert outcome.attempted > 0 == outcome.failed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_of_pages_print_what_the_pages_say(page, project, monkeypatch):
+def test_examples_of_pages_have_the_documented_output(page, project, monkeypatch):
     """Numbers that depend on the weights of a full run differ here; all others agree but for the last digit."""
     monkeypatch.chdir(project)
     monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))

@@ -26,7 +26,7 @@ def test_computing_times(tmp_path):
     assert len(table) == 5
 
 
-def test_what_differs_from_reference_numbers_is_named():
+def test_differences_from_the_reference_are_named():
     old = pd.DataFrame(
         {"algo": ["td", "td", "mc"], "seed": [1, 2, 1], "x": [1.0, np.nan, 5.0], "said": ["a", "b", "c"]}
     )
@@ -41,12 +41,12 @@ def test_what_differs_from_reference_numbers_is_named():
 
 
 @pytest.mark.parametrize(("value", "number"), [(9e-13, 0), (2e-12, 1)])
-def test_rounding_about_zero_is_no_difference(value, number):
+def test_rounding_errors_near_zero_are_not_reported(value, number):
     zero = pd.DataFrame({"id": ["a"], "value": [0.0]})
     assert len(differences(zero.assign(value=value), zero, ["id"])) == number
 
 
-def test_what_snakemakes_report_says_first(tmp_path):
+def test_the_first_page_of_snakemakes_report(tmp_path):
     settings = {"seeds": 3, "readings": {}}
     save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
     kinds = [

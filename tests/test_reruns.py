@@ -241,11 +241,11 @@ def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
 
 
 @pytest.mark.parametrize("name", ["nothing", "comments", "beside"])
-def test_what_touches_no_result_reruns_nothing(said, name):
+def test_changes_that_affect_no_result_rerun_nothing(said, name):
     assert planned_rules(said[name]) == set() and "Nothing to be done" in said[name]
 
 
-def test_the_order_of_values_is_that_of_figures_alone(said):
+def test_the_order_of_values_changes_only_figures(said):
     """The report lists the settings, and the manifest its pages."""
     assert planned_rules(said["order"]) == {"curves", "diagrams", "pages", "notebook", "manifest"}
 
@@ -257,11 +257,11 @@ def test_adding_to_the_grid_keeps_finished_runs(said, finished, values):
     assert outputs and not [path for path in outputs if (finished / path).exists()]
 
 
-def test_files_that_were_removed_are_made_anew(said):
+def test_removed_files_are_made_again(said):
     assert {*REMOVED.values(), "manifest"} <= planned_rules(said["removed"])
     assert not {"tasks", "unrolls", "pretrain"} & planned_rules(said["removed"])
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_results_that_snakemake_knows_nothing_of_are_not_mixed_with_others(said, name):
+def test_results_without_a_record_of_snakemake_are_refused(said, name):
     assert UNKNOWN[name][-1] in said[name] and "Traceback" not in said[name]

@@ -11,13 +11,13 @@ def test_streams_differ_in_each_of_their_keys():
     assert len({ictd.generator(*key).integers(2**63) for key in keys}) == len(keys)
 
 
-def test_a_stream_depends_on_its_keys_alone():
+def test_a_stream_depends_only_on_its_keys():
     first = ictd.generator(0, "boyan", 5, "tasks").random(9)
     ictd.generator(1, "loop", 5, "unrolls").random(9)
     np.testing.assert_array_equal(ictd.generator(0, "boyan", 5, "tasks").random(9), first)
 
 
-def test_the_stream_that_published_results_were_drawn_from():
+def test_the_streams_of_published_results_do_not_change():
     """Other streams would change every result."""
     drawn = ictd.generator(0, "boyan", 5, "tasks").integers(2**63, size=2)
     assert drawn.tolist() == [3306955339824466221, 8404079031529606255]

@@ -55,7 +55,7 @@ def test_the_length_of_jumps_keeps_their_tables_small():
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(1, 4), (2, 9), (2, 12), (3, 48)])
-def test_jumps_are_the_paths_of_their_steps(steps, columns):
+def test_jumps_list_all_paths_of_their_length(steps, columns):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
     space = sampling.jumps_space(4)

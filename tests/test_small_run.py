@@ -106,7 +106,7 @@ def made(env, states, seed):
     return drawn, batches, ictd.initial_weights(states, 0.3, streams["weights"])
 
 
-def test_what_is_stored_is_what_was_drawn(run):
+def test_stored_training_data_equal_the_sampled_data(run):
     """Tasks and unrolls as they are read are those of their streams, though transitions that are never are left out."""
     for env, states in (("boyan", 3), ("loop", 3)):
         files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "unrolls")]
@@ -120,7 +120,7 @@ def test_what_is_stored_is_what_was_drawn(run):
                     assert getattr(one, name).dtype == array.dtype
 
 
-def test_runs_and_their_courses(run):
+def test_runs_and_their_snapshots(run):
     for cell, seed in itertools.product(CELLS, range(3)):
         stored = np.load(run / f"weights/{cell}.npz")
         assert stored["seeds"].tolist() == [0, 1, 2] and stored["tasks_seen"].tolist() == [1, 3, 12]
@@ -140,7 +140,7 @@ def test_runs_and_their_courses(run):
         np.testing.assert_allclose(stored["online_msve"][seed], expected, atol=ENGINES)
 
 
-def test_a_run_that_diverges_stops_unless_it_is_to_be_recorded(run, tmp_path):
+def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
     files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
     given = {"env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
     out, left = tmp_path / "td-boyan-2-2/0-1.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
@@ -161,7 +161,7 @@ def unseen(seed, states, size=TEST, *stream):
     return draw_unseen_tasks(seed, states, size, 9, 0.9, "loop", *stream, **OPTIONS["loop"])
 
 
-def test_evaluations_are_those_of_whole_prompts(run, metrics):
+def test_evaluations_equal_those_on_whole_prompts(run, metrics):
     for cell, seed in itertools.product(CELLS, range(3)):
         stored, found = np.load(run / f"weights/{cell}.npz"), np.load(run / f"evaluation/{cell}.npz")
         data, weights = unseen(seed, cell.states), ictd.Weights(stored["u"][seed], stored["A"][seed])
@@ -304,7 +304,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
     assert not (run / "no.json").exists()
 
 
-def test_claims_and_pages_are_made_of_the_tables(run, metrics):
+def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     """Claims of all cells, with one on the theory behind them, and a page for each table."""
     theory = {
         "id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,

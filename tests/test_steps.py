@@ -46,7 +46,7 @@ def written(tmp_path, monkeypatch):
     provenance._digest_and_imports.cache_clear()
 
 
-def test_jobs_store_bytecode_whatever_the_surroundings_say(monkeypatch, tmp_path):
+def test_jobs_store_bytecode_for_any_environment_variables(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
     command = f"{job_environment(str(tmp_path), tmp_path, [])} {python}"
@@ -130,7 +130,7 @@ def carried_out(main, words: str, monkeypatch) -> None:
     runner.main()
 
 
-def test_words_of_the_command_line_have_the_types_of_parameters(monkeypatch):
+def test_options_are_converted_to_the_types_of_parameters(monkeypatch):
     got = []
 
     def main(count: int, ratio: float, name: str, a_list: list[int], paths: list[Path], options: dict, out: Path):
@@ -150,7 +150,7 @@ def test_words_of_the_command_line_have_the_types_of_parameters(monkeypatch):
         ("--coun 1 --options {}", "the following arguments are required: --count"),
     ],
 )
-def test_words_of_another_type_are_refused(words, message, monkeypatch, capsys):
+def test_options_of_another_type_are_refused(words, message, monkeypatch, capsys):
     def main(count: int, options: dict):
         raise AssertionError
 

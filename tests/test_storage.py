@@ -33,7 +33,7 @@ from ictd.storage import (
 )
 
 
-def test_arrays_come_back_from_files_of_the_same_bytes(tmp_path):
+def test_arrays_are_stored_with_reproducible_bytes(tmp_path):
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([1, 2], np.uint8)}
     for name in ("x/one.npz", "x/two.npz"):
         save_arrays(tmp_path / name, **arrays)
@@ -44,7 +44,7 @@ def test_arrays_come_back_from_files_of_the_same_bytes(tmp_path):
     np.testing.assert_array_equal(joined, np.concatenate([arrays["a"]] * 2))
 
 
-def test_json_comes_back(tmp_path):
+def test_json_round_trip(tmp_path):
     save_json(tmp_path / "t.json", [1, None, {"a": 0.1}])
     assert load_json(tmp_path / "t.json") == [1, None, {"a": 0.1}]
 
@@ -134,7 +134,7 @@ def test_a_missing_file_is_named(files, tmp_path):
             load(tmp_path / f"gone-{name}")
 
 
-def test_a_damaged_archive_is_refused_or_whole(tmp_path):
+def test_a_damaged_archive_is_refused_or_loads_the_same_arrays(tmp_path):
     arrays, path = {"a": np.arange(2_500.0).reshape(5, -1), "b": np.arange(7)}, tmp_path / "stored.npz"
     save_arrays(path, **arrays)
     whole, rng, refused = path.read_bytes(), random.Random(0), 0
@@ -150,12 +150,12 @@ def test_a_damaged_archive_is_refused_or_whole(tmp_path):
     assert refused > 250
 
 
-def test_a_lack_of_memory_is_not_taken_for_a_damaged_file(tmp_path):
+def test_a_memory_error_is_not_reported_as_a_damaged_file(tmp_path):
     with pytest.raises(MemoryError), reading(tmp_path / "a.npz"):
         np.empty(10**17)
 
 
-def test_training_data_come_back_and_batches_of_other_seeds_are_refused(tmp_path):
+def test_training_data_round_trip_and_other_seeds_are_refused(tmp_path):
     tasks = ictd.sample_tasks("boyan", 3, 2, np.random.default_rng(0))
     batches = ictd.unroll(tasks, 4, 0.9, 3, np.random.default_rng(0))
     for seed in (0, 5):
@@ -173,12 +173,12 @@ def test_training_data_come_back_and_batches_of_other_seeds_are_refused(tmp_path
 TABLE = pd.DataFrame({"algo": ["td", "td", "mc"], "seed": [0, 1, 0], "norm": [0.1, np.nan, 1 / 3]})
 
 
-def test_tables_come_back_with_all_digits(tmp_path):
+def test_tables_round_trip_with_all_digits(tmp_path):
     save_table(tmp_path / "t.csv", TABLE)
     pd.testing.assert_frame_equal(load_table(tmp_path / "t.csv"), TABLE, check_exact=True)
 
 
-def test_tables_come_back_by_name_with_their_parts_joined(tmp_path):
+def test_tables_are_loaded_by_name_with_their_parts_joined(tmp_path):
     save_tables(tmp_path, {"first": TABLE, "second": [TABLE[:1], TABLE[1:]]})
     tables = load_tables([tmp_path / "second.csv", tmp_path / "first.csv"])
     assert [*tables] == ["second", "first"]

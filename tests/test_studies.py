@@ -137,7 +137,7 @@ def test_a_new_study_needs_no_edit_outside_its_folder(made, said):
     assert planned_rules(said["other settings"][1]) == {"mine_total", "mine"}
 
 
-def test_a_job_ends_if_a_module_of_it_was_edited_while_the_run_went_on(made):
+def test_a_job_stops_if_its_module_was_edited_during_the_run(made):
     """Comments are no edits."""
     results = made / "results-smoke"
     assert (results / "mine/total.txt").exists() and not (results / "mine/other.txt").exists()

@@ -38,7 +38,7 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_what_lies_around_changes_no_result(smoke, tmp_path):
+def test_hostile_surroundings_change_no_result(smoke, tmp_path):
     """In a project whose path a shell would take apart, called from another folder."""
     project, folder, home, marks = (tmp_path / name for name in ("a'b\"$HOME", "work", "home", "marks"))
     copy_project(project)
@@ -134,6 +134,6 @@ def test_a_module_from_a_hosted_repository(tmp_path):
     assert (files / "src/ictd/prompt.py").read_bytes() == (ROOT / "src/ictd/prompt.py").read_bytes()
 
 
-def test_what_is_deployed_has_the_configuration():
+def test_a_deployed_workflow_has_the_configuration():
     """snakedeploy copies the folder ``config``."""
     assert (ROOT / "config/config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()

@@ -160,7 +160,7 @@ def test_a_sweep_gives_the_updates_of_every_depth_at_theta_td():
     np.testing.assert_allclose(sweep.norms["A_query"][:, 12], induced)
 
 
-def test_norm_of_an_update_that_is_zero_is_its_noise():
+def test_the_noise_is_the_norm_of_a_zero_update():
     rng = np.random.default_rng(0)
     samples = [estimate_norm(rng.normal(0, 3, (GROUPS, 400))) for _ in range(50)]
     assert np.mean([s.norm for s in samples]) == pytest.approx(np.mean([s.noise for s in samples]), rel=0.02)
@@ -191,7 +191,7 @@ def test_decimal_arithmetic(discount):
         np.testing.assert_allclose(Z.theta_td_errors(algo), Z.expected_errors(algo), atol=ROUNDING)
 
 
-def test_what_is_no_number_counts_as_a_violation():
+def test_nan_counts_as_a_violation():
     sides = statements.Inequality(np.array([[1.0, np.nan, 3.0]]), np.array([[2.0, 2.0, np.nan]]), np.zeros((1, 3)))
     np.testing.assert_array_equal(sides.violations, [[False, True, True]])
     np.testing.assert_array_equal(statements.summarise([sides, sides])["violations"], [0, 2, 2])
@@ -211,7 +211,7 @@ def test_bad_input_is_named():
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), [("boyan", 4, 9, 0.9), ("loop", 3, 5, 0.6)])
-def test_both_sides_of_each_statement_are_the_papers(env, states, depth, discount):
+def test_both_sides_of_each_statement_equal_naive(env, states, depth, discount):
     tasks = tasks_of(env, states, 3)
     Z = evolve(ictd.theta_td(states), tasks, discount, depth)
     sweep = sweep_gradients(Z)
@@ -239,7 +239,7 @@ def test_the_bound_on_the_gradient_is_near_where_all_rewards_are_one():
     assert (found.left[:, -1] <= found.right[:, -1]).all() and (found.left[:, -1] > 0.95 * found.right[:, -1]).all()
 
 
-def test_rounding_is_allowed_for_as_derived():
+def test_the_allowance_for_rounding_equals_its_derivation():
     tasks = tasks_of("loop", 4, 3)
     Z = evolve(ictd.theta_td(4), tasks, 0.8, 6)
     greatest, geometric = np.abs(tasks.reward).max(axis=1), sum(0.8**k for k in range(200))
@@ -253,7 +253,7 @@ def test_rounding_is_allowed_for_as_derived():
     np.testing.assert_allclose(sides.rounding, 2.0**-53 * units * sides.right)
 
 
-def test_norms_are_taken_at_each_layer_first_and_then_at_each_tenth():
+def test_norms_are_computed_at_early_layers_and_then_at_every_tenth():
     Z = evolve(ictd.theta_td(2), tasks_of("loop", 2), 0.9, 52)
     sweep = sweep_gradients(Z)
     assert sweep.layers.tolist() == [*range(31), 40, 50]

@@ -143,7 +143,7 @@ def test_norms_fall_as_powers_of_gamma(tables, power, expected):
     assert kinds(failing(tables)) == expected
 
 
-def test_no_claim_is_made_of_too_little(tables):
+def test_no_claim_is_made_without_enough_data(tables):
     """Limits need depths at which gamma^L, or the family's rate, is below a millionth; intervals need two trials."""
     limits = {"theorem_1"} | {f"{one}{kind}" for one in ("theorem_2", "corollary_1") for kind in ("", "_separate")}
     rates = {"theorem_2_rate", "corollary_1_rate"}

@@ -235,7 +235,7 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
         close(line["theta_td"], estimates_of(updates_at(pattern, tasks, algo, depth, scale)[0])[0], "theta_td")
 
 
-def test_decimal_numbers_are_those_of_the_tasks(checks):
+def test_decimal_arithmetic_equals_naive(checks):
     table = checks["precision"]
     assert len(table) == 2 * (2 * 2 * 3 + 2 * 2)
     for env, task in itertools.product(ENVS, range(2)):

@@ -55,7 +55,7 @@ def test_an_index_of_weights_takes_leading_axes_only():
 
 
 @pytest.mark.parametrize("shape", [(0,), (3,), ()])
-def test_weights_of_no_whole_number_of_states_are_refused(shape):
+def test_weights_with_an_odd_length_of_u_are_refused(shape):
     with pytest.raises(ValueError, match="u has shape"):
         ictd.Weights(np.zeros(shape), np.zeros(shape + shape[-1:]))
 
@@ -151,7 +151,7 @@ def test_a_saved_model_is_loaded_with_its_settings(results):
     assert (model.depth, model.discount, model.scaled) == (30, 0.9, False)
 
 
-def test_files_of_a_folder_are_loaded_alone(results):
+def test_weights_are_loaded_from_a_folder_or_a_file(results):
     folder = results / "weights"
     for model in (ictd.load_model(folder, RUN, 3), ictd.load_model(folder / f"{RUN}.npz", seed=3)):
         np.testing.assert_array_equal(model.weights.A, naive.several_weights(2, count=2)[0].A)

@@ -35,7 +35,7 @@ def results(smoke) -> Path:
     return smoke / "results-smoke"
 
 
-def test_a_run_equals_the_library_called_by_hand(results):
+def test_a_run_equals_calls_of_the_library(results):
     n, depth, seed = 4, 6, 2
     tasks = ictd.sample_tasks("loop", n, 300, ictd.generator(seed, "loop", n, "tasks"), threshold=0.5)
     unrolls = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(seed, "loop", n, "unrolls"))
@@ -47,7 +47,7 @@ def test_a_run_equals_the_library_called_by_hand(results):
     assert (model.depth, model.discount) == (depth, 0.9)
 
 
-def test_jobs_keep_to_one_thread(results):
+def test_jobs_use_one_thread(results):
     jobs = pd.concat([pd.read_csv(path, sep="\t") for path in (results / "benchmarks").rglob("*.tsv")])
     # Snakemake sees nothing of jobs that are over before its first look.
     seen = jobs[jobs["s"] > 1]
@@ -55,7 +55,7 @@ def test_jobs_keep_to_one_thread(results):
 
 
 @pytest.mark.parametrize("name", [*FIGURES, "workflow"])
-def test_a_figure_shows_something(results, name):
+def test_figures_are_not_empty(results, name):
     image = matplotlib.image.imread(results / f"figures/{name}.png")
     dark = (image[..., :3].min(axis=-1) < 0.5).mean()
     assert min(image.shape[:2]) > 200 and 0.002 < dark < 0.5
@@ -70,7 +70,7 @@ def test_the_report_is_one_page_that_needs_no_network(results):
         assert (ROOT / f"report/captions/{name}.rst").read_text().strip() in page.text
 
 
-def test_links_of_the_report_lead_somewhere(results):
+def test_links_of_the_report_have_existing_targets(results):
     text = (results / "report.html").read_text()
     ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
     assert len(links) > 20 and links <= {*map(quote, ids), *ids}
@@ -120,7 +120,7 @@ def test_the_manifest_has_the_digest_of_each_result(results):
     assert {*reference.TABLES} == {f"{name[:-4]}" for name in manifest["files"] if name.endswith(".csv")}
 
 
-def test_verification_says_what_differs(results, tmp_path, capsys):
+def test_verification_names_differences(results, tmp_path, capsys):
     copied, wanted = shutil.copytree(results, tmp_path / "results"), tmp_path / "reference"
     reference.main(copied, wanted)
     manifest, path = load_json(copied / "manifest.json"), copied / "metrics/msve.csv"
@@ -184,18 +184,18 @@ def said(tmp_path_factory) -> dict[str, str]:
     return {name: f"{text}{code}" for name, (code, text) in found.items()}
 
 
-def test_there_are_as_many_jobs_as_keep_all_cores_busy(said, results):
+def test_the_number_of_jobs_keeps_all_cores_busy(said, results):
     """On two cores a job takes all seeds of a setting."""
     assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
     assert re.search(r"^pretrain +12$", said["9 cores"], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_mistakes_in_what_snakemake_is_given_get_one_sentence(said, name):
+def test_mistakes_in_snakemakes_arguments_get_one_sentence(said, name):
     assert REFUSED[name][1] in said[name] and "Traceback" not in said[name] and "Building DAG" not in said[name]
 
 
-def test_a_job_that_is_sent_elsewhere_makes_what_it_is_sent_for(said):
+def test_a_remote_job_makes_its_outputs(said):
     made = [f"results-smoke/runs/{algo}-boyan-4-6/0-2.npz" for algo in ("mc", "td")]
     assert f"output: {', '.join(made)}\n" in said["sent elsewhere"]
 
@@ -226,7 +226,7 @@ def test_the_smallest_configuration_is_enough(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_failing_job_says_why_and_keeps_what_is_finite(tmp_path):
+def test_a_failing_job_gives_the_reason_and_keeps_finite_snapshots(tmp_path):
     target, changes = "results-smoke/runs/td-boyan-4-6/0-2.npz", ["learning_rate=1e300", "algos=[td]", *FEW]
     done = snakemake(small_project(tmp_path), target, "--cores", "2", "--config", *changes)
     assert done.returncode != 0 and re.search(r"^ *error: td-boyan-4-6, seed 0: .*Choose another", done.stdout, re.M)

@@ -1,7 +1,7 @@
 """Claims of the study on control in context.
 
-The 95% interval over processes of a mean over seeds decides each claim.  Its trials are the seeds: the numbers of those
-that meet the threshold by themselves, with means over processes.  All methods see the same processes and transitions.
+The 95% interval over processes of a mean over seeds decides each claim.  The trials of a claim are the seeds; a seed
+counts if its mean over processes meets the threshold.  All methods use the same processes and transitions.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from ictd.report.claim import Claim, Statements, save_claims
 from studies.control.grid import FORMATS, PLACE, equal_except
 from studies.control.measured import Offline, Online
 
-# Control experiments that claims compare; the first is the better one, and "" is the method itself.
+# Pairs of control experiments that claims compare, the better experiment first; "" is the method itself.
 COMPARED_CONTROLS = {
     "random_advantage_over_own": (" random_advantage", ""),
     "unseen_over_as_many": (" exact_unseen", " exact_as_unseen"),
@@ -74,11 +74,11 @@ class Decider:
         ]
 
     def equal_except(self, *keys: str) -> list[str]:
-        """Variants that differ from the first one at most in some keys and in the number of tasks."""
+        """Variants that differ from the first variant at most in some keys and in the number of tasks."""
         return equal_except(self.variants, self.first, *keys)
 
     def decided(self, name: str, setting: tuple, samples: np.ndarray) -> Iterator[Claim]:
-        """A claim on samples (seeds, N), over processes, with its trials over seeds."""
+        """A claim on samples (seeds, N), with the interval over N processes and the trials over seeds."""
         for claim in self.statements.of_trials(name, setting, samples.mean(axis=0)):
             yield claim.with_trials(samples.mean(axis=1))
 
@@ -88,7 +88,7 @@ class Decider:
             yield from self.decided(name, (*setting, f"m = {length}"), samples[:, k])
 
     def pretrained_for(self, place: str) -> list[str]:
-        """Variants that differ from the first in the place and the algorithm only, and were pretrained for a place."""
+        """Variants pretrained for a place that differ from the first variant only in place and algorithm."""
         return [
             name
             for name in self.equal_except(*PLACE, "algo")
@@ -96,7 +96,7 @@ class Decider:
         ]
 
     def place_claims(self, place: str) -> Iterator[Claim]:
-        """Compare what was pretrained for a place with baselines, with prompts in all formats."""
+        """Compare Transformers that were pretrained for a place with baselines, with prompts in all formats."""
         here = self.offline[place]
         own = self.pretrained_for(place)
         methods = [name + format for name, format in product(own, FORMATS) if name + format in here.methods]
@@ -107,7 +107,7 @@ class Decider:
             yield from self.by_length("behind_smoothed", (method, place), share - here.share("smoothed"))
 
     def pseudo_count_claims(self, place: str) -> Iterator[Claim]:
-        """Compare prompts with pseudo-counts with those without, and with the smoothed model."""
+        """Compare prompts with pseudo-counts to prompts without them, and to the smoothed model."""
         here = self.offline[place]
         for name in here.methods:
             method = name.removesuffix(" pseudo_counts")
@@ -118,7 +118,7 @@ class Decider:
                 yield from self.by_length("behind_smoothed_with_pseudo_counts", (method, place), difference)
 
     def prompt_claims(self) -> Iterator[Claim]:
-        """Compare formats of the prompt for the same weights, and prompts of pretraining after as many tasks."""
+        """Compare prompt formats for the same weights, and prompts of pretraining after equal numbers of tasks."""
         share = self.home.share
         names = [name for name in self.equal_except("prompts") if f"{name} grouped" in self.home.methods]
         for name in names:
@@ -139,7 +139,7 @@ class Decider:
             yield from self.by_length("deeper", (f"{few} to {many} layers",), difference)
 
     def iteration_claims(self) -> Iterator[Claim]:
-        """Compare the last policy with the one after the first iteration."""
+        """Compare the last policy with the policy after the first iteration."""
         for name in (self.first, f"{self.first} grouped", "lspi", "smoothed"):
             difference = self.home.share(name) - self.home.share(name, 1)
             yield from self.by_length("iterations_help", (name,), difference)
@@ -151,7 +151,7 @@ class Decider:
             yield from self.by_length(claim, (name,), difference)
 
     def regret_claims(self) -> Iterator[Claim]:
-        """Compare the regret of Transformers after all steps with that of the smoothed model, by the same rule."""
+        """Compare the regret of Transformers and of the smoothed model after all steps, with the same rule."""
         same = self.equal_except("algo")
         transformers = [name for name in self.online.methods if name.split()[0] in same]
         for name, rule in product(transformers, self.online.rules):

@@ -1,7 +1,7 @@
 """Prompts of transitions between pairs, for the evaluation of any policy.
 
-A transition (s, a, r, s') is the column [phi(s, a); gamma sum_a' pi(a' | s') phi(s', a'); r].  So the transitions of
-any behaviour serve the evaluation of every policy pi.  TF_L depends on the columns only through their averages
+A transition (s, a, r, s') is the column [phi(s, a); gamma sum_a' pi(a' | s') phi(s', a'); r].  So transitions under any
+behaviour policy can be used to evaluate every policy pi.  TF_L depends on the columns only through their averages
 (``ictd.prompt``).
 """
 
@@ -17,7 +17,7 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     Parameters
     ----------
     counts : (N, S, A, S) array
-        Numbers of transitions, which need not be whole.
+        Numbers of transitions, not necessarily integers.
     reward : (N, S, A) array
     policy : (N, S, A) array, the policies to evaluate
 
@@ -30,7 +30,7 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     visits = shares.sum(axis=-1).reshape(len(counts), -1)  # (N, d)
     rewards = reward.reshape(len(counts), -1)  # (N, d)
     D = pair_transitions(shares, policy)
-    # The next features after (s, a, s') have support on the pairs of s', so E has one block for each state.
+    # The next features after (s, a, s') are zero except on the pairs of s', so E has one block for each state.
     size, states, actions = policy.shape
     arrivals = shares.sum(axis=(1, 2))  # (N, S)
     E = np.zeros((size, states, actions, states, actions))

@@ -1,4 +1,4 @@
-"""Evaluation of policies from observed transitions, and policy iteration with it.
+"""Policy evaluation from observed transitions, and policy iteration with such evaluations.
 
 An evaluator is a function of
 
@@ -54,7 +54,7 @@ class InContext:
 
 
 def in_context_td(step_size: float, depth: int, pairs: int) -> InContext:
-    """Make theta^TD with a step size, which makes one update of batch TD in each layer."""
+    """Make theta^TD with a step size; each layer is one update of batch TD."""
     return InContext(theta_preconditioned_td(step_size * np.eye(pairs)), depth)
 
 
@@ -85,7 +85,7 @@ class SmoothedModel:
     ----------
     pseudo_counts : float, transitions that are added from each pair
     transition : (S, A, S) array or float
-        Probabilities in proportion to which they are spread over next states.
+        Pseudo-counts are proportional to these probabilities of next states.
     """
 
     pseudo_counts: float
@@ -101,7 +101,7 @@ class SmoothedModel:
 def baselines(
     place: dict, depth: int, mean_transition: np.ndarray, ridges: dict, pseudo_counts: dict, step_sizes: dict
 ) -> dict[str, dict[float, Evaluator]]:
-    """Evaluators of each baseline, by the parameter that it is tuned with.
+    """Evaluators of each baseline, by the value of its tuned parameter.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ OTHERS = {
     "posterior": ("posterior sampling", BLACK, "-"),
     "q_learning": ("Q-learning", SKY, "-"),
 }
-# The same of a method and of control experiments with it, by what their names add.
+# Label, colour and line style of a method and of its control experiments, by the suffix of their names.
 CONTROLS = {
     "": ("no change", BLACK, "-"),
     " half_error": ("half of its error", BLACK, ":"),
@@ -34,7 +34,7 @@ CONTROLS = {
     " random_advantage": ("random advantages", SKY, ":"),
     " aligned_advantage": ("random, aligned", SKY, "--"),
 }
-# Label and colour of the prompts of pretraining, and what the label adds, and the line style, of the prompts shown.
+# Label and colour of the prompts of pretraining; suffix of the label and line style of the evaluation prompts.
 PROMPTS = {
     "sampled": ("on transitions", COLOURS["td"]),
     "grouped": ("on grouped prompts", PURPLE),
@@ -45,7 +45,7 @@ SHOWN = {"": ("", "-"), " grouped": (", shown grouped", ":")}
 LENGTHS = ((SKY, "-"), (PURPLE, "--"), (BLACK, ":"))
 # Order of the policies of pretraining.
 POLICIES = ("soft", "both", "greedy")
-# Transitions that are less likely are not drawn.
+# Transitions with a smaller probability are not drawn.
 LEAST_DRAWN = 0.05
 
 
@@ -65,7 +65,7 @@ class Panel(NamedTuple):
 
 
 def main(variants: dict, offline: list[Path], online: Path, output: Path) -> None:
-    """Write each figure as PNG and SVG; ``offline`` has the file of the first place."""
+    """Write each figure as PNG and SVG; ``offline`` is the file of the first place."""
     home, acting = Offline(offline[0]), Online(online)
     first = next(name for name in home.methods if name in variants)
     colour = COLOURS[variants[first]["algo"]]
@@ -106,10 +106,10 @@ def offline_panels(home: Offline, variants: dict, first: str, looks: dict) -> li
 
 
 def format_shares(home: Offline, variants: dict, first: str) -> list[tuple[tuple, np.ndarray]]:
-    """Looks and shares (seeds, lengths, N) by the prompts of pretraining and the format of the prompts shown.
+    """Styles and shares (seeds, lengths, N), by the prompts of pretraining and the format of the evaluation prompts.
 
-    Of variants with the same prompts, the one with the most tasks counts.  Shares are those after the number of tasks
-    of the variant with the fewest.
+    Of several variants with the same prompts, only the variant with the most tasks is used.  All shares are taken after
+    the number of tasks of the variant with the fewest tasks.
     """
     names = sorted(equal_except(variants, first, "prompts"), key=lambda name: variants[name]["tasks"])
     names = {variants[name]["prompts"]: name for name in names if f"{name} grouped" in home.methods}
@@ -144,7 +144,7 @@ def regret_panels(acting: Online, looks: dict) -> list[Panel]:
 
 
 def variant_panels(home: Offline, variants: dict, first: str) -> list[Panel]:
-    """Layers, tasks, policies and iterations, with a line for the least, the middle and the greatest m."""
+    """Layers, tasks, policies and iterations, with a line for the smallest, the middle and the largest m."""
     task_counts = home.task_counts(first)
     iterations = range(1, home.arrays["mean_value"].shape[2])
     by_tasks = [home.share(first, tasks=tasks) for tasks in task_counts]
@@ -164,7 +164,7 @@ def variant_panels(home: Offline, variants: dict, first: str) -> list[Panel]:
 
 
 def length_panel(home: Offline, x: list, shares: list[np.ndarray], words: dict) -> Panel:
-    """A panel of shares (seeds, lengths, N) for each x, with a line for the least, the middle and the greatest m."""
+    """A panel of shares (seeds, lengths, N) for each x, with a line for the smallest, the middle and the largest m."""
     last = len(home.lengths) - 1
     panel = Panel([], words)
     for k, look in zip(sorted({0, last // 2, last}), LENGTHS, strict=False):
@@ -174,9 +174,9 @@ def length_panel(home: Offline, x: list, shares: list[np.ndarray], words: dict) 
 
 
 def alike_shares(home: Offline, variants: dict, first: str, key: str) -> tuple[list, list[np.ndarray]]:
-    """Values of a key in variants that differ in this key only, sorted, and the shares (seeds, lengths, N) of each.
+    """Sorted values of a key in variants that differ only in this key, and their shares (seeds, lengths, N).
 
-    Shares are those after the number of tasks of the variant with the fewest.
+    All shares are taken after the number of tasks of the variant with the fewest tasks.
     """
     names = {variants[name][key]: name for name in [*equal_except(variants, first, key), first]}
     tasks = min(variants[name]["tasks"] for name in names.values())

@@ -2,10 +2,10 @@
 
 # What identifies a place.
 PLACE = ("family", "states", "actions", "discount")
-# Baselines on batches of transitions, and all methods that are not pretrained, of which some only act.
+# Baselines on batches of transitions, and all methods without pretraining, including methods that only act.
 BASELINES = ("lspi", "lspi_mean", "smoothed", "theta_td", "rewards")
 METHODS = (*BASELINES, "posterior", "q_learning", "sarsa", "uniform")
-# What the names of methods add for each format of the Transformer's prompt.
+# Suffixes of the names of methods for each format of the Transformer's prompt.
 FORMATS = {"": "a column for each transition", " grouped": "a column for each observed pair"}
 # Control experiments, in which a method's estimates are partly exact (``partly_exact``).
 CONTROLS = (
@@ -20,7 +20,7 @@ CONTROLS = (
 def variants(config: dict) -> dict[str, dict]:
     """Settings of each variant of pretraining, by its name; ``config`` is the whole configuration.
 
-    A variant has the main settings and its own changes.  The first variant has ``main_tasks`` tasks, the others
+    A variant has the main settings and its own changes.  The first variant has ``main_tasks`` tasks, all others have
     ``tasks``.
     """
     control = config["control"]
@@ -33,7 +33,7 @@ def variants(config: dict) -> dict[str, dict]:
 
 
 def snapshots(config: dict) -> list[int]:
-    """Numbers of tasks after which snapshots are taken: those of the settings, and those of all variants."""
+    """Numbers of tasks at which snapshots are taken: ``snapshots`` of the settings, and ``tasks`` of all variants."""
     return sorted({*config["control"]["snapshots"], *(variant["tasks"] for variant in variants(config).values())})
 
 
@@ -48,17 +48,17 @@ def places(config: dict) -> dict[str, dict]:
 
 
 def equal_except(variants: dict[str, dict], first: str, *keys: str) -> list[str]:
-    """Names of the variants that differ from the first one at most in some keys and in the number of tasks."""
+    """Names of the variants that differ from the first variant at most in some keys and in the number of tasks."""
     main = variants[first]
     same = [key for key in main if key not in (*keys, "tasks")]
     return [name for name, variant in variants.items() if all(variant[key] == main[key] for key in same)]
 
 
 def tried(config: dict, place: str) -> list[str]:
-    """Names of the variants that are tried in a place, those pretrained for the place first.
+    """Names of the variants that are evaluated in a place; variants pretrained for the place come first.
 
-    They have as many states and actions as the place.  In other places than the first, they also have the main depth,
-    policies and prompts.
+    These variants have the place's numbers of states and actions.  In all places except the first, they also have the
+    main depth, policies and prompts.
     """
     all_variants, all_places = variants(config), places(config)
     settings = all_places[place]

@@ -1,4 +1,4 @@
-"""Reading of the study's results by the names of methods."""
+"""Results of the study, by the names of methods."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ictd.storage import load_named
 
-# One row for each method, seed and number of tasks, then arrays of the place, and those of the run in the figure.
+# Arrays with a row for each method, seed and number of tasks; arrays of the place; arrays of the run in the figure.
 OFFLINE = ("method", "seed", "tasks", "parameter", "at_grid_end", "mean_value", "changes")
 OFFLINE += ("error", "advantage_error", "cosine", "context_lengths", "optimal")
 OFFLINE += ("run_transition", "run_q", "run_exact", "run_optimal", "run_kind", "run_share")

@@ -14,7 +14,7 @@ from studies.control.grid import CONTROLS, FORMATS
 from studies.control.partly_exact import PartlyExact, advantage, inner
 from studies.control.processes import Processes, pair_paths, transition_counts, uniform, unseen_processes
 
-# Means of diverging estimates are limited to this, so that they fit float32.
+# Upper limit of means of diverging estimates, so that they fit into float32.
 LARGEST = 1e30
 # Number of iterations of the run in the figure.
 SHOWN_ITERATIONS = 4
@@ -38,10 +38,10 @@ def main(
 ) -> None:
     """Write what ``measure`` returns for each method, seed, number of tasks and context length.
 
-    ``runs`` are files of pretrained weights.  The first is evaluated after all numbers of tasks, the others after the
-    last one only.  The first, and those pretrained on other prompts than the variant ``first``, are shown prompts in
-    all formats, without and with pseudo-counts.  Control experiments are made if the first run is of the variant
-    ``first``.
+    ``runs`` are files of pretrained weights.  The first run is evaluated after all numbers of tasks, the others only
+    after the last number of tasks.  The first run, and runs that were pretrained on other prompts than the variant
+    ``first``, are evaluated on prompts in all formats, without and with pseudo-counts.  Control experiments are made if
+    the first run belongs to the variant ``first``.
     """
     discount = place["discount"]
     test = draw_batches(place, test_processes, context_lengths, concentrations, "test")
@@ -128,7 +128,7 @@ class Trial:
     def tuned(self, evaluators: dict[float, Evaluator]) -> np.ndarray:
         """Parameters (lengths,) whose last policies have the greatest mean value on the tuning processes.
 
-        Among equally good parameters the greatest is chosen.
+        If parameters are equally good, the largest is chosen.
         """
         parameters = np.array(list(evaluators)[::-1])
         values = []
@@ -183,7 +183,7 @@ def measure(
     -------
     dict
         mean_value : (K+1, N) array, mean value over states of each policy
-        changes : (N,) bool array, whether the last iteration changes the policy
+        changes : (N,) bool array, true if the last iteration changes the policy
         error : (N,) array, mean squared error over pairs of the estimates for the uniform policy
         advantage_error : (N,) array, the same of the advantages
         cosine : (N,) array, cosine of the error of the advantages and the true advantages

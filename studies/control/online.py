@@ -32,17 +32,17 @@ from studies.control.evaluators import (
 from studies.control.grid import FORMATS
 from studies.control.processes import TIE, Processes, uniform, unseen_processes
 
-# Number c of the rule "epsilon" with which a method takes random actions always, or never.  It has no other rule.
+# Number c of "epsilon" for methods that always, or never, take random actions.  These methods have no other rule.
 WITHOUT_RULE = {"uniform": 1e9, "posterior": 0.0}
 
 
 class Agents:
-    """What N agents know.
+    """Knowledge of N agents.
 
     Parameters
     ----------
     processes : Processes
-        Agents know the rewards of these; learners use those of observed pairs only.
+        Agents know the rewards of these processes; learners use only the rewards of observed pairs.
     discount : float, gamma
     rng : numpy.random.Generator
 
@@ -80,7 +80,7 @@ Learner = Callable[[Agents, Step], np.ndarray]
 
 @dataclass(frozen=True)
 class Planner:
-    """Evaluates the policy on all observations, and improves it, once a step."""
+    """A planner that evaluates its policy on all observations and improves the policy, once in each step."""
 
     evaluate: Evaluator
 
@@ -92,7 +92,7 @@ class Planner:
 
 @dataclass(frozen=True)
 class PosteriorSampling:
-    """Plans in a model that is drawn from the posterior at intervals (Osband, Russo and Van Roy, NeurIPS 2013).
+    """Posterior sampling: plans in a model that is redrawn at intervals (Osband, Russo and Van Roy, NeurIPS 2013).
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Method:
-    """A method, and what it is tuned with.
+    """A method, and the grids of its parameters.
 
     Parameters
     ----------
@@ -289,9 +289,9 @@ def main(
 ) -> None:
     """Write the regret (rows, N, checkpoints) of all methods.
 
-    Each row has a method, a rule, a seed, and choices: the parameters, with c of the rule last, that have the least
-    regret on tuning processes, with a star at the ends of grids.  All methods have as many runs as Transformers have
-    seeds.
+    Each row has a method, a rule, a seed, and the chosen parameters, with c of the rule last.  The chosen parameters
+    have the lowest regret on tuning processes; a star marks the end of a grid.  All methods have as many runs as
+    Transformers have seeds.
     """
     discount, steps = place["discount"], online["steps"]
     test, _ = unseen_processes(place, online["test_processes"], concentrations, "online test")
@@ -329,9 +329,9 @@ def main(
 def tuning_regrets(
     learner: Learner, processes: Processes, discount: float, steps: int, rule: str, numbers: list[float], seed: int
 ) -> list[float]:
-    """Mean regret after all steps with each number c of the rule; other parameters are as of ``simulate``.
+    """Mean regret after all steps for each number c of the rule; the other parameters are those of ``simulate``.
 
-    The agents of all numbers act at the same time, which is faster.
+    The agents for all numbers act at the same time, which is faster.
     """
     tiled = Processes(*(np.concatenate([array] * len(numbers)) for array in processes))
     c = np.repeat(numbers, len(processes.reward))
@@ -340,7 +340,7 @@ def tuning_regrets(
 
 
 def rule_numbers(method: str, rule: str, online: dict) -> list[float]:
-    """Numbers c from which a method chooses."""
+    """Candidates for the number c of a method."""
     if method in WITHOUT_RULE:
         return [WITHOUT_RULE[method]]
     return online["epsilons"] if rule == "epsilon" else online["bonuses"]

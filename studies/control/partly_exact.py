@@ -1,4 +1,4 @@
-"""Control experiments: evaluators whose estimates are partly exact, to find which errors cost most."""
+"""Control experiments: evaluators with partly exact estimates, which show which errors are most costly."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ def inner(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PartlyExact:
-    """An evaluator that changes the errors of another one, with knowledge of the true values.
+    """An evaluator that uses the true values to change the errors of another evaluator.
 
     Random numbers are the same at every call.
 
@@ -34,7 +34,7 @@ class PartlyExact:
         exact_as_unseen : exact values of as many random pairs
         half_error : half of the error
         random_advantage : a random error of the advantages with the same norm, and no other error
-        aligned_advantage : the same with the same component along the true advantages
+        aligned_advantage : the same, but the error keeps its component along the true advantages
     """
 
     evaluate: Evaluator

@@ -61,10 +61,10 @@ def training_data(
     Parameters
     ----------
     variant : dict of ``grid.variants``
-        Prompts are "sampled" under another policy than the evaluated one, with a column for each transition, or
-        "grouped", with a column for each observed pair (``ictd.prompt.Context.grouped``), or "enumerated" as in the
-        paper, with a column for each pair.
-    lengths : list of two ints, the least and the greatest number of transitions in a sampled or grouped prompt
+        "sampled" prompts have a column for each transition under another policy than the evaluated policy.  "grouped"
+        prompts have a column for each observed pair (``ictd.prompt.Context.grouped``).  "enumerated" prompts have a
+        column for each pair, as in the paper.
+    lengths : list of two ints, the smallest and the largest number of transitions in a sampled or grouped prompt
     concentrations : list of float, of the Dirichlet distributions
     batch : int, number of pairs in a batch
     rollout : int, number of rewards in a return of MC
@@ -96,7 +96,7 @@ def training_data(
 
 
 def batch_statistics(paths: np.ndarray, reward: np.ndarray, discount: float) -> BatchStatistics:
-    """Compute the statistics of batches of pairs, each with a trajectory of its own.
+    """Compute the statistics of batches of pairs; each pair has its own trajectory.
 
     Parameters
     ----------

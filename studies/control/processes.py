@@ -18,11 +18,11 @@ from ictd.kernels import kernel
 from ictd.mrp import ENVIRONMENTS, value_function
 from ictd.rng import generator
 
-# Policy iteration takes fewer steps on processes of the sizes of this study.
+# Upper limit of the number of steps of policy iteration, which this study does not reach.
 POLICY_ITERATIONS = 20
-# Actions whose values differ by less are tied.
+# Actions are tied if their values differ by less than this.
 TIE = 1e-10
-# Share of the soft policies among the policies of a kind.  The others are greedy.
+# Share of soft policies for each kind.  The other policies are greedy.
 SOFT_SHARE = {"soft": 1, "greedy": 0, "both": 0.5}
 
 
@@ -63,7 +63,7 @@ def uniform(shape: tuple[int, ...]) -> np.ndarray:
 def greedy(q: np.ndarray) -> np.ndarray:
     """Make the policies that take the action with the greatest value.
 
-    Among tied actions a random one is taken, the same at every call.
+    Ties are broken at random, in the same way at every call.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def draw_processes(
     Parameters
     ----------
     family : str
-        "dirichlet" for transition probabilities from Dirichlet distributions, or an environment of ``ictd.mrp``, of
-        which each action is a random chain.
+        "dirichlet" for transition probabilities from Dirichlet distributions, or an environment of ``ictd.mrp``, from
+        which each action gets a random chain.
     size : int, N
     states, actions : int, S and A
     concentrations : list of float
-        Concentrations of the Dirichlet distributions.  A process has one of them.
+        Concentrations of the Dirichlet distributions.  Each process uses one of these.
     rng : numpy.random.Generator
 
     Returns
@@ -139,7 +139,7 @@ def draw_policies(kind: str, shape: tuple[int, int, int], rng: np.random.Generat
 def pair_transitions(transition: np.ndarray, policy: np.ndarray) -> np.ndarray:
     """Compute p_pi (N, d, d) from transitions (N, S, A, S) and policies (N, S, A).
 
-    Shares of transitions in place of probabilities give the expected shares of the transitions between pairs.
+    With shares of transitions instead of probabilities, the result is the expected shares of transitions between pairs.
     """
     size, states, actions = policy.shape
     return np.einsum("nsaj,njb->nsajb", transition, policy).reshape(size, states * actions, states * actions)
@@ -209,9 +209,9 @@ def transition_counts(paths: np.ndarray, lengths: np.ndarray | int, states: int,
 def unseen_processes(
     place: dict, size: int, concentrations: list[float], purpose: str
 ) -> tuple[Processes, np.random.Generator]:
-    """Draw processes of a place that are not used in pretraining, and return them with the generator.
+    """Draw processes of a place for evaluation, not used in pretraining, and return them with the generator.
 
-    ``place`` has the keys "family", "states" and "actions".  Each purpose has processes of its own.
+    ``place`` has the keys "family", "states" and "actions".  Each purpose has its own processes.
     """
     rng = generator(0, f"{place['family']}-{place['actions']}", place["states"], f"control {purpose}")
     processes = draw_processes(place["family"], size, place["states"], place["actions"], concentrations, rng)

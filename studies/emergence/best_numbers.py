@@ -11,7 +11,7 @@ from studies.emergence.few_numbers import SETS, basis, estimates_and_jacobian, l
 
 # Number of groups of the tasks for evaluation, over which intervals are computed.
 GROUPS = 20
-# Candidates for alpha, and for beta n (1 - gamma), for attention divided by n.  The search starts from the best few.
+# Candidates for alpha and for beta n (1 - gamma), with attention divided by n.  The search starts from the best few.
 ALPHAS, BETAS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.1), (0.0, 0.25, 0.5, 1.0, 1.25)
 STARTS = 6
 COLUMNS = (
@@ -31,7 +31,7 @@ def main(
 ) -> None:
     """Write a row for each discount, number of layers, set of numbers and group of tasks for evaluation.
 
-    Each set starts where the set of two numbers ends.  Numbers are those for attention divided by n.
+    The search for each larger set starts from the best two numbers.  Numbers refer to attention divided by n.
     """
     rows = []
     for discount in discounts:
@@ -53,7 +53,7 @@ def main(
 def best_numbers(
     data: UnseenTasks, contexts: list[int] | list, depth: int, sets: tuple[int, ...]
 ) -> dict[int, tuple[np.ndarray, float]]:
-    """Find the numbers of each set with the least mean MSVE over tasks and contexts.
+    """Find the numbers of each set with the lowest mean MSVE over tasks and contexts.
 
     Parameters
     ----------

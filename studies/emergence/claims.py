@@ -1,7 +1,7 @@
 """The study's claims on what emerges, with verdicts computed from tables.
 
-Intervals are 95% bootstrap intervals of means over seeds, or over groups of tasks where there are no seeds, paired if
-two numbers of a seed are compared.
+Intervals are 95% bootstrap intervals of means over seeds, or over groups of tasks if there are no seeds.  Comparisons
+of two numbers of the same seed are paired.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from ictd.report.claim import Claim, Statements, save_claims
 from ictd.report.tables import load_tables, rows_with
 from ictd.report.verdicts import HOLDS
 
-# Numbers of tasks at which predictions are compared; the nearest snapshots are taken.
+# Numbers of tasks at which predictions are compared, at the nearest snapshots.
 COMPARED_AT = (2_000, 20_000, 100_000)
 
 
 def main(statements: Path, tables: list[Path], env: str, output: Path) -> None:
-    """Write each claim with its value and its verdict, as JSON.  ``env`` is that of the predictions."""
+    """Write each claim with its value and its verdict, as JSON.  ``env`` is the environment of the predictions."""
     save_claims(output, check_emergence(Statements(statements), load_tables(tables), env))
 
 
@@ -62,7 +62,7 @@ def _trained_claims(statements: Statements, trained: pd.DataFrame) -> Iterator[C
 
 
 def _slow_mode_claims(statements: Statements, slow_mode: pd.DataFrame) -> Iterator[Claim]:
-    """Decide the claim for each design; with a constant slow mode there is nothing to decide."""
+    """Decide the claim for each design, except for a constant slow mode."""
     for design, trials in slow_mode.groupby("design", sort=False):
         if design != "constant":
             yield from statements.of_trials("follows_slow_mode", [design], trials["excess"])
@@ -77,7 +77,7 @@ def _dynamics_claims(statements: Statements, dynamics: pd.DataFrame, course: pd.
 
 
 def prediction_errors(dynamics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFrame:
-    """Relative errors of the predicted alpha and beta, the greater of both, at the snapshots nearest to COMPARED_AT.
+    """The larger of the relative errors of the predicted alpha and beta, at the snapshots nearest to COMPARED_AT.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def prediction_errors(dynamics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFr
 
 
 def _reading_claims(statements: Statements, readings: pd.DataFrame) -> Iterator[Claim]:
-    """Compare each reading with the first, which is ours."""
+    """Compare each reading with our reading, which is the first."""
     verdicts = readings.pivot(index=["claim", "algo"], columns="reading", values="verdict")
     ours, *others = readings["reading"].unique()
     held = verdicts[ours] == HOLDS

@@ -33,7 +33,7 @@ def main(
     streams = {name: generator(seed, env, states, f"course {name}") for name in ("tasks", "unrolls")}
     start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
     engine = Engine(start, algo, depth, discount, learning_rate, scaled_attention)
-    # TD does not use returns, whose simulation takes most of the time.
+    # TD does not use returns.  Sampling them takes most of the time.
     steps = rollout_steps if algo == "mc" else 1
 
     def draw(size, _):

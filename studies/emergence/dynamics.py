@@ -1,12 +1,12 @@
-"""Predict the two numbers over pretraining from a mean-field equation, with the steps of Adam.
+"""Predict the two numbers during pretraining from a mean-field equation with Adam's steps.
 
 One update is made for each task.  After k tasks, the mean-field equation moves A by
 
     -k eta m / (sqrt(s) + epsilon),    s <- s + (1 - 0.999^k) / (1 - 0.999^t) (q - s),
 
 where m and q are the means over many tasks of the gradient's entries and of their squares, and t is the number of tasks
-so far.  Squares of single tasks enter s, so the noise between tasks, and of their batches, makes steps shorter.  The
-equation starts from A = 0 and u = 0, and A is projected on some directions after each step.
+so far.  s contains squares of single tasks' gradients, so the noise of tasks and of their batches makes steps shorter.
+The equation starts from A = 0 and u = 0, and A is projected on some directions after each step.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from ictd.transformer import Weights
 from studies.emergence.few_numbers import SETS, basis, number_measures
 from studies.emergence.numbers_engine import gradient_moments
 
-# Tasks that the equation draws its means from, tasks per mean, and tasks per step.
+# Number of tasks from which means are sampled, number of tasks in a mean, and number of tasks in a step.
 POOL, AVERAGED, STRIDE = 20_000, 100, 5
 COLUMNS = ("algo", "variables", "noise", "rule", "tasks_seen", "identity", "ones")
 
@@ -47,8 +47,8 @@ def main(
 ) -> None:
     """Write alpha and beta at the snapshots of a long run of ``tasks`` tasks, up to ``predicted_tasks``.
 
-    ``variables`` is a number of SETS, or "all" for all entries of A.  With ``noise`` "batches", gradients are those of
-    sampled batches; with "tasks", those of expected batches.  The rule "gradient" replaces Adam by plain gradients.
+    ``variables`` is a number of SETS, or "all" for all entries of A.  With ``noise`` "batches", gradients come from
+    sampled batches; with "tasks", from expected batches.  The rule "gradient" replaces Adam by plain gradients.
     """
     rng = generator(0, env, states, "dynamics")
     pool = sample_tasks(env, states, POOL, rng, **env_options)
@@ -89,7 +89,7 @@ def mean_field(
     given : bootstrap, depth, discount and scale of ``gradient_moments``
     learning_rate : float, eta
     projection : (4n^2, 4n^2) array, or None
-    adam : bool, otherwise plain gradients
+    adam : bool, true for Adam, false for plain gradients
     stops : ascending numbers of tasks
 
     Returns

@@ -1,6 +1,6 @@
-"""Weights that depend on a few numbers, how close other weights are to them, and the best of them.
+"""Weights that depend on a few numbers: projections of other weights on them, and the best of these weights.
 
-With u = 0, these directions treat all states alike:
+With u = 0, these directions treat all states equally:
 
     alpha, beta:  G = I, 11'    in A = [G; 0] [-I, I],
     H:            H = I         in A = [0; H] [-I, I],
@@ -11,11 +11,11 @@ alpha alone is theta^TD times a step size.  With alpha and beta a layer is an up
     w <- w + (alpha I + beta 11') (mean TD error of each state).
 
 Constants are the slow mode of TD: P 1 = 1, so TD shrinks a constant error by the factor 1 - alpha (1 - gamma) per
-update.  The term beta 11' takes larger steps along constants only, which numerical linear algebra calls deflation.
+update.  The term beta 11' takes larger steps only along constants.  Numerical linear algebra calls this deflation.
 
-11' below is no further direction, because a' x = 0 for a = [-gamma 1; 1] and every column x of a context
-(``ictd.anatomy``).  Coefficients and shares here are computed after the component of A along a is removed, which is the
-same for all weights with the same outputs.
+We do not use H = 11', because it changes outputs in the same way as G = gamma 11': a' x = 0 for a = [-gamma 1; 1] and
+every column x of a context (``ictd.anatomy``).  Coefficients and shares are computed after the component of A along a
+is removed.  The result is the same for all weights with the same outputs.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SETS = {
 }
 # The sets whose directions are in the family A = K [-I, I].
 IN_FAMILY = (1, 2, 3)
-# Steps of ``least_squares``, its first damping, and the decrease per step, relative to the error, at which it ends.
+# Number of steps of ``least_squares``, first damping, and relative decrease of the error in a step at which it ends.
 STEPS, DAMPING, DECREASE = 100, 1e-3, 1e-6
 # Damping at which ``least_squares`` gives up.
 LARGEST_DAMPING = 1e12
@@ -84,12 +84,12 @@ def nearest(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def share(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Share (...) of the combination of bases that is nearest to A in the squared norm of A, without a."""
+    """Share (...) of the nearest combination of bases in the squared norm of A, without the component along a."""
     return squared_norm(nearest(A, bases, a)) / squared_norm(without_unidentifiable(A, a))
 
 
 def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str, np.ndarray]:
-    """The two numbers of weights (...), and how much of their family part these numbers hold.
+    """The two numbers of weights (...), and their share of the family part.
 
     Returns
     -------
@@ -106,8 +106,8 @@ def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str
 def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit alpha I and a matrix of rank one to G (n, n): alpha, and the left and right singular vectors of G - alpha I.
 
-    Alternates between the best alpha for a matrix of rank one and the best such matrix for alpha.  Both lower the sum
-    of squares of what is left.
+    The algorithm alternates between the best alpha for a given matrix of rank one, and the best matrix of rank one for
+    a given alpha.  Both steps lower the sum of squares of the residual.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.
 def estimates_and_jacobian(
     coefficients: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """TF_L and its derivatives by the coefficients, on several sets of T contexts each.
+    """TF_L and its derivatives with respect to the coefficients, on several sets of T contexts.
 
     Parameters
     ----------

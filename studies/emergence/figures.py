@@ -67,7 +67,7 @@ def best_numbers(table: pd.DataFrame, env: str, states: int, depth: int, discoun
     Parameters
     ----------
     table : table "best_numbers"
-    env, states, depth, discount : where the panels meet; the nearest value of the table replaces a missing one
+    env, states, depth, discount : the setting that all panels contain, or the nearest values in the table
     """
     at = {"env": env, "states": states, "depth": depth, "discount": discount}
     for name in ("states", "depth", "discount"):

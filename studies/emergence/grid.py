@@ -1,10 +1,10 @@
-"""The parts of tables, the long runs, and the readings that a configuration spans."""
+"""The parts of tables, the long runs, and the readings of a configuration."""
 
 import itertools
 
 from ictd.pipeline.grid import cells
 
-# Our readings of what the paper leaves open and the configuration has no key for.
+# Our readings of open questions of the paper for which the configuration has no key.
 OURS = {"parameters": "theta", "layers": "looped", "clip": 0, "precision": "float64", "corner": "drawn", "skip": False}
 
 
@@ -29,7 +29,7 @@ def joined_tables(config: dict, phase_seeds: list[str]) -> dict[str, list[str]]:
 
 
 def discounts(config: dict, states: int) -> list[float]:
-    """Discounts for which the best numbers are found: all of them with the main number of states."""
+    """Discounts for which the best numbers are computed: all discounts for the main number of states."""
     return config["emergence"]["best_numbers"]["discounts"] if states == config["states"][0] else [config["discount"]]
 
 

@@ -5,14 +5,14 @@ Attention", eq. (embedding evolution))
 
     Z + (1/m) P X X' Q Z,
 
-and the estimate for a query is minus the last entry of its column after L layers.  P and Q (D, D) have no structure
-here, and each layer can have its own.  Columns can be any features, of any height D.
+and the estimate for a query is minus the last entry of its column after L layers.  Here P and Q (D, D) have no
+structure, and each layer can have its own P and Q.  Columns can be any features, of any height D.
 
 **Context.**  Let X be divided by sqrt(m), so that G = X X' (D, D) is the Gram matrix of the context divided by its
 length.  Then layer l multiplies all columns, X and q, by I + P X_l X_l' Q.  So X_l X_l' and q_l, and with them all
-estimates, depend on X only through G.  A context of more than D columns is therefore replaced by D columns with the
-same G (``context_rows``), and the time of an update does not grow with m.  All queries are evaluated at once, because a
-query has no effect on other columns.
+estimates, depend on X only through G.  So a context with more than D columns is replaced by D columns with the same G
+(``context_rows``), and the time of an update does not grow with m.  All queries are evaluated at once, because a query
+has no effect on other columns.
 
 **Forward sweep.**  In layer l, with the prompt Z = Z_l and its context X = X_l,
 
@@ -26,10 +26,10 @@ dZ_L is zero except for -e in the last row of the query columns.  By the chain r
 
 Both algorithms update along such a gradient, with weights e from ``ictd.engine.batch_errors``.
 
-Kernels hold prompts with a column of Z as a row, in arrays of D numbers.  So they hold Z', X', K' and H' of the
-formulas, and S as it is.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number
-of context columns, k of the number of queries, and z of the number of all columns.  All arrays have the precision of
-the parameters, except those of the batches.
+Kernels store each column of Z as a contiguous row of D numbers.  So they store Z', X', K' and H' of the formulas, but S
+itself.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number of context columns,
+k of the number of queries, and z of the number of all columns.  All arrays have the precision of the parameters, except
+the arrays of the batches.
 """
 
 import numpy as np
@@ -84,7 +84,8 @@ def transpose(a, out):
 def sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns):
     """Fill Z (L+1, z, D) from its first prompt, and K, H (L, c, D) and S (L, c, z) of each layer.
 
-    Pt, with P' of each layer, and Q are (L, D, D), or (1, D, D) if layers share them.  ``columns`` (D, z) is scratch.
+    Pt (P' of each layer) and Q are (L, D, D), or (1, D, D) if layers share them.  ``columns`` (D, z) is a scratch
+    array.
     """
     for layer in range(len(K)):
         own = layer % len(Q)
@@ -99,10 +100,11 @@ def sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns):
 
 @kernel(noalias=True)
 def sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ):
-    """Add the gradients for P and Q to dP and dQ, from dZ (z, D) of the last prompt, which becomes that of the first.
+    """Add the gradients for P and Q to dP and dQ.  dZ (z, D), on entry of the last prompt, becomes that of the first
+    prompt.
 
-    P, Qt (with Q' of each layer), dP and dQ are (L, D, D), or (1, D, D) if layers share them.  dK and dH (c, D), dS
-    (c, z) and ``columns`` (D, z) are scratch.
+    P, Qt (with Q' of each layer), dP and dQ are (L, D, D), or (1, D, D) if layers share them.  dK and dH (c, D), dS (c,
+    z) and ``columns`` (D, z) are scratch arrays.
     """
     for layer in range(len(K) - 1, -1, -1):
         own = layer % len(P)
@@ -134,10 +136,10 @@ def train_block(
 ):  # fmt: skip
     """Make one update for each of N tasks; parameter, mean and square, flat with P before Q, change in place.
 
-    ``contexts`` (N, c, D) and ``queries`` (k, D) are those of ``Engine.train``, and ``trained`` is a flat mask.  Stops
-    before the update of a task whose estimates are not finite.  With ``skip``, such an update, and one with a gradient
-    that is not finite, is left out instead, unless it is the last one.  Returns the number of tasks before the one at
-    which it stopped.
+    ``contexts`` (N, c, D) and ``queries`` (k, D) are those of ``Engine.train``, and ``trained`` is a flat mask.  The
+    kernel stops before the update of a task whose estimates are not finite.  With ``skip``, it skips an update whose
+    estimates or gradient are not finite instead, unless it is the last update.  It returns the number of tasks before
+    the task at which it stopped.
     """
     tasks, height, width, number = len(reward), len(d), len(c) + len(k), parameter.dtype
     z, half, shape = c + k, len(parameter) // 2, (len(parameter) // (2 * height**2), height, height)
@@ -227,7 +229,7 @@ def estimates(P: np.ndarray, Q: np.ndarray, contexts: np.ndarray, queries: np.nd
     estimates : (N, k) array
     """
     height = P.shape[-1]
-    # Columns of zeros change no estimate.  With D columns in all contexts, the kernel is compiled once.
+    # Columns of zeros change no estimate.  All contexts get D columns, so that the kernel is compiled only once.
     filled = np.zeros((len(contexts), height, height), P.dtype)
     filled[:, : contexts.shape[1]] = contexts
     found = np.empty((len(contexts), len(queries)))
@@ -253,10 +255,10 @@ class Engine:
     trained : array that broadcasts to (2, L, D, D)
         1 for entries of P and Q that are trained, 0 for others.
     clip : float
-        Largest norm of the gradient; longer ones are shortened to it.  0 means no limit.
+        Largest norm of the gradient; gradients with a larger norm are scaled to this norm.  0 means no limit.
     skip : bool
-        Whether an update whose estimates or gradient are not finite is left out.  Adam's number of updates increases
-        all the same, which matters only for the first hundreds of updates.
+        Whether updates whose estimates or gradient are not finite are skipped.  Adam's number of updates still
+        increases, which matters only for the first few hundred updates.
     """
 
     def __init__(
@@ -296,8 +298,8 @@ class Engine:
         estimates : (N, k) array
             Estimates just before each update; NaN for tasks that were not reached.
         updates : int
-            Number of tasks before the one whose estimates are not finite.  With ``skip``, it is N, or N - 1 if the last
-            update was left out.
+            Number of tasks before the task whose estimates are not finite.  With ``skip``, it is N, or N - 1 if the
+            last update was skipped.
         """
         found = np.full_like(reward, np.nan)
         sizes = (size(number) for number in (self.shape[-1], contexts.shape[1], len(self.queries)))

@@ -1,8 +1,7 @@
 """Compiled gradients for weights that depend on K numbers, and for expected updates.
 
-With A = sum_k theta_k B_k and u = 0, an update is that of ``ictd.engine``, with the gradient by the chain rule: the
-derivative by theta_k is the sum of the products of the entries of B_k and of the gradient dA.  Adam then acts on the K
-numbers.
+Let A = sum_k theta_k B_k and u = 0.  An update is the same as in ``ictd.engine``, but by the chain rule, the derivative
+with respect to theta_k is the sum of the products of the entries of B_k and of dA.  Adam acts on the K numbers.
 """
 
 import numpy as np
@@ -62,7 +61,8 @@ def train_numbers(
     """Make one update of numbers (K,) for each of N tasks, in place, from the first step of Adam on.
 
     Arguments are those of ``ictd.engine.train_block`` for enumerated prompts; ``bases`` is (K, 2n, 2n), and ``mean``
-    and ``square`` (K,) are zero.  Stops at a task whose estimates are not finite, and returns the number of updates.
+    and ``square`` (K,) are zero.  The kernel stops at a task whose estimates are not finite, and returns the number of
+    updates.
     """
     tasks, states, wide = len(reward), len(n), 2 * len(n)
     u, A, du, dA = np.zeros(wide), np.empty((wide, wide)), np.empty(wide), np.empty((wide, wide))

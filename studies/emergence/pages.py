@@ -21,7 +21,7 @@ LABELS = ("cosine of A to θᵀᴰ (median over trials)", "MSVE on enumerated pr
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: Path) -> None:
-    """Write the tables of the claims, those of the functions below, and the slider, one HTML file for each.
+    """Write the tables of the claims, the tables of the functions below, and the slider, each to one HTML file.
 
     ``env`` is the environment of the predictions.
     """
@@ -42,13 +42,13 @@ def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: P
 
 
 def by_rest(exchanged: pd.DataFrame) -> pd.DataFrame:
-    """A row for each cell, and the mean MSVE over trials for each exchange of the rest of A."""
+    """A row for each cell, with the mean MSVE over trials for each exchange of the rest of A."""
     table = exchanged.pivot_table(index=CELL, columns="rest", values="mean", aggfunc="mean", sort=False)
     return table[exchanged["rest"].unique()].reset_index()
 
 
 def trained_methods(trained: pd.DataFrame) -> pd.DataFrame:
-    """A row for each cell, method, format and length: means over trials, and of medians over tasks.
+    """A row for each cell, method, format and length: means over trials of means and of medians over tasks.
 
     ``low`` and ``high`` are the 95% interval of the mean: over trials, or from the standard error over tasks for
     methods without trials.
@@ -89,7 +89,7 @@ def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
 
 
 def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
-    """A row for each reading and a column for each claim: its verdict, with the algorithms where it does not hold."""
+    """A row for each reading, a column for each claim: the verdict, and the algorithms for which it does not hold."""
     cells = {}
     for (reading, claim), rows in readings.groupby(["reading", "claim"], sort=False):
         others = rows[rows["verdict"] != HOLDS]
@@ -103,7 +103,7 @@ def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
 
 
 def medians_by_reading(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each reading and algorithm: how many trials diverged, and medians over the others."""
+    """A row for each reading and algorithm: the number of trials that diverged, and medians over the other trials."""
     groups = runs.groupby(["reading", "algo"], sort=False)
     lengths = [name for name in runs if name.startswith("msve_")]
     shown = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", *dict.fromkeys([*lengths[:2], lengths[-1]])]

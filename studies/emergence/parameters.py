@@ -1,4 +1,4 @@
-"""P and Q in which all entries can be trained: initial values, the entries of Theta, and means over layers."""
+"""P and Q with all entries trainable: initial values, the mask of Theta, and means over layers."""
 
 import numpy as np
 
@@ -37,10 +37,11 @@ def theta_masks(states: int) -> np.ndarray:
 
 
 def mean_matrices(P: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means over layers of P and Q, in a scale in which P ends with 1, as in Theta.
+    """Means over layers of P and Q, scaled so that the last entry of P is 1, as in Theta.
 
-    A layer depends only on products of an entry of P with an entry of Q.  So P can be divided by a number, and Q
-    multiplied by it.  Before the mean is taken, the sign of each layer is set so that P ends with a positive entry.
+    A layer depends only on products of an entry of P with an entry of Q.  So outputs do not change if P is divided by a
+    number and Q is multiplied by the same number.  Before the mean is taken, the sign of each layer is set so that the
+    last entry of P is positive.
 
     Parameters
     ----------

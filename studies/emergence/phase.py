@@ -81,6 +81,6 @@ def main(
 
 
 def best_coefficient(data: UnseenTasks, depth: int, length: int, candidates: np.ndarray, scaled: bool) -> float:
-    """The coefficient of theta^TD with the least mean MSVE at one context length, from candidates (K,)."""
+    """The coefficient of theta^TD, from candidates (K,), with the lowest mean MSVE at one context length."""
     scores = tune_step_size(data, depth, [data.context(length)], candidates, scaled)
     return candidates[scores.argmin()]

@@ -54,7 +54,7 @@ def main(
 
 
 def verdict_row(claim: Claim, algos: np.ndarray) -> dict:
-    """A claim's name, the algorithm that it is about ("both" for claims on both), its value and its verdict."""
+    """A claim's name, its algorithm ("both" for claims on both algorithms), its value and its verdict."""
     name, _, setting = claim.id.partition("/")
     return {
         "claim": name,
@@ -80,7 +80,7 @@ def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np
         diverged_at : number of the task at which the run diverged, 0 if it did not
         alpha, theta, preconditioner, outside : as in ``ictd.anatomy.decomposition_measures``
         beyond_P, beyond_Q : shares of the squared norms of P and of Q outside Theta
-        msve_M : mean MSVE on contexts of M steps, of which 0 stands for enumerated prompts
+        msve_M : mean MSVE on contexts of M steps; M = 0 stands for enumerated prompts
     """
     weights = Weights(result["u"], result["A"])
     shares = decomposition_measures(weights, discount, bool(result["scaled"]))

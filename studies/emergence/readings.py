@@ -1,4 +1,4 @@
-"""Pretrain the main setting's runs under one reading of what the paper leaves open, and evaluate them."""
+"""Pretrain the main setting's runs under one reading of the paper's open questions, and evaluate them."""
 
 import logging
 import time
@@ -74,7 +74,7 @@ def main(
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read what the paper leaves open.
+    """Answers to the questions that the paper leaves open.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Reading:
         discount : float, gamma
         tasks : Tasks
         batches : BatchStatistics of these tasks
-        rng : numpy.random.Generator, which initial values are drawn from
+        rng : numpy.random.Generator, for initial values
 
         Returns
         -------

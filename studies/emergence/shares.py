@@ -1,4 +1,4 @@
-"""Measure how much of the pretrained weights of a cell lies in a few numbers, and what the rest does."""
+"""Measure the share of a few numbers in the pretrained weights of a cell, and the effect of the rest."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from studies.emergence.few_numbers import (
 
 # Seed of the unseen tasks, which are the same for all models.
 SEED = 0
-# Number of random directions, of random orders of the states, and of random matrices that are averaged over.
+# Number of random directions, of random orders of the states, and of random matrices in an average.
 DRAWS = 5
 
 
@@ -84,7 +84,7 @@ def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
 
 
 def shares(A: np.ndarray, mean_stationary: np.ndarray, discount: float) -> dict[str, np.ndarray]:
-    """Shares of a few numbers in the squared norm of A (S, 2n, 2n), without what changes no output.
+    """Shares of a few numbers in the squared norm of A (S, 2n, 2n), without directions that change no output.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def shares(A: np.ndarray, mean_stationary: np.ndarray, discount: float) -> dict[
     dict of (S,) arrays
         family_1, family_2, family_3 : shares of 1, 2 and 3 numbers in the family part K [-I, I]
         all_1, ..., all_4 : shares of each of SETS in A
-        ones_mu, mu_ones, best_rank_one, random_rank_one : shares in the family part of alpha I and, in place of 11', of
-            1 mu', mu 1', the best matrix of rank one, and random ones
+        ones_mu, mu_ones, best_rank_one, random_rank_one : shares in the family part of alpha I and of a matrix in
+            place of 11': 1 mu', mu 1', the best matrix of rank one, and random matrices of rank one
     """
     n = A.shape[-1] // 2
     a = unidentifiable_direction(n, discount)
@@ -127,7 +127,7 @@ def with_rank_one(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def unstable_tasks(weights: Weights, data: UnseenTasks, scaled: bool) -> np.ndarray:
     """Share (S,) of the tasks on whose enumerated prompt the iteration of the layers has a spectral radius above 1.
 
-    The nonzero eigenvalues of A M are those of X' A X / n, so those of I + A M other than 1 are those of a layer.
+    A M and X' A X / n have the same nonzero eigenvalues, so I + A M and a layer have the same eigenvalues other than 1.
     """
     n = weights.dimension
     X = data.columns(ENUMERATED)[:, :-1]  # (tasks, 2n, n)
@@ -146,11 +146,11 @@ def exchanges(A: np.ndarray, discount: float) -> dict[str, list[np.ndarray]]:
 
     Returns
     -------
-    dict of lists of DRAWS (S, 2n, 2n) arrays, or of one if nothing is drawn
+    dict of lists of DRAWS (S, 2n, 2n) arrays, or of one array if nothing is sampled
         own : all of A
-        none : alpha I + beta 11' alone
+        none : only alpha I + beta 11'
         other_seed : with the rest of the next run
-        permuted : with the own rest, its states in a random order
+        permuted : with the same rest, its states in a random order
         random : with a random matrix of the same norm
     """
     n = A.shape[-1] // 2

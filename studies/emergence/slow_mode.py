@@ -1,8 +1,8 @@
-"""Pretrain on tasks whose slow mode is not constant, and see which direction the weights single out.
+"""Pretrain on tasks whose slow mode is not constant, and measure the leading direction of the weights.
 
 For a stochastic matrix P the slow mode of TD is always constant: P 1 = 1.  With a discount gamma c(s) that depends on
-the state, it is the right Perron vector x of C P, with C = diag(c).  Two blocks of states that are rarely left for each
-other have two slow modes, 1 and the difference of the blocks.
+the state, the slow mode is the right Perron vector x of C P, with C = diag(c).  If states form two blocks with rare
+steps between them, there are two slow modes, 1 and the difference of the blocks.
 
 For A = [G; 0] [-I, I], an update is w <- w + G' (mean TD errors).  To shrink errors along x, G needs a term y x', where
 y weighs TD errors.  So x belongs on the right of G.
@@ -25,7 +25,7 @@ from studies.emergence.few_numbers import basis, estimates_and_jacobian, least_s
 
 # Smallest continuation c, and the probability to leave a block.
 SMALLEST, CROSSING = 0.5, 0.02
-# Tasks that mean Perron vectors and the best directions are computed on, and as many for their evaluation.
+# Number of tasks for mean Perron vectors and the best directions; the same number is used for evaluation.
 MEASURED_ON = 500
 # Starts of the best numbers, for directions of norm 1.
 STARTS = ([4.0, 0.0, 0.0], [4.0, 8.0, 0.0], [4.0, 20.0, 2.0])
@@ -61,9 +61,9 @@ def main(
     """Write ``trained``, a row for each seed, and ``best``, a row for each direction of rank one and number of layers.
 
     ``slow`` and ``ones`` are the absolute cosines of the right singular vector of the rank-one part of G - alpha I to
-    the slow mode and to constants; ``excess`` is the statistic of the claim.  For the design "blocks" it is the share
-    of the difference of the blocks in the two leading right singular vectors, minus the greatest share of the
-    difference of another split of the states into halves; otherwise it is slow - ones.
+    the slow mode and to constants; ``excess`` is the statistic of the claim.  ``excess`` is slow - ones, except for the
+    design "blocks".  There it is the share of the difference of the blocks in the two leading right singular vectors,
+    minus the largest share of the difference of any other split of the states into halves.
     """
     if design == "blocks":
         states += states % 2
@@ -81,7 +81,7 @@ def continuation(design: str, states: int) -> np.ndarray:
 
 
 def draw_tasks(design: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
-    """Boyan's chains, or for "blocks" random chains of two halves; a step leaves its half with probability CROSSING."""
+    """Boyan's chains, or random chains of two halves for "blocks"; a step leaves its half with probability CROSSING."""
     if design != "blocks":
         return Tasks(*boyan(states, size, rng))
     half = np.arange(states) < states // 2
@@ -147,7 +147,7 @@ def splits(states: int) -> list[np.ndarray]:
 
 
 def best_rows(design: str, states: int, depths: list[int], discount: float) -> list[tuple]:
-    """The MSVE on other tasks of the best alpha I + beta D in G, for several D of rank one, and none."""
+    """The MSVE on other tasks of the best alpha I + beta D in G, for several D of rank one, and without D."""
     slow, slow_left = mean_perron_vectors(design, states)
     ones, difference = np.ones(states) / np.sqrt(states), splits(states + states % 2)[0][:states]
     sides = {"none": [], "ones": [(ones, ones)], "slow on the right": [(ones, slow)], "slow": [(slow_left, slow)]}

@@ -18,7 +18,7 @@ from studies.emergence.few_numbers import SETS, basis, coefficients, number_meas
 from studies.emergence.numbers_engine import pretrain_numbers
 from studies.emergence.shares import SEED, finite_runs
 
-# Names of the algorithms with tuned step sizes, by the number of these.
+# Names of the algorithms with tuned step sizes, by the number of step sizes.
 ALGORITHMS = {1: "td", 2: "deflated_td"}
 COLUMNS = (
     "algo", "env", "states", "depth", "method", "format", "context_length", "seed", "identity", "ones", "mean", "error",
@@ -48,10 +48,10 @@ def main(
 ) -> None:
     """Write a row for each method, format of the prompt, context length and seed.
 
-    Numbers see the same tasks and batches as all of A, and start from the projection of its initial weights.  The
-    algorithms ``td`` and ``deflated_td`` make as many updates as there are layers; their step sizes have the least mean
-    MSVE on other tasks, over all context lengths of one format.  Methods without seeds have seed -1.  ``error`` is the
-    standard error of the mean over tasks.
+    Numbers are trained on the same tasks and batches as all of A, and start from the projection of its initial weights.
+    The algorithms ``td`` and ``deflated_td`` make as many updates as there are layers.  Their step sizes minimise the
+    mean MSVE on other tasks, over all context lengths of one format.  Methods without seeds have seed -1.  ``error`` is
+    the standard error of the mean over tasks.
     """
     scaled = scaled_attention
     options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
@@ -105,7 +105,7 @@ def formats(data: UnseenTasks, context_lengths: list[int]) -> dict[str, dict[int
     """Contexts by format and length.
 
     ``enumerated`` is the prompt of pretraining.  ``steps`` has a column for each step of a trajectory.  ``grouped`` has
-    a column for each visited state, with its mean next feature, as if attention were divided by n.
+    a column for each visited state, with its mean next feature; attention is divided by n.
     """
     steps = {length: data.context(length) for length in context_lengths}
     return {

@@ -23,9 +23,9 @@ HEADS = {"uniform": [], "heads": ["second head"]}
 
 
 class Comparison(NamedTuple):
-    """A ratio of a measure of one run to that of another, each after a number of tasks.
+    """The ratio of a measure between two runs, each after a number of tasks.
 
-    ``mark`` and ``other_mark`` are "paper", the number of tasks closest to the paper's, or "last".
+    ``mark`` and ``other_mark`` are "paper", for the number of tasks closest to the paper's, or "last".
     """
 
     measure: str
@@ -85,7 +85,7 @@ def check_limits(statements: Statements, tables: dict[str, pd.DataFrame], tasks:
 
 
 def reaching_least(descents: pd.DataFrame) -> pd.DataFrame:
-    """Select the descents of one setting that end near the least MSVE, without those within the family."""
+    """Select the descents of one setting that end near the lowest MSVE, without descents within the family."""
     near = descents["msve"] <= 2 * descents["msve"].min() + LEAST_MSVE
     return descents[near & (descents["start"] != "family")]
 
@@ -123,7 +123,7 @@ def explained_share(runs: pd.DataFrame, quantity: pd.Series) -> pd.Series:
 
 
 def _curve_claims(statements: Statements, course: pd.DataFrame) -> Iterator[Claim]:
-    """What is outside as a function of alpha L (1 - gamma), over settings, after each number of tasks."""
+    """The part outside as a function of alpha L (1 - gamma), over settings, after each number of tasks."""
     runs = course[course["run"].isin(["td", "mc"]) & (course["alpha"] > 0)]
     for (algo, tasks), some_runs in runs.groupby(["run", "tasks"]):
         if min(some_runs[["discount", "depth"]].nunique()) == 1:
@@ -155,7 +155,7 @@ def _comparison_claims(statements: Statements, course: pd.DataFrame, tasks: int)
 
 
 def closed_beyond(msve: pd.DataFrame, method: str) -> pd.Series:
-    """Decrease of the MSVE from LSTD to a method, beyond nine tenths of that to LSTD with pseudo-counts."""
+    """Decrease of the MSVE from LSTD to a method, minus nine tenths of the decrease to LSTD with pseudo-counts."""
     return msve[[*GAP, method]] @ [0.1, 0.9, -1]
 
 

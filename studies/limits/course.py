@@ -1,7 +1,7 @@
-"""Pretraining with expected updates, and what is outside of the family K [-I, I] in its course.
+"""Pretraining with expected updates, and the part of A outside the family K [-I, I] during pretraining.
 
-The updates are those of the paper for an infinite batch: only tasks are random.  The target of TD is r + gamma p TF_L,
-that of MC is v.  Each run of ``RUNS`` changes one thing.
+The updates are the paper's for an infinite batch: only tasks are random.  The target of TD is r + gamma p TF_L, and the
+target of MC is v.  Each run of ``RUNS`` changes one setting.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Run:
     in_family : bool
         Whether A is projected on K [-I, I], and u on zero, after each update.
     train_gain : bool
-        Whether a factor of the output is trained, which is 1 in the paper.
+        Whether the factor of the output, which is 1 in the paper, is trained.
     step_size : float
         Step size alpha of a theta^TD that is added to the random start.
     """
@@ -111,10 +111,10 @@ def measures(
     -------
     dict of (marks,) arrays
         alpha, theta, preconditioner, outside : of ``ictd.anatomy.decomposition_measures``
-        outside_norm : norm of the part of A that is outside of K [-I, I]
+        outside_norm : norm of the part of A outside K [-I, I]
         gain : factor of the output
         msve : mean MSVE on the unseen tasks
-        zero : the same of estimates of zero
+        zero : mean MSVE of predicting zero on the unseen tasks
     """
     weights = weights_of(snapshots, states)
     shares = decomposition_measures(weights, discount)

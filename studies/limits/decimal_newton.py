@@ -1,8 +1,8 @@
 """Newton's method in decimal arithmetic, for minimisers whose MSVE is below the resolution of float64.
 
-The mean MSVE of N enumerated prompts is a function of u and A.  Adding a z' to A, or a multiple of a' to u, with
-a = [-gamma 1; 1] changes no output (``ictd.anatomy``).  So the last row of A and the last entry of u are held at zero,
-and the coordinates are the other entries: u without its last one, then the first 2n - 1 rows of A.
+The mean MSVE of N enumerated prompts is a function of u and A.  With a = [-gamma 1; 1], adding a z' to A, or a multiple
+of a' to u, changes no output (``ictd.anatomy``).  So the last row of A and the last entry of u are fixed at zero, and
+the coordinates are the other entries: the first 2n - 1 entries of u, then the first 2n - 1 rows of A.
 
 Numbers are those of Python's ``decimal`` in arrays of objects.  The active context determines their precision.
 """
@@ -17,7 +17,7 @@ from ictd.mrp import Tasks
 from ictd.theory.decimals import exact, exact_values
 from ictd.transformer import Weights
 
-# The first damping, over the largest diagonal entry of the Hessian, and the factor by which it changes.
+# The first damping, relative to the largest diagonal entry of the Hessian, and the factor by which it changes.
 FIRST_DAMPING = Decimal("1e-18")
 FACTOR = 10
 # Number of dampings that a step tries.
@@ -43,7 +43,7 @@ class DecimalMsve:
         p = exact(tasks.transition)
         upper = np.broadcast_to(self.identity, p.shape)
         self.X = np.concatenate([upper, gamma * p.swapaxes(1, 2)], axis=1)  # (N, 2n, n)
-        self.reward = exact(tasks.reward)[:, None]  # (N, 1, n), as the next two
+        self.reward = exact(tasks.reward)[:, None]  # (N, 1, n), as the next two arrays
         self.value = exact_values(gamma, p, exact(tasks.reward))[:, None]
         self.weight = exact(tasks.stationary)[:, None] / len(tasks)
 
@@ -75,7 +75,7 @@ class DecimalMsve:
         return (self.weight * error**2).sum(), np.concatenate([du[:-1], dA[:-1].ravel()])
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Compute the Hessian (k, k) by forward differences, whose step has a third of the digits."""
+        """Compute the Hessian (k, k) by forward differences.  The step uses a third of the digits."""
         step = Decimal(10) ** (-getcontext().prec // 3)
         _, gradient = self.value_and_gradient(z)
         rows = []
@@ -136,10 +136,10 @@ def solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class DecimalMinimum(NamedTuple):
-    """Where a descent ends: coordinates z (k,), the MSVE, the largest gradient entry, and whether it is a minimum.
+    """End of a descent: coordinates z (k,), the MSVE, the largest gradient entry, and whether it is a minimum.
 
-    ``strict`` says that the last step was Newton's, without damping, with a positive definite Hessian, and that it
-    changed the MSVE by less than the tolerance.
+    ``strict`` is true if the last step was a Newton step without damping, the Hessian was positive definite, and the
+    step changed the MSVE by less than the tolerance.
     """
 
     z: np.ndarray
@@ -152,8 +152,8 @@ class DecimalMinimum(NamedTuple):
 def minimise_in_decimals(objective: DecimalMsve, z: np.ndarray, tolerance: Decimal, most_steps: int) -> DecimalMinimum:
     """Minimise the mean MSVE by Newton's method with damping.
 
-    A step solves (H + damping max(diag H) I) s = -f' with the Hessian H.  The damping is the least that is tried, zero
-    first, for which the matrix is positive definite and the step lowers f.
+    A step solves (H + damping max(diag H) I) s = -f' with the Hessian H.  Dampings are tried in ascending order, zero
+    first, until the matrix is positive definite and the step lowers f.
 
     Parameters
     ----------

@@ -28,11 +28,11 @@ from studies.limits.minimise import (
     weights_of,
 )
 
-# Step sizes of theta^TD, of which descents start from the best.
+# Step sizes of theta^TD.  Descents start from the best of these.
 STEP_SIZES = log_spaced(0.2, 10, 40)
 # Gain of random starts.
 GAIN = 0.3
-# A direction is flat if its curvature is below this share of the greatest.
+# A direction is flat if its curvature is below this share of the greatest curvature.
 FLAT = 1e-9
 
 
@@ -51,9 +51,9 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write a row for each descent, and the curvatures at the end of the first, which starts from theta^TD.
+    """Write a row for each descent, and the curvatures at the end of the first descent, which starts from theta^TD.
 
-    ``weights`` are files of pretrained weights, of which those of other cells are not used.
+    ``weights`` are files of pretrained weights; files of other cells are ignored.
     """
     tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
     test_tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits held out"), **env_options)
@@ -117,9 +117,9 @@ def curvature_measures(hessian: np.ndarray, curvatures: np.ndarray, along_family
     -------
     dict
         directions : k
-        curved_directions : number of curvatures that are not flat
-        family_curvature : greatest curvature within the family, over the greatest of all
-        least_curvature : least curvature over the greatest
+        curved_directions : number of directions that are not flat
+        family_curvature : greatest curvature within the family, divided by the greatest of all
+        least_curvature : least curvature, divided by the greatest
     """
     within_family = np.linalg.eigvalsh(along_family.T @ hessian @ along_family)[::-1]
     return {
@@ -149,7 +149,7 @@ def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
 
 
 def best_theta_td(prompts: Prompts, depth: int, basis: np.ndarray) -> Weights:
-    """theta^TD with the step size, of ``STEP_SIZES``, that has the least mean MSVE."""
+    """theta^TD with the step size of ``STEP_SIZES`` that has the lowest mean MSVE."""
     objective = MeanMsve([(prompts, basis)], depth)
     identity = np.eye(prompts.target.shape[-1])
     candidates = [theta_preconditioned_td(step_size * identity) for step_size in STEP_SIZES]
@@ -173,9 +173,9 @@ def load_pretrained(
 def starting_weights(
     theta: Weights, random: list[Weights], pretrained: dict[tuple[str, int], Weights]
 ) -> dict[tuple[str, int], Weights]:
-    """Weights that descents start from, by the name and the number of the start.
+    """Starting points of descents, by the name and the number of the start.
 
-    Descents within the family start from theta^TD, number 0, and from the parts of the random weights in the family.
+    Descents within the family start from theta^TD (number 0) and from the family parts of the random weights.
     """
     starts = {("theta_td", 0): theta, ("family", 0): theta}
     for seed, weights in enumerate(random):

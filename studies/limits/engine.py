@@ -1,16 +1,16 @@
 """Errors and exact gradients of the looped Transformer on prompts of any number of columns.
 
-A context enters TF_L only through its averages M and c (``ictd.prompt.Gram``).  For X (2n, k) and y (k,) with
+TF_L depends on a context only through its averages M and c (``ictd.prompt.Gram``).  For X (2n, k) and y (k,) with
 
     M = X X',    c = X y,
 
-TF_L is the same as on a prompt of the k columns of X with rewards y, attention not divided by a length.  An enumerated
-prompt of n states needs k = n columns, and a context of any length at most 2n - 1.  With a factor w of the output, the
-``gain``, which is 1 in the paper,
+TF_L is the same as on a prompt of the k columns of X with rewards y, if attention is not divided by a length.  An
+enumerated prompt of n states needs k = n columns, and a context of any length needs at most 2n - 1.  Let w be a factor
+of the output, the ``gain``, which is 1 in the paper.  Then
 
     h_0 = u X + y,    T = I + X' A X,    R = X' A[:, :n],    TF_L(s) = -w g R[:, s],
 
-where g = h_0 + ... + h_{L-1} is that of ``ictd.engine``.  For state weights e (n,) and q = w R e, the backward sweep of
+where g = h_0 + ... + h_{L-1}, as in ``ictd.engine``.  For state weights e (n,) and q = w R e, the backward sweep of
 ``ictd.engine`` gives lam and dT, and the gradient of sum_s e_s TF_L(s) is
 
     du = -X lam,    dA = -X (dT X' + w [g' e', 0]),    dw = -g R e.
@@ -26,7 +26,7 @@ from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
 
-# Eigenvalues of M below this share of the greatest are rounding errors of zero.
+# Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
 
 
@@ -63,7 +63,7 @@ def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Promp
     Parameters
     ----------
     gram : Gram of N contexts, M (N, 2n, 2n) and c (N, 2n)
-        The rank of M is at most 2n - 1, because one direction is the same in all columns (``ictd.anatomy``).
+        The rank of M is at most 2n - 1, because all columns are orthogonal to one direction (``ictd.anatomy``).
     target, weight : (N, n) arrays of ``Prompts``
 
     Returns
@@ -105,7 +105,7 @@ def workspace(n, k, depth):
 
 @kernel(noalias=True)
 def multiply(rows, inner, columns, left, right, product):
-    """Fill ``product`` with left @ right; the three numbers of rows and columns are sizes."""
+    """Fill ``product`` with left @ right; the numbers of rows and columns are ``kernels.size`` tuples."""
     for i in range(len(rows)):
         for s in range(len(columns)):
             total = 0.0
@@ -136,7 +136,7 @@ def forward(n, k, parameter, X, y, arrays, estimate):
 
 @kernel(noalias=True)
 def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
-    """Fill ``gradient`` (2n + 4n^2 + 1,) with that of sum_s e_s TF_L(s), after ``forward``."""
+    """Fill ``gradient`` (2n + 4n^2 + 1,) with the gradient of sum_s e_s TF_L(s), after ``forward``."""
     single = (0,)  # The size 1.
     _, T, R, h, g = arrays
     q, lam, dT, D, following, across = sweep_arrays
@@ -161,8 +161,8 @@ def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
     """Fill the estimates (N, n) and the gradient of the mean MSVE over N prompts, and return the mean MSVE.
 
-    ``jacobian`` (N, n, 2n + 4n^2 + 1) gets the derivatives of sqrt(mu) TF_L, unless it has no rows.  At a prompt whose
-    error is not finite the kernel stops, and returns infinity.
+    ``jacobian`` (N, n, 2n + 4n^2 + 1) gets the derivatives of sqrt(mu) TF_L, unless it has no rows.  The kernel stops
+    at a prompt whose error is not finite, and returns infinity.
     """
     states, tasks, gain = len(n), len(y), parameter[-1]
     arrays, sweep_arrays = workspace(n, k, depth)
@@ -214,7 +214,7 @@ def train_block(
     by Adam, after clipping to the norm ``clip`` if it is above zero.  ``in_family`` projects the first head on the
     family K [-I, I], u = 0, after each update.  Without ``train_gain`` the gain keeps its value.
 
-    Stops at a prompt whose estimates are not finite, before its update, and returns the number of updates made.
+    The kernel stops at a prompt whose estimates are not finite, before its update, and returns the number of updates.
     """
     states, tasks = len(n), len(y)
     arrays, sweep_arrays = workspace(n, k, depth)

@@ -1,4 +1,4 @@
-"""Figures of the study: minimisers, what is outside of the family in training, and forms on sampled contexts."""
+"""Figures of the study: minimisers, the part outside the family during training, and forms on sampled contexts."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def shades(number: int) -> np.ndarray:
 
 
 def minimisers(descents: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
-    """Least MSVE, share outside of the family, and curvatures, by depth."""
+    """Lowest MSVE, share outside the family, and curvatures, by depth."""
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDTH, 2.4))
     _draw_least(left, descents)
     reaching = pd.concat([reaching_least(of_depth) for _, of_depth in descents.groupby("depth")])
@@ -55,7 +55,7 @@ def minimisers(descents: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
 
 
 def _draw_least(axes: Axes, descents: pd.DataFrame) -> None:
-    """Least MSVE of all descents and of those within the family, and the MSVE where descents start."""
+    """Lowest MSVE of all descents and of descents within the family, and the MSVE of their starting points."""
     least = descents.groupby("depth")["msve"].min().clip(lower=LEAST_MSVE)
     within = rows_with(descents, start="family").groupby("depth")["msve"].min().clip(lower=LEAST_MSVE)
     axes.plot(least.index.astype(str), least, color=LINES[2], lw=4, label="least")
@@ -67,7 +67,7 @@ def _draw_least(axes: Axes, descents: pd.DataFrame) -> None:
 
 
 def course(table: pd.DataFrame) -> Figure:
-    """Share outside of the family against alpha L (1 - gamma) and alpha L, after three numbers of tasks."""
+    """Share outside the family against alpha L (1 - gamma) and alpha L, after three numbers of tasks."""
     runs = table[(table["run"] == "td") & (table["alpha"] > 0)]
     marks = table["tasks"].unique()
     marks = marks[sorted({0, len(marks) // 2, len(marks) - 1})]
@@ -88,7 +88,7 @@ def course(table: pd.DataFrame) -> Figure:
 
 
 def forms(table: pd.DataFrame, fits: pd.DataFrame) -> Figure:
-    """MSVE over that of LSTD with the best pseudo-counts, and the pseudo-counts that fit outputs, by context length."""
+    """MSVE relative to LSTD with the best pseudo-counts, and the pseudo-counts that fit outputs, by context length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8), width_ratios=[3, 2])
     table = table.assign(length=table["length"].astype(str))
     fits = fits.assign(length=fits["length"].astype(str))

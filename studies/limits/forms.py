@@ -1,8 +1,8 @@
-"""How close the forms of the looped Transformer can come to the values on sampled contexts.
+"""The lowest MSVE of several forms of the looped Transformer on sampled contexts.
 
 A form is one head or two, with weights for each context length or for all lengths together (``grid.forms``).  A second
-head is a second linear attention with weights of its own.  Its output is added, and it divides by m + k in place of m,
-so its share of the output of all weights is m / (m + k).  Baselines are LSTD, with a ridge or with pseudo-counts.
+head is a second linear attention with its own weights.  Its output is added to that of the first head.  It divides by m
++ k instead of m, so its share in the output is m / (m + k).  Baselines are LSTD, with a ridge or with pseudo-counts.
 """
 
 from pathlib import Path
@@ -17,15 +17,15 @@ from ictd.storage import save_table
 from studies.limits.engine import Prompts, sampled_prompts
 from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of
 
-# What the baselines choose from.
+# Candidates for the parameters of the baselines.
 RIDGES = log_spaced(1e-4, 30, 30)
 PSEUDO_COUNTS = log_spaced(0.01, 1000, 41)
-# Pseudo-counts that have an effect only in states that no step starts from, and pseudo-counts that outweigh all steps.
+# Pseudo-counts so small that they matter only in states without a step, and so large that they outweigh all steps.
 FEW = 1e-3
 MANY = 1e6
-# Groups of test tasks, over which intervals are computed.
+# Number of groups of test tasks; intervals are over groups.
 GROUPS = 20
-# Step size of the theta^TD that descents start from.
+# Descents start from theta^TD with this step size.
 START = 0.2
 # Norm of the gradient at which a descent ends.
 TOLERANCE = 1e-10
@@ -48,7 +48,7 @@ def main(
     ``form`` is one of ``grid.forms``, or "baselines".  The weights of a form minimise the MSVE on other contexts.
     For weights of all lengths together, lengths are weighted by the inverse of the MSVE of the best baseline.
     """
-    # All lengths together have as many contexts as one length alone.
+    # All lengths together have as many contexts as a single length.
     training_tasks = contexts if form == "alone" else max(GROUPS, contexts // len(lengths))
     data = {}
     for purpose, number in (("descent", training_tasks), ("choice", test_tasks), ("test", test_tasks)):
@@ -123,7 +123,7 @@ def baseline_errors(
     for m, tuning in choice.items():
         mean_chain = tuning.tasks.stationary.mean(axis=0)[:, None] * tuning.tasks.transition.mean(axis=0)
         uniform_chain = np.full_like(mean_chain, 1 / mean_chain.size)
-        # What each method adds to a context, and what it can choose from.
+        # The addition of each method to a context, and the candidates for its parameter.
         methods = {
             "lstd": (None, RIDGES),
             "mean chain in unseen states": (mean_chain, [FEW]),
@@ -158,7 +158,7 @@ def best_errors(
 ) -> dict[int, np.ndarray]:
     """MSVE (N,) of test tasks, by context length, at the weights that minimise the weighted MSVE of some lengths.
 
-    The step of the descent is kept that has the least weighted MSVE on the tasks of "choice".
+    Of all steps of the descent, the step with the lowest weighted MSVE on the tasks of "choice" is returned.
     """
     some_data = data["test"][lengths[0]]
     states = some_data.tasks.states
@@ -184,14 +184,14 @@ def best_errors(
 
 
 def form_basis(form: str, m: int, added: int, identifiable: np.ndarray) -> np.ndarray:
-    """Basis of the parameters that a form has on contexts of m steps.
+    """Basis of the parameters of a form on contexts of m steps.
 
     Parameters
     ----------
     form : str, one of ``grid.forms``
     m : int
     added : int
-        Number that the second head of "heads" adds to m.
+        The second head of "heads" adds this number to m.
     identifiable : (2n + 4n^2 + 1, k) array
 
     Returns

@@ -2,9 +2,9 @@
 
 # Task distributions on which Transformers are trained.  "heads" has uniform tasks, and a second head.
 KINDS = ("uniform", "steps", "last_row", "rewards", "heads")
-# Baselines whose errors the gap is between: LSTD with a ridge, and LSTD with pseudo-counts of the mean chain.
+# The two baselines that define the gap: LSTD with a ridge, and LSTD with pseudo-counts of the mean chain.
 GAP = ["lstd", "pseudo_counts"]
-# Descents end at an MSVE below this; smaller values are not distinguished.
+# Descents end if the MSVE is below this value; smaller values are not distinguished.
 LEAST_MSVE = 1e-20
 
 
@@ -12,7 +12,7 @@ def forms(added: list[int]) -> list[str]:
     """Names of the forms of the Transformer.
 
     "alone" has one head for each context length, "one" one head for all lengths, and "heads" a second head that divides
-    by m + k, where k is the first number of ``added``.  "one-k" has one head that divides by m + k, and "heads-k" two
-    heads, of which the second divides by m + k.
+    by m + k, where k is the first number of ``added``.  "one-k" has one head, which divides by m + k, and "heads-k" has
+    two heads; the second head divides by m + k.
     """
     return ["alone", "one", f"one-{added[0]}", "heads", *(f"heads-{number}" for number in added[1:])]

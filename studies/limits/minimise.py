@@ -1,12 +1,13 @@
-"""Minimisers of the mean MSVE over fixed prompts, by the method of Levenberg and Marquardt with steps of Newton.
+"""Minimisers of the mean MSVE over fixed prompts, by the Levenberg-Marquardt method and Newton's method.
 
 The mean MSVE is a mean of squared residuals r = sqrt(mu_i) (TF_L - v_i), with the Jacobian J.  A step is
 
     -(|H| + lam max |H|)^{-1} f',
 
-where |H| has the absolute values of the eigenvalues of H.  H is 2 J'J / N, and after several steps of little decrease
-the Hessian.  Eigenvalues of 2 J'J / N come from the singular values of J, because the product J'J loses those below
-1e-16 times the greatest.  A step that does not lower f, or makes it infinite, is discarded, and lam grows.
+where |H| has the absolute values of the eigenvalues of H.  H is first 2 J'J / N, and after several steps with little
+decrease, the Hessian.  The eigenvalues of 2 J'J / N are computed from the singular values of J, because the product J'J
+loses eigenvalues below 1e-16 times the greatest.  A step that does not lower f, or makes it infinite, is discarded, and
+lam grows.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,17 +21,17 @@ from ictd.transformer import Weights
 from studies.limits.engine import Prompts, errors_and_gradient
 from studies.limits.grid import LEAST_MSVE
 
-# Number of prompts whose Jacobians are in memory together, and of rows of one QR factorisation.
+# Number of prompts whose Jacobians are in memory at once, and number of rows in one QR factorisation.
 PROMPTS_AT_ONCE = 2000
 ROWS_AT_ONCE = 1000
 # Below this mean MSVE, differences of gradients are mostly rounding errors.
 SMALL = 1e-8
-# A step whose relative decrease is below LITTLE is slow.  After PATIENCE slow steps in a row, Newton's steps follow.
+# A step is slow if its relative decrease is below LITTLE.  After PATIENCE successive slow steps, H is the Hessian.
 LITTLE = 1e-3
 PATIENCE = 3
-# Step of finite differences, over the largest parameter.
+# Step of finite differences, relative to the largest parameter.
 DIFFERENCE = 1e-5
-# Factor lam: the first one, the least one, and the number of factors that a step tries.
+# Factor lam: the first value, the smallest value, and the number of values that a step tries.
 FIRST_DAMPING = 1e-3
 LEAST_DAMPING = 1e-28
 TRIES = 25
@@ -188,7 +189,7 @@ class Residuals(SumOfSquares):
 
 
 class Minimum(NamedTuple):
-    """Where a descent ends: z (k,), f, the norm of the gradient, and the number of steps."""
+    """End of a descent: z (k,), f, the norm of the gradient, and the number of steps."""
 
     z: np.ndarray
     value: float
@@ -217,7 +218,7 @@ def minimise(
     most_steps : int, greatest number of steps
     newton_steps : int, greatest number of steps with the Hessian
     validation : function of z, optional
-        If given, the point with its least value is returned, in place of the last point.
+        If given, the point with the smallest value of this function is returned, instead of the last point.
 
     Returns
     -------
@@ -311,6 +312,6 @@ def family_basis(states: int, discount: float) -> np.ndarray:
 
 
 def _identifiable_columns(states: int, discount: float) -> np.ndarray:
-    """Orthonormal basis (2n, 2n - 1) of the complement of the direction that every column of a context maps to zero."""
+    """Orthonormal basis (2n, 2n - 1) of the complement of the direction orthogonal to every column of a context."""
     direction = unidentifiable_direction(states, discount)
     return np.linalg.svd(direction[None])[2][1:].T

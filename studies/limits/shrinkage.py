@@ -1,6 +1,6 @@
-"""Transformers trained on sampled contexts, and which form of shrunk LSTD their outputs are closest to.
+"""Transformers trained on sampled contexts, and the form of shrunk LSTD that is closest to their outputs.
 
-LSTD with pseudo-counts k of a chain Q adds k steps of that chain to a context, and so shrinks the estimate towards the
+LSTD with k pseudo-counts of a chain Q adds k steps of this chain to a context, which shrinks the estimate towards the
 values of Q.  The number k, the chain, and the reward of states that no step starts from are fitted to the outputs, with
 the weights mu of the MSVE.
 """
@@ -27,9 +27,9 @@ from studies.limits.minimise import Residuals, minimise, msve_of_parameters, par
 
 # Largest norm of a gradient in pretraining.
 CLIP = 1.0
-# Number of tasks whose mean stands for the mean of a distribution.
+# Number of tasks for the mean of a distribution.
 MANY_TASKS = 20_000
-# Norm of the gradient at which a fit ends, and its greatest number of steps.
+# A fit ends at this norm of the gradient, or after this number of steps.
 TOLERANCE = 1e-8
 MOST_STEPS = 25
 # Shift of the rewards in tasks of the kind "rewards".
@@ -60,9 +60,9 @@ def main(
     baselines: Path,
     output: Path,
 ) -> None:
-    """Train Transformers, and write their errors and what is fitted to their outputs.
+    """Train Transformers, and write their errors and the fits to their outputs.
 
-    Contexts of training have from the least to the greatest of ``lengths`` steps.  Outputs are
+    The number of steps of training contexts is between the smallest and the largest of ``lengths``.  Outputs are
     computed on contexts of uniform tasks, which differ between seeds.  ``baselines`` is a table of the step ``forms``
     with the ridges and pseudo-counts of the baselines.
     """
@@ -116,7 +116,7 @@ def shares_of_heads(m: int | np.ndarray, kind: str, added: int) -> np.ndarray:
 class Fit:
     """Fits of shrunk LSTD to the estimates of a Transformer.
 
-    The first half of the tasks is for fitting, the second for judging.
+    The first half of the tasks is used for fitting, the second half for evaluation.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ class Fit:
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
         """Deviations (N n / 2,) of values (N, n) from the estimates of a half of the tasks, weighted as in the MSVE.
 
-        They are divided so that their sum of squares is the share of the variance that the values do not explain.
+        They are scaled so that their sum of squares is the share of the variance that the values do not explain.
         """
         deviations = np.array_split(self.root * (values - self.estimate), 2)[half].ravel()
         total = np.array_split(self.root * self.deviation, 2)[half].ravel()
         return deviations / np.linalg.norm(total)
 
     def explained(self, values: np.ndarray) -> float:
-        """Share of the variance on the second half of the tasks that values (N, n) explain."""
+        """Share of the variance that values (N, n) explain on the second half of the tasks."""
         return 1 - (self.unexplained(values, 1) ** 2).sum()
 
     def best_ridge(self) -> np.ndarray:
@@ -172,7 +172,7 @@ def fits(
     ridge: float,
     pseudo_counts: float,
 ) -> dict[str, float]:
-    """Compute the error of a Transformer's estimates, and what shrunk LSTD explains of them.
+    """Compute the error of a Transformer's estimates, and the share of their variance that shrunk LSTD explains.
 
     Parameters
     ----------
@@ -186,13 +186,13 @@ def fits(
     -------
     dict
         explained_ridge : share of the variance of outputs that LSTD with a ridge explains
-        explained_unvisited : that of the mean chain, and a reward, only in states that no step starts from
-        explained_uniform : that of pseudo-counts of the uniform chain
-        explained_mean : that of k pseudo-counts of the mean chain
-        explained_shifted : that of pseudo-counts of Q + sum_i t_i (Q_i - Q), with the mean chain Q_i of shifted tasks
+        explained_unvisited : the same for the mean chain, and a reward, only in states that no step starts from
+        explained_uniform : the same for pseudo-counts of the uniform chain
+        explained_mean : the same for k pseudo-counts of the mean chain
+        explained_shifted : the same for pseudo-counts of Q + sum_i t_i (Q_i - Q), with mean chains Q_i of shifted tasks
         msve, lstd, pseudo_counts : mean MSVE of the Transformer and of the baselines
         k : the fitted pseudo-counts of the mean chain
-        rewards, steps, last_row : the fitted reward, over its shift, and t of the shifted chains
+        rewards, steps, last_row : the fitted reward, divided by its shift, and t of the shifted chains
     """
     Q, share = mean_tasks["uniform"]
     to_shifted = [mean_tasks[kind].transition - Q for kind in SHIFTED_CHAINS]

@@ -1,7 +1,7 @@
-"""Is the least point unique?  Minimisers in decimal arithmetic, from several starts, for one environment and depth.
+"""Is the minimiser unique?  Descents in decimal arithmetic from several starts, for one environment and depth.
 
 A descent in float64 (``studies.limits.descend``) is continued by Newton's method with ``digits`` decimal digits.  With
-one layer and u = 0 the minimiser has a closed form, to which the descents are compared.
+one layer and u = 0 the minimiser has a closed form; descents are compared with it.
 """
 
 from decimal import Decimal, localcontext

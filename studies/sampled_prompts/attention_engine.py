@@ -7,21 +7,21 @@ function ``weigh`` from scores to attention weights,
     W = weigh(X' A X),    Wq = weigh(X' A Xq),
     k_0 = u X + c y,    k_{l+1} = k_l (I + c W),    TF_L(s) = -(k_0 + ... + k_{L-1}) Wq[:, s].
 
-The paper has c = 1.  This is no restriction for linear attention, because A can take any factor.  Attention weights
-that are not negative need a negative c; otherwise estimates fall when rewards rise.  The attention weights of softmax
-sum to one, so c sets the step size.
+The paper has c = 1.  This does not restrict linear attention, because A can have any factor.  Non-negative attention
+weights need a negative c; otherwise estimates fall when rewards rise.  The attention weights of softmax sum to one, so
+c sets the step size.
 
-Equal columns of a context stay equal in every layer.  So a context is given by its different columns and by their
-shares of the context (``WeightedColumns``); the attention weight of a column is multiplied by its share.  For linear
-and ReLU attention this is the division by the context length.  Softmax is a mean already.
+Equal columns of a context stay equal in every layer.  So a context is stored as its distinct columns with their shares
+of the context (``WeightedColumns``), and the attention weight of a column is multiplied by its share.  For linear and
+ReLU attention this is the division by the context length.  Softmax is already a mean.
 
-All kinds but one mask the query column before they compute attention weights.  The kind "softmax_with_query" masks the
-query column afterwards.  Then softmax also divides by the exponential of the query's score, so the attention weights of
-column k for query s sum to
+All kinds except "softmax_with_query" mask the query column before they compute attention weights.  The kind
+"softmax_with_query" masks it afterwards.  Then softmax also divides by the exponential of the query's score, so the
+attention weights of column k for query s sum to
 
     rho_sk = Z_k / (Z_k + exp(x_s^q' A x_k) / m),    Z_k = sum_j share_j exp(x_j' A x_k),
 
-and each query s has its own W diag(rho_s) in place of W.
+and W is replaced by W diag(rho_s) for each query s.
 
 For state weights e (n,), sum_s e_s TF_L(s) = -g q with g = k_0 + ... + k_{L-1} and q = Wq e.  The sweeps of
 ``ictd.engine`` compute the gradient.
@@ -38,7 +38,7 @@ from ictd.prompt import Context, enumerated_columns
 from ictd.transformer import Weights
 
 KINDS = ("linear", "relu", "softmax", "softmax_with_query")
-# Positions in KINDS, by which kernels know the kinds.  Both kinds of softmax come last.
+# Positions in KINDS, which kernels take as the kind.  Both kinds of softmax come last.
 RELU, SOFTMAX = 1, 2
 
 
@@ -52,7 +52,7 @@ class Attention:
     corner : float
         Last entry c of P.
     scaled_rewards : bool
-        Whether prompts have rewards divided by 1 - gamma, so that rewards are as large as values.
+        Whether rewards in prompts are divided by 1 - gamma, so that rewards are as large as values.
 
     Raises
     ------
@@ -69,23 +69,23 @@ class Attention:
             raise ValueError(f"Attention is of kind {self.kind!r}; give one of {', '.join(KINDS)}.")
 
     def prompt_rewards(self, reward: np.ndarray, discount: float) -> np.ndarray:
-        """Rewards (...) in the scale in which prompts have them."""
+        """Rewards (...) as they are in prompts, scaled if ``scaled_rewards``."""
         return reward / (1 - discount) if self.scaled_rewards else reward
 
 
 @dataclass(frozen=True)
 class WeightedColumns:
-    """The different columns of N contexts, and the share of the context that each column has.
+    """The distinct columns of N contexts, and the share of each column in its context.
 
     Linear attention depends on a context through its Gram matrix (``ictd.prompt.Gram``).  Softmax and ReLU are not
-    linear in the scores of columns, so they need the columns.  A context of any length has at most as many different
+    linear in the scores of columns, so they need the columns.  A context of any length has at most as many distinct
     columns as there are transitions.
 
     Parameters
     ----------
     X : (N, 2n, K) array, upper 2n rows of the columns
     y : (N, K) array, rewards
-    shares : (N, K) array, which sum to one; a column that a context lacks has the share 0
+    shares : (N, K) array, rows sum to one; columns that do not occur in a context have the share 0
     length : (N,) array, numbers of columns of the contexts
     """
 
@@ -183,7 +183,7 @@ def _apply_layers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: n
 
 @kernel(noalias=True)
 def score(n, K, A, X, AX, S):
-    """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is scratch."""
+    """Fill S = X' A [X, Xq], (K, K+n), with Xq = [I; 0]; AX (2n, K+n) is a scratch array."""
     wide, columns = 2 * len(n), len(K)
     for i in range(wide):
         for k in range(columns):
@@ -246,7 +246,7 @@ def weigh_adjoint(n, K, kind, S, shares, W, dW):
 
 @kernel(noalias=True)
 def score_adjoint(n, K, dS, X, dSX, dA):
-    """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is scratch."""
+    """Chain rule of ``score``: fill dA = X dS [X, Xq]'; dSX (K, 2n) is a scratch array."""
     wide, columns = 2 * len(n), len(K)
     for j in range(columns):
         for i in range(wide):
@@ -341,7 +341,7 @@ def train_with_query_block(
 ):  # fmt: skip
     """Make one update for each of N tasks, as ``train_columns_block``, for attention that masks the query afterwards.
 
-    The layers depend on the query, so a sweep is made for each query.
+    The layers depend on the query, so there is one sweep for each query.
     """
     tasks, states = len(reward), len(n)
     wide, columns = 2 * states, len(K)
@@ -391,7 +391,8 @@ def train_with_query_block(
             for r in range(wide):
                 for j in range(columns):
                     du[r] -= lam[j] * X[i, r, j]
-            # drho (n, K+n) gets the gradient for rho, and then that for the score in rho = 1 / (1 + exp(score - ...)).
+            # drho (n, K+n) gets the gradient for rho, and then the gradient for the score in rho = 1 / (1 + exp(score -
+            # ...)).
             for k in range(columns + states):
                 drho[s, k] = 0.0
             for j in range(columns):
@@ -423,7 +424,7 @@ def train_with_query_block(
 class AttentionEngine(Engine):
     """Training state for any kind of attention; linear and ReLU attention are divided by the context length.
 
-    The parameters are those of ``ictd.engine.Engine``, and ``attention``.  The prompts that ``train`` takes are
+    The parameters are those of ``ictd.engine.Engine``, and ``attention``.  The method ``train`` takes prompts as
     WeightedColumns.
     """
 

@@ -21,10 +21,10 @@ from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
 
-# Values of lambda that TD(lambda) is tuned over.
+# Candidates for lambda of TD(lambda).
 DECAYS = (0.0, 0.5, 0.9, 1.0)
-# Least median effective sample size.  The estimated Bayes error is too high by about one over the effective sample
-# size, so at most by a percent.
+# Smallest allowed median effective sample size.  The relative bias of the estimated Bayes error is about one over the
+# effective sample size, so at most one percent.
 LEAST_EFFECTIVE_SIZE = 100
 
 
@@ -46,13 +46,13 @@ def main(
 ) -> None:
     """Write the MSVE (methods, lengths, tasks), and the tuned parameters of each method.
 
-    ``theta_td`` is batch TD with as many updates as the Transformer has layers and one step size for all lengths, as
-    theta^TD is one Transformer; ``batch_td`` has the best number of updates and step size for each length.
-    ``mean_chain`` has the values of the mean transition matrix p of the tuning tasks with the rewards seen.
+    ``theta_td`` is batch TD with as many updates as the Transformer has layers, and with one step size for all lengths,
+    because theta^TD is a single Transformer; ``batch_td`` has the best number of updates and step size for each length.
+    ``mean_chain`` computes values from the mean transition matrix p of the tuning tasks and the observed rewards.
 
     ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence with pseudo-counts.  With p and the mean
-    stationary distribution mu of the tuning tasks, their pseudo-counts from s to s' are in proportion to 1, to
-    p(s' | s), and to mu(s) p(s' | s).  The last is LSTD with steps of that mean chain added to the context.  The Bayes
+    stationary distribution mu of the tuning tasks, their pseudo-counts from s to s' are proportional to 1, to p(s' |
+    s), and to mu(s) p(s' | s).  ``lstd_prior`` is LSTD with steps of the mean chain added to the context.  The Bayes
     error is computed for Boyan's chains only.
     """
     longest = max(context_lengths)
@@ -96,7 +96,7 @@ def main(
 
 
 def mean_chain_values(context: Context, tuning: UnseenTasks) -> np.ndarray:
-    """Values (k, n) of the mean chain of the tuning tasks with the rewards of contexts, 0 for states not visited."""
+    """Values (k, n) of the tuning tasks' mean chain with the rewards of contexts, 0 for states without a visit."""
     _, reward, _ = context.empirical_model()
     return value_function(tuning.tasks.transition.mean(axis=0), reward, tuning.discount)
 
@@ -113,7 +113,7 @@ def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
 
 
 def index_of_best(msve: np.ndarray) -> int:
-    """Index of the least mean over tasks of MSVE (K, tasks); a mean that is NaN counts as infinite."""
+    """Index of the lowest mean over tasks of MSVE (K, tasks); NaN counts as infinite."""
     means = msve.mean(axis=-1)
     return int(np.where(np.isnan(means), np.inf, means).argmin())
 
@@ -155,8 +155,8 @@ def tuned_batch_td(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of batch TD, with the best number of updates and step size for each length.
 
-    The second array (lengths, 2) has these numbers of updates and step sizes.  Other parameters are those of
-    ``tuned_msve``.
+    The second returned array (lengths, 2) has these numbers of updates and step sizes.  See ``tuned_msve`` for the
+    other parameters.
     """
     msve, chosen, updates = [], [], sorted(updates)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -178,8 +178,8 @@ def tuned_theta_td(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of batch TD with one step size, the best on average over all lengths.
 
-    The second array (lengths,) has this step size.  The paper's part tunes theta^TD in the same way.  Other parameters
-    are those of ``tuned_msve``.
+    The second returned array (lengths,) has this step size.  The paper's part tunes theta^TD in the same way.  See
+    ``tuned_msve`` for the other parameters.
     """
     contexts = [tuning.context(length) for length in lengths]
     best = step_sizes[tune_step_size(tuning, depth, contexts, step_sizes).argmin()]
@@ -192,7 +192,8 @@ def tuned_td_lambda(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of online TD(lambda), with the best lambda and step size for each length.
 
-    The second array (lengths, 2) has these lambdas and step sizes.  Other parameters are those of ``tuned_msve``.
+    The second returned array (lengths, 2) has these lambdas and step sizes.  See ``tuned_msve`` for the other
+    parameters.
     """
     pairs = np.array(list(itertools.product(DECAYS, step_sizes)))  # (K, 2)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -24,7 +24,7 @@ from studies.sampled_prompts.selection import (
     with_baselines,
 )
 
-# Baselines by the claims that the Transformer beats them.
+# Baselines, by the claim that the Transformer beats the baseline.
 BEATEN = {"beats_lstd": "lstd", "beats_uniform": "ce_uniform", "beats_best": "best"}
 
 
@@ -45,7 +45,8 @@ def check_sampled_prompts(
     tables : "formats", "values", "over_tasks", "baselines", "weights" and "attention"
     main : the main Setting
     tasks : int
-        Number of tasks of runs in other settings.  Runs in the main setting are compared with them after that number.
+        Number of tasks of runs in other settings.  Runs in the main setting are compared with them after this number of
+        tasks.
     longest : int, greatest length of a context in pretraining
     """
     values = with_baselines(sampled_updates(latest(tables["values"], tasks)), tables["baselines"])
@@ -89,7 +90,7 @@ def _baseline_claims(statements: Statements, over_tasks: pd.DataFrame) -> Iterat
 
 
 def log_ratio(runs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
-    """log10 of the ratio of the MSVE to that of other runs, by seed, for the seeds that both have."""
+    """log10 of the ratio of the MSVE between two groups of runs, for each seed that both groups have."""
     first, second = runs.set_index("seed")["mean"].align(others.set_index("seed")["mean"], join="inner")
     return np.log10(first / second)
 
@@ -127,7 +128,7 @@ def _structure_claims(statements: Statements, weights: pd.DataFrame) -> Iterator
     # With one layer, the right half of A has no effect.
     for setting, trials in weights[weights["depth"] > 1].groupby(["algo", *SETTING], sort=False):
         yield from statements.of_trials("structure", setting, trials["outside"])
-        # G has two entries off the diagonal for two states, too few for a correlation.
+        # For two states, G has two entries off the diagonal, which are too few for a correlation.
         if trials["states"].iloc[0] > 2:
             least = np.minimum(trials["predecessors"], trials["predecessors"] - trials["successors"])
             yield from statements.of_trials("traces", setting, least)
@@ -136,7 +137,7 @@ def _structure_claims(statements: Statements, weights: pd.DataFrame) -> Iterator
 def _attention_claims(
     statements: Statements, attention: pd.DataFrame, main_baselines: pd.DataFrame, longest: int
 ) -> Iterator[Claim]:
-    """Judge kinds of attention on the prompts that they were pretrained on."""
+    """Decide claims on kinds of attention, evaluated on the prompts of their pretraining."""
     zero = main_baselines.loc[main_baselines["method"] == "zero", "mean"].iloc[0]
     runs = attention.groupby(["attention", "prompts", "algo", "context_length"], sort=False)
     for (kind, prompts, algo, length), trials in runs:

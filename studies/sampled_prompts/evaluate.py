@@ -22,10 +22,10 @@ def main(
 ) -> None:
     """Write the mean and the median over tasks of the MSVE, for each seed, snapshot and context length.
 
-    Outputs are named RUN/ENV-DISCOUNT.npz, where files of ``runs``, or their folders, are named RUN, a name that begins
-    with ALGO-ENV-STATES-DEPTH.  For outputs other than RUN/ENV-DISCOUNT in ``shown_by_tasks``, only the snapshots after
-    ``tasks`` tasks and at the end are evaluated.  ``msve_by_task`` (lengths, tasks) is the MSVE on each task at the
-    last snapshot, averaged over seeds.
+    Outputs are named RUN/ENV-DISCOUNT.npz.  RUN is the name of a file or folder in ``runs``, and begins with
+    ALGO-ENV-STATES-DEPTH.  All snapshots are evaluated only for outputs RUN/ENV-DISCOUNT in ``shown_by_tasks``; for
+    other outputs, only the snapshot after ``tasks`` tasks and the last snapshot are evaluated.  ``msve_by_task``
+    (lengths, tasks) is the MSVE on each task at the last snapshot, averaged over seeds.
     """
 
     @cache

@@ -25,11 +25,11 @@ def main(
     runs: list[Path],
     output: Path,
 ) -> None:
-    """Write a row for each run and context length, of which ENUMERATED stands for enumerated prompts.
+    """Write a row for each run and context length; the length ENUMERATED stands for enumerated prompts.
 
-    ``mean`` and ``median`` are those of the MSVE over tasks.  The response of an estimate is by how much it rises when
-    all rewards rise from 0 to 1; ``least_response`` and ``greatest_response`` are its extremes over tasks and states.
-    Runs are in folders PROMPTS-ALGO.
+    ``mean`` and ``median`` of the MSVE are over tasks.  The response of an estimate is its increase if all rewards rise
+    from 0 to 1; ``least_response`` and ``greatest_response`` are the extremes over tasks and states.  Runs are in
+    folders PROMPTS-ALGO.
     """
     kind = Attention(**attention)
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)

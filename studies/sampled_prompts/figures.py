@@ -37,9 +37,9 @@ METHODS = {
     "lstd_prior": ("pseudo-counts, mean chain", COLOURS["lstd"], "--"),
     "bayes": ("Bayes error", BLACK, "-"),
 }
-# Number of context lengths in figures with a line or a panel for each.
+# Number of context lengths in figures with one line or panel for each length.
 SHOWN_LENGTHS = 3
-# Numbers in the transfer map are white where the colour is stronger than this.
+# Numbers in the transfer map are white if the absolute value is greater than this.
 DARK = 0.6
 PROMPTS = {
     "contexts": "contexts",
@@ -47,7 +47,7 @@ PROMPTS = {
     "enumerated": "enumerated prompts",
     "paper": "as in the paper",
 }
-# Marker of each kind of prompts of pretraining, and whether it is filled.
+# Marker of each kind of pretraining prompts, and whether the marker is filled.
 MARKERS = {"paper": ("s", True), "enumerated": ("s", False), "grouped": ("^", False), "contexts": ("o", False)}
 # Baselines in the figure of formats.
 SHOWN_METHODS = ("lstd", "mean_chain", "bayes")
@@ -58,7 +58,7 @@ LARGEST_SHOWN = 3
 def main(tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
     """Write ``formats``, ``msve_by_length``, ``ratios``, ``transfer``, ``targets``, ``preconditioner``, ``attentions``.
 
-    Each is written as PNG and SVG.
+    Each figure is written as PNG and SVG.
     """
     table = load_tables(tables)
     main_setting = Setting(**setting)
@@ -85,7 +85,7 @@ def draw_trials(axes, rows: pd.DataFrame, x: str, y: str, **style) -> None:
 
 
 def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
-    """SHOWN_LENGTHS context lengths up to the longest of pretraining, among them the least and the greatest."""
+    """SHOWN_LENGTHS context lengths up to the longest of pretraining, including the smallest and the largest."""
     lengths = sorted(values["context_length"].unique())
     within = [length for length in lengths if length <= longest] or lengths[:1]
     positions = np.linspace(0, len(within) - 1, min(SHOWN_LENGTHS, len(within))).round().astype(int)
@@ -93,9 +93,9 @@ def picked_lengths(values: pd.DataFrame, longest: int) -> list[int]:
 
 
 def formats(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
-    """MSVE against context length with a column for each step and grouped, by the prompts of pretraining.
+    """MSVE against context length for the formats "step" and "grouped", by the prompts of pretraining.
 
-    Means over tasks in the main setting, with standard errors, beside LSTD, the mean chain and the Bayes error.
+    Means over tasks in the main setting, with standard errors, and LSTD, the mean chain and the Bayes error.
     """
     rows = tables["formats"]
     rows = rows[(rows["env"] == main.env) & (rows["states"] == main.states) & (rows["depth"] == main.depth)]
@@ -147,7 +147,7 @@ def msve_by_length(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, l
 
 
 def ratios(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: int) -> Figure:
-    """Ratio of the MSVE to the best baseline's, against layers, tasks and states, with that of the Bayes error."""
+    """Ratio of the MSVE to the best baseline's, against layers, tasks and states, and the same for the Bayes error."""
     values = with_baselines(evaluated_as_trained(sampled_updates(tables["values"])), tables["baselines"])
     values = values[values["prompts"] == "contexts"].assign(ratio=ratio_to_baseline)
     lengths = picked_lengths(values, longest)
@@ -176,7 +176,7 @@ def ratios(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, longest: 
 
 
 def transfer(tables: dict[str, pd.DataFrame], main: Setting, tasks: int) -> Figure:
-    """log10 ratio of the MSVE to that of uniform pseudo-counts on the shortest contexts.
+    """log10 of the MSVE divided by the MSVE of uniform pseudo-counts, on the shortest contexts.
 
     Rows are settings of pretraining, columns settings of evaluation.
     """
@@ -259,8 +259,8 @@ def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
 def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     """MSVE with each kind of attention on enumerated prompts and by context length.
 
-    One panel for each kind of prompts of pretraining.  Lines are medians over trials, because some trials fail, of the
-    first algorithm.  Baselines are those of the main setting.
+    There is one panel for each kind of pretraining prompts.  Lines are medians over trials of the first algorithm,
+    because some trials fail.  Baselines are from the main setting.
     """
     table = tables["attention"]
     table = table[table["algo"] == table["algo"].iloc[0]]
@@ -273,7 +273,7 @@ def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             (dashes, colour), marker = next(styles)
             style = {"color": colour, "ls": dashes, "marker": marker, "ms": 4, "mfc": "none", "lw": 0.9}
             medians = rows.groupby("context_length")["mean"].median()
-            # Enumerated prompts have no context length, so no line connects them with one.
+            # Enumerated prompts have no context length, so no line connects them with sampled prompts.
             for points in (medians[medians.index == ENUMERATED], medians[medians.index != ENUMERATED]):
                 positions = [lengths.index(length) for length in points.index]
                 axes.plot(positions, points, label=kind.replace("_", " "), **style)

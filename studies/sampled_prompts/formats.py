@@ -14,7 +14,7 @@ from ictd.transformer import Weights, estimates
 from studies.sampled_prompts.grid import SETTING
 from studies.sampled_prompts.training_data import algorithm, prompt_format
 
-# Names in the table of the prompts of pretraining, by the format in the name of a run.
+# Names of the pretraining prompts in the table, by the format in the name of a run.
 PROMPTS = {"": "contexts", "grouped_": "grouped", "enumerated_": "enumerated"}
 
 
@@ -34,9 +34,9 @@ def main(
 ) -> None:
     """Write a row for each set of trials, format and context length up to the longest of pretraining.
 
-    ``prompts`` is what trials were pretrained on: "paper" for the paper's cells, else "enumerated", "contexts" or
-    "grouped" in the main setting, with equal tasks and batches, after ``tasks`` tasks.  ``shown`` is the format of the
-    unseen contexts: "step", "grouped" or "pseudo".  ``mean`` and ``standard_error``, over tasks, are those of the MSVE
+    ``prompts`` names the pretraining prompts: "paper" for the paper's cells, else "enumerated", "contexts" or "grouped"
+    in the main setting, with equal tasks and batches, after ``tasks`` tasks.  ``shown`` is the format of the unseen
+    contexts: "step", "grouped" or "pseudo".  ``mean`` and ``standard_error`` over tasks are computed from the MSVE
     averaged over trials; ``median`` over tasks is averaged over trials.  ``lstd`` is the mean MSVE of LSTD on the same
     contexts, and ``low`` and ``high`` are the ends of the 95% bootstrap interval over tasks of the ratio to it.
     ``enumerated_low`` and ``enumerated_high`` are the same for the ratio to weights that were pretrained on enumerated
@@ -113,7 +113,7 @@ def by_folder(paths: list[Path]) -> list[list[Path]]:
 
 
 def weights_of_run(paths: list[Path], tasks: int) -> tuple[dict, Weights]:
-    """What a run of the study was pretrained on, and its weights (trials, ...) after a number of tasks."""
+    """The pretraining prompts of a run of the study, and its weights (trials, ...) after a number of tasks."""
     names = dict(zip(["target", *SETTING], paths[0].parent.name.split("-"), strict=True))
     tasks_seen, u, A = join_arrays(paths, "tasks_seen", "history_u", "history_A")
     at = list(tasks_seen[: u.shape[1]]).index(min(tasks, tasks_seen.max()))

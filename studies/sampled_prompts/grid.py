@@ -1,20 +1,20 @@
-"""The runs that a configuration spans, and the places where they are evaluated, by the names of their files."""
+"""The runs of a configuration, and the places of their evaluation, by the names of their files."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 from ictd.pipeline.grid import Cell, cells, main_setting, seed_ranges
 
-# Files are named after discounts; Python writes smaller ones with an exponent.
+# Smallest discount.  Files are named after discounts, and Python writes smaller discounts with an exponent.
 SMALLEST_DISCOUNT = 0.0001
-# Kinds of prompts that runs with a kind of attention are pretrained on.
+# Pretraining prompts of runs with a kind of attention.
 PROMPTS = ("contexts", "enumerated")
 # Formats of the prompts of pretraining in the names of runs, other than a column for each step of a context.
 GROUPED, ENUMERATED = "grouped_", "enumerated_"
 
 
 class Setting(NamedTuple):
-    """What a run is pretrained on, apart from its target."""
+    """The setting of a run, without its target."""
 
     env: str
     states: int
@@ -47,8 +47,8 @@ class Grid:
     paper, paper_cells : the same as ``values`` and ``evaluated`` for cells of the paper
     formats : names of the runs in the main Setting that differ in the format of their prompts
     cells : names of the paper's cells
-    format_baselines : names, as in ``baselines``, of those that the formats are compared with
-    baselines : names ENV-STATES-DISCOUNT of where baselines are evaluated
+    format_baselines : names, as in ``baselines``, of the baselines that the formats are compared with
+    baselines : names ENV-STATES-DISCOUNT of the settings in which baselines are evaluated
     attentions : parameters of each kind of attention, by its name
     seeds : ranges of the runs' seeds, one for each job
     attention_seeds : the same for the runs with other kinds of attention
@@ -77,7 +77,8 @@ class Grid:
 
         self.main_runs = [name for name in self.tasks if _place(name) == _place(_name("td", *self.main))]
 
-        # Runs with the main numbers of states and layers are evaluated at every place, other runs at their own.
+        # Runs with the main numbers of states and layers are evaluated at every place, other runs only at their own
+        # place.
         places = [(env, discount) for env in envs for discount in discounts]
         own_place = _name(self.main.env, self.main.discount)
         values = [
@@ -109,7 +110,7 @@ class Grid:
 
         self.attention_runs = [_name(prompts, algo) for prompts in PROMPTS for algo in algos]
 
-        # Runs that share their draws are in one job.
+        # Runs with the same tasks and batches are in one job.
         size, seeds = config["seeds_per_job"], study["seeds"]
         shared = len({_place(name) for name in self.tasks})
         self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
@@ -129,6 +130,6 @@ def _name(*parts) -> str:
 
 
 def _place(run: str) -> tuple[str, ...]:
-    """Environment, number of states and discount of a run, which determine its draws."""
+    """Environment, number of states and discount of a run, which determine its tasks and batches."""
     _, env, states, _, discount = run.split("-")
     return env, states, discount

@@ -21,12 +21,12 @@ from studies.sampled_prompts.selection import (
     with_baselines,
 )
 
-# A trial fails if its MSVE is more than this number of times that of the median trial.
+# A trial fails if its MSVE exceeds the MSVE of the median trial by more than this factor.
 FAILED = 5
 
 
 def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: list[int], output: Path) -> None:
-    """Write the tables of the claims, and those of the functions below, one HTML file for each."""
+    """Write the tables of the claims, and the tables of the functions below, each to one HTML file."""
     table = load_tables(tables)
     records = load_json(claims)
     frames = {
@@ -42,7 +42,7 @@ def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: l
     html.save_frames(output, frames)
 
 
-# Baselines beside the formats, and words for the formats and the prompts of pretraining.
+# Baselines in the table of formats, and labels of the formats and of the pretraining prompts.
 BESIDE = ("lstd", "ce_uniform", "mean_chain", "lstd_prior", "bayes")
 FORMATS = {"step": "a column a step", "grouped": "grouped", "pseudo": "grouped, one pseudo-step"}
 PRETRAINED_ON = {
@@ -83,7 +83,8 @@ def with_error(rows: pd.DataFrame) -> list[str]:
 def cells_page(formats: pd.DataFrame) -> pd.DataFrame:
     """A row for each of the paper's cells and format, and a column for each context length: the ratio to LSTD.
 
-    Each entry has the ratio of the mean MSVEs, its 95% interval over tasks, and on which side of 1 the interval is.
+    Each entry has the ratio of the mean MSVEs, its 95% interval over tasks, and whether the interval is above or below
+    1.
     """
     rows = formats[(formats["prompts"] == "paper") & (formats["shown"] != "pseudo")]
     entries = []
@@ -151,8 +152,8 @@ def weights_page(weights: pd.DataFrame, tasks: int) -> pd.DataFrame:
 def attention_page(attention: pd.DataFrame) -> pd.DataFrame:
     """A row for each kind of attention, prompts of pretraining and algorithm: median over trials of the mean MSVE.
 
-    ``failed`` counts the trials that diverged, or whose MSVE is more than FAILED times that of the median trial.  It
-    refers to the prompts of pretraining; of sampled contexts, to the longest.
+    ``failed`` counts the trials that diverged, or whose MSVE is more than FAILED times the MSVE of the median trial, on
+    the prompts of pretraining (for sampled contexts, on the longest length).
     """
     keys = ["attention", "prompts", "algo"]
     medians = attention.groupby([*keys, "context_length"], sort=False)["mean"].median().unstack()

@@ -1,6 +1,6 @@
 """Pretrain on sampled contexts of random length, and keep snapshots of the weights.
 
-One job trains all runs of an environment, number of states and discount, because the draws take longer than training.
+One job trains all runs of an environment, number of states and discount, because sampling takes longer than training.
 """
 
 import logging
@@ -47,9 +47,9 @@ def main(
 ) -> None:
     """Write snapshots of the weights of runs that share tasks, contexts and batches, NaN after a divergence.
 
-    Each run has a target, a number of layers, a number of tasks and a file, in this order in ``targets``, ``depths``,
-    ``run_tasks`` and ``outputs``.  Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``, the number of
-    tasks of runs in other settings than the main one.
+    ``targets``, ``depths``, ``run_tasks`` and ``outputs`` have the target, the number of layers, the number of tasks
+    and the file of each run, in the same order.  Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``,
+    the number of tasks of runs in other settings than the main setting.
     """
     tasks_seen = [np.union1d(log_spaced_integers(own, snapshots), min(tasks, own)) for own in run_tasks]
     histories, prompts_of = [], TrainingPrompts()

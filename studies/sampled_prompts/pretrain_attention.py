@@ -38,11 +38,11 @@ def main(
     env_options: dict,
     outputs: list[Path],
 ) -> None:
-    """Write the last weights of some seeds' runs, NaN where they diverged.
+    """Write the last weights of the runs of some seeds; weights of runs that diverged are NaN.
 
     There is a run for each kind of attention, kind of prompts and algorithm, in the order of ``outputs``.
-    ``attentions`` has the parameters of each kind of attention by its name, and its order is that of the names.  All
-    runs of a seed have the same tasks and contexts, and those of an algorithm have the same batches.
+    ``attentions`` has the parameters of each kind of attention, by its name; kinds are sorted by their names.  All
+    runs of a seed have the same tasks and contexts, and all runs of a seed and an algorithm have the same batches.
     """
     kinds = [Attention(**attentions[name]) for name in sorted(attentions)]
     runs = list(itertools.product(kinds, PROMPTS, algos))

@@ -6,7 +6,7 @@ import pandas as pd
 from ictd.report.tables import rows_with
 from studies.sampled_prompts.grid import SETTING, Setting
 
-# Baselines of the Transformer.  The last two know the mean chain of the tasks that they are tuned on.
+# Baselines of the Transformer.  The last two use the mean chain of the tuning tasks.
 BASELINES = (
     "lstd", "theta_td", "batch_td", "td_lambda", "certainty_equivalence", "ce_uniform", "ce_prior", "lstd_prior"
 )  # fmt: skip
@@ -41,7 +41,7 @@ def evaluated_as_trained(values: pd.DataFrame) -> pd.DataFrame:
 def with_baselines(values: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     """Add columns with the MSVE of each baseline on the same tasks and contexts, ``NAME_mean`` and ``NAME_median``.
 
-    ``best`` is the baseline with the least mean for an environment, discount and context length; ``best_is`` is its
+    ``best`` is the baseline with the lowest mean for an environment, discount and context length; ``best_is`` is its
     name.  ``bayes`` is the Bayes error, NaN for environments without one.
     """
     keys = ["env", "states", "discount", "context_length"]
@@ -58,5 +58,5 @@ def with_baselines(values: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFram
 
 
 def ratio_to_baseline(values: pd.DataFrame, baseline: str = "best", statistic: str = "mean") -> pd.Series:
-    """Ratio of the MSVE to that of a baseline, of means or medians over tasks; below 1 the Transformer is better."""
+    """Ratio of the MSVE to a baseline's, from means or medians over tasks; below 1 the Transformer is better."""
     return values[statistic] / values[f"{baseline}_{statistic}"]

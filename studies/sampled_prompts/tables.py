@@ -1,4 +1,4 @@
-"""Gather the values, baselines and weights of pretraining on sampled contexts as tables."""
+"""Write the values, baselines and weights of pretraining on sampled contexts as tables."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ TUNED = {
     "ce_prior": ["ce_prior_pseudo_counts"],
     "lstd_prior": ["lstd_prior_pseudo_counts"],
 }
-# Baselines that the ratios with intervals over tasks are to; "best" is the one with the least mean.
+# Denominators of the ratios with intervals over tasks; "best" is the baseline with the lowest mean.
 COMPARED = ("lstd", "ce_uniform", "best")
 
 
@@ -86,8 +86,8 @@ def values_table(path: Path, prompts: str) -> pd.DataFrame:
 def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     """A row for each context length and baseline, with 95% BCa intervals over tasks.
 
-    ``value``, ``low`` and ``high`` are the ratio of the MSVE, averaged over trials at the last snapshot, to that of the
-    baseline, and both ends of its interval.  For MC there is also the ratio to TD, as the baseline "td".
+    ``value`` is the MSVE, averaged over trials at the last snapshot, divided by the MSVE of the baseline.  ``low`` and
+    ``high`` are the ends of its interval.  MC also has the ratio to TD, as the baseline "td".
     """
     setting = setting_of(path.parent)
     env, discount = path.stem.rsplit("-", 1)
@@ -111,7 +111,7 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
 
 
 def baselines_table(path: Path) -> pd.DataFrame:
-    """A row for each method and context length; ``standard_error`` is that of the mean over tasks."""
+    """A row for each method and context length; ``standard_error`` is the standard error of the mean over tasks."""
     methods, lengths, msve = load_arrays(path, "methods", "context_lengths", "msve")
     errors = standard_error(np.moveaxis(msve, -1, 0))
     columns = {"mean": msve.mean(axis=-1), "standard_error": errors, "median": np.median(msve, axis=-1)}

@@ -1,4 +1,4 @@
-"""Measure whether pretrained weights pass TD errors back, as eligibility traces do."""
+"""Measure whether pretrained weights propagate TD errors to predecessors, as eligibility traces do."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ictd.transformer import Weights
 
 
 def trace_measures(weights: Weights, discount: float, transition: np.ndarray) -> dict[str, np.ndarray]:
-    """Compute to which other states the preconditioner K = [G; H] sends a TD error.
+    """Correlate the entries of G in the preconditioner K = [G; H] with transition probabilities.
 
     Entry G_ij is the effect of the TD error at state i on the estimate of state j.  The traces of TD(lambda) pass
     errors back to earlier states, so a step of TD(lambda) has entries G_ij where p(i | j) is large.  A step of TD has

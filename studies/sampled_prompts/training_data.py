@@ -1,9 +1,9 @@
 """Training data on sampled contexts: tasks, the batches of their updates, and a context of each task.
 
-The update for a task needs a target, TD's or MC's, a batch, which is sampled or infinitely large, and a prompt.  The
-names of runs with a sampled batch and a context of a column a step are "td" and "mc".  Names with "expected_" before
-them stand for infinitely large batches, with "grouped_" for the grouped columns of the same contexts
-(``ictd.prompt.Context.grouped``), and with "enumerated_" for the enumerated prompts of the same tasks.
+The update for a task needs a target (TD's or MC's), a batch (sampled or infinitely large) and a prompt.  Runs with a
+sampled batch and a column for each step of the context are named "td" and "mc".  The prefix "expected_" stands for
+infinitely large batches, "grouped_" for the grouped columns of the same contexts (``ictd.prompt.Context.grouped``), and
+"enumerated_" for the enumerated prompts of the same tasks.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ class TrainingPrompts:
         self._memory = {}
 
     def __call__(self, format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray | Gram:
-        """The prompts of N tasks and their contexts in one format, as ``ictd.engine.Engine.train`` takes them."""
+        """The prompts of N tasks and their contexts in one format, for ``ictd.engine.Engine.train``."""
         if format == ENUMERATED:
             return tasks.transition
         size, wide = len(tasks), 2 * tasks.states
@@ -58,8 +58,8 @@ def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> Batch
     """Compute the statistics of infinitely large batches, divided by the batch size.
 
     With the stationary distribution mu, they are visits mu(s), transitions mu(s) p(s' | s), and return sums mu(s)
-    E[G~(s)].  Updates by TD and MC then differ only in their targets.  The expectation is that of the gradient for a
-    given task and context, before the gradient is clipped.
+    E[G~(s)].  Updates by TD and MC then differ only in their targets.  The update uses the expectation of the gradient
+    for a given task and context, before clipping.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def training_data(
     rollout_steps: int,
     **env_options,
 ) -> Callable[[int, Iterable[str]], tuple[Tasks, Context, dict[str, BatchStatistics]]]:
-    """Make a function that draws the next tasks of a seed, with their contexts, and their batches for some targets.
+    """Make a function that samples the next tasks of a seed, with their contexts, and their batches for some targets.
 
     All targets have the same tasks and contexts.
 
@@ -112,7 +112,7 @@ def training_data(
     """
     names = ("tasks", "lengths", "contexts")
     streams = {name: generator(seed, env, states, f"agent {name}") for name in names}
-    # TD does not use returns, whose simulation takes most of the time.
+    # TD does not use returns.  Sampling them takes most of the time.
     steps = {"td": 1, "mc": rollout_steps}
     unroll_streams = {algo: generator(seed, env, states, "agent unrolls") for algo in steps}
 

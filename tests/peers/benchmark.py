@@ -1,7 +1,7 @@
-"""Speed of a TD update beside C and JAX, one core each, in one run (``make benchmark-peers``).
+"""Speed of a TD update in ictd, C and JAX, on one core, measured in one run (``make benchmark-peers``).
 
-C knows n and L when it is compiled, and JAX updates 20 seeds side by side; all three carry out the collapsed forward
-pass and its adjoint in float64, and have to end with the same parameters.
+n and L are compile-time constants in C, and JAX updates 20 seeds at once.  All three compute the collapsed forward pass
+and its adjoint in float64, and must end with the same parameters.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-# Before JAX is imported.
+# These must be set before JAX is imported.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -39,7 +39,7 @@ def material(n: int):
 
 
 def ours(runs):
-    """A pass over all seeds, and the parameters that it ends with."""
+    """A pass over all seeds in ictd, and its final parameters."""
     engines = []
     for tasks, batches, start in runs:
         engines.append(Engine(start, "td", DEPTH, DISCOUNT, RATE, True))
@@ -48,7 +48,7 @@ def ours(runs):
 
 
 def in_c(n: int, folder: str):
-    """The same in C."""
+    """A pass over all seeds in C, and its final parameters."""
     library = Path(folder, f"engine-{n}.so")
     source = Path(__file__).with_name("engine.c")
     flags = ["-O3", "-march=native", "-shared", "-fPIC", f"-DN={n}", f"-DL={DEPTH}"]
@@ -110,7 +110,7 @@ def in_jax(n: int, unroll: int):
     compiled = jax.jit(jax.vmap(train))
 
     def prepared(runs):
-        """The pass over arrays that are in JAX's hands already."""
+        """The pass over arrays that are already on JAX's device."""
         start = jnp.stack([jnp.concatenate([w.u, w.A.ravel()]) for _, _, w in runs])
         arrays = [(t.transition, t.reward, b.visits.astype(float), b.transitions.astype(float)) for t, b, _ in runs]
         task_sets = tuple(jnp.stack(parts) for parts in zip(*arrays, strict=True))
@@ -120,7 +120,7 @@ def in_jax(n: int, unroll: int):
 
 
 def main() -> None:
-    """Print microseconds a task of each, and what the others take of ours; ends with an error if results differ."""
+    """Print microseconds per task and ratios to ictd; exit with an error if parameters differ."""
     print(f"TD update, L = {DEPTH}, microseconds a task on one core ({jax.__name__} {jax.__version__})")
     print(f"{'n':>3} {'ictd':>8} {'C':>8} {'JAX':>8}   C / ictd   JAX / ictd")
     with tempfile.TemporaryDirectory() as folder:

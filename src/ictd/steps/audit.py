@@ -37,11 +37,10 @@ def main(
 ) -> None:
     """Write two relative differences for the first seed of each cell.
 
-    ``difference`` is that of the weights at the snapshots within the first tasks.  ``evaluation_difference`` is that of
-    the MSVE at the end of pretraining, computed from Gram matrices and by the paper's Transformer on whole prompts.
-    Both are over the largest entry that is compared.  The folders of ``trained`` are named after the cells;
-    ``task_sets`` and ``unrolls`` have the same order.  ValueError names the cells with a difference above the
-    tolerance.
+    ``difference`` compares the weights at the snapshots within the first tasks.  ``evaluation_difference`` compares the
+    MSVE at the end of pretraining, computed from Gram matrices and by the paper's Transformer on whole prompts. Both
+    are divided by the largest compared entry.  The folders of ``trained`` are named after the cells; ``task_sets`` and
+    ``unrolls`` have the same order.  ValueError names the cells with a difference above the tolerance.
     """
     other_engine = next(name for name in ENGINES if name != engine)
     lengths = [ENUMERATED, *context_lengths]
@@ -90,7 +89,7 @@ def main(
 def first_tasks(env: str, states: int, initial_gain: float, size: int, tasks: Path, unrolls: Path) -> tuple:
     """Seed, tasks, batches and initial weights of the first run of ``stored_runs``, for its first tasks only."""
     seed, task_set, batches, start = next(stored_runs(env, states, initial_gain, tasks, unrolls))
-    # Copies, so that the memory of the other tasks is freed.
+    # Copy the arrays, so that the memory of the other tasks is freed.
     return seed, deepcopy(task_set[:size]), deepcopy(batches[:size]), start
 
 
@@ -100,7 +99,7 @@ def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool) -> float:
-    """Relative difference of the MSVE from Gram matrices and from whole prompts, the largest over context lengths.
+    """Largest relative difference, over context lengths, of the MSVE from Gram matrices and from whole prompts.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int
 def largest_difference(tasks_seen: np.ndarray, stored: np.ndarray, again: np.ndarray) -> tuple[int, float]:
     """Compare the parameters of two trainings at S snapshots.
 
-    Snapshots that are not finite have to be the same in both, and are left out.
+    Both trainings must have the same snapshots that are not finite.  These snapshots are not compared.
 
     Parameters
     ----------
@@ -129,9 +128,9 @@ def largest_difference(tasks_seen: np.ndarray, stored: np.ndarray, again: np.nda
 
     Returns
     -------
-    tasks : int, number of tasks at the last snapshot that is compared
+    tasks : int, number of tasks at the last compared snapshot
     difference : float
-        Largest difference over the largest parameter; infinite if only one of the trainings diverged.
+        Largest difference, divided by the largest parameter; infinite if only one of the trainings diverged.
     """
     finite = np.isfinite(again).all(axis=1)
     same_divergence = (np.isfinite(stored).all(axis=1) == finite).all()

@@ -1,6 +1,6 @@
 """Evaluate theta^TD, batch TD, LSTD and the zero predictor on the contexts that the Transformers are evaluated on.
 
-The step size of theta^TD is chosen on tasks that nothing is evaluated on.
+The step size of theta^TD is tuned on other tasks, which are not used for evaluation.
 """
 
 from pathlib import Path
@@ -27,10 +27,10 @@ def main(
     settings: list[str],
     outputs: list[Path],
 ) -> None:
-    """Write the MSVE of each method, for each seed, context length and task, and the errors that chose the step size.
+    """Write the MSVE of each method, seed, context length and task, and the MSVE of each candidate step size.
 
-    ``settings`` are the numbers of states and layers, each "states-depth"; ``outputs`` has a file for each, in the same
-    order.  Settings with the same number of states are evaluated on the same contexts.
+    ``settings`` are the numbers of states and layers, each "states-depth"; ``outputs`` has a file for each setting, in
+    the same order.  Settings with the same number of states are evaluated on the same contexts.
     """
     candidates = log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}

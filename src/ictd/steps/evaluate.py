@@ -25,8 +25,8 @@ def main(
 ) -> None:
     """Write the weights of all runs of a cell in one file, and their MSVE for each context length and task in another.
 
-    Cells differ in their algorithm only.  The files of ``weights`` and ``evaluations``, in the same order, and the
-    folders of ``runs`` are named after them.
+    The cells differ only in their algorithm.  The files of ``weights`` and ``evaluations``, in the same order, and the
+    folders of ``runs`` are named after the cells.
     """
     cells = [path.stem for path in weights]
     histories = [joined_runs([path for path in runs if path.parent.name == cell]) for cell in cells]

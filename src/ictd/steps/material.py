@@ -1,8 +1,8 @@
 """Files of task sets and unrolls.
 
-Most states have few successors, so a file holds only those of the n^2 transitions that are non-zero in some task, as k
-columns.  The array ``followers`` (n, n) has their places.  This module imports no kernels, because the step that
-samples task sets takes less time than the import of numba.
+Most states have few successors.  So a file stores only the k of n^2 transitions that are non-zero in at least one task,
+as k columns.  The array ``followers`` (n, n) marks these transitions.  This module imports no kernels, because the step
+that samples task sets takes less time than the import of numba.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,12 +19,12 @@ def save_material(path: Path, seeds: Sequence[int], data: Iterable[TaskArrays]) 
     arrays = stacked(data, len(seeds))
     (name,) = arrays.keys() & {"transition", "transitions"}
     arrays[name], followers = _compressed(arrays[name])
-    arrays.pop("visits", None)  # These are the row sums of the transitions.
+    arrays.pop("visits", None)  # Visits are the row sums of the transitions, so they are not stored.
     save_arrays(path, seeds=np.array(seeds), followers=followers, **arrays)
 
 
 def _compressed(transitions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (S, N, k) of the transitions (S, N, n, n) that are non-zero in some task, and their places (n, n)."""
+    """Columns (S, N, k) of the transitions (S, N, n, n) that are non-zero in some task, and a mask (n, n) of them."""
     followers = transitions.any(axis=(0, 1))
     flat = transitions.reshape(*transitions.shape[:2], -1)
     return flat.compress(followers.ravel(), axis=-1), followers

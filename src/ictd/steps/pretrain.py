@@ -31,11 +31,11 @@ def main(
     diverged: Path,
     outputs: list[Path],
 ) -> None:
-    """Write the weights of each seed at log-spaced numbers of tasks, and its learning curve, a file for each cell.
+    """Write the weights of each seed at log-spaced numbers of tasks, and its learning curve, to one file for each cell.
 
-    The folders of ``outputs`` are named after the cells, which differ in their algorithm and train on the same tasks.
+    The folders of ``outputs`` are named after the cells, which train on the same tasks with different algorithms.
     The learning curve is the MSVE on each task just before its update, averaged over the tasks between two snapshots.
-    The arrays of a run that diverges are NaN from there on, and ``diverged_at`` is the number of the task.  Unless
+    If a run diverges, its arrays are NaN from the task ``diverged_at`` on.  Unless
     ``on_divergence`` is "record", a ValueError names the run, and its finite snapshots go to the folder ``diverged``.
     """
     runs = {output: [] for output in outputs}

@@ -1,7 +1,7 @@
-"""Evaluate Transformers and baselines on more unseen tasks than the paper's, which decide the claims on the MSVE.
+"""Evaluate Transformers and baselines on additional unseen tasks, which decide the claims on the MSVE.
 
-The errors are heavy-tailed: on short contexts, a few tasks have errors hundreds of times those of the others.  So the
-mean over the paper's 10 tasks a trial has a large standard error.
+The errors are heavy-tailed: on short contexts, a few tasks have errors that are hundreds of times larger than the
+others.  So the mean over the paper's 10 tasks for each trial has a large standard error.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from ictd.statistics import standard_error
 from ictd.storage import load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 
-# Share of the tasks that are the worst ones.
+# Share of the tasks that count as the worst.
 WORST = 0.01
 
 
@@ -36,10 +36,10 @@ def main(
 ) -> None:
     """Write the tables ``unseen_msve``, ``unseen_baselines`` and ``over_tasks`` as CSV, into a folder.
 
-    The files of ``weights`` are named after cells.  Those of ``baselines``, which have the step sizes of theta^TD, are
-    named "states-depth".  The first two tables have a row for each trial and context length, with the mean over
-    ``claim_tasks`` tasks.  The third one has a row of ``over_tasks`` for each context length, of which 0 stands for
-    enumerated prompts; trials that diverged are left out.
+    The files of ``weights`` are named after cells.  The files of ``baselines``, which have the step sizes of theta^TD,
+    are named "states-depth".  The first two tables have a row for each trial and context length, with the mean over
+    ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated prompts),
+    without trials that diverged.
     """
     cells = {}
     for path in weights:
@@ -84,7 +84,7 @@ def errors_at(
 
     Parameters
     ----------
-    data : UnseenTasks, S k of them, those of each seed after one another
+    data : UnseenTasks, S k tasks, ordered by seed
     length : int, m, or ENUMERATED
     models : dict of Weights, u (S, 2n) and A (S, 2n, 2n), by cell
     steps : dict of step sizes of theta^TD, by depth

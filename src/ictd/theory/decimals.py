@@ -1,8 +1,8 @@
-"""theta^TD in decimal arithmetic: the sides of Lemmas 1 and 4, and the expected update, where float64 is too short.
+"""theta^TD in decimal arithmetic: both sides of Lemmas 1 and 4, and the expected update, for deep Transformers.
 
 At L = 500 and gamma = 0.9 a value differs from its limit by 1e-23, far less than the rounding error of a difference of
-two float64 numbers.  The numbers here are those of Python's ``decimal``, with 30 digits more than gamma^L needs.  The
-inputs are the float64 numbers of a task, which are taken as exact.
+two float64 numbers.  This module uses Python's ``decimal``, with 30 digits more than gamma^L needs.  It takes the
+float64 numbers of a task as exact.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from ictd.mrp import Tasks
 from ictd.transformer import theta_td
 
-# Digits beyond those that a difference cancels.
+# Number of digits that remain after a difference.
 DIGITS = 30
 exact = np.vectorize(Decimal, otypes=[object])
 
@@ -54,7 +54,8 @@ def exact_sides(tasks: Tasks, task: int, discount: float, layers: list[int]) -> 
 def exact_update(tasks: Tasks, task: int, algo: str, discount: float, depth: int) -> np.ndarray:
     """Compute the expected update of one task at theta_L^TD, in Theta^looped.
 
-    The recursions are those of ``ictd.theory.updates.layer_updates``.  Errors are differences, as they are defined.
+    The recursions are the same as in ``ictd.theory.updates.layer_updates``.  Errors are differences, as in their
+    definitions.
 
     Parameters
     ----------

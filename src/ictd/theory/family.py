@@ -1,4 +1,4 @@
-"""A family of weights with the limit v, to which theta^TD belongs.
+"""A family of weights with the limit v, which contains theta^TD.
 
 On enumerated prompts, with u = 0 and A = K [-I, I], where K = [G; H], eq. (Yl dissection) is Y_{l+1} = Y_l B with
 
@@ -23,14 +23,14 @@ from ictd.mrp import Tasks, value_function
 from ictd.theory.recursion import Embeddings
 from ictd.transformer import Weights, theta_td
 
-# Random weights of the family, the same weights with N [I, I] added, and with a random u.
+# Random weights of the family, the same weights with N [I, I] added, and the same weights with a random u.
 MEMBERS = ("inside", "beyond", "with_u")
 # Known algorithms whose weights are in the family.
 ALGORITHMS = ("theta_td", "residual_gradient", "deflated_td")
 
 
 def contraction(discount: float) -> float:
-    """c of the random weights, half way from gamma, which is c of theta^TD, to 1."""
+    """c of the random weights: the mean of 1 and gamma, which is c of theta^TD."""
     return (1 + discount) / 2
 
 
@@ -65,7 +65,7 @@ def random_weights(
     Parameters
     ----------
     tasks : Tasks with n states
-        Weights of the family have ||B||_1 <= ``contraction(discount)`` on all of these.
+        Weights of the family have ||B||_1 <= ``contraction(discount)`` on all of these tasks.
     discount : float, gamma
     rng : numpy.random.Generator, for K and N
     u_rng : numpy.random.Generator, for u
@@ -73,7 +73,7 @@ def random_weights(
     Returns
     -------
     dict of Weights by the names of ``MEMBERS``
-        N has the norm of the difference of K from that of theta^TD.  The entries of u are standard normal.
+        N has the same norm as the difference between K and the K of theta^TD.  The entries of u are standard normal.
     """
     states = tasks.states
     K = random_preconditioner(tasks, discount, rng)
@@ -102,7 +102,7 @@ def algorithm_weights(tasks: Tasks, discount: float) -> dict[str, Weights]:
     dict of Weights by the names of ``ALGORITHMS``
         theta^TD has K = [I; 0].  The residual gradient (Baird 1995) has K = alpha [I; -I], so that B = I - alpha (I -
         gamma P) (I - gamma P').  Deflated TD has K = [I + gamma / ((1 - gamma) n) 11'; 0], so that B = gamma (P' -
-        11' / n): the eigenvalue gamma of gamma P' has become 0.  Its updates are those of arXiv 2407.10454 with rank
+        11' / n): the eigenvalue gamma of gamma P' becomes 0.  Its updates are those of arXiv 2407.10454 with rank
         one.
     """
     n = tasks.states

@@ -22,7 +22,7 @@ from ictd.mrp import Tasks, value_function
 from ictd.prompt import enumerated_columns
 from ictd.transformer import Weights
 
-# Multi-task TD, whose norm of the expected update is J, and multi-task MC, whose norm is J'.
+# J is the norm of the expected update of multi-task TD, and J' that of multi-task MC.
 ALGOS = ("td", "mc")
 
 
@@ -35,7 +35,7 @@ class Embeddings:
     tasks : Tasks
     discount : float, gamma
     X : (N, 2n, n) array
-    f : (N, n, n) array, I + X'AX, which the appendix calls f(A)
+    f : (N, n, n) array, I + X'AX, which is f(A) in the appendix
     g : (N, n, n) array, with the columns X'A x^q
     k : (N, L+1, n) array, u X + Y_l
     Y : (N, L+1, n) array
@@ -85,7 +85,7 @@ class Embeddings:
     def theta_td_errors(self, algo: str) -> np.ndarray:
         """Expected errors at theta^TD in the form of the proofs of Lemmas 1 and 4: gamma^l P^l r or gamma^l P^l v.
 
-        They are those of ``expected_errors`` without the rounding of a difference, which hides them where l is large.
+        They equal ``expected_errors``, but are not differences, whose rounding errors dominate for large l.
         The result is an (N, L+1, n) array.
         """
         first = self.tasks.reward if algo == "td" else self.value
@@ -95,7 +95,7 @@ class Embeddings:
 def krylov(row: np.ndarray, matrix: np.ndarray, length: int) -> np.ndarray:
     """Compute the rows b, b M, b M^2, ..., b M^(K-1).
 
-    A product with M^k gives k rows from the k rows before them, so that a few large products replace K small ones.
+    A product with M^k gives the next k rows from the previous k rows, so a few large products replace K small products.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embed
 class Gradients:
     """Gradients of Y_l and y_l^q at one layer l, for N tasks.
 
-    Each term of the recursion for grad_A y_l^(i) has X as its left factor and X' as its right factor, and one term of
-    that for grad_A y_l^q has x^q' as its right factor.  The factors between them are stored, as they are a quarter of
+    Each term of the recursion for grad_A y_l^(i) has the left factor X and the right factor X'.  One term of the
+    recursion for grad_A y_l^q has the right factor x^q'.  We store only the factors in between, which have a quarter of
     the size:
 
         grad_A y_l^(i) = X R^(i) X',    grad_A y_l^q = X (sum_j g_jq C^(j) X' + a x^q').
@@ -233,13 +233,13 @@ def gradients(Z: Embeddings) -> Iterator[Gradients]:
         grad_u Y_{l+1}     = X X'AX + grad_u Y_l f,
         grad_u y_{l+1}^q   = grad_u y_l^q + X g^q + grad_u Y_l g^q.
 
-    Here g_jq is an entry and g^q a column of g.  As g is the same in all layers, the terms of the second recursion are
-    summed over layers before their product with g.  The gradients at layer l do not depend on L, so one pass gives
-    those of every depth.
+    Here g_jq is an entry and g^q a column of g.  Because g is the same in all layers, the terms of the second recursion
+    are summed over layers before the product with g.  The gradients at layer l do not depend on L, so one pass gives
+    the gradients for every depth.
 
     Yields
     ------
-    Gradients, whose arrays the next iteration does not change
+    Gradients; the next iteration does not change their arrays
     """
     X, f, g = Z.X, Z.f, Z.g
     tasks, layers, states = Z.k.shape

@@ -1,7 +1,7 @@
-"""The paper's statements on theta^TD as inequalities, whose sides are computed for each task and layer.
+"""The paper's statements on theta^TD as inequalities.  Both sides are computed for each task and layer.
 
-The left sides come from the Transformer: from its embeddings and their gradients.  The right sides are the bounds.
-Theorem 2 and Corollary 1 bound a mean over tasks, and their functions return the right side only.
+The left sides are computed from the Transformer's embeddings and their gradients.  The right sides are the bounds.
+Theorem 2 and Corollary 1 bound a mean over tasks, so their functions return only the right side.
 
 w_l is the vector of TF_l for all query states.  ||.||_inf of a vector is its largest absolute entry.  ||.||_1 is the
 induced norm, as in the paper: the largest sum of the absolute entries of a column.  For the row Y_l this is the largest
@@ -16,7 +16,7 @@ import numpy as np
 from ictd.theory.recursion import Embeddings
 from ictd.theory.updates import GradientSweep
 
-# The left side is clear of rounding if it is more than this many times its estimated rounding error.
+# A left side is well above rounding if it exceeds its estimated rounding error by this factor.
 CLEAR = 1000
 
 
@@ -51,7 +51,7 @@ def summarise(parts: Sequence[Inequality]) -> dict[str, np.ndarray]:
     -------
     dict of (L+1,) arrays
         left_mean, left_max, right_mean : over tasks
-        tightest : smallest right / left over tasks whose left side is clear of rounding, NaN if there is none
+        tightest : smallest right / left over tasks whose left side is well above rounding, NaN if there is none
         violations : number of tasks
     """
     left = np.concatenate([part.left for part in parts])
@@ -169,9 +169,9 @@ def bounded_gradient(Z: Embeddings, sweep: GradientSweep) -> Inequality:
         X Y_l' (sum_{0<k<m} [(gamma P')^k phi_q; 0] + sum_{0<k<=m} [0; (gamma P')^k phi_q] - [m = 0] x^q)',
         X (gamma P')^m phi_q.
 
-    The absolute entries of X x sum to at most 1 + gamma times those of x.  Those of Y_l sum to at most
-    n gamma^l ||r||_inf.  Those of the bracket sum to at most 2 gamma / (1 - gamma), or to 1 for m = 0; both are at most
-    (1 + gamma) / (1 - gamma).  The sum over l gives the bound.
+    Let |x|_1 be the sum of the absolute entries of x.  Then |X x|_1 <= (1 + gamma) |x|_1, and |Y_l|_1 <= n gamma^l
+    ||r||_inf.  For the bracket, |.|_1 is at most 2 gamma / (1 - gamma), or 1 for m = 0; both are at most (1 + gamma) /
+    (1 - gamma).  The sum over l gives the bound.
     """
     return _inequality_of_norms(Z, sweep, "theta", _uniform_bound(Z))
 
@@ -179,7 +179,7 @@ def bounded_gradient(Z: Embeddings, sweep: GradientSweep) -> Inequality:
 def theorem_2(Z: Embeddings) -> np.ndarray:
     """J(theta_L^TD) <= E[||r||_inf gamma^L ((L^2 + L) / 2 nu + L xi)]: the right side for each L, (L+1,).
 
-    The paper has nu outside of the expectation.  As nu depends on ||v||_inf, it is inside here.
+    In the paper, nu is outside the expectation.  Here it is inside, because nu depends on ||v||_inf.
     """
     return (_td_error_bound(Z) * _gradient_bound(Z)).mean(axis=0)
 

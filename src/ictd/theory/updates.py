@@ -107,12 +107,12 @@ def layer_updates(
     scale : float
         The factor of A in these embeddings: 1 in the theory, 1/n where attention is divided by n.  The update is that
         of A without the factor.
-    groups : int, number of groups of equal size that N tasks are split into
+    groups : int, number of groups of equal size; the N tasks are split into these
 
     Returns
     -------
     updates : (groups, L, 2n + 4n^2) array
-        Mean over each group of tasks of the update of (u_l, A_l), u before A.  Its sum over l is the update in
+        Mean over each group of tasks of the update of (u_l, A_l), u before A.  The sum over l is the update in
         Theta^looped.
 
     Raises
@@ -151,9 +151,9 @@ def _factor(rows: np.ndarray, gamma_P: np.ndarray) -> np.ndarray:
 
 
 def looped_updates(Z: Embeddings, errors: np.ndarray, depth: int) -> np.ndarray:
-    """Compute the expected update in Theta^looped, the sum over layers of those of ``layer_updates``.
+    """Compute the expected update in Theta^looped, the sum over layers of ``layer_updates``.
 
-    The factors X and X' are the same in all layers, so that the sum over layers is inside of them.
+    The factors X and X' are the same in all layers, so only the factors in between are summed over layers.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class GradientSweep:
 
     Parameters
     ----------
-    layers : (K,) int array, those for which norms are computed
+    layers : (K,) int array, layers for which norms are computed
     norms : dict of (N, K) arrays
         Largest over i or q: induced norms of grad_A y_l^(i) ("A_context") and of grad_A y_l^q ("A_query"), norms of
         grad_u Y_l ("u_context") and of grad_u y_l^q ("u_query"), and the sum of the absolute entries of
@@ -228,7 +228,7 @@ def sweep_gradients(Z: Embeddings, groups: int = 1) -> GradientSweep:
     Parameters
     ----------
     Z : Embeddings of N tasks at theta^TD
-    groups : int, number of groups of equal size that N tasks are split into
+    groups : int, number of groups of equal size; the N tasks are split into these
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Slow versions of what the study computes, for one process, one transition and one pair at a time."""
+"""Slow versions of the study's functions, for one process, one transition and one pair at a time."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def columns(steps, reward, policy, discount):
 def grouped_columns(counts, reward, policy, discount):
     """Columns (2d+1, d) of a prompt, one for each pair, with its mean next features; zeros for pairs without a count.
 
-    ``counts`` (S, A, S) are numbers of transitions, which need not be whole.
+    ``counts`` (S, A, S) are numbers of transitions, not necessarily integers.
     """
     observed = counts.sum(axis=-1) > 0
     shares = counts / np.where(observed, counts.sum(axis=-1), 1.0)[..., None]
@@ -97,7 +97,7 @@ def observed_rewards(steps, reward):
 
 
 def smoothed(steps, reward, policy, discount, pseudo_counts, transition):
-    """Values in the maximum likelihood model with pseudo-counts; rewards of pairs that were not observed are zero."""
+    """Values in the maximum likelihood model with pseudo-counts; pairs that were not observed have reward zero."""
     counts, observed = pseudo_counts * transition.copy(), np.zeros(policy.shape)
     for s, a, following in steps:
         counts[s, a, following] += 1

@@ -52,7 +52,7 @@ CONTROL_GAINS = {
     "aligned_advantage": 0.05,
     "half_error": 0.33,
 }
-# Mean values of last policies with which all claims on shares hold; the optimum is 1.
+# Mean values of last policies for which all claims on shares hold; the optimum is 1.
 VALUES = {
     "lspi": 0.8,
     "lspi_mean": 0.4,
@@ -92,8 +92,8 @@ def numbers_of_tasks(method, place):
 def save_offline(path, place="home", values=(), changes=0.0, error=1.0, first_gain=0.2, cosine=-0.5):
     """Save made-up results of a place.
 
-    ``values`` replaces some of VALUES.  ``error`` is the squared error of Transformers, where that of baselines is 2.
-    ``first_gain`` is what iterations after the first add to the mean value.
+    ``values`` replaces some of VALUES.  ``error`` is the squared error of Transformers; baselines have 2.
+    ``first_gain`` is the gain in mean value by the iterations after the first.
     """
     rng = np.random.default_rng(0)
 
@@ -196,7 +196,7 @@ def test_claims_are_decided_in_all_settings(tmp_path, name, settings):
     assert len(verdicts(tmp_path)[name]) == settings
 
 
-# Claims that can fail with another one, because they compare the same methods.
+# Claims that can fail together with another claim, because they compare the same methods.
 RELATED = {
     "behind_lspi",
     "beats_rewards",
@@ -235,7 +235,7 @@ def test_the_claim_on_regret_can_fail(tmp_path):
     assert set(by_name) - holding(by_name) == {"more_regret"}
 
 
-def test_processes_decide_and_seeds_are_the_trials(tmp_path):
+def test_intervals_are_over_processes_and_trials_are_seeds(tmp_path):
     """The first of three seeds is far below the baseline, and the others are above it."""
     home = Offline(save_offline(tmp_path / "home.npz", values={"mc": 0.7}))
     seeds = (home.arrays["method"] == "mc") & (home.arrays["seed"] == 0)
@@ -280,7 +280,7 @@ def test_lines_are_means_over_seeds_and_processes(files):
     plt.close("all")
 
 
-def test_formats_are_compared_after_as_many_tasks(files):
+def test_formats_are_compared_after_equal_numbers_of_tasks(files):
     home = Offline(files[0][0])
     panel = figures.lines(figures.offline_panels(home, VARIANTS, "td", figures.OTHERS | {"td": LOOK})).axes[1]
     found = {line.get_label(): line.get_ydata() for line in panel.lines}

@@ -58,7 +58,7 @@ def test_processes_have_probabilities_and_bounded_rewards(family):
 
 
 @pytest.mark.parametrize("family", ["dirichlet", "boyan", "loop"])
-def test_values_are_those_of_the_bellman_equation(family):
+def test_values_satisfy_the_bellman_equation(family):
     processes, policy = some_processes(family), draw_policies("soft", SHAPE, new_rng())
     found = processes.values(policy, GAMMA)
     for i in range(SIZE):
@@ -75,7 +75,7 @@ def test_optimal_policies_have_the_greatest_mean_value(family):
         assert found[i] == pytest.approx(expected, abs=1e-10)
 
 
-def test_each_action_of_boyan_is_a_chain_of_its_own():
+def test_each_action_of_boyan_has_its_own_chain():
     transition = some_processes("boyan", states=4).transition
     assert (transition[:, 0, :, [0, 3]] == 0).all() and (transition[:, 0, :, 1:3] > 0).all()
     assert not np.allclose(transition[:, 0, 0], transition[:, 0, 1])
@@ -87,7 +87,7 @@ def test_loops_have_no_steps_to_the_same_state():
 
 
 @pytest.mark.parametrize(("kind", "greedy_share"), [("soft", 0), ("greedy", 1), ("both", 0.5)])
-def test_policies_are_of_their_kind(kind, greedy_share):
+def test_policies_of_each_kind(kind, greedy_share):
     policy = draw_policies(kind, (400, STATES, ACTIONS), new_rng())
     np.testing.assert_allclose(policy.sum(axis=-1), 1, atol=ROUNDING)
     assert abs((policy.max(axis=(1, 2)) == 1).mean() - greedy_share) < 0.1
@@ -120,7 +120,7 @@ def test_paths_invert_the_cumulative_probabilities():
 
 
 @pytest.mark.parametrize("lengths", [np.array([20, 1, 7, 13]), 7])
-def test_counts_are_those_of_the_first_steps(lengths):
+def test_counts_include_only_the_first_steps(lengths):
     paths = pair_paths(some_processes(), uniform(SHAPE), 1, 20, new_rng())[:, 0]
     counts = transition_counts(paths, lengths, STATES, ACTIONS)
     for i, length in enumerate(np.broadcast_to(lengths, SIZE)):
@@ -131,7 +131,7 @@ def test_counts_are_those_of_the_first_steps(lengths):
 
 
 @pytest.mark.parametrize("kind", ["soft", "greedy"])
-def test_estimates_are_those_of_the_paper_on_whole_prompts(kind):
+def test_estimates_equal_the_papers_on_whole_prompts(kind):
     processes, weights = some_processes(), naive.larger_weights(PAIRS)
     paths = pair_paths(processes, uniform(SHAPE), 1, 9, new_rng())[:, 0]
     policy = draw_policies(kind, SHAPE, new_rng())

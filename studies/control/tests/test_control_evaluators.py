@@ -38,7 +38,7 @@ GAMMA, SIZE, LENGTH = 0.9, 5, 7
 STATES, ACTIONS, PAIRS = 3, 2, 6
 PLACE = {"family": "dirichlet", "states": STATES, "actions": ACTIONS, "discount": GAMMA}
 VARIANTS = {name: {"depth": 2, "prompts": "sampled"} for name in ("td", "main")}
-# One transition to each state from each pair.
+# One transition from each pair to each state.
 TO_ALL_STATES = [(s, a, j) for s in range(STATES) for a in range(ACTIONS) for j in range(STATES)]
 
 
@@ -96,7 +96,7 @@ CHAIN = np.random.default_rng(0).dirichlet(np.ones(STATES), (STATES, ACTIONS))
         (SmoothedModel(0.7, CHAIN), lambda steps, r, pi: slow.smoothed(steps, r, pi, GAMMA, 0.7, CHAIN)),
         (in_context_td(0.8, 4, PAIRS), lambda steps, r, pi: slow.batch_td(steps, r, pi, GAMMA, 0.8, 4)),
         (InContext(LARGER, 3), lambda steps, r, pi: slow_transformer(LARGER, steps, r, pi)),
-        # Pseudo-counts of 1.5 are half a transition to each state, so two of each step are as many.
+        # Pseudo-counts of 1.5 add half a transition to each state.  Doubling all counts gives the same shares.
         (
             InContext(LARGER, 3, 1.5),
             lambda steps, r, pi: slow_transformer(LARGER, [*steps, *steps, *TO_ALL_STATES], r, pi),
@@ -123,7 +123,7 @@ def test_the_smoothed_model_is_lstd_with_pseudo_counts(seen):
         np.testing.assert_allclose(found[i], expected, atol=1e-8)
 
 
-def test_iteration_evaluates_and_is_greedy(seen):
+def test_policy_iteration_evaluates_and_improves(seen):
     policies, estimated = iterate(LeastSquares(0.1), seen.counts, seen.processes.reward, GAMMA, 3)
     for i in range(SIZE):
         policy = np.full((STATES, ACTIONS), 0.5)
@@ -161,7 +161,7 @@ def offline_results(tmp_path):
     return make
 
 
-def test_of_equally_good_parameters_the_greatest_is_chosen(offline_results):
+def test_the_largest_of_equally_good_parameters_is_chosen(offline_results):
     """All small step sizes of theta^TD have the same greedy policies."""
     arrays = offline_results("td")
     row = arrays["method"].tolist().index("theta_td")
@@ -169,14 +169,14 @@ def test_of_equally_good_parameters_the_greatest_is_chosen(offline_results):
 
 
 @pytest.mark.parametrize("first", ["td", "main"])
-def test_control_experiments_are_made_where_the_first_variant_is_tried_first(offline_results, first):
+def test_control_experiments_need_the_first_variant_as_the_first_run(offline_results, first):
     methods = set(offline_results(first)["method"].tolist())
     assert ({"td half_error", "smoothed random_advantage"} <= methods) == (first == "td")
     assert {"rewards", "td", "td grouped", "td pseudo_counts", "td grouped pseudo_counts"} <= methods
 
 
-def test_weights_of_other_prompts_are_shown_all_formats(tmp_path):
-    """Those that differ in their depth are shown a column for each transition only."""
+def test_weights_of_other_prompts_are_evaluated_on_all_formats(tmp_path):
+    """Runs with another depth are evaluated only on prompts with a column for each transition."""
     grid = {"smallest": 1e-3, "largest": 1e-1, "number": 2}
     variants = {
         "td": {"depth": 2, "prompts": "sampled"},
@@ -206,7 +206,7 @@ def test_weights_of_other_prompts_are_shown_all_formats(tmp_path):
             np.testing.assert_allclose(found, measures["mean_value"], rtol=1e-6)
 
 
-def test_measures_are_those_of_their_definitions(seen):
+def test_measures_equal_their_definitions(seen):
     processes, counts = seen.processes, seen.counts
     found = offline.measure(LeastSquares(0.1), processes, counts, GAMMA, 3)
     policies, estimated = iterate(LeastSquares(0.1), counts, processes.reward, GAMMA, 3)
@@ -270,16 +270,16 @@ class TestControls:
     def estimate(self, seen):
         return lambda kind: PartlyExact(LeastSquares(0.1), seen.processes, kind)(*seen.arguments())
 
-    def test_values_are_exact_where_they_are_known(self, seen, exact, own, estimate):
+    def test_known_values_are_exact(self, seen, exact, own, estimate):
         unseen = seen.counts.sum(axis=-1) == 0
         np.testing.assert_array_equal(estimate("exact_unseen"), np.where(unseen, exact, own))
         as_many = estimate("exact_as_unseen") == exact
         np.testing.assert_array_equal(as_many.sum(axis=(1, 2)), unseen.sum(axis=(1, 2)))
 
-    def test_half_errors_are_half_of_its_own(self, exact, own, estimate):
+    def test_half_error_is_half_of_the_evaluators_error(self, exact, own, estimate):
         np.testing.assert_allclose(estimate("half_error") - exact, (own - exact) / 2)
 
-    def test_random_advantages_have_the_norm_of_its_own(self, exact, own, estimate):
+    def test_random_advantage_errors_have_the_norm_of_the_evaluators_error(self, exact, own, estimate):
         error = estimate("random_advantage") - exact
         np.testing.assert_allclose(error.sum(axis=-1), 0, atol=1e-12)
         np.testing.assert_allclose((error**2).sum((1, 2)), (advantage(own - exact) ** 2).sum((1, 2)))
@@ -352,7 +352,7 @@ def test_all_methods_act_in_the_same_processes(tmp_path):
 
 
 @pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
-def test_each_agent_has_its_own_number_of_the_rule(many_processes, knows, rule):
+def test_each_agent_has_its_own_parameter_of_the_rule(many_processes, knows, rule):
     numbers = np.where(np.arange(300) % 2, 1e6, 0.0)
     regret = online.simulate(knows, many_processes, GAMMA, 20, rule, numbers, 1)
     for c in (0.0, 1e6):
@@ -363,7 +363,7 @@ def test_each_agent_has_its_own_number_of_the_rule(many_processes, knows, rule):
 
 @pytest.mark.parametrize("rule", ["epsilon", "optimistic"])
 def test_parameters_are_tuned_for_each_number_of_the_rule(many_processes, rule):
-    """Means over 300 processes differ from those of agents that act alone by chance only."""
+    """Means over 300 processes differ from the means of agents that act alone only by chance."""
     learner, numbers = online.Planner(LeastSquares(0.1)), [0.0, 1.0, 100.0]
     found = online.tuning_regrets(learner, many_processes, GAMMA, 30, rule, numbers, 3)
     for c, value in zip(numbers, found, strict=True):
@@ -376,7 +376,7 @@ def test_choices_at_the_ends_of_grids_have_a_star():
 
 
 class Watched:
-    """A learner that records the steps of the first agent, and its estimates after each."""
+    """A learner that records the steps of the first agent, and its estimates after each step."""
 
     def __init__(self, learner):
         self.learner, self.steps = learner, []

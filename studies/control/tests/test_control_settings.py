@@ -39,10 +39,10 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
     assert message in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_names_and_tasks_are_free():
+def test_names_and_numbers_of_tasks_can_be_chosen_freely():
     settings = {"variants": [{"name": "main"}, {"name": "short", "tasks": 5000}], "online": {"variants": ["main"]}}
     config = checked(settings | {"places": [{"name": "first"}, {"name": "far", "discount": 0.5}]})
-    # Weights of the first variant are kept where another ends, so that they can be compared after as many tasks.
+    # The first variant has snapshots at the ends of the other variants, for comparisons after equal numbers of tasks.
     assert snapshots(config) == [5000, 20000, 60000, 200000, 1000000]
     assert tried(config, "far") == ["main", "short"]
 
@@ -59,7 +59,7 @@ def test_the_first_place_has_the_main_settings():
     assert name == "home" and home == {key: variants(config)["td"][key] for key in PLACE}
 
 
-def test_variants_are_tried_where_their_pairs_fit():
+def test_variants_are_evaluated_in_places_with_their_number_of_pairs():
     config = checked({})
     first = {place: tried(config, place)[0] for place in places(config)}
     assert first == {"home": "td", "actions_4": "actions_4", "boyan": "boyan", "loop": "loop"} | {

@@ -1,4 +1,4 @@
-"""Speed of the engine for any P and Q, compared with that of the engine in Theta (``make benchmark``)."""
+"""Speed of the engine for any P and Q, compared with the engine in Theta (``make benchmark``)."""
 
 from benchmark import DEPTH, DISCOUNT, STATES, material, seconds
 

@@ -17,7 +17,7 @@ STUDY = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-def test_our_reading_gives_the_main_settings_runs(under_conda):
+def test_our_reading_reproduces_the_runs_of_the_main_setting(under_conda):
     results = under_conda / "results-smoke"
     for i, algo in enumerate(("td", "mc")):
         reading = np.load(results / "emergence/readings/as_is.npz")
@@ -28,7 +28,7 @@ def test_our_reading_gives_the_main_settings_runs(under_conda):
 
 
 @pytest.mark.slow
-def test_long_pretraining_goes_on_from_block_to_block(under_conda):
+def test_blocks_of_long_pretraining_equal_one_run(under_conda):
     """A run of several blocks is one run of the engine over all of their tasks."""
     run = np.load(under_conda / "results-smoke/emergence/runs/td-boyan/1.npz")
     streams = [ictd.generator(1, "boyan", 4, f"course {name}") for name in ("tasks", "unrolls")]
@@ -119,7 +119,7 @@ def test_predictions_are_compared_at_the_nearest_snapshots(tables):
     np.testing.assert_allclose(errors["error"], [0.1, 0, 0.15])
 
 
-def test_a_claim_that_fails_under_ours_says_nothing_of_another_reading(tables):
+def test_claims_that_fail_under_our_reading_are_not_counted_as_lost(tables):
     assert failing({**tables, "readings": tables["readings"].assign(verdict="refuted")}) == set()
 
 

@@ -1,4 +1,4 @@
-"""What the study's figures draw and its pages say, from tables of made-up numbers."""
+"""Content of the study's figures and pages, from tables of made-up numbers."""
 
 import matplotlib.pyplot as plt
 import numpy as np

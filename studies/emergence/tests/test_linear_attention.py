@@ -74,7 +74,7 @@ def test_estimates_equal_those_on_whole_prompts(height, length, depth, layers, s
         np.testing.assert_allclose(found[i], expected, atol=100 * ROUNDING * max(1, np.abs(expected).max()))
 
 
-def test_estimates_in_theta_are_those_of_linear_transformers():
+def test_estimates_in_theta_equal_linear_transformers():
     rng = np.random.default_rng(0)
     weights = ictd.Weights(0.3 * rng.normal(size=6), 0.3 * rng.normal(size=(6, 6)))
     columns = rng.normal(size=(4, 7, 12))
@@ -128,7 +128,7 @@ def test_longer_contexts_train_as_columns_with_the_same_gram_matrix():
     P, Q = drawn(3, 1)
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(20, 7, 30))
-    # 30 columns, turned so that 23 of them are zero.
+    # 30 columns, rotated so that 23 of them are zero.
     turned = columns @ np.linalg.qr(columns.mT, mode="complete")[0]
     np.testing.assert_allclose(turned[..., 7:], 0, atol=100 * ROUNDING)
     given = context_rows(columns), turned[..., :7].mT / np.sqrt(30)
@@ -194,7 +194,7 @@ def test_parameters_that_are_not_trained_keep_their_values():
     assert not moved[trained == 0].any() and moved[:, :3][trained[:, :3] == 1].all()
 
 
-def test_single_precision_is_near():
+def test_single_precision_is_close_to_double_precision():
     tasks, batches = material("boyan", 3, 20)
     P, Q = drawn(3, 1, gain=0.1)
     found = []

@@ -1,4 +1,4 @@
-"""A few numbers in place of the weights, compared with slow computations."""
+"""Training and analysis of a few numbers instead of all weights, compared with slow computations."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def test_the_two_numbers_are_deflated_td():
 
 
 @pytest.mark.parametrize("number", few_numbers.SETS)
-def test_coefficients_are_those_of_least_squares_without_what_changes_no_output(number):
+def test_coefficients_equal_least_squares_on_identifiable_parts(number):
     A, bases = some_weights().A, few_numbers.basis(number, STATES)
     remove = np.eye(2 * STATES) - np.outer(A_DIRECTION, A_DIRECTION) / (A_DIRECTION @ A_DIRECTION)
     columns = np.stack([(remove @ one).ravel() for one in bases], axis=1)
@@ -69,7 +69,7 @@ def test_the_rank_one_part_is_found():
 
 
 @pytest.mark.parametrize("number", few_numbers.SETS)
-def test_derivatives_are_those_of_differences(number):
+def test_derivatives_equal_finite_differences(number):
     data = draw_unseen_tasks(0, STATES, 5, 9, GAMMA, "boyan")
     bases, grams = few_numbers.basis(number, STATES), [data.gram(0), data.gram(9)]
     at, step = np.linspace(0.9, 0.3, len(bases)), 1e-6
@@ -85,7 +85,7 @@ def test_derivatives_are_those_of_differences(number):
         np.testing.assert_allclose(jacobian[i], (up - down) / (2 * step), rtol=1e-5, atol=1e-7)
 
 
-def test_the_best_numbers_are_no_worse_than_those_of_a_grid():
+def test_the_best_numbers_are_no_worse_than_a_grid_search():
     data = draw_unseen_tasks(0, STATES, 20, 1, GAMMA, "boyan")
     found = best_numbers.best_numbers(data, [0], DEPTH, (1, 2, 3, 4))
     msve = [value for _, value in found.values()]
@@ -98,8 +98,8 @@ def test_the_best_numbers_are_no_worse_than_those_of_a_grid():
 
 
 @pytest.mark.parametrize(("algo", "number"), [("td", 2), ("mc", 2), ("td", 4)])
-def test_training_a_few_numbers_is_autograd_on_whole_prompts(algo, number):
-    """Adam on the numbers, whose gradient is that of Algorithms 1 and 2 on whole prompts by the chain rule."""
+def test_training_a_few_numbers_equals_autograd_on_whole_prompts(algo, number):
+    """Adam on the numbers, with the gradient of Algorithms 1 and 2 on whole prompts by the chain rule."""
     tasks, batches = material()
     bases = few_numbers.basis(number, STATES)
     start = np.linspace(0.4, 0.1, len(bases))
@@ -127,7 +127,7 @@ def test_training_a_few_numbers_is_autograd_on_whole_prompts(algo, number):
     np.testing.assert_allclose(found, numbers.detach().numpy(), rtol=1e-9)
 
 
-def test_moments_of_gradients_are_those_of_single_updates():
+def test_moments_of_gradients_equal_those_of_single_updates():
     tasks, batches = material(6)
     A = some_weights(1).A[0] * 0.3
     mean, square = np.empty((2, 6, 6))
@@ -142,7 +142,7 @@ def test_moments_of_gradients_are_those_of_single_updates():
     np.testing.assert_allclose(square, (single[:, 0] ** 2).mean(axis=0))
 
 
-def test_the_mean_field_of_one_task_is_adam_without_its_first_moment(monkeypatch):
+def test_the_mean_field_equation_of_one_task_is_adam_without_first_moment(monkeypatch):
     monkeypatch.setattr(dynamics, "AVERAGED", 1)
     monkeypatch.setattr(dynamics, "STRIDE", 1)
     tasks, batches = material(4)
@@ -170,7 +170,7 @@ def cell(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_trained_numbers_are_evaluated_beside_all_of_a_and_algorithms(cell, scaled, tmp_path):
+def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled, tmp_path):
     folder, stored, runs = cell
     train_numbers.main(
         "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {}, 6, 10, [4, 9],
@@ -230,7 +230,7 @@ def test_shares_exchanges_and_spectral_radii(cell, tmp_path):
             np.testing.assert_allclose(*norms)
 
 
-def test_slow_modes_are_perron_vectors_and_the_values_those_of_the_tasks():
+def test_slow_modes_are_perron_vectors():
     c = slow_mode.continuation("falling", STATES)
     slow, slow_left = slow_mode.mean_perron_vectors("falling", STATES)
     p = slow_mode.draw_tasks(

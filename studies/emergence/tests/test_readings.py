@@ -1,4 +1,4 @@
-"""Pretraining under other readings of what the paper leaves open."""
+"""Pretraining under other readings of the paper's open questions."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def material(env, states, size):
 
 
 class Whole(Reading):
-    """A reading that takes the engine for any P and Q."""
+    """A reading that uses the engine for any P and Q."""
 
     in_theta = False
 
@@ -62,7 +62,7 @@ def test_entries_outside_theta_do_not_change():
         assert moved.shape == (2, layers, 7, 7)
         for part, mask in zip(moved, inside, strict=True):
             expected = np.ones_like(mask) if "parameters" in changes else mask
-            # In a separate last layer only the query's column has an effect, and its lower half is zero.
+            # In a separate last layer, only the query's column has an effect; its lower half is zero.
             assert (part[: layers - 1 or 1] == expected).all()
             assert not part[-1][~expected].any() and part[-1].any()
 
@@ -84,7 +84,7 @@ def test_masks_of_theta():
     assert masks[0].sum() == 4 and masks[0, -1, :4].all() and masks[1].sum() == 16 and masks[1, :4, :4].all()
 
 
-def test_single_precision_is_near():
+def test_single_precision_is_close_to_double_precision():
     tasks, batches = material("boyan", 3, 20)
     single, double = (pretrain("mc", 5, tasks, batches, precision=one)[0] for one in ("float32", "float64"))
     assert single.dtype == np.float32 and 0 < np.abs(single - double).max() < 1e-4
@@ -92,10 +92,10 @@ def test_single_precision_is_near():
 
 @pytest.mark.parametrize("kind", [Reading, Whole])
 @pytest.mark.parametrize("broken", ["reward", "return"])
-def test_a_run_that_diverges_is_lost_from_the_first_task_that_is_not_finite(kind, broken):
+def test_diverged_runs_are_nan_and_record_the_first_task_that_is_not_finite(kind, broken):
     tasks, batches = material("boyan", 3, 6)
     reward, return_sums = tasks.reward.copy(), batches.return_sums.copy()
-    # Estimates of the fourth task are not finite, or its update.
+    # The estimates or the update of the fourth task are not finite.
     (reward if broken == "reward" else return_sums)[3] *= 1e308 if broken == "reward" else np.inf
     tasks = ictd.Tasks(tasks.transition, reward, tasks.stationary)
     batches = ictd.BatchStatistics.unchecked(
@@ -105,7 +105,7 @@ def test_a_run_that_diverges_is_lost_from_the_first_task_that_is_not_finite(kind
     assert diverged_at == 4 and np.isnan(matrices).all()
 
 
-def test_a_run_that_skips_updates_has_diverged_if_it_skips_the_last():
+def test_a_run_that_skips_the_last_update_counts_as_diverged():
     tasks, batches = material("boyan", 3, 6)
     return_sums = batches.return_sums.copy()
     return_sums[2] = np.inf
@@ -120,7 +120,7 @@ def test_a_run_that_skips_updates_has_diverged_if_it_skips_the_last():
     assert pretrain("mc", 4, tasks[:3], broken[:3], skip=True, **options)[1] == 3
 
 
-def test_a_corner_of_one_is_the_only_entry_that_is_not_drawn():
+def test_the_option_one_sets_only_the_corner():
     tasks, batches = material("boyan", 3, 1)
     options = {"parameters": "all", "learning_rate": 1e-12, "initial_gain": 0.01}
     drawn, one = (pretrain("td", 4, tasks, batches, corner=corner, **options)[0] for corner in ("drawn", "one"))

@@ -1,4 +1,4 @@
-"""The study's settings, and what its rules go through."""
+"""The study's settings, and the jobs of its rules."""
 
 from dataclasses import fields
 
@@ -28,7 +28,7 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
     assert message in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_a_reading_is_ours_but_for_what_it_changes():
+def test_a_reading_differs_from_ours_only_in_its_changes():
     found = readings(load_config({}, PROJECT))
     assert next(iter(found)) == "as_is" and len(found) == 16
     assert found["as_is"] == {
@@ -42,7 +42,7 @@ def test_a_reading_is_ours_but_for_what_it_changes():
     assert other == {"a": found["as_is"] | {"learning_rate": 0.5, "initial_gain": 2}}
 
 
-def test_long_runs_are_of_all_algorithms_and_environments_and_the_plane_of_all_seeds():
+def test_long_runs_and_the_plane_cover_the_configuration():
     assert courses(load_config({}, PROJECT)) == ["td-boyan", "td-loop", "mc-boyan", "mc-loop"]
     given = {"algos": ["td"], "envs": ["loop"], "states": [5], "depths": [3]}
     config = load_config({**given, "emergence": {}}, PROJECT)

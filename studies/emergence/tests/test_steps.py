@@ -32,7 +32,7 @@ SCALES = [True, False]
 
 
 def best_size(tuning, length, scaled, depth=DEPTH):
-    """Of log-spaced sizes, times n where attention is divided by it, the factor of theta^TD's A that is best."""
+    """The best factor of theta^TD's A among log-spaced step sizes (times n if attention is divided by n)."""
     theta, factor = ictd.theta_td(STATES), STATES if scaled else 1
     sizes = [factor * 0.1 * 400 ** (i / 6) for i in range(7)]
     models = [ictd.Weights(theta.u, size * theta.A) for size in sizes]
@@ -112,7 +112,7 @@ READINGS = {
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory):
-    """Files of readings, and what they are made of."""
+    """Files of readings, and their inputs."""
     folder, stored = tmp_path_factory.mktemp("readings"), []
     for seeds in ([0, 1], [2]):
         tasks = [

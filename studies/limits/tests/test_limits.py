@@ -72,7 +72,7 @@ def parameters(gain=1.3):
 
 
 def central_differences(function, z):
-    """Derivatives of a function by each entry of z, along the first axis."""
+    """Derivatives of a function with respect to each entry of z, along the first axis."""
     sides = [[function(z + sign * change) for change in STEP * np.eye(len(z))] for sign in (1, -1)]
     return (np.array(sides[0]) - np.array(sides[1])) / (2 * STEP)
 
@@ -87,13 +87,13 @@ def naive_estimates(weights, tasks):
     )
 
 
-def test_estimates_on_enumerated_prompts_are_those_of_the_transformer(tasks):
+def test_estimates_on_enumerated_prompts_equal_the_transformer(tasks):
     prompts = enumerated_prompts(tasks, GAMMA)
     (found,) = msve_of_parameters(prompts, DEPTH).estimates(parameters())
     np.testing.assert_allclose(found, 1.3 * naive_estimates(weights_of(parameters(), N), tasks), rtol=1e-10)
 
 
-def test_estimates_on_sampled_prompts_are_those_of_the_transformer(tasks, context):
+def test_estimates_on_sampled_prompts_equal_the_transformer(tasks, context):
     gram = context.gram(GAMMA)
     prompts = sampled_prompts(gram, np.zeros((len(tasks), N)), tasks.stationary)
     (found,) = msve_of_parameters(prompts, DEPTH).estimates(parameters())
@@ -107,7 +107,7 @@ def test_the_value_is_the_mean_msve(tasks, prompts):
     np.testing.assert_allclose(objective.value_and_gradient(parameters())[0], expected, rtol=ROUNDING)
 
 
-def test_gradient_is_that_of_differences(prompts):
+def test_gradient_equals_finite_differences(prompts):
     objective = msve_of_parameters(prompts, DEPTH)
     slow = central_differences(lambda z: objective.value_and_gradient(z)[0], parameters())
     found = objective.value_and_gradient(parameters())[1]
@@ -121,20 +121,20 @@ def gauss_newton_hessian(objective, prompts):
     return 2 * J @ J.T / len(prompts)
 
 
-def test_jacobian_is_that_of_differences(prompts):
+def test_jacobian_equals_finite_differences(prompts):
     objective = msve_of_parameters(prompts, DEPTH)
     slow = gauss_newton_hessian(objective, prompts)
     R = objective.triangle(parameters())[:, :-1]
     np.testing.assert_allclose(2 * R.T @ R, slow, atol=DIFFERENCES * np.abs(slow).max())
 
 
-def test_hessian_is_that_of_differences(prompts):
+def test_hessian_equals_finite_differences(prompts):
     objective = msve_of_parameters(prompts, DEPTH)
     slow = central_differences(lambda z: objective.value_and_gradient(z)[1], parameters())
     np.testing.assert_allclose(objective.hessian(parameters()), slow, atol=1e-5 * np.abs(slow).max())
 
 
-def test_hessian_of_a_small_msve_is_that_of_the_jacobian(prompts):
+def test_hessian_of_a_small_msve_uses_the_jacobian(prompts):
     target = msve_of_parameters(prompts, DEPTH).estimates(parameters())[0] + 1e-6
     objective = msve_of_parameters(replace(prompts, target=target), DEPTH)
     assert objective.value_and_gradient(parameters())[0] < SMALL
@@ -142,7 +142,7 @@ def test_hessian_of_a_small_msve_is_that_of_the_jacobian(prompts):
     np.testing.assert_allclose(objective.hessian(parameters()), slow, atol=DIFFERENCES * np.abs(slow).max())
 
 
-def test_columns_have_the_averages_of_their_contexts(tasks):
+def test_columns_reproduce_the_averages_of_their_contexts(tasks):
     gram = sample_contexts(tasks, np.full(len(tasks), 2), np.random.default_rng(1)).gram(GAMMA)
     prompts = sampled_prompts(gram, tasks.reward, tasks.stationary)
     assert prompts.X.shape == (len(tasks), WIDE, WIDE - 1)
@@ -235,7 +235,7 @@ def test_bases_are_orthonormal_and_leave_the_gain(basis, dimension):
     assert not basis[-1].any()
 
 
-def test_directions_outside_of_the_identifiable_ones_change_no_estimate(tasks):
+def test_unidentifiable_directions_change_no_estimate(tasks):
     basis = identifiable_basis(N, GAMMA)
     z = parameters(gain=0)
     unidentifiable = z - basis @ (basis.T @ z)
@@ -244,7 +244,7 @@ def test_directions_outside_of_the_identifiable_ones_change_no_estimate(tasks):
     np.testing.assert_allclose(objective.estimates(z)[0], objective.estimates(z - unidentifiable)[0], rtol=1e-9)
 
 
-def test_nothing_of_the_family_is_outside():
+def test_family_members_have_no_part_outside():
     basis = family_basis(N, GAMMA)
     weights = weights_of(basis @ np.arange(1.0, 1 + basis.shape[1]), N)
     assert abs(decomposition_measures(weights, GAMMA)["outside"]) < 1e-12
@@ -317,7 +317,7 @@ def test_tasks_are_shifted_as_their_kind_says():
     assert drawn["uniform"].reward.mean() == pytest.approx(0, abs=0.01)
 
 
-# What is fitted to outputs of LSTD with pseudo-counts of some chain
+# Fits to outputs of LSTD with pseudo-counts of some chain
 
 
 @pytest.fixture(scope="module")
@@ -345,13 +345,13 @@ def fitted(fit_data, mean_tasks):
     return fitted_to
 
 
-def test_errors_are_those_of_the_outputs_and_of_the_baselines(fit_data, mean_tasks, fitted):
+def test_errors_of_outputs_and_baselines(fit_data, mean_tasks, fitted):
     found = fitted(mean_tasks["uniform"].transition)
     assert found["msve"] == pytest.approx(found["pseudo_counts"]) and found["pseudo_counts"] < found["lstd"]
     assert found["lstd"] == pytest.approx(fit_data.error(lstd(fit_data.context(FIT_LENGTH), GAMMA, 0.1)).mean())
 
 
-def test_pseudo_counts_and_reward_are_found(mean_tasks, fitted):
+def test_the_fit_recovers_pseudo_counts_and_reward(mean_tasks, fitted):
     found = fitted(mean_tasks["uniform"].transition, 0.2)
     # The unit of rewards is 0.5, the shift of the kind "rewards".
     assert found["k"] == pytest.approx(FIT_K, rel=1e-4) and found["rewards"] == pytest.approx(0.2 / 0.5, rel=1e-4)
@@ -361,7 +361,7 @@ def test_pseudo_counts_and_reward_are_found(mean_tasks, fitted):
     assert abs(found["steps"]) < 1e-3 and abs(found["last_row"]) < 1e-3
 
 
-def test_shifts_of_the_chain_are_found_together(mean_tasks, fitted):
+def test_the_fit_recovers_all_shifts_of_the_chain(mean_tasks, fitted):
     Q, steps, last_row = (mean_tasks[kind].transition for kind in ("uniform", "steps", "last_row"))
     found = fitted(Q + 0.7 * (steps - Q) + 1.2 * (last_row - Q), -0.1)
     assert found["steps"] == pytest.approx(0.7, abs=1e-3) and found["last_row"] == pytest.approx(1.2, abs=1e-3)
@@ -369,7 +369,7 @@ def test_shifts_of_the_chain_are_found_together(mean_tasks, fitted):
     assert found["explained_mean"] < found["explained_shifted"]
 
 
-def test_fits_are_judged_on_other_tasks(mean_tasks, fitted):
+def test_fits_are_evaluated_on_other_tasks(mean_tasks, fitted):
     noise = np.random.default_rng(0).normal(size=(300, N))
     noise[:150] = 0
     assert fitted(mean_tasks["uniform"].transition, noise=noise)["explained_mean"] < 0.95
@@ -409,7 +409,7 @@ def test_pseudo_counts_of_the_mean_chain_are_best(choice, baselines, mean_chain)
 
 
 @pytest.mark.parametrize("method", ["mean chain in unseen states", "mean chain alone"])
-def test_few_and_many_pseudo_counts_are_limits(unseen_tasks, baselines, mean_chain, method):
+def test_limits_of_few_and_many_pseudo_counts(unseen_tasks, baselines, mean_chain, method):
     context = unseen_tasks.context(CHOICE_LENGTH)
     visited = context.visits > 0
     p = np.broadcast_to(mean_chain / mean_chain.sum(axis=1, keepdims=True), context.D.shape)
@@ -419,8 +419,8 @@ def test_few_and_many_pseudo_counts_are_limits(unseen_tasks, baselines, mean_cha
     np.testing.assert_allclose(baselines[0][method, CHOICE_LENGTH], unseen_tasks.error(values), rtol=0.05)
 
 
-def test_forms_and_fits_are_of_unseen_tasks(tmp_path):
-    """Baselines as tuned, a form before its first step, and Transformers that are trained on contexts."""
+def test_forms_and_fits_are_evaluated_on_unseen_tasks(tmp_path):
+    """Tuned baselines, a form before its first step, and Transformers trained on contexts."""
     lengths, setting = [4, 9], (N, DEPTH, GAMMA, 60, 40)
     for form in ("baselines", "one"):
         forms.main(form, *setting, lengths, 0, [20], tmp_path / f"{form}.csv")

@@ -18,7 +18,7 @@ STATEMENTS = Statements(STUDY / "claims.toml")
 STARTS = [("theta_td", 0), ("family", 0), *(("random", i) for i in range(4))]
 STARTS += [(algo, i) for algo in ("td", "mc") for i in range(3)]
 PAPER_TASKS = 400
-# Claims that fail on the tables below, on which what is outside does not decrease with time.
+# Claims that fail on the tables below, because the part outside does not decrease there.
 GOES = {"outside_goes", "norm_goes"}
 
 
@@ -85,7 +85,7 @@ def made_up_fits():
 
 @pytest.fixture
 def tables():
-    """Tables on which all claims but those in ``GOES`` hold."""
+    """Tables on which all claims except those in ``GOES`` hold."""
     return {
         "descents": made_up_descents(),
         "spectra": made_up_spectra(),

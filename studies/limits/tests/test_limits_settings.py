@@ -1,4 +1,4 @@
-"""The study's settings, and what its rules go through."""
+"""The study's settings, and the jobs of its rules."""
 
 import pytest
 

@@ -85,7 +85,7 @@ def test_coordinates_keep_the_weights_up_to_directions_that_change_no_output():
     np.testing.assert_allclose(projected.u, expected.u, atol=ROUNDING)
 
 
-def test_pivots_tell_a_saddle_from_a_minimum():
+def test_pivots_distinguish_a_saddle_from_a_minimum():
     rng = np.random.default_rng(2)
     axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     for eigenvalues in ([1.0, 2.0, 3.0, 4.0], [-1.0, 2.0, 3.0, 4.0]):
@@ -113,7 +113,7 @@ def test_newton_ends_at_a_strict_minimum():
 
 
 def test_one_layer_with_u_zero_has_a_closed_form(tasks):
-    """TF_1 = -A_s' X y is linear in the left half of A, so the least MSVE is that of a least-squares problem."""
+    """TF_1 = -A_s' X y is linear in the left half of A, so minimising the MSVE is a least-squares problem."""
     prompts = enumerated_prompts(tasks, GAMMA)
     features = np.matvec(prompts.X, prompts.y)
     least = 0.0

@@ -80,7 +80,7 @@ def columns(tasks, lengths, prompts, attention, env):
         ("enumerated", "mc", "boyan", 3, 7, 0), ("contexts", "td", "boyan", 3, 1, 0.05),
     ],
 )  # fmt: skip
-def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states, depth, clip):
+def test_training_equals_autograd_on_whole_prompts(attention, prompts, algo, env, states, depth, clip):
     lengths = generator(0, env, states, "lengths").integers(1, 30, SIZE)
     tasks, unrolls, _, paths = sampled_material(env, states, SIZE, lengths, GAMMA)
     start = larger_weights(states)
@@ -108,7 +108,7 @@ def test_training_is_that_on_whole_prompts(attention, prompts, algo, env, states
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)
 @pytest.mark.parametrize("prompts", ["contexts", "enumerated"])
-def test_estimates_are_those_of_whole_prompts(attention, prompts):
+def test_estimates_equal_those_on_whole_prompts(attention, prompts):
     lengths = np.array([1, 2, 7, 40])
     tasks, _, _, paths = sampled_material("boyan", 4, 4, lengths, GAMMA)
     weights = larger_weights(4)
@@ -118,7 +118,7 @@ def test_estimates_are_those_of_whole_prompts(attention, prompts):
         np.testing.assert_allclose(found[i], model(context).detach(), rtol=ENGINES)
 
 
-def test_linear_attention_is_that_of_gram_matrices():
+def test_linear_attention_equals_gram_matrices():
     lengths = np.full(200, 12)
     tasks, unrolls, gram, _ = sampled_material("boyan", 3, 200, lengths, GAMMA)
     start = larger_weights(3)
@@ -157,7 +157,7 @@ def test_response_of_softmax_that_masks_the_query_afterwards_reaches_values():
 
 
 @pytest.mark.parametrize("attention", KINDS, ids=str)
-def test_columns_that_a_context_lacks_have_no_effect(attention):
+def test_columns_with_share_zero_have_no_effect(attention):
     lengths = np.array([2, 50, 50])
     tasks = sampled_material("boyan", 5, 3, lengths, GAMMA)[0]
     contexts = sample_contexts(tasks, lengths, generator(0, "boyan", 5, "contexts"))
@@ -175,7 +175,7 @@ def test_an_unknown_kind_of_attention_is_refused():
         Attention("cosine")
 
 
-def test_training_stops_where_estimates_are_not_finite():
+def test_training_stops_before_an_estimate_that_is_not_finite():
     lengths = np.full(9, 12)
     tasks, unrolls, _, _ = sampled_material("boyan", 3, 9, lengths, GAMMA)
     given = columns(tasks, lengths, "contexts", Attention("relu", -1), "boyan")

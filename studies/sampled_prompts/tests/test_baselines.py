@@ -1,4 +1,4 @@
-"""The choice of parameters of baselines, and the Bayes error."""
+"""Tuning of baselines, and the Bayes error."""
 
 import itertools
 
@@ -23,7 +23,7 @@ def literal_lstd(paths, reward, discount):
     return np.linalg.solve(C, b)
 
 
-def test_pseudo_counts_are_steps_that_are_added():
+def test_pseudo_counts_equal_added_steps():
     """A model with fractional counts, and LSTD with weighted steps of a chain added to the context."""
     data, n = draw_unseen_tasks(0, 4, 6, 8, GAMMA, "loop"), 4
     chain, visited = data.tasks.transition.mean(axis=0), data.tasks.stationary.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Formats of sampled contexts: pretraining on each, and evaluation on whole prompts."""
+"""Formats of sampled contexts: pretraining on each format, and evaluation on whole prompts."""
 
 import naive
 import numpy as np
@@ -23,7 +23,7 @@ KINDS = {"grouped_mc": "grouped", "mc": "contexts", "enumerated_mc": "enumerated
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Weights of each format, those of a cell, and baselines with LSTD's errors."""
+    """Weights of each format, weights of a cell, and baselines with LSTD's errors."""
     folder = tmp_path_factory.mktemp("formats")
     pretrain.main(
         list(KINDS), [DEPTH] * 3, [TASKS] * 3, "boyan", STATES, GAMMA, "4-5", snapshots=3, tasks=TASKS, clip=0.5,
@@ -53,7 +53,7 @@ def test_runs_are_pretrained_on_their_format(folder, kind):
         tasks, context, batches = training_data("boyan", STATES, seed, discount=GAMMA, **TRAINING)(TASKS, ["mc"])
         prompts = []
         for k in range(TASKS):
-            # Rounded, because these are shares of steps times their number.
+            # Rounded, because shares of steps times the number of steps are not exact integers.
             counts = np.rint(context.D[k] * context.length[k]).astype(int)
             transition, reward = tasks.transition[k], tasks.reward[k]
             columns = columns_of_format(kind, counts, transition, reward)
@@ -91,7 +91,8 @@ def test_formats_are_evaluated_on_whole_prompts(folder):
     by_task = {}
     for prompts, (algo, env, depth, weights) in trained.items():
         for shown, (k, length) in ((shown, at) for shown in ("step", "grouped", "pseudo") for at in enumerate(LENGTHS)):
-            # Attention of the cell is not divided: it is as many times as large as contexts, or n columns, are long.
+            # Attention of the cell is not divided, so it is larger by the length of the context, or by n for grouped
+            # columns.
             wide = 1 if prompts != "paper" else length if shown == "step" else STATES
             errors = np.array([
                 [error(ictd.Weights(u, wide * A), depth, data, i, length, shown) for i in range(TEST)]

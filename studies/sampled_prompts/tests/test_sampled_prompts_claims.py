@@ -34,7 +34,7 @@ LENGTHS = [5, 100, 1000]
 def tables():
     """Tables on which all claims hold: 4 trials, snapshots at 10, 100 and, in the main setting, 1,000 tasks.
 
-    Errors fall with layers, tasks and context length; those of expected updates are half as large.
+    Errors fall with layers, tasks and context length; errors of expected updates are half as large.
     """
     rows = []
     places = [("boyan", 0.9), ("loop", 0.9)]
@@ -160,7 +160,7 @@ def test_what_is_compared(tables):
     others = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["env"] == "loop", 7.0))
     away = with_baselines(values[(values["env"] == "boyan") & (values["on_env"] == "loop")], others)
     assert set(away["lstd_mean"]) == {7.0}
-    # The best baseline has the least mean, whatever its median is.
+    # The best baseline has the lowest mean, for any median.
     better = tables["baselines"].assign(mean=lambda t: t["mean"].mask(t["method"] == "lstd", 0.001))
     beside = with_baselines(evaluated_as_trained(values), better)
     assert set(beside["best_is"]) == {"lstd"} and (beside["best_median"] == beside["lstd_median"]).all()
@@ -225,7 +225,7 @@ def test_no_figure_has_ink_on_its_border(tables, env, tmp_path):
 
 
 def test_trials_that_failed_are_counted():
-    """Those that diverged, or are more than five times the median on the prompts of pretraining."""
+    """Failed trials diverged, or have more than five times the median MSVE on the prompts of pretraining."""
     axes = {"attention": ["linear"], "prompts": ["contexts", "enumerated"], "algo": ["td", "mc"], "seed": range(3)}
     table = numbered({**axes, "context_length": [0, 1000]}, ["least_response", "greatest_response"]).assign(mean=1.0)
     for algo, prompts, length, value in (("td", "contexts", 1000, np.nan), ("td", "enumerated", 0, 5.01),
@@ -244,7 +244,7 @@ def test_the_study_is_made_as_a_page(under_conda):
         assert caption.read_text().strip() in page.text
     values = pd.read_csv(results / "values.csv")
     assert set(values["context_length"]) == {5, 20} and np.isfinite(values["mean"]).all()
-    # Those in the main setting have seen more, and are compared after as many tasks as the others.
+    # Runs in the main setting have more tasks, and are compared after the same number of tasks as the other runs.
     assert {100, 300} <= set(values.loc[values["prompts"] == "contexts", "tasks_seen"])
     over_tasks = pd.read_csv(results / "over_tasks.csv")
     assert (over_tasks["low"] < over_tasks["high"]).all()

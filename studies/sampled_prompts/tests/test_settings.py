@@ -1,4 +1,4 @@
-"""The study's settings, and the runs that they span."""
+"""The study's settings, and their runs."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_the_studys_grid():
     assert found.tasks == {name: 1_000_000 if name in long else 100_000 for name in found.tasks}
     main_runs = [name for name in found.tasks if name.split("-")[1:3] == ["boyan", "5"] and name.endswith("-0.9")]
     assert found.main_runs == main_runs and len(main_runs) == 16
-    # Four settings of five states and 30 layers on six places, the other seven at home.
+    # Four settings with five states and 30 layers at six places, the other seven settings only at home.
     assert len(set(found.values)) == len(found.values) == 2 * (4 * 6 + 7) + 2
     assert {"td-boyan-20-30-0.9/boyan-0.9", "expected_mc-boyan-5-30-0.9/boyan-0.9"} < set(found.values)
     assert not {"td-boyan-20-30-0.9/loop-0.9", "expected_mc-boyan-5-30-0.9/loop-0.9"} & set(found.values)

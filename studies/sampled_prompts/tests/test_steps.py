@@ -39,7 +39,7 @@ def place(env):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the steps write."""
+    """Output files of the steps."""
     folder = tmp_path_factory.mktemp("sampled_prompts")
     for run, env in RUNS.items():
         paths = [folder / f"runs/{run}/{seed}-{seed}.npz" for seed in SEEDS]
@@ -107,7 +107,7 @@ def test_runs_keep_the_weights_of_their_engine(folder, run):
     env, target = RUNS[run], run.split("-")[0]
     for seed in SEEDS:
         found = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
-        # Log-spaced from 1 to 30, and where shorter runs end.
+        # Log-spaced from 1 to 30, and the ends of shorter runs.
         assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
         tasks, context, unrolls = material(target, env, seed, 30)
         gram = context.gram(GAMMA)
@@ -139,7 +139,7 @@ def test_runs_with_attention_keep_the_last_weights_of_their_engine(folder, kind,
 
 def test_runs_are_evaluated_on_whole_prompts(folder):
     table = pd.read_csv(folder / "tables/values.csv")
-    # All four snapshots where a run was pretrained, two elsewhere.
+    # All four snapshots at the run's own place, two at other places.
     assert len(table) == 2 * 2 * (4 + 2) * 2 + 4 * 2
     cases = [*itertools.product(RUNS, ENV_OPTIONS, ["contexts"]), ("td-boyan-3-2-0.9", "boyan", "enumerated")]
     for run, on, prompts in cases:
@@ -211,7 +211,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
 
 
 def one_step_size(data, tuning, sizes):
-    """MSVE of batch TD with the step size that is best on average over tasks and lengths, and this size."""
+    """MSVE of batch TD with the best step size on average over tasks and lengths, and this step size."""
 
     def errors(unseen, size):
         estimates = [ictd.batch_td(unseen.context(length), GAMMA, size, DEPTH) for length in LENGTHS]

@@ -1,4 +1,4 @@
-"""Training data with sampled and infinitely large batches, and the traces in known preconditioners."""
+"""Training data with sampled and infinitely large batches, and traces in known preconditioners."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_batches_do_not_depend_on_other_targets(target, steps, others):
 
 
 def test_traces_send_errors_to_predecessors():
-    """Known preconditioners: that of a trace, whose errors go back along p, its opposite, and theta^TD's."""
+    """Known preconditioners: a trace, which propagates errors back along p, its opposite, and theta^TD's."""
     states, transition = 4, ictd.sample_tasks("boyan", 4, 1, np.random.default_rng(0)).transition[0]
     identity = np.eye(states)
     G = np.stack([identity + 0.3 * transition.T, identity + 0.3 * transition, identity])

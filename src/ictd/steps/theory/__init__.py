@@ -1,4 +1,4 @@
-"""The steps that check the theory: each has a function ``main`` that computes one part and writes it as tables.
+"""Steps that check the theory.  The function ``main`` of each step computes one part and writes it as tables.
 
-``python -m ictd.pipeline.runner ictd.steps.theory.NAME --help`` lists what a step takes.
+``python -m ictd.pipeline.runner ictd.steps.theory.NAME --help`` lists the arguments of a step.
 """

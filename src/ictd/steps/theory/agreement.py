@@ -1,4 +1,4 @@
-"""Compare gradients of TF_L by the engine and by the appendix's recursions with those by torch on whole prompts."""
+"""Compare gradients of TF_L from the engine and from the appendix's recursions with torch's on whole prompts."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ictd.theory.recursion import evolve, gradients
 from ictd.transformer import Weights, theta_td
 
 TASKS = 2
-# Standard deviation of the entries of random weights, times sqrt(2n).  The output of 60 layers grows little with it.
+# Standard deviation of the entries of random weights, times sqrt(2n).  With it, outputs grow little over 60 layers.
 SPREAD = 0.2
 
 
@@ -38,7 +38,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
                     largest_difference(function(*case), reference)
                     for case, reference in zip(cases, references, strict=True)
                 ]
-                # Unlike Python's, NumPy's max is NaN if one of the differences is.
+                # NumPy's max is NaN if one of the differences is NaN; Python's max is not.
                 columns[way] = [float(np.max(differences))]
             tables.append(columns)
     save_table(output, *tables)

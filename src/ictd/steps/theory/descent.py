@@ -1,6 +1,6 @@
 """Check the statements on the gradients at theta^TD (Lemma 3), and how J and J' change with the depth.
 
-J and J' are those of Theorem 2 and Corollary 1 in Theta^looped ("looped"), and the same in Theta, where each layer has
+J and J' are computed in Theta^looped ("looped"), as in Theorem 2 and Corollary 1, and in Theta, where each layer has
 its own parameters ("separate").
 """
 
@@ -26,9 +26,9 @@ from ictd.transformer import theta_td
 
 # Number of log-spaced depths for which the update in Theta is computed.
 SEPARATE = 24
-# Largest number of tasks times n^4 in one sweep, for arrays of some megabytes.
+# Largest number of tasks times n^4 in one sweep, so that arrays have a few megabytes.
 AT_ONCE = 700_000
-# The paper's bound on J or J', and the sharper one.
+# The paper's bound on J or J', and our sharper bound.
 BOUNDS = {"td": (theorem_2, sharper_theorem_2), "mc": (corollary_1, sharper_corollary_1)}
 
 
@@ -52,7 +52,7 @@ def main(
 
 
 def sweep_in_parts(tasks: Tasks, discount: float, depth: int) -> list[tuple[Embeddings, GradientSweep]]:
-    """Sweep through the gradients of as many groups of tasks at once as fit into memory."""
+    """Sweep through the gradients of several groups of tasks at once, as many as fit into memory."""
     group_size = len(tasks) // GROUPS
     possible = [number for number in range(1, GROUPS + 1) if GROUPS % number == 0]
     fitting = [number for number in possible if number * group_size * tasks.states**4 <= AT_ONCE]

@@ -1,4 +1,4 @@
-"""Check which limits weights of the family have: v, another limit with N [I, I] added, and v plus a shift with u."""
+"""Check the limits of weights: v in the family, another limit with N [I, I] added, and v plus a shift with u."""
 
 import itertools
 from pathlib import Path
@@ -16,7 +16,7 @@ from ictd.theory.updates import looped_updates
 # Number of random weights, and of log-spaced depths for which their expected updates are computed.
 DRAWS = 5
 DEPTHS = 12
-# Rounding error of an error, relative to the largest value.
+# Rounding error of ``error``, relative to the largest value.
 ROUNDING = 1e-12
 
 
@@ -31,9 +31,10 @@ def main(
 ) -> None:
     """Write the largest error of TF_l over tasks and query states with its bound, and J and J' at some depths.
 
-    The settings are "env-states".  The error is the distance from v, or with u from the limit that u gives.  Errors and
-    bounds are relative to the largest value.  ``violations`` is the number of layers at which the error of random
-    weights of the family exceeds the bound.  Weights of known algorithms have one draw, and neither bound nor updates.
+    The settings are "env-states".  The error is the distance from v, or for weights with u, the distance from their
+    limit.  Errors and bounds are relative to the largest value.  ``violations`` is the number of layers at which the
+    error of random weights of the family exceeds the bound.  For weights of known algorithms there is one draw, and no
+    bound and no updates.
     """
     error_tables, update_tables = [], []
     for setting in settings:

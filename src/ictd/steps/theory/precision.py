@@ -26,7 +26,7 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write both sides of the lemmas for ``states``, and the norm of a task's update for settings "env-states".
+    """Write both sides of the lemmas for each number in ``states``, and a task's update norm for settings "env-states".
 
     ``difference`` is the relative difference of the float64 update from the exact one.
     """

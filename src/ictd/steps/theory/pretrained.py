@@ -1,4 +1,4 @@
-"""Compute J or J' where the paper proves nothing: at pretrained weights, and on the line from them to theta^TD."""
+"""Compute J or J' at pretrained weights, and on the line from them to theta^TD.  The paper has no proofs for these."""
 
 from pathlib import Path
 
@@ -37,8 +37,8 @@ def main(
     """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta, for the cells of one setting.
 
     The files of ``weights``, ``line`` and ``repeated`` are named after the cells, in the same order.  ``line`` has the
-    norms on the line to theta^TD, and ``repeated`` those with pretrained layers repeated to other depths.  Norms of
-    runs that diverged are NaN.
+    norms on the line to theta^TD, and ``repeated`` has the norms with pretrained layers repeated to other depths.
+    Norms of runs that diverged are NaN.
     """
     sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
     scale = 1 / states if scaled_attention else 1.0
@@ -74,7 +74,7 @@ def norm_tables(
     few = sampled[:FEW_TASKS]
     depths = repeated_depths(depth, update_depth)
     seeds, u, A = runs
-    # Coefficient of theta^TD in A, whether attention is scaled or not.
+    # The coefficient of theta^TD in A itself, even if attention is scaled.
     coefficients = pattern_measures(Weights(u, A))["alpha"] * cell.states
 
     line_tables, repeated_tables = [], []
