@@ -240,6 +240,11 @@ def test_a_divergence_ends_no_other_seed(caplog):
     assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
 
 
+def test_a_target_that_is_not_finite_ends_at_its_update(caplog):
+    pretrained(target=lambda estimate, reward, next_estimate, discount: np.nan * reward)
+    assert "seed 0 diverged at update 1;" in caplog.text
+
+
 def test_progress_is_printed(capsys):
     ictd.pretrain(ictd.TaskDistribution("boyan", 3), 2, GAMMA, updates=10, seeds=range(2))
     assert "20 of 20 updates, 0 s left" in capsys.readouterr().err

@@ -284,13 +284,14 @@ def _train_on_blocks(
         if report:
             report.add(len(block.tasks))
         if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
-            report_divergence(seed, engine.steps + 1)
+            # Parameters that are not finite come from the last update; estimates that are not come from the next one.
+            report_divergence(seed, engine.steps + int(np.isfinite(engine.parameter).all()))
             return Weights(*(np.full_like(part, np.nan) for part in vars(engine.weights()).values()))
     return engine.weights()
 
 
 def report_divergence(seed: int, update: int) -> None:
-    """Log that the estimates of a seed are not finite at an update, which has a number from 1."""
+    """Log that estimates or parameters of a seed are not finite at an update, which has a number from 1."""
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
 
 
