@@ -10,7 +10,7 @@ report: "report/workflow.rst"
 include: "workflow/rules/common.smk"
 
 
-# Used with `--sdm apptainer` only; `make apptainer` builds it.  Snakemake refuses images whose path has a space.
+# The image for `--sdm apptainer`; `make apptainer` builds it.  Snakemake refuses images whose path has a space.
 if " " not in str(ROOT):
 
     container: str(ROOT / "ictd.sif")
@@ -32,7 +32,7 @@ rule all:
         "<results>/manifest.json",
         "<results>/about.rst",
         "<results>/metrics/compute.csv",
-        # Snakemake does not remake a removed file that no job needs, so name those.
+        # Snakemake makes a removed file that no job needs only if it is named here.
         [path for path in (RESULTS / file for file in MANIFEST_FILES) if not path.exists()],
     localrule: True
 

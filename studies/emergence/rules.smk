@@ -1,4 +1,4 @@
-# A study beyond the paper: a few numbers in place of the weights, long runs, a plane, and other readings.
+# A study beyond the paper: a few numbers instead of all weights, long runs, a plane, and other readings.
 import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]

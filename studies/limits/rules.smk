@@ -1,4 +1,4 @@
-# A study beyond the paper: the limits of what pretraining can find. `snakemake limits` runs it.
+# A study beyond the paper: the limits of pretraining. `snakemake limits` runs it.
 import studies.limits.grid as LIMITS_GRID
 
 LIMITS = config["limits"]

@@ -78,7 +78,7 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
         ),
 
 
-# One job evaluates all runs: each takes less time than the start of a process.
+# One job evaluates all runs, because each evaluation takes less time than the start of a process.
 use rule sampled_prompts_step as sampled_prompts_evaluate with:
     input:
         runs=expand(
@@ -175,7 +175,7 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
         ),
 
 
-# Three formats of sampled contexts, for weights that were pretrained on each of them and for those of the paper's cells.
+# Three formats of sampled contexts, for weights pretrained on each format and for the weights of the paper's cells.
 use rule sampled_prompts_step as sampled_prompts_formats with:
     input:
         runs=expand(

@@ -1,4 +1,4 @@
-# Configuration, paths, and what the rules call.
+# Configuration, paths, and functions of the rules.
 import os
 import shutil
 import sys
@@ -8,10 +8,10 @@ from snakemake.exceptions import WorkflowError
 
 HERE = workflow.current_basedir
 if isinstance(HERE, os.PathLike):
-    # Relative, so that results can be carried to another place.
+    # A relative path, so that results can be moved to another folder.
     ROOT = Path(os.path.relpath(Path(HERE).parents[1]))
 else:
-    # A module of a hosted repository, such as snakedeploy writes: get the files of the repository at its version.
+    # A module from a hosted repository, as written by snakedeploy: get the files of the repository at this version.
     repository = HERE.hosted_repo.repo
     ROOT = Path(".snakemake/ictd", repository.commit(HERE.ref).hexsha)
     if not ROOT.exists():
@@ -22,7 +22,7 @@ else:
         os.rename(f"{ROOT}.part", ROOT)
 SOURCE = str((ROOT / "src").resolve())
 sys.path.insert(0, SOURCE)
-# Rules of studies import modules of theirs.
+# Rules of studies import the studies' modules.
 sys.path.append(str(ROOT.resolve()))
 
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names
@@ -49,9 +49,9 @@ GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
 try:
     CORES = workflow.cores
-except WorkflowError:  # Executors that send jobs elsewhere have no number of cores.
+except WorkflowError:  # Remote executors have no number of cores.
     CORES = 1
-# The seed ranges of finished files stay, so that a job on another machine computes the same ranges.
+# Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
 UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
@@ -69,7 +69,7 @@ def more_states_first(wildcards):
 
 
 def before_unrolls(wildcards):
-    """Priority: such jobs run beside the first job of unrolls, which compiles the kernels that all of them share."""
+    """Priority of jobs that run during the first job of unrolls, which compiles the kernels of all unrolls."""
     return int(wildcards.states) + 1
 
 

@@ -27,7 +27,7 @@ use rule step as evaluate with:
         **step("ictd.steps.evaluate", config["evaluation"], env_options=UNSEEN_OPTIONS),
 
 
-# One job makes all baselines, because those with the same number of states share contexts.
+# One job makes all baselines, because baselines with the same number of states share contexts.
 use rule step as baselines with:
     output:
         outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
@@ -40,7 +40,7 @@ use rule step as baselines with:
         **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES, env_options=UNSEEN_OPTIONS),
 
 
-# More unseen tasks than the paper's, on which the claims on the MSVE are decided. All cells share them.
+# Additional unseen tasks, which decide the claims on the MSVE. All cells share them.
 use rule step as unseen with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),

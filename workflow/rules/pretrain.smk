@@ -1,5 +1,5 @@
-# Multi-task TD and multi-task MC, for a range of seeds of one setting.  In one job, as both train on the same tasks, and
-# an algorithm takes less time than the start of Python.
+# Multi-task TD and multi-task MC, for a range of seeds of one setting.  One job runs both algorithms, because they share
+# tasks, and each takes less time than the start of Python.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",

@@ -1,4 +1,4 @@
-# What Snakemake's report shows: figures and tables with their captions, in the order of report/titles.yaml.
+# Content of Snakemake's report: figures and tables with their captions, in the order of report/titles.yaml.
 TITLES = load_yaml(ROOT / "report/titles.yaml")
 
 
@@ -24,17 +24,17 @@ def html(name):
 
 
 def shown_cells(figures):
-    """For each figure, what varies and the cells that it shows; a figure without cells is left out."""
+    """For each figure, the varied key and the cells that it shows, without figures that have no cells."""
     return {
         name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
     }
 
 
 def notebook_params(notebook, results, **parameters):
-    """What the step ictd.report.notebook needs to make a page of a notebook.
+    """Files and parameters with which the step ictd.report.notebook makes a page from a notebook.
 
-    The captions are in the folder ``captions`` of the notebook's folder, which has the name of the study.  The notebook's cells get the folder of results and
-    the other parameters.
+    The captions are in the folder ``captions`` of the notebook's folder, which has the name of the study.  The
+    notebook's cells get the folder of results and the other parameters.
     """
     study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {

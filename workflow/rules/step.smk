@@ -1,4 +1,4 @@
-# The rule that the others inherit from: log, benchmark, resources and shell command.
+# The base rule of all other rules: log, benchmark, resources and shell command.
 rule step:
     log:
         "<logs>/<job>.log",
