@@ -28,8 +28,8 @@ def create(pins: list[str], prefix: Path) -> None:
         package = importlib.metadata.distribution(name)
         if version not in (package.version, package.version.split("+")[0]):
             sys.exit(f"{pin} is wanted, {package.version} is installed.")
-        # Of modules whole folders, with what Python compiled there.  Scripts name the Python that they were installed
-        # with; rules call modules.
+        # Link whole folders of modules, with their bytecode.  Do not link scripts: they name the Python of their
+        # installation, and rules call modules.
         linked = {Path(*file.parts[:1]) if file.parts[0] != ".." else Path(file) for file in package.files}
         for file in linked - {Path("__pycache__")}:
             link = Path(os.path.normpath(target / file))

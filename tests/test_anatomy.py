@@ -77,7 +77,7 @@ def test_the_residual_is_orthogonal_to_theta_td():
     A, theta = np.random.default_rng(0).normal(size=(5, 6, 6)), ictd.theta_td(3).A
     assert np.abs((residual(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
     assert np.abs(residual(4.2 * theta)).max() < ROUNDING
-    # What is taken away is a multiple of theta^TD.
+    # The difference to the residual is a multiple of theta^TD.
     taken = (A - residual(A))[0]
     np.testing.assert_allclose(taken, -taken[0, 0] * theta, atol=ROUNDING)
 
@@ -143,7 +143,7 @@ def test_projected_weights_have_lower_halves_that_sum_to_zero():
     projected = project_identifiable(weights, 0.9)
     assert np.abs(projected.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
     assert np.abs(projected.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
-    # What is taken away lies along a.
+    # The removed part lies along a.
     columns = weights.A.swapaxes(1, 2), projected.A.swapaxes(1, 2)
     for before, after in ((weights.u, projected.u), columns):
         taken = before - after

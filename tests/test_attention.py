@@ -1,4 +1,4 @@
-"""Attention of one's own: Gram matrices against whole prompts, and its trainer against ``ictd.pretrain``."""
+"""Custom attention: Gram matrices compared with whole prompts, and training compared with ``ictd.pretrain``."""
 
 import naive
 import numpy as np
@@ -135,7 +135,7 @@ def test_training_masked_to_theta_equals_pretrain(target, features, prompts, cli
 
 @pytest.mark.parametrize("target", ["td", "mc"])
 def test_any_matrices_are_trained_as_on_whole_prompts(target):
-    """Two heads, layers of their own, three tasks for each update, by automatic differentiation on whole prompts."""
+    """Two heads, separate layers, three tasks for each update, by automatic differentiation on whole prompts."""
     tasks, per_update, updates, rng = distribution(features=3), 3, 20, np.random.default_rng(1)
     P, Q = matrices(rng, 3, 2, 2, seeds=1)
     module = attention_with(P, Q, 2)
@@ -220,7 +220,7 @@ class Shrunk(torch.nn.Module):
 
 
 def test_a_custom_module_is_trained(capsys):
-    """Its factor approaches that of least squares, which is 1 / (1 - gamma) for a value without differences."""
+    """The factor approaches the least-squares solution, which is 1 / (1 - gamma) if all states have the same value."""
     module = Shrunk()
     settings = {"target": "values", "updates": 400, "tasks_per_update": 32, "learning_rate": 0.1, "clip": 5.0}
     ictd.pretrain_attention(module, distribution(), GAMMA, **settings)

@@ -1,4 +1,4 @@
-"""Baselines, each compared with a slow version that goes through the steps, with other features than one-hot ones."""
+"""Baselines, each compared with a slow version that loops over steps, with features that are not one-hot."""
 
 import itertools
 import warnings
@@ -81,7 +81,7 @@ def test_lstd_of_contexts_of_several_lengths():
 
 @pytest.mark.parametrize("pseudo_counts", [None, np.arange(9.0).reshape(3, 3) / 4])
 def test_certainty_equivalence_equals_naive(pseudo_counts):
-    """Of short trajectories, which leave states out."""
+    """With short trajectories, which do not visit all states."""
     states, rewards = trajectories(3, count=20)
     assert any(len({*path[:-1]}) < STATES for path in states)
     contexts = Context.from_trajectory(states, rewards, STATES)
@@ -109,11 +109,11 @@ def test_certainty_equivalence_with_stationary_pseudo_counts_equals_lstd():
     np.testing.assert_allclose(values, expected, atol=ROUNDING * 10)
 
 
-# Other features than one-hot ones
+# Features that are not one-hot
 
 
 def featured(n, d, count=3, length=12):
-    """Trajectories of several contexts, each with features of its own, and lists of their steps."""
+    """Trajectories of several contexts, each with its own features, and lists of their steps."""
     rng = np.random.default_rng(10 * n + d)
     states, rewards = rng.integers(0, n, (count, length + 1)), rng.normal(size=(count, length))
     features = rng.normal(size=(count, n, d)) / 2
@@ -122,7 +122,7 @@ def featured(n, d, count=3, length=12):
 
 
 def featured_chain(n, d, behaviour=False):
-    """Chains with features, and weights of the states: those of a behaviour, or the stationary distribution."""
+    """Chains with features, and weights of the states: from a behaviour policy, or the stationary distribution."""
     rng = np.random.default_rng(n + d)
     tasks = ictd.sample_tasks("loop", n, 3, rng)
     weights = rng.dirichlet(np.ones(n), 3) if behaviour else tasks.stationary
@@ -211,7 +211,7 @@ def test_the_residual_gradient_on_steps_and_its_transformer(n, d, depth):
 
 @SIZES
 def test_layers_of_the_residual_gradient_on_enumerated_prompts(n, d):
-    """On whole prompts, each column of which has the expected next features of a state."""
+    """On whole prompts, with a column for each state that has its expected next features."""
     transition, reward, features, _ = featured_chain(n, d)
     model = ictd.LinearTransformer(ictd.theta_residual_gradient(0.3 * np.eye(d)), depth=4)
     w = ictd.residual_gradient(Context.enumerated(transition, reward, features), DISCOUNT, 0.3, 4)
@@ -351,7 +351,7 @@ def test_projected_values_have_the_least_error(n, d):
 
 @pytest.mark.parametrize("depth", [20, 2000])
 def test_divergent_updates_give_a_warning(depth):
-    """With estimates that are too large, and with estimates that are not finite."""
+    """For estimates that are too large, and for estimates that are not finite."""
     context = Context.from_trajectory(*trajectories(6), STATES)
     theirs = ictd.eligibility_traces(*trajectories(6), DISCOUNT, 0.5, STATES)
     calls = {

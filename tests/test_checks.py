@@ -1,4 +1,4 @@
-"""Validation of arguments: public functions take valid ones in all their forms, and refuse invalid ones."""
+"""Validation of arguments: public functions accept valid arguments in all forms, and reject invalid arguments."""
 
 import copy
 import dataclasses
@@ -16,7 +16,7 @@ import ictd
 from ictd.checks import LARGEST_DISCOUNT, array, shown
 
 REPEATABLE = settings(max_examples=2000, derandomize=True, deadline=None)
-# A last axis may be shorter in these arguments, and entries may be NaN in those.
+# Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
 ANY_LENGTH = {
     ("sampled_columns", "paths"),
     ("prompts_of", "columns"),
@@ -51,7 +51,7 @@ OUT_OF_RANGE = {
 
 
 def sampled_distribution(**arguments):
-    """Tasks that a distribution draws."""
+    """A distribution of tasks."""
     return ictd.TaskDistribution(**arguments).sample(2, np.random.default_rng(0))
 
 
@@ -163,7 +163,7 @@ def calls():
 
 
 def invalid_values(function: str, name: str, value):
-    """Values that an argument must not have in place of a valid one."""
+    """Invalid values for an argument."""
     others = st.text() | st.binary() | st.dictionaries(st.text(), st.integers()) | st.complex_numbers()
     if isinstance(value, bool):
         others |= st.integers() | st.floats()
@@ -198,7 +198,7 @@ def invalid_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
 
 
 def forms(value):
-    """A valid value in all the forms in which it may be given."""
+    """All accepted forms of a valid value."""
     if isinstance(value, bool | int):
         return st.sampled_from([value, np.asarray(value)[()]])
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Claims: how a statistic decides one, what is recorded of it, and the words for its verdict."""
+"""Claims: decisions by a statistic, records of claims, and the words for verdicts."""
 
 import re
 
@@ -24,7 +24,7 @@ threshold = 1
 
 @pytest.fixture
 def statements(tmp_path):
-    """Statements of a file whose text is given."""
+    """Statements of a file with the given text."""
 
     def made(text=TABLE):
         (tmp_path / "claims.toml").write_text(text)

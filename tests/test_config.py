@@ -1,4 +1,4 @@
-"""The configuration, and the grid that it spans: what is taken, and what is refused in one sentence."""
+"""The configuration and its grid: accepted values, and rejected values with one sentence."""
 
 import copy
 import functools
@@ -34,7 +34,7 @@ def nested(key: str, value) -> dict:
 
 
 def refusal(given: dict) -> str:
-    """The sentence that a configuration is refused with."""
+    """The error message for a configuration."""
     with pytest.raises(ValueError) as raised:
         load_config(given, ROOT)
     sentence = str(raised.value)
@@ -92,7 +92,7 @@ def test_lists_that_are_not_ascending_are_refused(value):
 
 
 def keys(config: dict, prefix: str = "") -> list[str]:
-    """All keys of a configuration, those of sections among them."""
+    """All keys of a configuration, including the keys of sections."""
     inner = (keys(value, f"{prefix}{key}.") for key, value in config.items() if isinstance(value, dict))
     return [*(prefix + key for key in config), *(name for names in inner for name in names)]
 

@@ -1,4 +1,4 @@
-"""The RO-Crate of a finished run: its references, digests, and what it does not take.
+"""The RO-Crate of a finished run: its references and digests, and the files that it excludes.
 
 ``make test-crate`` validates a crate with the validator of RO-Crates.
 """

@@ -78,7 +78,7 @@ def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip
 @pytest.mark.parametrize("clip", [0.0, 0.1])
 @pytest.mark.parametrize("algo", ["td", "mc"])
 def test_both_kinds_of_prompts_agree(algo, clip, columns):
-    """Enumerated contexts, given by their transitions and by their averages; in two blocks and in one."""
+    """Train on enumerated contexts given by their transitions and by their averages, in two blocks and in one block."""
     tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=300)
     start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
     by_transition, by_gram = (Engine(start, algo, 30, GAMMA, RATE, clip=clip) for _ in range(2))

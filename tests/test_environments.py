@@ -1,4 +1,4 @@
-"""Environments of one's own in the workflow: files that the configuration names."""
+"""Custom environments in the workflow, from files that the configuration names."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Each rule's environment has what its step imports and nothing else; images have the same files."""
+"""Each rule's environment has exactly the packages that its step imports; images have the same files."""
 
 import ast
 import re
@@ -27,12 +27,12 @@ def third_party(module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(node.module)
     tops = {name.split(".")[0] for name in names} - {*PACKAGES, *sys.stdlib_module_names}
-    # The page's cells run where IPython is, which comes with ipykernel.
+    # Cells of the page run in IPython, which ipykernel installs.
     return {PACKAGE_OF.get(top, top) for top in tops} - {"IPython"}
 
 
 def test_every_environment_has_exactly_what_its_rules_import():
-    """That of the studies serves whatever study there is."""
+    """The environment of studies has the packages for every study."""
     found = {}
     for step, environment in rules_of_paper().values():
         modules = code_digests(step).keys() | code_digests(RUNNER).keys()
@@ -64,14 +64,14 @@ def test_the_lock_has_what_the_requirements_name():
 
 
 def loaded_modules(log: str) -> set[str]:
-    """Our modules that a job imported, as Python itself says in its log."""
+    """Our modules that a job imported, according to Python's own messages in the log."""
     names = set(re.findall(r"^import time:.*\| +(\S+)$", log, re.MULTILINE))
     return {name for name in names if module_path(name)}
 
 
 @pytest.mark.slow
 def test_every_rule_runs_in_its_environment_and_imports_what_its_digests_follow(under_conda):
-    """Either engine counts as imported by what may choose one.  The cells of a notebook run in another process."""
+    """A module that can choose an engine counts as importing both.  Notebook cells run in another process."""
     either = code_digests("ictd.engine").keys() | code_digests("ictd.literal").keys()
     notebooks = [ROOT / "report/report.ipynb", *(ROOT / "studies").glob("*/notebook.ipynb")]
     in_cells = set().union(*map(notebook_digests, notebooks))
@@ -80,7 +80,7 @@ def test_every_rule_runs_in_its_environment_and_imports_what_its_digests_follow(
         log = path.read_text()
         (step,) = set(re.findall(r"ictd\.pipeline\.runner ((?:ictd|studies)\.[\w.]+)", log))
         rules.add(path.relative_to(under_conda / "results-smoke/logs").parts[0].removesuffix(".log"))
-        # The runner imports the step, and the packages that hold it, by name, of which Python says nothing.
+        # The runner imports the step and its parent packages by name, which Python's messages do not show.
         loaded, known = loaded_modules(log), code_digests(step).keys()
         own = {name for name in known if f"{step}.".startswith(f"{name}.")}
         assert len(loaded) > 3 and loaded <= known | code_digests(RUNNER).keys(), path
@@ -108,6 +108,6 @@ def test_both_images_have_the_same_files():
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_an_image_without_a_mounted_folder_warns_that_results_are_lost(lost, tmp_path):
-    """Called in a folder that is no mount, and in one that is."""
+    """The image is called in a folder that is not mounted, and in a mounted folder."""
     done = subprocess.run([ROOT / "envs/image", "echo", "run"], cwd=tmp_path if lost else "/proc", capture_output=True)
     assert done.stdout == b"run\n" and (b"Nothing is mounted at " in done.stderr) == lost

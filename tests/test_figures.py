@@ -1,4 +1,4 @@
-"""What the figures of the experiments draw."""
+"""Content of the figures of the experiments."""
 
 import itertools
 from pathlib import Path
@@ -44,11 +44,11 @@ def shown(monkeypatch):
 
 @pytest.fixture(scope="module")
 def runs():
-    """Arrays of cells with four numbers of states; with three a run diverged."""
+    """Arrays of cells with four numbers of states; with three states, one run diverged."""
     arrays = {}
     for cell in map(Cell.parse, CELLS):
         n = cell.states
-        # So far apart that a standard error reaches below a tenth of the mean.
+        # Values so different that the mean minus a standard error is below a tenth of the mean.
         far = np.array([1, 1, 1, 1000 if n == 5 else 1])
         arrays[cell] = {
             "msve": RNG.lognormal(size=(4, 3)) * far[:, None], "diverged_at": np.array([0, 0, 9 * (n == 3), 0]),
@@ -115,7 +115,7 @@ def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
 
 
 def diverged(tables, columns):
-    """The tables where every run diverged, with empty values in some columns."""
+    """Tables of runs that all diverged, with empty values in some columns."""
     lost = {name: table.assign(**dict.fromkeys({*columns} & {*table}, np.nan)) for name, table in tables.items()}
     return lost | {"weights": tables["weights"].assign(diverged_at=2), "baselines": tables["baselines"]}
 
@@ -129,7 +129,7 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
 
 
 def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
-    """One trial of each cell diverged and is left out."""
+    """One trial of each cell diverged and is not drawn."""
     cells = [Cell.parse(cell) for cell in CELLS[2:4]]
     curves.main({}, CELLS[2:4], paths(*CURVES), Path())
     *maps, _, errors = shown["overview"].axes
@@ -151,7 +151,7 @@ def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
     curves.main({}, CELLS[:2], paths(*CURVES), Path())
     for column, algo in enumerate(NAMED):
         above, below = [], []
-        # In the order of settings, whatever that of the table.
+        # In the order of settings, for any order of the table.
         for n in (2, 3, 4, 5):
             arrays = runs[Cell(algo, "boyan", n, 6)]
             kept = arrays["diverged_at"] == 0

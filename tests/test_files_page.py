@@ -9,7 +9,7 @@ import pandas as pd
 from projects import ROOT
 
 TEXT = (ROOT / "docs/files.md").read_text(encoding="utf-8")
-# Files that have what others have, and those that have no arrays.
+# Files with the same columns or keys as other files, and files without arrays.
 ALIKE = {
     "theory/claims.json": "claims.json",
     **{f"theory/{table}/*.csv": f"theory/{table}.csv" for table in ("statements", "neu", "pretrained", "repeated")},

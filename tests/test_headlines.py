@@ -1,6 +1,6 @@
 """Headline numbers of a run, recomputed by the independent code of ``headlines.py``.
 
-The smoke run is always recomputed.  A slow test recomputes a full run: that in ``results/``, or in the folder that the
+The smoke run is always recomputed.  A slow test recomputes a full run in ``results/``, or in the folder that the
 environment variable RESULTS names.
 """
 
@@ -46,7 +46,7 @@ def ends(results):
 def check_weights(results):
     for algo in results.algorithms:
         numbers = headlines.pretrained_weights(results, algo, 50)
-        assert len(numbers) >= 8  # Of u and A, after several numbers of updates.
+        assert len(numbers) >= 8  # u and A after several numbers of updates.
         headlines.check(numbers, ENGINES)
 
 

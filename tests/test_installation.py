@@ -119,7 +119,7 @@ def test_the_documentation_names_the_extras_of_every_package():
 
 
 def imports_without_extras() -> str:
-    """Code that imports the whole library, and prints what modules of other parts say that cannot be imported."""
+    """Code that imports the whole library, and prints the messages of other modules that cannot be imported."""
     library = [module for module in MODULES if part_of(module) == "library"]
     return f"""
 from importlib import import_module
@@ -206,7 +206,7 @@ def test_a_wheel_works_with_numpy_and_numba_alone(wheel, tmp_path):
 
 @pytest.mark.slow
 def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
-    """They are installed in a new environment; other packages, such as torch, are those of this environment."""
+    """They are installed in a new environment; other packages, such as torch, come from this environment."""
     python = new_environment(tmp_path / "venv")
     oldest = ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"]
     uv("pip", "install", "--quiet", "--python", python, *oldest)

@@ -1,4 +1,4 @@
-"""A run that is stopped at any moment, in any way, goes on to the same bytes."""
+"""A run that is stopped at any moment, in any way, continues to the same bytes."""
 
 import os
 import random
@@ -20,7 +20,7 @@ KILLS = int(os.environ.get("KILLS", "3"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 CELL = "td-boyan-4-6"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-# Cores and jobs other than those of the run that it is compared with.
+# Other numbers of cores and seeds in a job than in the reference run.
 OTHERWISE = ["--cores", "3", "--config", "seeds_per_job=2"]
 
 
@@ -43,7 +43,7 @@ def jobs_of(process: subprocess.Popen) -> list[psutil.Process]:
 
 
 def check_files(results: Path) -> None:
-    """Whatever has its name is whole."""
+    """Every file with its final name is complete."""
     for path in results.rglob("[!.]*.npz"):
         with np.load(path) as archive:
             assert all(archive[name] is not None for name in archive.files)

@@ -31,7 +31,7 @@ def project(tmp_path) -> Path:
 
 
 def run(project: Path, script: str, **env: str) -> tuple[list[str], str]:
-    """Words that a process prints, and its warnings."""
+    """Output of a process, and its warnings."""
     env = {**os.environ, "PYTHONPATH": f"{project}/src:{project}", "XDG_CACHE_HOME": str(project / "cache"), **env}
     done = subprocess.run([sys.executable, "-P", "-c", script], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -77,7 +77,7 @@ def test_kernels_do_not_need_the_private_attributes_of_numba(monkeypatch):
 
 @cache
 def origins(path: Path, name: str) -> set[Path | str]:
-    """Files and modules that define a file's global and the globals in its definition; nothing for other names."""
+    """Files and modules that define a global of a file, and the globals in its definition; empty for other names."""
     found = set()
     for node in ast.parse(path.read_text()).body:
         imported = [alias.name for alias in getattr(node, "names", []) if name == (alias.asname or alias.name)]
@@ -96,7 +96,7 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 
 def test_names_used_by_kernels_are_defined_in_files_with_kernels():
-    """Otherwise an edit of what they name would leave the cache stale."""
+    """Otherwise an edit of these definitions would leave the cache stale."""
     files = kernels.kernel_files()
     for path in {*ROOT.glob("src/**/*.py"), *ROOT.glob("studies/**/*.py")} - {Path(kernels.__file__)}:
         text = path.read_text()

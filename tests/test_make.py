@@ -1,4 +1,4 @@
-"""Commands of make that cannot do what is asked say so in one sentence."""
+"""Commands of make that cannot run print one sentence with the reason."""
 
 import subprocess
 

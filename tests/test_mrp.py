@@ -1,4 +1,4 @@
-"""Markov reward processes, and the environments that they are drawn from."""
+"""Markov reward processes, and their environments."""
 
 import naive
 import numpy as np

@@ -1,4 +1,4 @@
-"""What notebooks show, and the pages that they become."""
+"""Content of notebooks, and pages made from notebooks."""
 
 import ast
 import json
@@ -127,7 +127,7 @@ def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
 
 
 def test_the_slider_shows_means_over_runs_and_medians():
-    """Of runs that did not diverge, and of no cell without such a run."""
+    """The slider shows runs that did not diverge; cells without such a run are omitted."""
     rng, diverged_at, kept = np.random.default_rng(5), np.array([0, 0, 7, 0]), [0, 1, 3]
     arrays = {
         "seeds": np.arange(4), "tasks_seen": np.array([1, 10, 100]), "online_msve": rng.lognormal(size=(4, 3)),

@@ -1,4 +1,4 @@
-"""The paper's claims, decided on the tables of made-up runs, of which each can hold and fail."""
+"""The paper's claims on the tables of made-up runs; each claim can hold and fail."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ STATEMENTS = Statements(PROJECT / "report/claims.toml")
 SENTENCES = load_sentences(PROJECT / "report/sentences.toml")
 MAIN = ("boyan", 3, 4)
 GAMMA = 0.9
-# A little noise, as the similarity of no noise at all is not defined.
+# A little noise, because the similarity of residuals is not defined without noise.
 PATTERN = ictd.theta_td(3).A + 0.05 * np.random.default_rng(2).normal(size=(6, 6))
 # A change of A that changes no output.
 NO_OUTPUT = 3 * np.outer(unidentifiable_direction(3, GAMMA), np.ones(6))
@@ -27,7 +27,7 @@ FALLING = np.array([[9.0, 4.0, 1.0], [8.0, 3.0, 2.0], [7.0, 5.0, 1.5]])
 def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(MAIN,)):
     """Tables of a grid of cells, whose runs' weights have means A (2n, 2n) and u; MSVEs are (seeds, lengths).
 
-    Runs, algorithms and validation tasks all differ, so that taking one for another shows.
+    Runs, algorithms and validation tasks all differ, so that tests detect if they are confused.
     """
     seeds, lengths = np.arange(len(msve)), np.array([5, 10, 20])
     apart = np.array([-0.1, 0.1, 0.0])[:, None]
@@ -146,7 +146,7 @@ OTHERS = {"depth": (("boyan", 3, 2)), "states": ("boyan", 4, 4), "env": ("loop",
 
 @pytest.mark.parametrize("study", OTHERS)
 def test_sentences_are_decided_in_the_cells_that_they_cover(study):
-    """Changes in the cells of a study change the verdicts on the sentences on it, and no others."""
+    """Changes in the cells of a study change only the verdicts on sentences about the study."""
     made = result_tables(settings=(MAIN, OTHERS[study]))
     there = (made["unseen_msve"][["env", "states", "depth"]] == list(OTHERS[study])).all(axis=1)
     unseen = made["unseen_msve"]
@@ -175,7 +175,7 @@ def test_only_claims_are_counted():
     assert counted(sentences) == {"holds": 6, "not shown": 1, "refuted": 0}
     assert "By our thresholds, of the 7 sentences" in in_one_sentence(counted(sentences))
     assert {one["kind"] for one in sentences} > {"claim", "question", "speculation"}
-    # A test that could not be made shows nothing.
+    # The verdict without data is "not shown".
     without = [record for record in records if not record["id"].startswith("msve_lower")]
     assert counted(decide(SENTENCES, without, MAIN)) == {"holds": 5, "not shown": 2, "refuted": 0}
 

@@ -112,7 +112,7 @@ def test_grouped_contexts_equal_whole_prompts(length, pseudo_steps):
 
 
 def test_a_grouped_context_with_exact_means_equals_the_enumerated_context(tasks):
-    """Shares that are mu(s) p(s' | s) have the means p and r, for any mu."""
+    """With shares mu(s) p(s' | s), the means are p and r, for any mu."""
     D = tasks.stationary[..., None] * tasks.transition
     grouped = Context.of_shares(1000, D, tasks.reward).grouped()
     enumerated = Context.enumerated(tasks.transition, tasks.reward)

@@ -1,4 +1,4 @@
-"""What results are known to be made of: digests of code, and the record that a run begins with."""
+"""Provenance of results: digests of code, and the record that is written when a run starts."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class C:
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Writes modules of a package "ours", by their places in it; what was read of them is forgotten."""
+    """Write modules of a package "ours", by their paths in it, and clear the cache of digests."""
     monkeypatch.setattr(provenance, "PACKAGES", {"ours": tmp_path, "ictd": provenance.PROJECT / "src"})
     monkeypatch.chdir(tmp_path)
 
@@ -130,7 +130,7 @@ CODE = {"ours.m": "digest"}
     ("settings", "code", "message"),
     [
         ({}, {}, None),
-        # What is new is not in old results.
+        # Old results do not contain new keys and modules.
         ({"more": 1}, {"ours.more": "digest"}, None),
         ({"discount": 0.8}, {}, r"results was made with other settings or code \(discount\), and \.snakemake has no "),
         ({"seeds": 4}, {"ours.m": "other"}, r"\(seeds, ours\.m\).*Remove results, or give another folder as results"),
@@ -151,7 +151,7 @@ def test_results_without_a_record_of_snakemake_are_refused(package, settings, co
         return
     with pytest.raises(ValueError, match=message):
         check_results(results, SETTINGS | settings, CODE | code)
-    # Or after a run that began, but made nothing of its settings and code.
+    # Or after a run that started, but made no result.
     save_json(results / "manifest.json", {"settings": SETTINGS, "code": CODE})
     write_record(results, SETTINGS | settings, CODE | code)
     shutil.rmtree(".snakemake")
@@ -182,7 +182,7 @@ def test_a_job_refuses_code_that_was_edited_since_the_run_was_planned(package, n
 
 
 def test_an_edit_of_the_same_size_and_time_is_seen(package, tmp_path):
-    """Python's own way of looking at compiled modules does not see it."""
+    """Python's own check of compiled modules does not detect such an edit."""
     command = [sys.executable, "-c", "import ours.m; print(ours.m.a)"]
     variables = os.environ | {"PYTHONPATH": str(tmp_path)}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,4 +1,4 @@
-"""Computing times, the reference numbers, and what Snakemake's report says first."""
+"""Computing times, the reference numbers, and the first page of Snakemake's report."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ def test_computing_times(tmp_path):
         pd.DataFrame([row], columns=compute.MEASURED).to_csv(path, sep="\t", index=False)
     table = compute.compute_table(compute.load_benchmarks(tmp_path, ["tasks", "claims", "removed"]))
     assert table["rule"].tolist()[:3] == ["tasks", "claims", "these rules together"]
-    # Jobs that ended before Snakemake looked at them are not measured, but for their time.
+    # For jobs that ended before Snakemake's first measurement, only the time is known.
     found, nan = table.iloc[:3, 1:].astype(float), np.nan
     np.testing.assert_array_equal(found, [[2, 6, 3, 30], [1, 1, nan, nan], [3, 7, 3, 30]])
     # 50 minutes and 15 hours on 150 cores.

@@ -1,4 +1,4 @@
-"""An edit reruns the rules that it touches and what stands downstream of them, and nothing else."""
+"""An edit reruns exactly the rules that use the edited code or setting, and the rules downstream."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from ictd.storage import load_json, save_json
 FIGURES = {"curves", "diagrams"}
 UNSEEN = {"evaluate", "baselines", "unseen"}
 PRETRAINING = {"pretrain", "audit"}
-# The theory's checks that sample tasks, and those that are of all cells.
+# The theory's checks that sample tasks, and the checks of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
 OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "pretrained_tables", "theory_precision"}
 
@@ -74,14 +74,14 @@ KEYS = {
     "readings.evaluation_env": ("loop", UNSEEN | {"audit"} | SHOWN),
     "seeds_per_job": (1, set()),
 }
-# Rules downstream of a key's whose jobs concern other cells or seeds.
+# Rules downstream of a key's rules whose jobs are for other cells or seeds.
 UNTOUCHED = {"seeds": {"audit"}}
-# These have a single value, or are the place of the results.
+# Keys with only one possible value, and the folder of results.
 FIXED = {"environments", "readings.trained_parameters", "readings.loss", "results"}
 # Modules that are edited in a finished run, and two that no result depends on.
 EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
 BESIDE = ["pipeline/record", "pipeline/config"]
-# What is added to the grid.
+# Additions to the grid.
 ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=[loop, boyan]"]]
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
 REMOVED = {
@@ -110,7 +110,7 @@ def put_old_results_in_place(folder: Path) -> None:
 
 
 OTHER_CODE = "other settings or code (ictd.mrp), and .snakemake has no record of it."
-# Results that Snakemake has no record of: what is done to them, and what is said.
+# Results without a record of Snakemake: changes of them, and the expected messages.
 UNKNOWN = {
     "forgotten": (forget, "Nothing to be done"),
     "forgotten, an edit": (forget_and_edit, OTHER_CODE),
@@ -120,7 +120,7 @@ UNKNOWN = {
 
 @pytest.fixture(scope="module")
 def finished(smoke, tmp_path_factory) -> Path:
-    """A finished smoke run, carried over to a fresh copy of the project."""
+    """A finished smoke run in a fresh copy of the project."""
     folder = copy_project(tmp_path_factory.mktemp("carried"), without=("studies",))
     with_results(smoke, folder)
     for path in folder.rglob("*.py"):
@@ -153,7 +153,7 @@ def edit_comments(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def said(finished, tmp_path_factory) -> dict[str, str]:
-    """What dry runs say, by what was changed."""
+    """Output of dry runs, by the name of the change."""
     folder = tmp_path_factory.mktemp("changed")
 
     def copy_with(name, edit, *arguments) -> Path:
@@ -190,7 +190,7 @@ def downstream(said) -> dict[str, set[str]]:
 
 
 def with_downstream(rules: set[str], edges: dict[str, set[str]]) -> set[str]:
-    """Rules and all that follows from them."""
+    """Rules and all rules downstream of them."""
     found, waiting = set(), sorted(rules)
     while waiting:
         rule = waiting.pop()
@@ -201,7 +201,7 @@ def with_downstream(rules: set[str], edges: dict[str, set[str]]) -> set[str]:
 
 
 def differing(found: dict[str, set[str]], expected: dict[str, set[str]]) -> dict:
-    """Where two tables of rules differ: the rules too many and those missing."""
+    """Differences between two tables of rules: additional and missing rules."""
     pairs = {key: (found[key] - expected[key], expected[key] - found[key]) for key in found}
     return {key: pair for key, pair in pairs.items() if any(pair)}
 

@@ -1,4 +1,4 @@
-"""The paper's steps from tasks to pages at a small size, beside slow computations."""
+"""The paper's steps from tasks to pages at a small size, compared with slow computations."""
 
 import inspect
 import itertools
@@ -47,7 +47,7 @@ AUDITED = {"tasks": 5, "unseen_tasks": TEST, "env_options": OPTIONS["loop"]}
 
 
 def carry_out(step, **given):
-    """Call a step with what it takes of the settings, and with what is given."""
+    """Call a step with the settings that it takes, and with the given arguments."""
     step.main(**{name: {**SETTINGS, **given}[name] for name in inspect.signature(step.main).parameters})
 
 
@@ -107,7 +107,7 @@ def made(env, states, seed):
 
 
 def test_stored_training_data_equal_the_sampled_data(run):
-    """Tasks and unrolls as they are read are those of their streams, though transitions that are never are left out."""
+    """Loaded tasks and unrolls equal those of their streams, although files omit transitions that never occur."""
     for env, states in (("boyan", 3), ("loop", 3)):
         files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "unrolls")]
         assert not np.load(files[0])["followers"].all()
@@ -232,7 +232,7 @@ def test_tables_over_seeds(run, metrics):
 
 
 def test_claims_are_decided_on_more_tasks(run, metrics):
-    """Each trial has tasks of its own, the same for all cells; theta^TD has its tuned step size."""
+    """Each trial has its own tasks, the same for all cells; theta^TD has its tuned step size."""
     claim_tasks = {
         (seed, states): draw_unseen_tasks(seed, states, 6, max(LENGTHS), 0.9, "loop", "claims", **OPTIONS["loop"])
         for seed, states in itertools.product(range(3), (3, 2))

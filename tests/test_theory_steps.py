@@ -1,4 +1,4 @@
-"""The theory's steps from sampled tasks to tables, beside slow computations."""
+"""The theory's steps from sampled tasks to tables, compared with slow computations."""
 
 import itertools
 import math
