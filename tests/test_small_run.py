@@ -53,7 +53,7 @@ def carry_out(step, **given):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The folder of a run; the mean weights of Boyan's chain with two states are those of runs that diverged."""
+    """The folder of a run; all runs on Boyan's chain with two states diverged."""
     folder = tmp_path_factory.mktemp("run")
     for cell, group in itertools.product(CELLS, GROUPS):
         at = cell._asdict() | {"env_options": OPTIONS[cell.env]}
@@ -211,7 +211,7 @@ def test_an_evaluation_without_the_scaled_attention(run, tmp_path):
 
 
 def test_tables_over_seeds(run, metrics):
-    """Means over seeds, and intervals over resamples of them; with a seed in common, or with none."""
+    """Means over seeds, and intervals over resampled seeds, with and without common seeds."""
     stored = [np.load(run / f"weights/{cell}.npz") for cell in CELLS[-2:]]
     for cell, one in zip(CELLS[-2:], stored, strict=True):
         row = where(metrics["mean_weights"], **cell._asdict()).iloc[0]
@@ -305,7 +305,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
 
 
 def test_claims_and_pages_are_made_from_the_tables(run, metrics):
-    """Claims of all cells, with one on the theory behind them, and a page for each table."""
+    """Claims of all cells, followed by a claim on the theory, and a page for each table."""
     theory = {
         "id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,
         "relation": "<", "threshold": 1, "p": None, "kind": "paper", "low": None, "high": None, "verdict": "holds",

@@ -33,7 +33,7 @@ def test_ranks_of_ties_and_of_values_that_are_not_finite(values, expected):
 
 
 def test_correlations_of_known_cases():
-    """Those with a constant are zero."""
+    """Correlations with a constant are zero."""
     rows = np.array([[1.0, 1, 1], [1, 2, 4]])
     np.testing.assert_allclose(correlation(rows, np.array([0.0, 1, 3])), [0, 1])
     np.testing.assert_allclose(correlation(rows, np.ones(3)), [0, 0])
@@ -114,7 +114,7 @@ def test_intervals_of_degenerate_samples():
 
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
-    # Of the beta distribution's quantiles.
+    # From the quantiles of the beta distribution.
     [(20, 20, 0.8315665, 1), (0, 20, 0, 0.1684335), (17, 20, 0.6210732, 0.9679291), (1, 2, 0.0125791, 0.9874209)],
 )
 def test_proportions_have_exact_intervals(successes, trials, low, high):
@@ -130,7 +130,7 @@ def test_discoveries_equal_naive(size):
 
 
 def test_the_share_of_false_discoveries_is_controlled():
-    """Where every hypothesis is true."""
+    """If every hypothesis is true."""
     rng, level = np.random.default_rng(0), 0.1
     false = np.mean([discoveries(rng.uniform(size=20), level).any() for _ in range(2000)])
     assert false < level + 0.03

@@ -1,4 +1,4 @@
-"""Steps: what rules make of their signatures, and what they make of a command line."""
+"""Steps: params of rules from their signatures, and parsing of their command lines."""
 
 import errno
 import shlex
@@ -17,7 +17,7 @@ from ictd.steps import tasks
 
 CONFIG = load_yaml(ROOT / "config.yaml")
 OWN = {"sizes": {"b": 2, "a": 1}, "name": "a b", "tasks": 7, "lengths": [5, 10]}
-# A step in a package of its own, and what is read of it.
+# A step in its own package, and the results of reading it.
 STEP = '''"""A step."""
 from pathlib import Path
 
@@ -29,13 +29,13 @@ def main(env: str, states: int, tasks: int, initial_gain: float, lengths: list[i
 
 
 def named(**items):
-    """What Snakemake gives functions of params as wildcards, input or output."""
+    """The wildcards, input or output that Snakemake passes to functions of params."""
     return Namedlist(fromdict=items)
 
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes the module ours.m."""
+    """Write the module ours.m."""
     monkeypatch.setattr(provenance, "PACKAGES", provenance.PACKAGES | {"ours": tmp_path})
 
     def write(text: str) -> None:
@@ -123,7 +123,7 @@ def test_options_of_environments_are_the_readings():
 
 
 def carried_out(main, words: str, monkeypatch) -> None:
-    """Carry out a function as the runner carries out a step."""
+    """Run a function in the same way as the runner runs a step."""
     monkeypatch.setattr(runner, "import_module", lambda name: type("Module", (), {"main": main}))
     monkeypatch.setattr(sys, "argv", ["runner", "some.step", *words.split()])
     monkeypatch.setattr(sys, "path", [*sys.path])

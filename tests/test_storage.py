@@ -1,4 +1,4 @@
-"""Result files: complete or absent, and a sentence for a file that is missing or damaged."""
+"""Result files are complete or absent; missing or damaged files give one sentence."""
 
 import io
 import os
@@ -82,7 +82,7 @@ def test_the_next_writer_removes_the_file_of_a_killed_one(tmp_path):
 
 
 def test_an_error_of_a_full_disk_names_the_file(tmp_path):
-    """/dev/full takes nothing, as a full disk does."""
+    """Writing to /dev/full fails in the same way as on a full disk."""
     with pytest.raises(OSError, match="No space left on device") as raised, replacing(tmp_path / "t.csv"):
         Path("/dev/full").write_text("x")
     assert raised.value.filename == str(tmp_path / "t.csv")
@@ -95,7 +95,7 @@ PICKLED = CONTENT.getvalue()
 
 @pytest.fixture
 def files(tmp_path):
-    """A file of each kind, with what reads it."""
+    """A file of each kind, with the function that reads it."""
     save_arrays(tmp_path / "a.npz", a=np.arange(1000))
     save_json(tmp_path / "a.json", [1, 2])
     save_table(tmp_path / "a.csv", pd.DataFrame({"a": [1], "b": [2]}))

@@ -1,4 +1,4 @@
-"""Studies live in folders of their own: each can be added or removed, and a broken one is an error with its place."""
+"""Each study has its own folder and can be added or removed; errors of a broken study name the file and line."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of
 
 from ictd.pipeline.provenance import code_digests
 
-# A study as small as one can be; a new one needs no more than its folder.
+# A minimal study; a new study needs only its folder.
 MINE = {
     "config.yaml": "numbers: [3, 1]\ninner: {a: 1}\n",
     "schema.yaml": """
@@ -63,7 +63,7 @@ use rule mine_total as mine_other with:
     params:
         **step("studies.mine.other", config["mine"]),
 """
-# What is edited in a file of the study, and what is said; a file may be emptied or missing.
+# Edits of a file of the study, and the expected messages; a file may also be empty or missing.
 BROKEN = [
     ("schema.yaml", None, None, "studies/mine/schema.yaml cannot be read: No such file or directory."),
     ("config.yaml", MINE["config.yaml"], "", "studies/mine/config.yaml has no keys with values."),
@@ -79,7 +79,7 @@ SETTINGS = ["--config", "mine={numbers: [4, 5]}"]
 
 
 def with_study(folder: Path, **changes: str | None) -> Path:
-    """A copy of the project with that study as its only one; files may be changed or left out."""
+    """A copy of the project with this study as the only study; files may be changed or omitted."""
     copy_project(folder, without=("studies",))
     (folder / "studies/mine").mkdir(parents=True)
     for name, text in (MINE | changes).items():
@@ -113,7 +113,7 @@ def documented(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def said(made, smoke, tmp_path_factory) -> dict[str | int, tuple[int | str, str]]:
-    """How dry runs end, and what they say, by their name or place in the table."""
+    """Exit codes and messages of dry runs, by their name or index in the table."""
     base = tmp_path_factory.mktemp("said")
     whole = with_results(smoke, copy_project(base / "whole"))
     runs = {"same settings": (made, ["mine", *SETTINGS]), "other settings": (made, ["mine"])}
@@ -138,7 +138,7 @@ def test_a_new_study_needs_no_edit_outside_its_folder(made, said):
 
 
 def test_a_job_stops_if_its_module_was_edited_during_the_run(made):
-    """Comments are no edits."""
+    """Changes of comments do not count as edits."""
     results = made / "results-smoke"
     assert (results / "mine/total.txt").exists() and not (results / "mine/other.txt").exists()
     last = (results / "logs/mine_other.log").read_text().splitlines()[-1]
@@ -167,7 +167,7 @@ def test_a_study_does_not_depend_on_the_others(said, name):
 
 
 def test_examples_of_a_rule_and_a_study_work(said):
-    """As docs/development.md and studies/README.md have them."""
+    """The examples are in docs/development.md and studies/README.md."""
     ended, text = said["documented"]
     assert ended == 0 and {"norms", "mine_norms"} <= planned_rules(text), text
 
@@ -185,7 +185,7 @@ def test_a_study_is_complete_and_uses_no_other(name):
 
 
 def test_nothing_else_names_a_study():
-    """Only a few pages name studies; everything else knows the folders that are there."""
+    """Only a few pages may name studies; all other files find studies by their folders."""
     may = ("README.md", "Makefile", "CHANGELOG.md", "claims.md")
     words = "|".join(rf"studies[./]{name}|\b{name}[_.]\w+\.(?:csv|npz|json)|results/{name}" for name in STUDIES)
     listed = subprocess.run(["git", "ls-files", ":!studies"], cwd=ROOT, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""What lies around changes no result, and as a module the workflow leaves the outer one alone."""
+"""Surrounding files and variables change no result; as a module, the workflow does not change the outer workflow."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from projects import ROOT, SMOKE, copy_project, with_results
 
 from ictd.report.manifest import commit
 
-# Rules that draw, start programs, or run what notebooks run, each with a job.
+# Rules that draw figures, start programs or run notebooks, each with a job.
 FORCED = ("diagrams", "manifest", "notebook")
 
 
@@ -39,7 +39,7 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_hostile_surroundings_change_no_result(smoke, tmp_path):
-    """In a project whose path a shell would take apart, called from another folder."""
+    """In a project whose path has characters that are special to a shell, called from another folder."""
     project, folder, home, marks = (tmp_path / name for name in ("a'b\"$HOME", "work", "home", "marks"))
     copy_project(project)
     folder.mkdir()
@@ -61,7 +61,7 @@ def test_hostile_surroundings_change_no_result(smoke, tmp_path):
 
 
 def test_the_commit_is_that_of_the_source(monkeypatch, tmp_path):
-    """Whatever repository git is told of; an image, which has no git, keeps it in a file."""
+    """For any GIT_DIR in the environment; images have no git, and store the commit in a file."""
     expected = commit()
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
@@ -93,7 +93,7 @@ use rule * from ictd as ictd_*
 
 
 def as_module(folder: Path, snakefile: str, *arguments: str, **variables: str) -> str:
-    """What Snakemake says of the workflow as a module with a part of a configuration."""
+    """Messages of Snakemake for the workflow as a module with a partial configuration."""
     (folder / "Snakefile").write_text(MODULE.replace("SNAKEFILE", snakefile))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--printshellcmds", *arguments]
     done = subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
@@ -115,7 +115,7 @@ def test_as_a_module_it_runs_and_leaves_the_outer_workflow_alone(tmp_path):
 
 @pytest.mark.slow
 def test_a_module_from_a_hosted_repository(tmp_path):
-    """As snakedeploy writes it; git takes a folder for the host."""
+    """A module as written by snakedeploy; git uses a folder as the host."""
     hosted, home, folder = tmp_path / "me/ictd.git", tmp_path / "home", tmp_path / "work"
     for part in (home, folder):
         part.mkdir()

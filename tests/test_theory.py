@@ -1,4 +1,4 @@
-"""The theory's checks: what they compute, and that they notice what is wrong."""
+"""The theory's checks: their results, and their detection of errors."""
 
 import naive_theory as naive
 import numpy as np
@@ -128,7 +128,7 @@ def test_statements_notice_weights_that_are_not_theta_td():
     slower = evolve(ictd.Weights(theta.u, 0.9 * theta.A), tasks, 0.9, 60)
     for statement in (statements.lemma_1, statements.lemma_4):
         assert statement(slower).violations.any(), statement.__name__
-    # With another step size the context's entries are TD errors all the same; with other weights they are not.
+    # With another step size the context's entries are still TD errors; with other weights they are not.
     assert not statements.lemma_2_step_corrected(slower).violations.any()
     assert statements.lemma_2_step_corrected(evolve(larger_weights(5), tasks, 0.9, 3)).violations.any()
     larger = evolve(ictd.Weights(theta.u, 1.8 * theta.A), tasks, 0.9, 60)
@@ -178,7 +178,7 @@ def test_decimal_arithmetic(discount):
     errors = naive.exact_errors(tasks.transition[1], tasks.reward[1], discount, 500)[layers].max(axis=1)
     np.testing.assert_allclose(found["lemma_4"][:, 0], errors, rtol=ROUNDING)
     np.testing.assert_allclose(found["lemma_4"][:, 1], errors[0] * discount ** np.array(layers), rtol=ROUNDING)
-    # On this chain of two states each step swaps them, and the first column repeats itself.
+    # In this chain each step swaps the two states.
     greatest = np.abs(tasks.reward[1]).max()
     np.testing.assert_allclose(found["lemma_1"][:, 0], greatest * discount ** np.array(layers), rtol=ROUNDING)
     assert (found["lemma_4"][:, 2] <= 1 + ROUNDING).all() and (found["lemma_4"][:2, 2] > 0).any()
@@ -232,7 +232,7 @@ def test_both_sides_of_each_statement_equal_naive(env, states, depth, discount):
 
 
 def test_the_bound_on_the_gradient_is_near_where_all_rewards_are_one():
-    """With L large all terms of its derivation are met but [m = 0], whose share falls as gamma goes to 1."""
+    """For large L all terms of the derivation are attained, except [m = 0], whose share falls as gamma goes to 1."""
     tasks = ictd.Tasks(tasks_of("boyan", 3).transition, np.ones((2, 3)))
     Z = evolve(ictd.theta_td(3), tasks, 0.96, 400)
     found = statements.bounded_gradient(Z, sweep_gradients(Z))
@@ -244,7 +244,7 @@ def test_the_allowance_for_rounding_equals_its_derivation():
     Z = evolve(ictd.theta_td(4), tasks, 0.8, 6)
     greatest, geometric = np.abs(tasks.reward).max(axis=1), sum(0.8**k for k in range(200))
     for layer in range(7):
-        # Products of a layer, the sum over layers, and v with 3n times the condition number, twice.
+        # Products of a layer, the sum over layers, and v (twice), with 3n times the condition number.
         units = (4 + 3) * geometric**2 + layer * geometric + 2 * 3 * 4 * geometric**2
         allowed = np.finfo(float).eps * units * greatest
         np.testing.assert_allclose(statements.lemma_1(Z).rounding[:, layer], allowed)
@@ -267,7 +267,7 @@ def test_summary_of_both_sides():
     left, right = rng.uniform(1, 2, (5, 4)), rng.uniform(1.5, 3, (5, 4))
     rounding = np.full((5, 4), 1e-9)
     rounding[1:, 2], rounding[:, 3] = 1.0, 1.0
-    # At the edge a number is not yet clear.
+    # A number at the threshold does not count as well above rounding.
     left[0, 0], rounding[0, 0] = 1000.0, 1.0
     left[0, 2], rounding[0, 2] = 1000.5, 1.0
     parts = [

@@ -1,4 +1,4 @@
-"""Claims on the theory: decided on made-up tables, of which each can hold and fail."""
+"""Claims on the theory, decided on made-up tables; each claim can hold and fail."""
 
 import numpy as np
 import pandas as pd
@@ -61,7 +61,7 @@ def kinds(names):
 
 
 def changed(table, column, value, **at):
-    """A table with another value in the rows that ``at`` names."""
+    """A table with another value in the rows selected by ``at``."""
     rows = where(table, **at).index
     assert len(rows)
     changed = table.assign(**{column: table[column].astype(float)})
@@ -72,7 +72,7 @@ def changed(table, column, value, **at):
 def test_claims_that_hold(tables):
     made = decided(tables)
     assert not failing(tables)
-    # A claim a statement and setting; nine a setting on J and J', six on the family; four on the numbers.
+    # One claim for each statement and setting; nine for each setting on J and J'; six on the family; four on accuracy.
     of_settings = len(OF_STATEMENTS) + 2 * 5 + 6
     assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1)) + 2 + 3
     # Settings are in the order of the tables.
@@ -113,7 +113,7 @@ PLACE = {"env": "loop", "states": 5}
     ],
 )  # fmt: skip
 def test_claims_that_fail(tables, table, column, value, at, expected):
-    """Changed is one setting, and only claims on it fail; what overflowed has grown."""
+    """One setting is changed, and only claims on this setting fail; norms that overflowed count as growth."""
     tables[table] = changed(tables[table], column, value, **PLACE, **at)
     assert failing(tables) == {*(expected or "").split()}
 
@@ -186,7 +186,7 @@ def test_claims_have_the_values_of_their_tables(tables):
     deep = where(tables["repeated"], **at).pivot(index="seed", columns="layer", values="looped_norm")
     ratios = np.log10(deep[30] / deep[6])
     assert made[f"pretrained_repeated/{cell}"].low == pytest.approx(bootstrap_interval(ratios.to_numpy())[0])
-    # What overflowed counts as float64's largest number, and a run that diverged in training not at all.
+    # Overflows count as float64's largest number, and runs that diverged in training are not counted.
     gone = where(tables["repeated"], **at, seed=0)
     tables["repeated"].loc[gone.index[gone["layer"] == 30], "looped_norm"] = np.nan
     lost = where(tables["repeated"], **at, seed=1)

@@ -1,4 +1,4 @@
-"""What the figures of the theory's checks draw."""
+"""Content of the figures of the theory's checks."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -142,7 +142,7 @@ def test_pretrained_weights():
 
 @pytest.mark.slow
 def test_no_figure_has_ink_on_its_border(tmp_path):
-    """With names, settings and layers that take much room."""
+    """With long names, long settings and many layers."""
     env = "random_walks_on_a_ring_that_step_either_way"
     at, layers = {"env": [env, "boyan"], "states": [3, 20, 50]}, {"layer": range(301)}
     sides = numbered({"statement": SIDES["statement"].unique(), **at, **layers}, ["left_mean", "right_mean"])

@@ -41,7 +41,7 @@ def trained(algo):
 
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
-    """Tables that the steps make of small settings."""
+    """Tables of the steps with small settings."""
     folder = tmp_path_factory.mktemp("theory")
     for env, options in ENVS.items():
         given = {"discount": GAMMA, "env_options": options}
@@ -91,7 +91,7 @@ def test_sides_are_summarised_over_all_tasks(checks):
 
 
 def estimates_of(updates):
-    """Norm of the mean update, its standard error, and the norm that noise would have, from 20 groups' means."""
+    """Norm of the mean update, its standard error, and the expected norm of noise, from means of 20 groups."""
     groups = updates.reshape(20, -1, updates.shape[-1]).mean(axis=1)
     mean = groups.mean(axis=0)
     along = [sum(np.sign(m) * g for m, g in zip(mean, group, strict=True)) for group in groups]
@@ -100,7 +100,7 @@ def estimates_of(updates):
 
 
 def updates_at(weights, tasks, algo, depth, scale=1.0):
-    """Expected update of each task in Theta^looped and in Theta, for A as it is trained and used times ``scale``."""
+    """Expected update of each task in Theta^looped and in Theta, for a trained A that layers multiply by ``scale``."""
     used = ictd.Weights(weights.u, scale * weights.A)
     each = np.array([naive_theory.separate_update(used, tasks, i, algo, depth, GAMMA) for i in range(len(tasks))])
     each[..., 2 * tasks.states :] *= scale
@@ -126,7 +126,7 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
 
 
 def test_a_family_of_weights_has_the_limit_v(checks):
-    """Beside whole prompts through naive Transformers, and the fixed point of layers that are written out."""
+    """Compared with naive Transformers on whole prompts, and with the fixed point of layers."""
     table, updates = checks["family"], checks["family_updates"]
     assert len(table) == 2 * (3 * 5 + 3) * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
     for env in ENVS:
@@ -145,7 +145,7 @@ def test_a_family_of_weights_has_the_limit_v(checks):
                     largest = max(largest, np.abs(v).max())
                     prompts = [naive.enumerated_prompt(P, r, GAMMA, s) for s in range(3)]
                     found = [naive.transformer(weights, 12, prompt, scaled=False) for prompt in prompts]
-                    # Each row of P' and its discount stand below the identity.
+                    # The rows of gamma P' are below the identity.
                     uX = u @ np.vstack([np.eye(3), GAMMA * P.T])
                     shift = np.linalg.solve((np.eye(3) - GAMMA * P.T).T, uX)
                     errors.append(np.abs(np.array(found) - v - shift).max())
@@ -160,7 +160,7 @@ def test_a_family_of_weights_has_the_limit_v(checks):
 
 
 def test_weights_of_the_family_perform_known_algorithms(checks):
-    """Beside these algorithms without a Transformer, and step sizes around that of the residual gradient."""
+    """Compared with these algorithms without a Transformer; step sizes near the residual gradient's are not better."""
     for env in ENVS:
         tasks = theory_tasks(env, 3, 20)
         A = algorithm_weights(tasks, GAMMA)["residual_gradient"].A
@@ -186,7 +186,7 @@ def test_weights_of_the_family_perform_known_algorithms(checks):
 
 @pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
 def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
-    """Far beyond the layers that the claims need; without a discount there is nothing beyond the family."""
+    """With many more layers than the claims need; with discount 0 there are no weights beyond the family."""
     files = tmp_path / "errors.csv", tmp_path / "updates.csv"
     family.main(["loop-4"], 20, 700, discount, ENVS, *files)
     errors, updates = (where(load_table(file), layer=700) for file in files)
@@ -216,7 +216,7 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
             for name, key in (("pretrained", "position"), ("repeated", "layer"))
         )
         assert set(line.index) == set(itertools.product([4, 7], [0, 0.25, 0.5, 1]))
-        # Log-spaced from 1 to 5, and the depth of pretraining.
+        # Log-spaced depths from 1 to 5, and the depth of pretraining.
         assert set(repeated.index) == set(itertools.product([4, 7], [1, 2, 3, 4, 5]))
         for seed, start in zip((4, 7), trained(algo), strict=False):
             size = np.mean([-start.A[0, 0], -start.A[1, 1], start.A[0, 2], start.A[1, 3]])

@@ -45,7 +45,7 @@ def test_initial_weights_are_xavier_normal_with_gain():
 
 
 def test_an_index_of_weights_takes_leading_axes_only():
-    """With as many weights as entries along the other axes."""
+    """The number of weights equals the lengths of the other axes."""
     several = ictd.Weights(np.zeros((4, 4)), np.arange(64.0).reshape(4, 4, 4))
     np.testing.assert_array_equal(several[1].A, several.A[1])
     np.testing.assert_array_equal(several[:, None].A, several.A[:, None])
@@ -79,7 +79,7 @@ def test_estimates_equal_naive(env, states, length, depth, scaled):
 
 
 def test_estimates_on_contexts_of_several_lengths():
-    """With as many contexts as entries along the other axes."""
+    """The number of contexts equals the lengths of the other axes."""
     rng, weights = np.random.default_rng(0), naive.larger_weights(4)
     M, c = rng.normal(size=(8, 8, 8)), rng.normal(size=(8, 8))
     together = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)

@@ -1,4 +1,4 @@
-"""Published weights: ``make weights`` packs what ``ictd.load_model`` reads, and no more."""
+"""Published weights: ``make weights`` packs exactly the arrays that ``ictd.load_model`` reads."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from ictd.storage import file_digest, load_json
 
 @pytest.fixture
 def results(smoke, tmp_path) -> Path:
-    """The weights and the manifest of a finished run, to be edited."""
+    """The weights and the manifest of a finished run, for editing."""
     shutil.copytree(smoke / "results-smoke/weights", tmp_path / "results/weights")
     shutil.copy(smoke / "results-smoke/manifest.json", tmp_path / "results/")
     return tmp_path / "results"

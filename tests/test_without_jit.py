@@ -1,4 +1,4 @@
-"""The kernels as plain Python: the compiled code does what its source says, and stays within its arrays."""
+"""The kernels as plain Python: compiled code agrees with its source, and stays within the bounds of its arrays."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from ictd.pipeline.provenance import PROJECT
 
-# Tests of the kernels by numerical comparison, without those that take many tasks.
+# Tests of the kernels by numerical comparison, without tests that use many tasks.
 FILES = ["tests/test_sampling.py", "tests/test_engine.py"]
 FILES += [f"{path.relative_to(PROJECT)}" for path in sorted(PROJECT.glob("studies/*/tests/test_*attention*.py"))]
 MANY = "right_mean independent both_kinds gram_matrices contexts-mc"

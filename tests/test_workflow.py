@@ -1,4 +1,4 @@
-"""The whole workflow at smoke size: its results, what verifies them, and how it is cut into jobs."""
+"""The whole workflow at smoke size: its results, their verification, and the division into jobs."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "family", "pretra
 
 @pytest.fixture
 def results(smoke) -> Path:
-    """Results of the smoke run, only to be read."""
+    """Results of the smoke run (read only)."""
     return smoke / "results-smoke"
 
 
@@ -49,7 +49,7 @@ def test_a_run_equals_calls_of_the_library(results):
 
 def test_jobs_use_one_thread(results):
     jobs = pd.concat([pd.read_csv(path, sep="\t") for path in (results / "benchmarks").rglob("*.tsv")])
-    # Snakemake sees nothing of jobs that are over before its first look.
+    # Snakemake does not measure jobs that end before its first measurement.
     seen = jobs[jobs["s"] > 1]
     assert (seen["cpu_time"] < 1.2 * seen["s"] + 0.3).all(), seen
 
@@ -80,7 +80,7 @@ def test_links_of_the_report_have_existing_targets(results):
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 def test_the_report_in_a_browser(results, tmp_path):
-    """A click moves the map of weights; a link into a fold opens it; nothing is wider than a small screen."""
+    """A click moves the slider of the weight map; a link into a closed section opens it; all fits a small screen."""
     with Open((results / "report.html").as_uri(), 375, 800) as page:
         drawn = "[...document.querySelector('#slider svg').children].map(square => square.outerHTML).join()"
         values = "[...document.querySelectorAll('#slider .value, #slider output')].map(part => part.textContent)"
@@ -127,7 +127,7 @@ def test_verification_names_differences(results, tmp_path, capsys):
     settings, code, files = (manifest[key] for key in ("settings", "code", "files"))
 
     def said(**changes) -> str:
-        """What verification says of another manifest."""
+        """Messages of the verification of another manifest."""
         save_json(copied / "manifest.json", manifest | changes)
         try:
             verify.main(copied, wanted)
@@ -154,7 +154,7 @@ def test_the_reference_is_that_of_the_configuration():
     assert settings == {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 
 
-# Arguments that are answered in a sentence; the last is of a project whose config.yaml has a key twice.
+# Arguments that give one sentence; the last is for a project whose config.yaml has a key twice.
 REFUSED = {
     "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes'"),
     "a text": (["--config", "depths=[30, x]"], "Config: value 2 of depths is 'x'; give an integer."),
@@ -165,7 +165,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory) -> dict[str, str]:
-    """What dry runs of a fresh clone say, by their name."""
+    """Messages of dry runs of a fresh clone, by their name."""
     folder, edited = (small_project(tmp_path_factory.mktemp(name)) for name in ("fresh", "edited"))
     (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
     spaced = folder.parent / "a folder"
@@ -185,7 +185,7 @@ def said(tmp_path_factory) -> dict[str, str]:
 
 
 def test_the_number_of_jobs_keeps_all_cores_busy(said, results):
-    """On two cores a job takes all seeds of a setting."""
+    """On two cores, one job runs all seeds of a setting."""
     assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
     assert re.search(r"^pretrain +12$", said["9 cores"], re.MULTILINE)
 
@@ -212,7 +212,7 @@ def test_the_picture_of_the_workflow_counts_its_jobs(said):
 
 
 def test_an_older_snakemake_gets_a_profile_that_it_can_read():
-    """So that the Snakefile can say which version it needs: before version 9, "reason" is no value of "quiet"."""
+    """Then the Snakefile can name the required version: before version 9, "reason" is not a value of "quiet"."""
     older, current = (load_yaml(ROOT / f"profiles/default/config{version}.yaml") for version in ("", ".v9+"))
     assert "quiet" in current.keys() - older.keys() and older.items() <= current.items()
 

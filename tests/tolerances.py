@@ -1,6 +1,6 @@
-"""How far apart two computations may be in the tests, and why."""
+"""Tolerances of the tests, with reasons."""
 
-# The same algebra in another order: rounding alone.
+# The same algebra in another order: rounding errors only.
 ROUNDING = 1e-12
 # Weights after hundreds of updates by two engines.
 ENGINES = 1e-10
@@ -10,5 +10,5 @@ DIFFERENCES = 1e-6
 SEARCH = 1e-5
 # An alias table's probabilities: 32-bit thresholds.
 ALIAS = 2.0**-31
-# Standard errors that a Monte Carlo mean may be off; with fixed seeds, so a pass stays a pass.
+# Allowed error of a Monte Carlo mean, in standard errors.  Seeds are fixed, so results do not change between runs.
 STANDARD_ERRORS = 5.0

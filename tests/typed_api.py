@@ -1,7 +1,7 @@
 """Calls of every public name, for the type checker of ``make lint``; the tests do not run them.
 
-Types of results are asserted.  Lines with ``pyrefly: ignore`` are wrong calls, which the type checker must refuse: an
-unused one is an error.
+Types of results are asserted.  Lines with ``pyrefly: ignore`` are wrong calls that the type checker must reject; an
+unused comment is an error.
 """
 
 from collections.abc import Callable
