@@ -275,7 +275,7 @@ def test_probabilities_of_narrow_types_are_normalised():
 
 @pytest.mark.parametrize("written", ["%.3f", "%.6f", "%.3g", "%.6g", "%.8g"])
 def test_rounded_probabilities_are_normalised_with_a_warning(written):
-    """As read from a CSV file; in some of the rows the digits happen to sum to one."""
+    """Rounded probabilities, as in a CSV file; some rows still sum to exactly one."""
     exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
     rounded = np.char.mod(written, exact).astype(float)
     with pytest.warns(

@@ -39,7 +39,7 @@ def check_control(
     Parameters
     ----------
     statements : Statements of claims.toml
-    offline : Offline by place, the first of which is home
+    offline : dict of Offline by place, home first
     online : Online
     variants, places : dict of ``grid.variants`` and ``grid.places``
     """

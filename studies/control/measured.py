@@ -33,7 +33,8 @@ class Offline:
     def share(self, method: str, iteration: int = -1, tasks: float = np.inf) -> np.ndarray:
         """Value (seeds, lengths, N) of a method's policy, relative to those of the uniform and the optimal policy.
 
-        It is scaled so that its mean over processes is the share of the way from the uniform to the optimal policy.
+        The value is scaled so that its mean over processes is the share of the way from the uniform to the optimal
+        policy.
         """
         optimal = self.arrays["optimal"]
         uniform = self.arrays["mean_value"][0, 0, 0]

@@ -24,7 +24,7 @@ dZ_L is zero except for -e in the last row of the query columns.  By the chain r
     dK = dZ S',    dS = K' dZ,    dH = Z dS',    dP += dK X',    dQ += X dH',
     dZ_l = dZ + H dS,    and its context columns also get P' dK + Q dH.
 
-Both algorithms update along such a gradient, with weights e from ``ictd.engine.batch_errors``.
+Both algorithms update along this gradient, with weights e from ``ictd.engine.batch_errors``.
 
 Kernels store each column of Z as a contiguous row of D numbers.  So they store Z', X', K' and H' of the formulas, but S
 itself.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number of context columns,

@@ -109,7 +109,7 @@ def baseline_errors(
     Parameters
     ----------
     choice : UnseenTasks by context length m
-        Tasks on which ridges and pseudo-counts are chosen.  Their mean transitions are the mean chain.
+        Tasks for tuning ridges and pseudo-counts.  Their mean transitions are the mean chain.
     test : UnseenTasks by context length m
 
     Returns

@@ -8,7 +8,7 @@ from ictd.storage import load_text, save_text
 def main(parts: list[Path], tables: list[Path]) -> None:
     """Write each table, such as ``theory/neu.csv``, from its parts in the folder of the same name, ``theory/neu/``.
 
-    The parts are in the order in which they are given.  Numbers keep their digits, because the parts are joined as
+    The parts keep their given order.  Numbers keep their digits, because the parts are joined as
     text.  ValueError if a table has no part, or if its parts have different columns.
     """
     for table in tables:

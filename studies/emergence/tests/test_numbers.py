@@ -160,7 +160,7 @@ def test_the_mean_field_equation_of_one_task_is_adam_without_first_moment(monkey
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
-    """Files of a cell: tasks, unrolls and weights of three seeds, of which one diverged."""
+    """Files of a cell: tasks, unrolls and weights of three seeds; one seed diverged."""
     folder, stored = tmp_path_factory.mktemp("cell"), [material(seed=seed) for seed in range(3)]
     save_material(folder / "tasks.npz", range(3), [tasks for tasks, _ in stored])
     save_material(folder / "unrolls.npz", range(3), [batches for _, batches in stored])
