@@ -8,7 +8,7 @@ from projects import ROOT
 
 def make(*words: str) -> subprocess.CompletedProcess:
     """Run make without installing the environment."""
-    command = ["make", "--old-file", ".venv/ready", *words]
+    command = ["make", "--no-print-directory", "--old-file", ".venv/ready", *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

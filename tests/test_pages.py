@@ -86,7 +86,7 @@ def shown(tmp_path):
     claims = [("more/a", "holds"), ("more/b", "refuted"), ("less, mean/a", "holds")]
     save_json(tmp_path / "claims.json", [
         {"id": name, "kind": "ours", "setting": name[-1], "verdict": verdict, "corrected": verdict, "value": 1.0,
-         "low": None, "high": None}
+         "low": None, "high": None, "threshold": 0.5}
         for name, verdict in claims
     ])  # fmt: skip
     (tmp_path / "tables").mkdir()

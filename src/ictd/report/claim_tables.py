@@ -5,7 +5,7 @@ import re
 import pandas as pd
 
 from ictd.report.html import Markup, anchor, table, text
-from ictd.report.verdicts import HOLDS, by_name, holding, in_words, measured, number, verdict, verdict_on
+from ictd.report.verdicts import HOLDS, by_name, holding, in_words, interval, measured, number, verdict, verdict_on
 
 
 def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
@@ -120,10 +120,11 @@ def _measured(group: list[dict]) -> str:
     """Least and greatest value over settings, and the threshold, as HTML."""
     values = [claim["value"] for claim in group if claim["value"] is not None]
     extremes = [min(values), max(values)] if values else [None]
-    shown = " to ".join(dict.fromkeys(map(number, extremes)))
+    threshold = group[0]["threshold"]
+    shown = " to ".join(dict.fromkeys(number(value, threshold) for value in extremes))
     not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
     ends = [end for claim in group for end in (claim["low"], claim["high"]) if end is not None]
-    intervals = f" (intervals from {number(min(ends))} to {number(max(ends))})" if ends else ""
+    intervals = f" (intervals from {number(min(ends), threshold)} to {number(max(ends), threshold)})" if ends else ""
     return f"<b>{shown}</b>{not_finite}{intervals}; needs {needs(group[0])}"
 
 
@@ -146,8 +147,8 @@ def claims_rows(claims: list[dict]) -> str:
         rows = [
             {
                 "setting": in_words(claim["setting"]),
-                "value": number(claim["value"]),
-                "95% interval": "" if claim["low"] is None else f"{number(claim['low'])} to {number(claim['high'])}",
+                "value": number(claim["value"], claim["threshold"]),
+                "95% interval": interval(claim),
                 "needs": f"{claim['relation']} {claim['threshold']:g}",
                 "verdict": claim["verdict"],
                 "corrected": claim["corrected"],
@@ -168,7 +169,7 @@ def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str
     for sentence in sentences:
         if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
             parts = _parts_in_short([by_id[name] for name in sentence["parts"]])
-            items.append(f"<li>“{text(sentence['quote'])}” <b>This is {sentence['verdict']}.</b> {parts}</li>")
+            items.append(f"<li>“{text(sentence['quote'])}” <b>In this run: {sentence['verdict']}.</b> {parts}</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 
 
@@ -178,5 +179,5 @@ def what_does_not_hold(claims: list[dict]) -> str:
     for group in by_name(claims).values():
         if verdict_on(group) != HOLDS:
             sentence, colon, where = verdict(group).partition(": ")
-            items.append(f"<li>{text(group[0]['statement'])} <b>This is {sentence}</b>{colon}{text(where)}.</li>")
+            items.append(f"<li>{text(group[0]['statement'])} <b>In this run: {sentence}</b>{colon}{text(where)}.</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""

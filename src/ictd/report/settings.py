@@ -33,4 +33,7 @@ def difference_from_paper(settings: dict, schema: dict) -> str:
     other = [row["key"] for row in settings_rows(settings, schema) if row["paper"] not in ("", row["value"])]
     if not other:
         return "The settings of this run are the paper's."
-    return f"The settings of this run are not the paper's: {', '.join(other)}."
+    return (
+        f"The settings of this run are not the paper's: {', '.join(other)}. Its verdicts are on this run, not on the"
+        " paper; docs/results.md has those at the paper's settings."
+    )

@@ -143,7 +143,7 @@ def slider(runs: dict[str, dict], labels: tuple[str, str] = LABELS) -> str:
     return f"""<div class="watch" id="slider" data-colours="{" ".join(COLOURS)}">
 <p class="controls" hidden><label>Run <select>{options}</select></label>
 <label>Tasks seen <input type="range" min="0" max="{len(first["tasks"]) - 1}" value="0"></label></p>
-<p><span>After <output>{first["tasks"][0]:,}</output> tasks:</span></p>
+<p><span>Number of tasks: <output>{first["tasks"][0]:,}</output></span></p>
 <figure><figcaption>mean A, scaled by its largest entry</figcaption>
 <svg class="map" viewBox="0 0 {width} {width}" role="img" aria-label="Mean A, scaled by its largest entry">
 {squares}</svg></figure>

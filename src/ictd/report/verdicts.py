@@ -123,11 +123,25 @@ def words(name: str) -> str:
 
 def measured(claim: dict) -> str:
     """The value of a claim, and its interval if it has one."""
+    value = number(claim["value"], claim["threshold"])
+    return f"{value}, {interval(claim)}" if interval(claim) else value
+
+
+def interval(claim: dict) -> str:
+    """The interval of a claim; empty if it has none."""
     if claim["low"] is None or claim["high"] is None:
-        return number(claim["value"])
-    return f"{number(claim['value'])}, {number(claim['low'])} to {number(claim['high'])}"
+        return ""
+    return f"{number(claim['low'], claim['threshold'])} to {number(claim['high'], claim['threshold'])}"
 
 
-def number(value: float | None) -> str:
-    """A value with three digits; None stands for a value that is not finite."""
-    return "not finite" if value is None or math.isnan(value) else f"{value:.3g}"
+def number(value: float | None, threshold: float | None = None) -> str:
+    """A value with three digits; None stands for a value that is not finite.
+
+    A value that these digits would round to the threshold, which it is above or below, gets more digits.
+    """
+    if value is None or math.isnan(value):
+        return "not finite"
+    digits = 3
+    while digits < 8 and threshold is not None and value != threshold and float(f"{value:.{digits}g}") == threshold:
+        digits += 1
+    return f"{value:.{digits}g}"
