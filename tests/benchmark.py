@@ -89,7 +89,7 @@ def main():
     attention()
 
 
-def update(states, dimension, depth, count=2000):
+def update(states, dimension, depth, count=1000):
     """Seconds of an update on prompts of 20 steps."""
     distribution = ictd.TaskDistribution("boyan", states, dimension)
     prompts = ictd.SampledPrompts(20, 20)
