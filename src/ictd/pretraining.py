@@ -295,12 +295,6 @@ def report_divergence(seed: int, update: int) -> None:
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
 
 
-def broadcasts_to(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of a given shape broadcasts to another shape."""
-    padded = (1,) * (len(shape) - len(given)) + given
-    return len(padded) == len(shape) and all(a in (1, b) for a, b in zip(padded, shape, strict=True))
-
-
 def target_sums(
     target: str | Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float
 ) -> np.ndarray:
@@ -329,7 +323,11 @@ def target_sums(
                 f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
             ) from error
         shape = batches.transitions.shape
-        if targets.dtype.kind not in "iuf" or not broadcasts_to(targets.shape, shape):
+        try:
+            fits = np.broadcast_shapes(targets.shape, shape) == shape
+        except ValueError:
+            fits = False
+        if targets.dtype.kind not in "iuf" or not fits:
             raise ValueError(
                 f"target returned an array of shape {targets.shape} and type {targets.dtype}; return real numbers"
                 f" that broadcast to {shape}."

@@ -481,8 +481,10 @@ class Context:
         array([[0.417, 0.083],
                [0.083, 0.417]])
         """
-        _check_states("states", states, state_features(n, features).shape[-2])
-        return cls.from_transitions(states[..., :-1], rewards, states[..., 1:], n, features)
+        n = state_features(n, features).shape[-2]
+        _check_states("states", states, n)
+        context = cls._of_states(states[..., :-1], rewards, states[..., 1:], n)
+        return context if features is None else context.with_features(features)
 
     @classmethod
     @validate(
@@ -523,13 +525,19 @@ class Context:
         n = state_features(n, features).shape[-2]
         _check_states("states", states, n)
         _check_states("next_states", next_states, n)
-        now, following = np.eye(n)[states], np.eye(n)[next_states]  # (..., m, n)
+        context = cls._of_states(states, rewards, next_states, n)
+        return context if features is None else context.with_features(features)
+
+    @classmethod
+    def _of_states(cls, states: np.ndarray, rewards: np.ndarray, next_states: np.ndarray, n: int) -> Self:
+        """Average over steps with one-hot features; the arguments are those of ``from_transitions``, validated."""
+        one_hot = np.eye(n)
+        now, following = one_hot[states], one_hot[next_states]  # (..., m, n)
         m = now.shape[-2]
         D = now.mT @ following / m
         b, d = np.vecmat(rewards, now) / m, np.vecmat(rewards, following) / m
         square = (rewards**2).mean(axis=-1)
-        context = cls(m, diagonal(now.mean(axis=-2)), D, diagonal(D.sum(axis=-2)), b, d, square)
-        return context if features is None else context.with_features(features)
+        return cls(m, diagonal(now.mean(axis=-2)), D, diagonal(D.sum(axis=-2)), b, d, square)
 
     @classmethod
     @validate(phi=array("..., m, d"), phi_next=array("..., m, d"), rewards=array("..., m"))
@@ -572,7 +580,8 @@ class Context:
             If a state is not from 0 to n-1, or shapes do not match.
         """
         _check_states("paths", paths, reward.shape[-1])
-        context = cls.from_trajectory(paths, np.take_along_axis(reward, paths[..., :-1], axis=-1), reward.shape[-1])
+        rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
+        context = cls._of_states(paths[..., :-1], rewards, paths[..., 1:], reward.shape[-1])
         return replace(context, b=context.visits * reward, d=np.vecmat(reward, context.D))
 
     @classmethod

@@ -25,7 +25,7 @@ METHODS = {
     "lstd_mean": "LSTD with mean features in the test functions",
     "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
 }
-# Controls of eta: words, and what differs, with {env} for the environment.
+# Controls of eta: the words of the page, and the settings that differ from those of an environment {env}.
 CONTROLS = {
     "rotated": ("where d = n features represent all values", {"features": "rotated"}),
     "constant": ("where one feature is constant", {"features": "constant"}),

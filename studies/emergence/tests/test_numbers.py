@@ -99,7 +99,7 @@ def test_the_best_numbers_are_no_worse_than_a_grid_search():
 
 @pytest.mark.parametrize(("algo", "number"), [("td", 2), ("mc", 2), ("td", 4)])
 def test_training_a_few_numbers_equals_autograd_on_whole_prompts(algo, number):
-    """Adam on the numbers, with the gradient of Algorithms 1 and 2 on whole prompts by the chain rule."""
+    """Train the numbers by Adam, with gradients of Algorithms 1 and 2 on whole prompts by the chain rule."""
     tasks, batches = material()
     bases = few_numbers.basis(number, STATES)
     start = np.linspace(0.4, 0.1, len(bases))
