@@ -37,47 +37,7 @@ import numpy as np
 from ictd.engine import adam, batch_errors, clip_gradient
 from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
-
-
-@kernel(noalias=True)
-def multiply(inner, width, a, b, out):
-    """Fill out (., width) with a (., inner) b (inner, width)."""
-    for i in range(out.shape[0]):
-        for s in range(len(width)):
-            total = a[i, 0] * b[0, s]
-            for j in range(1, len(inner)):
-                total += a[i, j] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def add_product(inner, width, a, b, out):
-    """Add a (., inner) b (inner, width) to out (., width)."""
-    for i in range(out.shape[0]):
-        for s in range(len(width)):
-            total = out[i, s]
-            for j in range(len(inner)):
-                total += a[i, j] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def add_transposed_product(inner, width, a, b, out):
-    """Add a' b to out (., width), with a (inner, .) and b (inner, width)."""
-    for i in range(out.shape[0]):
-        for s in range(len(width)):
-            total = out[i, s]
-            for j in range(len(inner)):
-                total += a[j, i] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def transpose(a, out):
-    """Fill out with a'."""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            out[j, i] = a[i, j]
+from ictd.small_matrices import add_product, add_transposed_product, multiply, transpose
 
 
 @kernel(noalias=True)

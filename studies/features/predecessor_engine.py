@@ -24,58 +24,7 @@ import numpy as np
 
 from ictd.engine import adam, clip_gradient
 from ictd.kernels import kernel, size
-
-
-@kernel(noalias=True)
-def multiply(n, a, b, out):
-    """Fill out (n, n) with a b."""
-    for i in range(len(n)):
-        for s in range(len(n)):
-            total = a[i, 0] * b[0, s]
-            for j in range(1, len(n)):
-                total += a[i, j] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def add_product(n, a, b, out):
-    """Add a b to out (n, n)."""
-    for i in range(len(n)):
-        for s in range(len(n)):
-            total = out[i, s]
-            for j in range(len(n)):
-                total += a[i, j] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def multiply_transposed(n, a, b, out):
-    """Fill out (n, n) with a' b."""
-    for i in range(len(n)):
-        for s in range(len(n)):
-            total = a[0, i] * b[0, s]
-            for j in range(1, len(n)):
-                total += a[j, i] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def add_transposed_product(n, a, b, out):
-    """Add a' b to out (n, n)."""
-    for i in range(len(n)):
-        for s in range(len(n)):
-            total = out[i, s]
-            for j in range(len(n)):
-                total += a[j, i] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def transpose(n, a, out):
-    """Fill out (n, n) with a'."""
-    for i in range(len(n)):
-        for j in range(len(n)):
-            out[j, i] = a[i, j]
+from ictd.small_matrices import add_product, add_transposed_product, multiply, multiply_transposed, transpose
 
 
 @kernel(noalias=True)
@@ -88,14 +37,14 @@ def forward(n, P, Q, G, M, T, a, across):
     bottom = len(n) - 1
     for layer in range(last):
         own = layer % len(P)
-        multiply(n, P[own], G[layer], M[layer])
-        multiply(n, M[layer], Q[own], T[layer])
+        multiply(n, n, P[own], G[layer], M[layer])
+        multiply(n, n, M[layer], Q[own], T[layer])
         for i in range(len(n)):
             T[layer, i, i] += 1.0
         # G_{l+1} = T (T G)', as G is symmetric.
-        multiply(n, T[layer], G[layer], G[layer + 1])
-        transpose(n, G[layer + 1], across)
-        multiply(n, T[layer], across, G[layer + 1])
+        multiply(n, n, T[layer], G[layer], G[layer + 1])
+        transpose(G[layer + 1], across)
+        multiply(n, n, T[layer], across, G[layer + 1])
     own = last % len(P)
     for j in range(len(n)):
         total = 0.0
@@ -149,17 +98,17 @@ def backward(n, P, Q, Qt, G, M, T, a, q, q_layers, Lambda, V, N, dT, across, dP,
             Lambda[i, j] = -0.5 * (P[own, bottom, i] * k[j] + k[i] * P[own, bottom, j])
     for layer in range(last - 1, -1, -1):
         own = layer % len(P)
-        multiply(n, Lambda, T[layer], V)
-        multiply(n, V, G[layer], dT)
+        multiply(n, n, Lambda, T[layer], V)
+        multiply(n, n, V, G[layer], dT)
         for i in range(len(n)):
             for j in range(len(n)):
                 dT[i, j] = 2.0 * dT[i, j] + a[layer + 1, i] * q_layers[layer, j]
-        multiply(n, dT, Qt[own], N)
-        add_product(n, N, G[layer], dP[own])
-        add_transposed_product(n, M[layer], dT, dQ[own])
+        multiply(n, n, dT, Qt[own], N)
+        add_product(n, n, N, G[layer], dP[own])
+        add_transposed_product(n, n, M[layer], dT, dQ[own])
         if layer > 0:
-            multiply_transposed(n, T[layer], V, Lambda)
-            multiply_transposed(n, P[own], N, across)
+            multiply_transposed(n, n, T[layer], V, Lambda)
+            multiply_transposed(n, n, P[own], N, across)
             for i in range(len(n)):
                 for j in range(len(n)):
                     Lambda[i, j] += 0.5 * (across[i, j] + across[j, i])
@@ -210,7 +159,7 @@ def train_block(
     dT, across = np.empty((width, width)), np.empty((width, width))
     for i in range(len(targets)):
         for layer in range(len(P)):
-            transpose(n, Q[layer], Qt[layer])
+            transpose(Q[layer], Qt[layer])
         gradient[:] = 0.0
         estimate = 0.0
         q[:] = 0.0

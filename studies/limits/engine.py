@@ -25,6 +25,7 @@ import numpy as np
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
+from ictd.small_matrices import multiply
 
 # Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
@@ -104,32 +105,20 @@ def workspace(n, k, depth):
 
 
 @kernel(noalias=True)
-def multiply(rows, inner, columns, left, right, product):
-    """Fill ``product`` with left @ right; the numbers of rows and columns are ``kernels.size`` tuples."""
-    for i in range(len(rows)):
-        for s in range(len(columns)):
-            total = 0.0
-            for j in range(len(inner)):
-                total += left[i, j] * right[j, s]
-            product[i, s] = total
-
-
-@kernel(noalias=True)
 def forward(n, k, parameter, X, y, arrays, estimate):
     """Fill the estimates TF_L (n,) of one prompt, and the first arrays of ``workspace``."""
-    single = (0,)  # The size 1.
     AX, T, R, h, g = arrays
     wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
-    multiply(n + n, n + n, k, A, X, AX)
-    multiply(k, n + n, k, X.T, AX, T)
-    multiply(k, n + n, n, X.T, A, R)
-    multiply(single, n + n, k, parameter[None, :wide], X, h)
+    multiply(n + n, k, A, X, AX)
+    multiply(n + n, k, X.T, AX, T)
+    multiply(n + n, n, X.T, A, R)
+    multiply(n + n, k, parameter[None, :wide], X, h[:1])
     for s in range(len(k)):
         T[s, s] += 1.0
         h[0, s] += y[s]
     sweep_forward(k, T, h, g)
-    multiply(single, k, n, g[None, :], R, estimate[None, :])
+    multiply(k, n, g[None, :], R, estimate[None, :])
     for s in range(len(n)):
         estimate[s] *= -parameter[-1]
 
@@ -141,18 +130,18 @@ def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
     _, T, R, h, g = arrays
     q, lam, dT, D, following, across = sweep_arrays
     wide = 2 * len(n)
-    multiply(k, n, single, R, e[:, None], q[:, None])
+    multiply(n, single, R, e[:, None], q[:, None])
     gradient[-1] = 0.0
     for s in range(len(k)):
         gradient[-1] -= g[s] * q[s]
         q[s] *= gain
     sweep_adjoint(k, T, h, q, lam, following, across, dT)
-    multiply(k, k, n + n, dT, X.T, D)
+    multiply(k, n + n, dT, X.T, D)
     for i in range(len(k)):
         for s in range(len(n)):
             D[i, s] += gain * g[i] * e[s]
-    multiply(n + n, k, single, X, lam[:, None], gradient[:wide, None])
-    multiply(n + n, k, n + n, X, D, gradient[wide:-1].reshape(wide, wide))
+    multiply(k, single, X, lam[:, None], gradient[:wide, None])
+    multiply(k, n + n, X, D, gradient[wide:-1].reshape(wide, wide))
     for j in range(wide + wide * wide):
         gradient[j] = -gradient[j]
 
