@@ -319,12 +319,16 @@ def trace_of(steps, discount, decay, t):
     return sum((discount * decay) ** (t - k) * steps[k][0] for k in range(t + 1))
 
 
-def online_td_lambda(steps, discount, decay, step_size):
-    """Sutton's online TD(lambda) with accumulating traces."""
+def online_td_lambda(steps, discount, decay, step_size, ratios=None):
+    """Sutton's online TD(lambda) with accumulating traces, as sums over past steps with their importance ratios."""
     w = np.zeros(len(steps[0][0]))
     for t, (phi, following, reward) in enumerate(steps):
         error = reward + discount * following @ w - phi @ w
-        w = w + step_size * error * trace_of(steps, discount, decay, t)
+        trace = trace_of(steps, discount, decay, t)
+        if ratios is not None:
+            weights = [(discount * decay) ** (t - k) * np.prod(ratios[k : t + 1]) for k in range(t + 1)]
+            trace = sum(weight * steps[k][0] for k, weight in enumerate(weights))
+        w = w + step_size * error * trace
     return w
 
 

@@ -11,7 +11,6 @@ from ictd.anatomy import (
     decomposition_measures,
     pattern_measures,
     pattern_shares,
-    preconditioned_td,
     preconditioner,
     project_identifiable,
     representative_shares,
@@ -22,7 +21,7 @@ from ictd.anatomy import (
 )
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import ENUMERATED
-from ictd.transformer import estimates
+from ictd.transformer import estimates, preconditioned_td
 
 
 def items(measures):

@@ -237,10 +237,33 @@ class Transposed(ictd.GramAttention):
         return super().forward(G, queries).mT
 
 
+class WithoutRewards(ictd.GramAttention):
+    def matrices(self, layer):
+        P, Q = super().matrices(layer)
+        return P, Q[..., :-1, :-1]
+
+
+class Linear(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.zeros(5, dtype=torch.float64))
+
+    def forward(self, G, queries):
+        return queries @ self.w
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: ictd.GramAttention(0, 3), "dimension is 0"),
+        (
+            lambda: pretrained(WithoutRewards(4, 3, heads=2)),
+            r"Q of shape \(1, 2, 8, 8\); return \(S, H, D, D\), here \(1, 2, 9, 9\)",
+        ),
+        (
+            lambda: pretrained(Linear()),
+            r"module cannot take G of shape \(1, 1, 9, 9\) and queries of shape \(1, 1, 4, 4\): size mismatch",
+        ),
         (lambda: ictd.GramAttention(4, 3, heads=0), "heads is 0"),
         (lambda: ictd.GramAttention(4, 3)(torch.eye(9), torch.eye(4)), r"G has shape \(9, 9\)"),
         (lambda: pretrained(ictd.GramAttention(3, 3)), "for 3 features"),

@@ -99,7 +99,7 @@ def test_states_without_steps_have_a_reward_of_zero_by_default():
 def test_certainty_equivalence_with_stationary_pseudo_counts_equals_lstd():
     states = trajectories(25)[0]
     reward = np.array([0.5, -1.0, 2.0])
-    context = Context.of_paths(states, np.tile(reward, (4, 1)))
+    context = Context.from_trajectory(states, reward[states[:, :-1]], STATES)
     chain = ictd.sample_tasks("loop", STATES, 1, np.random.default_rng(0))
     steps = 6 * chain.stationary[0][:, None] * chain.transition[0]
     values = certainty_equivalence(context, DISCOUNT, steps)
@@ -266,6 +266,30 @@ def test_online_td_lambda_equals_naive(n, d):
         for found, own_features in ((shared, features[0]), (one_hot, np.eye(n))):
             own_steps = naive.steps_of(states[i], rewards[i], own_features)[: lengths[j]]
             np.testing.assert_allclose(found[j, k, i], naive.online_td_lambda(own_steps, *given), atol=ROUNDING)
+
+
+@SIZES
+def test_off_policy_td_lambda_equals_naive(n, d):
+    states, rewards, features, steps = featured(n, d)
+    ratios = np.random.default_rng(4).uniform(0, 2, rewards.shape)
+    w = ictd.td_lambda(states, rewards, DISCOUNT, [0.0, 0.7], [0.3, 0.1], [12], features=features, ratios=ratios)
+    for i in range(3):
+        for k, given in enumerate([(0.0, 0.3), (0.7, 0.1)]):
+            expected = naive.online_td_lambda(steps[i][:12], DISCOUNT, *given, ratios[i])
+            np.testing.assert_allclose(w[0, k, i], expected, atol=ROUNDING)
+
+
+def test_off_policy_td_lambda_estimates_the_other_chain():
+    """The mean update at the true values of p is zero, on a long trajectory of another chain q."""
+    p, q = np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([[0.5, 0.5], [0.5, 0.5]])
+    reward, length = np.array([1.0, -1.0]), 200_000
+    path = ictd.sample_paths(ictd.Tasks(q, reward), length, np.random.default_rng(0))[0]
+    now, following = path[:-1], path[1:]
+    ratios = p[now, following] / q[now, following]
+    w = ictd.td_lambda(path, reward[now], 0.5, [0.5], [0.001], [length], n=2, ratios=ratios)[0, 0]
+    np.testing.assert_allclose(w, ictd.value_function(p, reward, 0.5), atol=0.1)
+    on_policy = ictd.td_lambda(path, reward[now], 0.5, [0.5], [0.001], [length], n=2)[0, 0]
+    assert np.abs(on_policy - ictd.value_function(p, reward, 0.5)).max() > 0.2
 
 
 @SIZES
@@ -449,6 +473,14 @@ def test_the_best_linear_estimate_given_a_posterior():
         (lambda context: batch_td(context, DISCOUNT, 0.1, 0), "depth is 0"),
         (lambda context: batch_td(context.D, DISCOUNT, 0.1, 3), "context is .* Context"),
         (lambda context: batch_td(context, DISCOUNT, 0.1, 3, preconditioner=np.eye(3)), "preconditioner has shape"),
+        (
+            lambda context: batch_td(context, DISCOUNT, 0.5, 3, start=np.zeros(3)),
+            r"start has shape \(3,\); give \(2,\), the shape of the estimates",
+        ),
+        (
+            lambda context: batch_td(context, DISCOUNT, [0.5, 0.1, 0.2], 3, start=np.zeros(2)),
+            r"start has shape \(2,\); give \(2, 3\)",
+        ),
         (lambda context: ictd.eligibility_traces([0, 2], [1.0], DISCOUNT, 0.5, n=2), "states.* not one of 2 states"),
         (lambda context: ictd.eligibility_traces([0, 1], [1.0], DISCOUNT, 1.5, n=2), "decay is 1.5"),
         (lambda context: ictd.eligibility_traces([0, 1], [1.0], DISCOUNT, 0.5), "n is missing"),
@@ -472,4 +504,4 @@ def test_the_best_linear_estimate_given_a_posterior():
 )
 def test_invalid_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        call(Context.of_paths(np.array([0, 1]), np.zeros(2)))
+        call(Context.from_trajectory([0, 1], [0.0], 2))

@@ -21,7 +21,6 @@ ANY_LENGTH = {
     ("sampled_columns", "paths"),
     ("prompts_of", "columns"),
     ("joint_prompt", "columns"),
-    ("of_paths", "paths"),
     ("Tasks", "features"),
     ("TaskDistribution", "features"),
     ("from_transitions", "features"),
@@ -35,7 +34,7 @@ ANY_LENGTH = {
     ("boyan_posterior", "path"),
 }
 OPTIONAL = {"stationary", "E", "queries", "tasks_seen", "features", "behaviour", "weights", "prompts",
-            "preconditioner", "pseudo_counts"}  # fmt: skip
+            "preconditioner", "pseudo_counts", "start", "ratios"}  # fmt: skip
 MAY_BE_NAN = {("Weights", "u"), ("Weights", "A"), ("msve", "value"), ("msve", "estimate")}
 # Values out of range, by the names of arguments.
 OUT_OF_RANGE = {
@@ -96,7 +95,6 @@ def calls():
             {"phi": features, "phi_next": features[::-1], "rewards": features[..., 0]},
         ),
         "with_features": (context.with_features, {"features": features}),
-        "of_paths": (ictd.Context.of_paths, {"paths": paths, "reward": r}),
         "enumerated": (
             ictd.Context.enumerated,
             {"transition": p, "reward": r, "features": features, "weights": tasks.stationary},
@@ -113,14 +111,14 @@ def calls():
             ictd.expected_traces,
             {"transition": p, "reward": r, **gamma, "decay": 0.5, "features": features, "weights": tasks.stationary},
         ),
-        "batch_td": (ictd.batch_td, {**updates, "preconditioner": square}),
-        "residual_gradient": (ictd.residual_gradient, {**updates, "preconditioner": square}),
+        "batch_td": (ictd.batch_td, {**updates, "start": r, "preconditioner": square}),
+        "residual_gradient": (ictd.residual_gradient, {**updates, "start": r, "preconditioner": square}),
         "gtd2": (ictd.gtd2, {**updates, "correction_step_size": 0.5}),
         "tdc": (ictd.tdc, {**updates, "correction_step_size": 0.5}),
         "td_lambda": (
             ictd.td_lambda,
             {**steps, "decay": np.array([0.5, 1.0]), "step_size": np.array([0.5, 0.25]), "lengths": np.array([1, 2]),
-             "features": features},
+             "features": features, "ratios": paths[:, 1:] * 0.5},
         ),
         "certainty_equivalence": (
             ictd.certainty_equivalence,

@@ -21,7 +21,8 @@ def test_compiled_estimates_equal_numpy(scaled):
     rng = np.random.default_rng(0)
     weights = ictd.Weights(0.1 * rng.normal(size=(3, 8)), 0.1 * rng.normal(size=(3, 8, 8)))
     tasks = ictd.sample_tasks("boyan", 4, 6, rng)
-    gram = Context.of_paths(sample_paths(tasks, 9, rng), tasks.reward).gram(GAMMA)
+    paths = sample_paths(tasks, 9, rng)
+    gram = Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), 4).gram(GAMMA)
     found = compiled_estimates(weights, gram, 5, scaled)
     expected = [estimates(weights[run], gram[2 * run : 2 * run + 2], 5, scaled) for run in range(3)]
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-11)

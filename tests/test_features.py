@@ -176,7 +176,8 @@ def test_theta_td_is_semi_gradient_td():
 def test_batches_and_contexts_follow_the_behaviour(behaviour):
     one = tasks_with_features(4, 2, behaviour, size=1)
     count = 4000
-    tasks = ictd.Tasks(*(np.repeat(array, count, axis=0) for array in vars(one).values()))
+    given = one.transition, one.reward, one.stationary, one.features, one.behaviour
+    tasks = ictd.Tasks(*(np.repeat(array, count, axis=0) for array in given))
     batches = ictd.unroll(tasks, 10, GAMMA, 30, np.random.default_rng(0))
     states, following = ictd.sample_steps(tasks, 10, np.random.default_rng(1))
     shares = one.visited[0]

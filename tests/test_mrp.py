@@ -151,6 +151,20 @@ def test_tasks_are_selected_by_slices():
         tasks[1]
 
 
+def test_slices_of_tasks_keep_the_distribution_of_visited_states():
+    behaviour = rng().dirichlet(np.ones(3), size=5)
+    tasks = ictd.Tasks(*vars(ictd.sample_tasks("loop", 3, 5, rng())).values(), behaviour=behaviour)
+    np.testing.assert_allclose(tasks.visited, behaviour, atol=ROUNDING)
+    np.testing.assert_array_equal(tasks[1:4].visited, tasks.visited[1:4])
+
+
+def test_tasks_are_shown_in_one_line():
+    tasks = ictd.sample_tasks("loop", 3, 5, rng())
+    assert repr(tasks) == "<Tasks: 5 tasks, 3 states>"
+    with_both = ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((3, 2)), behaviour=tasks.stationary)
+    assert repr(with_both) == "<Tasks: 5 tasks, 3 states, 2 features, with a behaviour>"
+
+
 HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
 
 

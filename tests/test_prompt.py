@@ -45,6 +45,19 @@ def test_prompts_equal_naive(tasks, paths):
             np.testing.assert_array_equal(enumerated[i, s], expected)
 
 
+@pytest.mark.parametrize(
+    ("lead", "length", "shown"),
+    [
+        ((), 7, "<Context of 7 steps, 4 features>"),
+        ((3,), [1, 9, 7], "<Context of 3 prompts, 1 to 9 steps, 4 features>"),
+        ((2, 3), 7, "<Context of 2 x 3 prompts, 7 steps, 4 features>"),
+    ],
+)
+def test_a_context_is_shown_in_one_line(lead, length, shown):
+    vectors, matrices = np.zeros((2, *lead, 4)), np.zeros((3, *lead, 4, 4))
+    assert repr(Context(length, *matrices, *vectors, np.zeros(lead))) == shown
+
+
 def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
     columns = ictd.sampled_columns(paths, tasks.reward, DISCOUNT)
     joint = ictd.joint_prompt(columns)
@@ -63,14 +76,6 @@ def test_averages_of_a_trajectory_equal_naive(length):
         features = np.eye(STATES)[states[i]]
         expected = naive.averages(features[:-1], features[1:], rewards[i]) | {"length": length}
         assert_averages(context_of(contexts, i), expected)
-
-
-def test_averages_of_paths_equal_naive(tasks, paths):
-    contexts = Context.of_paths(paths, tasks.reward)
-    for i, path in enumerate(paths):
-        features = np.eye(STATES)[path]
-        expected = naive.averages(features[:-1], features[1:], tasks.reward[i, path[:-1]])
-        assert_averages(context_of(contexts, i), expected | {"length": 7})
 
 
 def test_averages_of_shares_equal_naive(tasks, paths):
@@ -126,13 +131,16 @@ def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
     contexts = sample_contexts(tasks, lengths, ictd.generator(3, "loop", 4, "contexts"))
     paths = ictd.sample_paths(tasks, 30, ictd.generator(3, "loop", 4, "contexts"))
     for i, length in enumerate(lengths):
-        alone = Context.of_paths(paths[i, : length + 1], tasks.reward[i])
+        alone = Context.from_trajectory(paths[i, : length + 1], tasks.reward[i][paths[i, :length]], 4)
         assert_averages(context_of(contexts, i), {name: getattr(alone, name) for name in ("length", *"CDEbd")})
 
 
 def test_gram_of_a_context_equals_gram_of_its_columns(tasks, paths):
     cases = [
-        (Context.of_paths(paths, tasks.reward), ictd.sampled_columns(paths, tasks.reward, DISCOUNT)),
+        (
+            Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), STATES),
+            ictd.sampled_columns(paths, tasks.reward, DISCOUNT),
+        ),
         (
             Context.enumerated(tasks.transition, tasks.reward),
             ictd.enumerated_columns(tasks.transition, tasks.reward, DISCOUNT),
@@ -170,7 +178,6 @@ def test_an_index_of_a_gram_takes_leading_axes_only():
         (lambda: Context.from_trajectory([0, 7, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
         (lambda: Context.from_trajectory([0, -1, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
         (lambda: Context.from_trajectory([0, 1, 2], [1.0, 2.0, 3.0], n=5), r"rewards has shape \(3,\); .*m = 2\."),
-        (lambda: Context.of_paths([0, 5], np.zeros(5)), r"paths\[1\] .* 5 states"),
         (lambda: Context.enumerated(np.full((3, 3), 1 / 3), np.zeros(5)), r"reward has shape \(5,\); .*n = 3\."),
         (lambda: ictd.sampled_columns([0, 3], np.zeros(3), 0.9), r"paths\[1\] .* 3 states"),
         (lambda: ictd.joint_prompt(np.zeros((4, 3))), "columns has shape"),

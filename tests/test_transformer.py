@@ -27,6 +27,11 @@ def test_P_and_Q_have_the_blocks_of_theta_looped():
     assert weights.dimension == 2
 
 
+def test_weights_are_shown_in_one_line():
+    assert repr(ictd.theta_td(4)) == "<Weights of 4 features>"
+    assert repr(ictd.Weights(np.zeros((2, 3, 8)), np.zeros((2, 3, 8, 8)))) == "<Weights of 2 x 3 models, 4 features>"
+
+
 def test_theta_td_of_two_states():
     theta = ictd.theta_td(2)
     np.testing.assert_array_equal(theta.u, np.zeros(4))

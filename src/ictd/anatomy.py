@@ -22,7 +22,7 @@ import numpy as np
 
 from ictd.checks import instance, validate
 from ictd.statistics import correlation
-from ictd.transformer import Weights, theta_td
+from ictd.transformer import Weights, preconditioned_td, theta_td
 
 BLOCKS = ("A11", "A12", "A21", "A22")
 
@@ -199,11 +199,6 @@ def preconditioner(A: np.ndarray) -> np.ndarray:
     """K (..., 2n, n) of the matrix K [-I, I] nearest to A (..., 2n, 2n)."""
     states = A.shape[-1] // 2
     return (A[..., states:] - A[..., :states]) / 2
-
-
-def preconditioned_td(K: np.ndarray) -> np.ndarray:
-    """A = K [-I, I], (..., 2n, 2n), of a preconditioner K (..., 2n, n)."""
-    return np.concatenate([-K, K], axis=-1)
 
 
 def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:

@@ -106,6 +106,12 @@ class GramAttention(torch.nn.Module):
     def layer(self, layer: int, G: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Apply a layer to G (S, N, D, D) and to query columns q (S, N, D, k)."""
         P, Q = self.matrices(layer)
+        expected = len(G), P.shape[1] if P.ndim > 1 else 1, *G.shape[-2:]
+        for name, matrix in (("P", P), ("Q", Q)):
+            if matrix.shape != expected:
+                raise ValueError(
+                    f"matrices returns {name} of shape {tuple(matrix.shape)}; return (S, H, D, D), here {expected}."
+                )
         T = torch.eye(G.shape[-1]).to(G) + torch.einsum("shij,snjk,shkl->snil", P, G, Q)
         return T @ G @ T.mT, T @ q
 
@@ -204,7 +210,12 @@ def pretrain_attention(
     report = Progress(updates * len(seeds)) if progress else None
     diverged_at = np.zeros(len(seeds), int)
     for update, (G, queries, reward, batch) in enumerate(_updates(draws, discount, tasks_per_update, parameters[0]), 1):
-        estimates = module(G, queries)
+        try:
+            estimates = module(G, queries)
+        except RuntimeError as error:
+            raise ValueError(
+                f"module cannot take G of shape {tuple(G.shape)} and queries of shape {tuple(queries.shape)}: {error}"
+            ) from error
         if estimates.shape != reward.shape:
             raise ValueError(f"module returns shape {tuple(estimates.shape)}; return (S, K, n), here {reward.shape}.")
         errors = _errors(target, estimates.detach().cpu().numpy(), reward, batch, discount)

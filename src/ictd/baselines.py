@@ -35,7 +35,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.anatomy import preconditioned_td
 from ictd.checks import (
     DISCOUNT,
     GENERATOR,
@@ -55,7 +54,7 @@ from ictd.checks import (
 )
 from ictd.mrp import stationary_distribution, value_function
 from ictd.prompt import Context, features_of, state_features
-from ictd.transformer import Weights
+from ictd.transformer import Weights, preconditioned_td
 
 DECAY = number(0, 1, "from 0 to 1")
 
@@ -233,6 +232,7 @@ def _residual_instruments(context: Context, discount: float) -> Instruments:
     discount=DISCOUNT,
     step_size=either(number(), array("K")),
     depth=integer(1),
+    start=optional(array("*")),
     preconditioner=optional(array("*, d, d")),
 )
 def batch_td(
@@ -300,7 +300,10 @@ def _updates(
         shape = np.broadcast_shapes(shape, preconditioner.shape[:-1])
     w = np.zeros((*shape, len(step_sizes)))
     if start is not None:
-        w += np.reshape(start, w.shape)
+        expected = w.shape if np.ndim(step_size) else shape
+        if start.shape != expected:
+            raise ValueError(f"start has shape {start.shape}; give {expected}, the shape of the estimates.")
+        w += start.reshape(w.shape)
     # Without new arrays in each update, which take longer than the sums.
     change, decay = np.empty_like(w), np.empty_like(w)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -350,6 +353,7 @@ def _warn_of_divergence(name: str, context: Context | Instruments, discount: flo
     discount=DISCOUNT,
     step_size=either(number(), array("K")),
     depth=integer(1),
+    start=optional(array("*")),
     preconditioner=optional(array("*, d, d")),
 )
 def residual_gradient(
@@ -499,6 +503,7 @@ def tdc(context: Context, discount: float, step_size: float, correction_step_siz
     lengths=integers("j", 1),
     n=optional(integer(1)),
     features=optional(array("*, n, d")),
+    ratios=optional(array("..., m")),
 )
 def td_lambda(
     states: ArrayLike,
@@ -509,10 +514,13 @@ def td_lambda(
     lengths: list[int],
     n: int | None = None,
     features: ArrayLike | None = None,
+    ratios: ArrayLike | None = None,
 ) -> np.ndarray:
     """Estimate values by online TD(lambda) with accumulating traces, in one pass through each trajectory.
 
-    Source: Sutton, Machine Learning 3, 1988.
+    Source: Sutton, Machine Learning 3, 1988.  With importance ratios rho_t the trajectories may be off-policy.  The
+    traces are then z_t = rho_t (gamma lambda z_{t-1} + phi_t) (Sutton and Barto, *Reinforcement Learning*, 2018,
+    section 12.9).
 
     Parameters
     ----------
@@ -526,6 +534,9 @@ def td_lambda(
     n : int, number of states
         May be left out if features are given.
     features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
+    ratios : (..., M) array, rho_0, ..., rho_{M-1}, optional
+        Probability of step t under the process that is evaluated, divided by that under the process that the
+        trajectory comes from: p(S_{t+1} | S_t) / q(S_{t+1} | S_t) for two chains p and q.  1 by default (on-policy).
 
     Returns
     -------
@@ -562,6 +573,8 @@ def td_lambda(
         error = rewards[..., t] + np.multiply(w, discount * following - phi, out=product) @ ones  # (K, ...)
         trace *= decay
         trace += phi
+        if ratios is not None:
+            trace *= ratios[..., t, None]
         w += np.multiply((step_size * error)[..., None], trace, out=product)
         if t + 1 in lengths:
             kept.append(w.copy())

@@ -5,7 +5,7 @@ each unseen task.  The error of an estimate is its MSVE.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,9 +42,14 @@ class UnseenTasks:
 
     def context(self, length: int) -> Context:
         """Averages over the contexts of one length m; the length ENUMERATED stands for enumerated contexts."""
+        reward = self.tasks.reward
         if length == ENUMERATED:
-            return Context.enumerated(self.tasks.transition, self.tasks.reward)
-        return Context.of_paths(self._paths(length), self.tasks.reward)
+            return Context.enumerated(self.tasks.transition, reward)
+        paths = self._paths(length)
+        rewards = np.take_along_axis(reward, paths[:, :-1], axis=-1)
+        context = Context.from_trajectory(paths, rewards, self.tasks.states)
+        # Rewards are r(s), so these averages have fewer rounding errors than sums over the steps.
+        return replace(context, b=context.visits * reward, d=np.vecmat(reward, context.D))
 
     def gram(self, length: int) -> Gram:
         """The averages that TF_L depends on, for contexts of one length m or for enumerated contexts."""

@@ -17,8 +17,9 @@ import numpy as np
 from ictd.checks import FLAG, array, instance, integer, optional, validate
 from ictd.extras import missing_extra
 from ictd.mrp import Tasks
-from ictd.prompt import enumerated_columns, joint_prompt, prompts_of
+from ictd.prompt import joint_prompt, prompts_of
 from ictd.sampling import BatchStatistics
+from ictd.training_data import EnumeratedPrompts
 from ictd.transformer import Weights
 
 try:
@@ -208,12 +209,8 @@ def enumerated_prompts(tasks: Tasks, discount: float) -> Iterator[np.ndarray]:
 
     If the tasks have a behaviour, the columns have the weights of the states that the behaviour visits.
     """
-    weights = None if tasks.behaviour is None else tasks.visited
-    for i in range(len(tasks)):
-        features = None if tasks.features is None else tasks.features[i]
-        shares = None if weights is None else weights[i]
-        columns = enumerated_columns(tasks.transition[i], tasks.reward[i], discount, features, shares)
-        yield prompts_of(columns, features)
+    for i, columns in enumerate(EnumeratedPrompts().columns(tasks, discount)):
+        yield prompts_of(columns, None if tasks.features is None else tasks.features[i])
 
 
 def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -130,8 +130,8 @@ class Tasks(TaskArrays):
         if self.behaviour is not None:
             never = (self.behaviour == 0).all(axis=1)  # (N, n)
             refuse("behaviour", never, "never visits this state (task, state); every state must be visited")
-            stationary_distribution(self.behaviour, "behaviour")
-        # Fields that are None remain class attributes, so that vars(tasks) holds arrays only.
+            vars(self)["_visited"] = stationary_distribution(self.behaviour, "behaviour")
+        # Fields that are None remain class attributes, so that vars(tasks) holds arrays only, which slices select.
         for name in ("features", "behaviour"):
             if getattr(self, name) is None:
                 del vars(self)[name]
@@ -148,6 +148,11 @@ class Tasks(TaskArrays):
             rows = np.asarray(behaviour)[..., None, :]
             vars(self)["behaviour"] = np.broadcast_to(rows, (*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
 
+    def __repr__(self) -> str:
+        features = "" if self.features is None else f", {self.dimension} features"
+        behaviour = "" if self.behaviour is None else ", with a behaviour"
+        return f"<Tasks: {len(self)} tasks, {self.states} states{features}{behaviour}>"
+
     @property
     def states(self) -> int:
         """Number of states n."""
@@ -161,7 +166,7 @@ class Tasks(TaskArrays):
     @property
     def visited(self) -> np.ndarray:
         """Distribution (N, n) of the states that batches and contexts visit, which is mu without a behaviour."""
-        return self.stationary if self.behaviour is None else stationary_distribution(self.behaviour)
+        return self.stationary if self.behaviour is None else vars(self)["_visited"]
 
 
 @validate(transition=probabilities("..., n, n"), name=TEXT)

@@ -16,7 +16,7 @@ Batch TD, LSTD and TF_L depend on a context only through the averages of ``Conte
 If b, C, D, E and d are the averages of one-hot features, those of other features are Phi' b, Phi' C Phi, and so on.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -295,6 +295,12 @@ class Context:
             length=either(integer(1), integers("...", 1)),
         )
 
+    def __repr__(self) -> str:
+        lead = f"{' x '.join(map(str, self.b.shape[:-1]))} prompts, " if self.b.ndim > 1 else ""
+        shortest, longest = np.min(self.length), np.max(self.length)
+        steps = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+        return f"<Context of {lead}{steps} steps, {self.dimension} features>"
+
     @property
     def dimension(self) -> int:
         """Number of features d; with one-hot features it is the number of states n."""
@@ -319,14 +325,13 @@ class Context:
         transitions = (self.D >= 0).all() and (self.D.sum(axis=-1) <= visits + ROW_SUM_TOLERANCE).all()
         return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
-    def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:
+    def gram(self, discount: float, queries: np.ndarray | None = None) -> Gram:
         """The averages in the form that TF_L depends on, for a discount gamma.
 
-        Pass ``out`` (..., 2d, 2d) to reuse memory: it becomes M.  ``queries`` are
-        the features of the states that training queries, if they are not one-hot.
+        ``queries`` are the features of the states that training queries, if they are not one-hot.
         """
         d = self.dimension
-        M = np.empty((*self.C.shape[:-2], 2 * d, 2 * d)) if out is None else out
+        M = np.empty((*self.C.shape[:-2], 2 * d, 2 * d))
         M[..., :d, :d] = self.C
         M[..., :d, d:] = discount * self.D
         M[..., d:, :d] = discount * self.D.mT
@@ -563,26 +568,6 @@ class Context:
         C, D, E = phi.mT @ phi / m, phi.mT @ phi_next / m, phi_next.mT @ phi_next / m
         b, d = np.vecmat(rewards, phi) / m, np.vecmat(rewards, phi_next) / m
         return cls(m, C, D, E, b, d, (rewards**2).mean(axis=-1))
-
-    @classmethod
-    @validate(paths=integers("..., m+1"), reward=array("..., n"))
-    def of_paths(cls, paths: ArrayLike, reward: ArrayLike) -> Self:
-        """Average over the steps of trajectories whose rewards are r(s), with fewer rounding errors.
-
-        Parameters
-        ----------
-        paths : (..., m+1) int array, S_0, ..., S_m
-        reward : (..., n) array, r(s)
-
-        Raises
-        ------
-        ValueError
-            If a state is not from 0 to n-1, or shapes do not match.
-        """
-        _check_states("paths", paths, reward.shape[-1])
-        rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
-        context = cls._of_states(paths[..., :-1], rewards, paths[..., 1:], reward.shape[-1])
-        return replace(context, b=context.visits * reward, d=np.vecmat(reward, context.D))
 
     @classmethod
     def of_shares(

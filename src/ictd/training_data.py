@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import GENERATOR, instance, integer, validate, validate_fields
+from ictd.checks import DISCOUNT, GENERATOR, instance, integer, validate, validate_fields
 from ictd.mrp import TaskDistribution, Tasks, value_function
-from ictd.prompt import Context, Gram
+from ictd.prompt import Context, Gram, enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, sample_steps, step_counts, unroll
 
@@ -31,8 +31,16 @@ class EnumeratedPrompts:
     @validate(tasks=instance(Tasks))
     def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
         """Averages over the enumerated context of each of N tasks, (N, d), which need no random numbers."""
-        weights = None if tasks.behaviour is None else tasks.visited
-        return Context.enumerated(tasks.transition, tasks.reward, tasks.features, weights)
+        return Context.enumerated(tasks.transition, tasks.reward, tasks.features, self._weights(tasks))
+
+    @validate(tasks=instance(Tasks), discount=DISCOUNT)
+    def columns(self, tasks: Tasks, discount: float) -> np.ndarray:
+        """Columns (N, 2d+1, n) of the enumerated context of each of N tasks, for a discount gamma."""
+        return enumerated_columns(tasks.transition, tasks.reward, discount, tasks.features, self._weights(tasks))
+
+    @staticmethod
+    def _weights(tasks: Tasks) -> np.ndarray | None:
+        return None if tasks.behaviour is None else tasks.visited
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,10 @@ class Weights:
     def __post_init__(self):
         validate_fields(self, u=array("..., 2d", finite=False), A=array("..., 2d, 2d", finite=False))
 
+    def __repr__(self) -> str:
+        lead = f"{' x '.join(map(str, self.u.shape[:-1]))} models, " if self.u.ndim > 1 else ""
+        return f"<Weights of {lead}{self.dimension} features>"
+
     @property
     def dimension(self) -> int:
         """Number of features d; with one-hot features it is the number of states n."""
@@ -110,6 +114,11 @@ def theta_td(dimension: int) -> Weights:
         If d is below 1.
     """
     return Weights(np.zeros(2 * dimension), np.kron([[-1, 1], [0, 0]], np.eye(dimension)))
+
+
+def preconditioned_td(K: np.ndarray) -> np.ndarray:
+    """A = K [-I, I], (..., 2d, 2d), of a preconditioner K (..., 2d, d); theta^TD has K = [I; 0]."""
+    return np.concatenate([-K, K], axis=-1)
 
 
 @validate(dimension=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)

@@ -22,9 +22,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ictd.anatomy import preconditioned_td, preconditioner, squared_norm, unidentifiable_direction
+from ictd.anatomy import preconditioner, squared_norm, unidentifiable_direction
 from ictd.prompt import Gram
-from ictd.transformer import Weights
+from ictd.transformer import Weights, preconditioned_td
 
 # The directions of each set of numbers, by their number.
 SETS = {

@@ -6,7 +6,6 @@ import numpy as np
 
 from ictd.anatomy import (
     decomposition_measures,
-    preconditioned_td,
     preconditioner,
     project_identifiable,
     squared_norm,
@@ -18,7 +17,7 @@ from ictd.pipeline.grid import Cell
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
 from ictd.storage import load_arrays, long_table, save_table
-from ictd.transformer import Weights, estimates
+from ictd.transformer import Weights, estimates, preconditioned_td
 from studies.emergence.few_numbers import (
     IN_FAMILY,
     SETS,

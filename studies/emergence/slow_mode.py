@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import preconditioned_td, preconditioner
+from ictd.anatomy import preconditioner
 from ictd.engine import Engine
 from ictd.mrp import Tasks, boyan
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_table
-from ictd.transformer import initial_weights
+from ictd.transformer import initial_weights, preconditioned_td
 from studies.emergence.few_numbers import basis, estimates_and_jacobian, least_squares, rank_one_part
 
 # Smallest continuation c, and the probability to leave a block.

@@ -17,11 +17,10 @@ gradient has K = [C; -C].  docs/related-work.md has the sources.
 
 import numpy as np
 
-from ictd.anatomy import preconditioned_td
 from ictd.baselines import theta_preconditioned_td, theta_residual_gradient
 from ictd.mrp import Tasks, value_function
 from ictd.theory.recursion import Embeddings
-from ictd.transformer import Weights, theta_td
+from ictd.transformer import Weights, preconditioned_td, theta_td
 
 # Random weights of the family, the same weights with N [I, I] added, and the same weights with a random u.
 MEMBERS = ("inside", "beyond", "with_u")

@@ -10,11 +10,12 @@ import torch
 from drawn import where
 
 import ictd
-from ictd.anatomy import preconditioned_td, preconditioner, unidentifiable_direction
+from ictd.anatomy import preconditioner, unidentifiable_direction
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.steps.material import save_material
 from ictd.storage import save_arrays
+from ictd.transformer import preconditioned_td
 from studies.emergence import best_numbers, dynamics, few_numbers, numbers_engine, shares, slow_mode, train_numbers
 
 torch.set_num_threads(1)

@@ -7,8 +7,8 @@ from naive import larger_weights, sampled_material
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd.anatomy import preconditioned_td
 from ictd.engine import Engine
+from ictd.transformer import preconditioned_td
 from studies.sampled_prompts.traces import trace_measures
 from studies.sampled_prompts.training_data import expected_batches, training_data
 
