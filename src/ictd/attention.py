@@ -99,7 +99,7 @@ class GramAttention(torch.nn.Module):
         self.P, self.Q = torch.nn.Parameter(torch.tensor(P)), torch.nn.Parameter(torch.tensor(Q))
 
     def matrices(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """P and Q (S, H, D, D) of a layer."""
+        """P and Q of a layer, (S, H, D, D) each, with any number of heads H."""
         own = layer % self.P.shape[1]
         return self.P[:, own], self.Q[:, own]
 
