@@ -325,13 +325,14 @@ class Context:
         transitions = (self.D >= 0).all() and (self.D.sum(axis=-1) <= visits + ROW_SUM_TOLERANCE).all()
         return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
-    def gram(self, discount: float, queries: np.ndarray | None = None) -> Gram:
+    def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:
         """The averages in the form that TF_L depends on, for a discount gamma.
 
-        ``queries`` are the features of the states that training queries, if they are not one-hot.
+        Pass ``out`` (..., 2d, 2d) to reuse memory: it becomes M.  ``queries`` are the features of the states that
+        training queries, if they are not one-hot.
         """
         d = self.dimension
-        M = np.empty((*self.C.shape[:-2], 2 * d, 2 * d))
+        M = np.empty((*self.C.shape[:-2], 2 * d, 2 * d)) if out is None else out
         M[..., :d, :d] = self.C
         M[..., :d, d:] = discount * self.D
         M[..., d:, :d] = discount * self.D.mT

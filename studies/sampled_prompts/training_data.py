@@ -33,11 +33,25 @@ def prompt_format(target: str) -> str:
     return target.removesuffix(batch_kind(target))
 
 
-def training_prompts(format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray | Gram:
-    """The prompts of N tasks and their contexts in one format, for ``ictd.engine.Engine.train``."""
-    if format == ENUMERATED:
-        return tasks.transition
-    return (context.grouped() if format == GROUPED else context).gram(discount)
+class TrainingPrompts:
+    """The prompts of the tasks of a block, by their format.
+
+    A block with 20 states has 128 MB of prompts.  All blocks of a format use the same memory, so prompts are valid
+    until the next block.
+    """
+
+    def __init__(self):
+        self._memory = {}
+
+    def __call__(self, format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray | Gram:
+        """The prompts of N tasks and their contexts in one format, for ``ictd.engine.Engine.train``."""
+        if format == ENUMERATED:
+            return tasks.transition
+        size, wide = len(tasks), 2 * tasks.states
+        if len(self._memory.get(format, ())) < size:
+            self._memory[format] = np.empty((size, wide, wide))
+        columns = context.grouped() if format == GROUPED else context
+        return columns.gram(discount, out=self._memory[format][:size])
 
 
 def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> BatchStatistics:
