@@ -273,16 +273,15 @@ def train_block(
 ):  # fmt: skip
     """Make one update for each of N tasks; parameter, mean and square (2d + 4d^2,) change in place.
 
-    With k = n columns, prompts are enumerated, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale``
-    is 1/n, or 1 if attention is not divided by the context length.  With k = 2d, prompts have averages M (N, 2d, 2d)
-    and c (N, 2d), and ``features`` (N, n, d), or (1, n, d) for all tasks, or None for one-hot features.  The compiler
-    knows d, k and the type of ``features``, and drops the code for the other kinds.
+    Enumerated prompts have k = n columns, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale`` is
+    1/n, or 1 if attention is not divided by the context length.  For other prompts ``transition`` is None, k is 2d, and
+    there are averages M (N, 2d, 2d) and c (N, 2d), and ``features`` (N, n, d), or (1, n, d) for all tasks, or None for
+    one-hot features.  The compiler knows d, k and which arguments are None.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
     tasks, states, dimension, width = len(reward), len(n), len(d), len(k)
     wide = 2 * dimension
-    enumerated = width == dimension
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
     gradient = np.empty_like(parameter)
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
@@ -293,12 +292,13 @@ def train_block(
     g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     e, readout_w, readout_e = np.empty(states), np.empty(dimension), np.empty(dimension)
     for i in range(tasks):
-        if enumerated:
+        # The compiler leaves out a branch only if its argument is None, so there is no else.
+        if transition is not None:
             for s in range(states):
                 for j in range(states):
                     Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
             collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
-        else:
+        if M is not None:
             collapse_gram(d, u, A, M[i], c[i], T, R, h[0])
         sweep_forward(k, T, h, g)
         estimate = estimates[i]
@@ -322,9 +322,9 @@ def train_block(
             for s in range(dimension):
                 q[j] += R[j, s] * f[s]
         sweep_adjoint(k, T, h, q, lam, following, across, dT)
-        if enumerated:
+        if transition is not None:
             expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
-        else:
+        if M is not None:
             expand_gram(d, lam, dT, g, f, M[i], du, dA)
         clip_gradient(gradient, clip)
         steps += 1
@@ -395,9 +395,9 @@ class Engine:
     def train_block(self, prompts: np.ndarray | Gram, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
         n, d = size(estimates.shape[1]), size(self.dimension)
-        transition, M, c, features, k = prompts, np.empty((0, 0, 0)), np.empty((0, 0)), None, d
+        transition, M, c, features, k = prompts, None, None, None, d
         if isinstance(prompts, Gram):
-            transition, M, c, k = np.empty((0, 0, 0)), prompts.M, prompts.c, d + d
+            transition, M, c, k = None, prompts.M, prompts.c, d + d
             if prompts.queries is not None:
                 features = np.ascontiguousarray(prompts.queries).reshape(-1, len(n), len(d))
         return train_block(

@@ -50,8 +50,9 @@ def kernel(function=None, *, noalias=False):
     other_folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder or "")
     try:
-        # With this error model, division by zero gives inf or NaN as in NumPy, without a check.
-        compiled = numba.njit(error_model="numpy", cache=folder is not None)(function)
+        # With this error model, division by zero gives inf or NaN as in NumPy, without a check.  No kernel is called
+        # from C, and without that entry point kernels compile faster.
+        compiled = numba.njit(error_model="numpy", no_cfunc_wrapper=True, cache=folder is not None)(function)
     finally:
         # Compiled functions of other packages remain in their own folder.
         numba.config.CACHE_DIR = other_folder
