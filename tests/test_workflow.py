@@ -156,7 +156,7 @@ def test_the_reference_is_that_of_the_configuration():
 
 # Arguments that give one sentence; the last is for a project whose config.yaml has a key twice.
 REFUSED = {
-    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes'"),
+    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes' (did you mean seeds?)"),
     "a text": (["--config", "depths=[30, x]"], "Config: value 2 of depths is 'x'; give an integer."),
     "no folder": (["--config", "results=/proc/version"], "Config: nothing can be written to /proc/version;"),
     "a key twice": ([], "key 'seeds' is there twice."),
