@@ -5,7 +5,8 @@ steps if all eigenvalues of its matrix sum_s c_s phi_s (phi_s - gamma sum_s' p(s
 parts, which holds with the weights mu and not with all others (Tsitsiklis and Van Roy, IEEE Transactions on Automatic
 Control 42(5), 1997).  A task is *unstable* if one has a negative real part.  For each task, nu is chosen from random
 distributions as that with the smallest ("unstable") or the largest ("stable") least real part, or as the first one
-("random").  The stable choice is as far from on-policy as the others and shows what instability adds.
+("random").  The stable choice is as far from on-policy as the unstable one, so the difference between
+the two choices shows the effect of instability.
 
 Queries remain on-policy: losses and errors are those of the paper, weighted by mu.
 
