@@ -1,4 +1,4 @@
-"""Statistics over trials, and log-spaced grids.  Each sample is the result of one trial."""
+"""Statistics over trials, and log-spaced grids.  A sample is the result of one trial, unless stated otherwise."""
 
 import math
 from collections.abc import Callable

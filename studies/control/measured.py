@@ -27,7 +27,7 @@ class Offline:
         return sorted(set(self.arrays["tasks"][self.arrays["method"] == method].tolist()))
 
     def rows(self, name: str, method: str, tasks: float = np.inf) -> np.ndarray:
-        """Rows (seeds, lengths, ...) of an array for one method, at its largest number of tasks that is at most ``tasks``."""
+        """Rows (seeds, lengths, ...) of an array for one method, at its largest number of tasks up to ``tasks``."""
         last = max(number for number in self.task_counts(method) if number <= tasks)
         return self.arrays[name][(self.arrays["method"] == method) & (self.arrays["tasks"] == last)]
 

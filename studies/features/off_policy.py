@@ -108,7 +108,7 @@ def gradient_td(data: HeldOut, name: str, step: float, ratio: float, updates: in
 
 
 def best_gradient_td(data: HeldOut, name: str, updates: int) -> tuple[float, float]:
-    """Step size, and ratio of the second to it, with the least trimmed mean of the MSVE."""
+    """Find the step size, and the ratio of the second step size to it, with the least trimmed mean of the MSVE."""
     pairs = [(step, ratio) for step in STEPS for ratio in RATIOS]
     return min(pairs, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
 

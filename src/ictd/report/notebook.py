@@ -139,7 +139,7 @@ class Shown:
 
 
 def _heading(heading: re.Match) -> str:
-    """A heading of the documentation, with the id that links to it have."""
+    """A heading of the documentation, with the id that GitHub gives it, so that links to the heading work."""
     name = re.sub(r"<.*?>|[^\w -]", "", heading[1].lower()).replace(" ", "-")
     return f'#### <a id="{name}"></a>{heading[1]}'
 
