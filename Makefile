@@ -1,6 +1,6 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run the study in studies/NAME; 10 to 30 minutes
+## make NAME         run the study in studies/NAME; 10 to 20 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
