@@ -1,6 +1,6 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run the study in studies/NAME; a quarter to half of an hour
+## make NAME         run the study in studies/NAME; 10 to 20 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
@@ -10,10 +10,10 @@
 ## make test         run the linters and the tests; 3 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
-## make test-slurm   run the smoke workflow on a one-node Slurm cluster that is installed for it (as root); 4 minutes
+## make test-slurm   install Slurm on one node and run the smoke workflow on it (as root); 4 minutes
 ## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
 ## make test-apptainer   do the same with Apptainer from Debian unstable (as root)
-## make test-many-cores   simulate the paper's run on 150 cores by jobs that sleep; 6 minutes
+## make test-many-cores   simulate a full run on 150 cores with jobs that only sleep; 6 minutes
 ## make test-crate   validate crate.zip; installs the validator of RO-Crates, needs the network; seconds
 ## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
 ## make test-devcontainer   run the commands of .devcontainer and .binder in an empty Debian system (as root)
@@ -157,7 +157,7 @@ lock: $(READY)
 # buildah can build an image, but not run it.
 builder:
 	@test -n "$(BUILDER)" \
-	    || { echo "Install and start docker or podman; none of them answers to 'docker info' or 'podman info'."; exit 1; }
+	    || { echo "No program to build images was found; install and start docker or podman."; exit 1; }
 
 container: builder
 	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" \
@@ -173,7 +173,7 @@ apptainer:
 	apptainer build --force $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" --build-arg TORCH_INDEX="$(TORCH_INDEX)" \
 	    --build-arg COMMIT="$(COMMIT)" ictd.sif ictd.def
 
-# A virtual environment works only in the folder in which it was made, which `ready` names.
+# A virtual environment works only in the folder where it was made. The file `ready` contains this folder.
 ifneq ($(shell cat $(READY) 2> /dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif

@@ -1,10 +1,9 @@
-"""Write requirements.txt, torch.txt, installer.txt and the conda environments from requirements.in and groups.yaml
-(``make lock``).
+"""Pin all packages (``make lock``): write requirements.txt, torch.txt, installer.txt and the conda environments.
 
-All environments get the versions that one resolution of requirements.in gave, for all platforms and for every Python
-from 3.11 on, so a rule's result does not depend on whether it ran in the virtual environment, under conda or in the
-container.  Versions stay as they are where requirements.in does not ask for others; without requirements.txt, the
-newest are taken.
+The inputs are requirements.in and groups.yaml.  uv resolves requirements.in once, for all platforms and every Python
+from 3.11 on.  All environments get these versions, so the result of a rule does not depend on whether it ran in the
+virtual environment, under conda or in the container.  A version in requirements.txt stays as it is unless
+requirements.in asks for another one.  To get the newest versions, delete requirements.txt first.
 """
 
 import itertools
@@ -21,21 +20,24 @@ from typing import NamedTuple
 import yaml
 
 HERE = Path(__file__).parent
-# What CUDA's builds of torch ask for.
+# Packages that only the CUDA builds of torch need.
 LEFT_OUT = "nvidia-* cuda-* triton"
 # The CPU builds of torch are published on an index of their own; their hashes go into torch.txt.
 TORCH_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_14_0_arm64")
-# uv's names of platforms, and the Pythons, on which all that the lock has must be there.
+# The platforms, by uv's names, and the Python versions for which every package of the lock must be available.
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
 PYTHONS = ("3.11", "3.12", "3.13")
-# Comes as source only.
+# The package that is published as source only.
 SOURCE = "connection-pool"
-# What installs the rest, and builds what comes as source.
+# The packages that install the others; setuptools builds the package that is published as source.
 INSTALLER = ("setuptools", "uv")
 
 
 class Pin(NamedTuple):
-    """A version of a package with its hashes, the platforms and Pythons that it is for, and what asked for it."""
+    """A version of a package, with its hashes.
+
+    ``marker`` restricts the pin to some platforms or Python versions; ``needed_by`` names the packages that need it.
+    """
 
     name: str
     version: str
@@ -44,12 +46,12 @@ class Pin(NamedTuple):
     needed_by: set[str]
 
     def line(self, between: str = " ") -> str:
-        """As a requirement."""
+        """The pin as a line of a requirements file."""
         return between.join([f"{self.name}=={self.version}{f' ; {self.marker}' if self.marker else ''}", *self.hashes])
 
 
 def resolve(folder: Path) -> str:
-    """Pinned and hashed requirements, annotated with what asked for each."""
+    """Resolve requirements.in: pins with hashes, each with a comment that names the packages that need it."""
     found = folder / "requirements.txt"
     if (HERE / "requirements.txt").exists():
         shutil.copy(HERE / "requirements.txt", found)
@@ -60,7 +62,7 @@ def resolve(folder: Path) -> str:
 
 
 def parse(text: str) -> list[Pin]:
-    """The pins of a text; a package that depends on the platform or on Python may have several."""
+    """Parse the pins of requirements; a package may have several pins, for different platforms or Python versions."""
     blocks = re.findall(
         r"^([\w.-]+)==([^ \\\n]+)(?: ; ([^\\\n]*?))?(?: \\)?\n(.*?)(?=^[\w.-]+==|\Z)", text, re.DOTALL | re.MULTILINE
     )
@@ -72,7 +74,7 @@ def parse(text: str) -> list[Pin]:
 
 
 def closure(direct: list[str], pins: list[Pin]) -> set[str]:
-    """Names of packages that some direct dependencies need, themselves among them."""
+    """Names of the packages that some direct dependencies need, including these dependencies."""
     needed = set(direct)
     while more := {pin.name for pin in pins if pin.needed_by & needed} - needed:
         needed |= more
@@ -80,7 +82,10 @@ def closure(direct: list[str], pins: list[Pin]) -> set[str]:
 
 
 def torch_hashes(version: str, folder: Path) -> dict[str, str]:
-    """Hash of torch's CPU build for each platform; where no index at hand has one, the hash known before."""
+    """Find the hash of torch's CPU build for each platform.
+
+    If pip's indexes do not have the build of a platform, the hash in torch.txt is kept.
+    """
     known = (HERE / "torch.txt").read_text() if (HERE / "torch.txt").exists() else ""
     hashes = {}
     for platform in TORCH_PLATFORMS:
@@ -96,14 +101,14 @@ def torch_hashes(version: str, folder: Path) -> dict[str, str]:
             before = re.search(rf"sha256:(\w+) *\\?\n? *# {platform}", known)
             if not before:
                 sys.exit(
-                    f"error: no index at hand has {wanted} for {platform}; add the CPU index to pip's configuration."
+                    f"error: no index of pip has {wanted} for {platform}; add the CPU index to pip's configuration."
                 )
             hashes[platform] = before[1]
     return hashes
 
 
 def torch_pins(version: str, hashes: dict[str, str]) -> list[str]:
-    """A requirement for Linux, whose CPU build says so in its version and can be taken for no other, and for macOS."""
+    """Requirements for Linux, where the version ends in "+cpu" and so names the CPU build, and for macOS."""
 
     def pin(local: str, system: str, tag: str) -> str:
         of = [f"--hash=sha256:{value}" for platform, value in hashes.items() if tag in platform]
@@ -113,19 +118,22 @@ def torch_pins(version: str, hashes: dict[str, str]) -> list[str]:
 
 
 def check(folder: Path) -> None:
-    """End with uv's words where a platform lacks a package of the lock; torch, of its own index, is left out."""
+    """Check that each platform and Python has every package of requirements.txt; uv's error ends the program otherwise.
+
+    torch is not checked, because it has an index of its own.
+    """
     install = ["uv", "pip", "install", "--dry-run", "--quiet", "--no-config", "--target", folder, "--require-hashes"]
     install += ["--only-binary", ":all:", "--no-binary", SOURCE, "--no-build-isolation"]
     for platform, python in itertools.product(PLATFORMS, PYTHONS):
         of = ["--python-platform", platform, "--python-version", python, "--no-deps"]
         subprocess.run([*install, *of, "--requirement", HERE / "requirements.txt"], check=True)
-        print(f"requirements.txt: every package is there for {platform}, Python {python}")
+        print(f"requirements.txt: every package is available for {platform}, Python {python}")
 
 
 def conda_environment(direct: list[str], pins: list[Pin], settings: dict) -> str:
-    """A conda environment: Python and pip from conda-forge, the packages by pip, as in the virtual environment.
+    """Make a conda environment: Python and pip from conda-forge, the packages by pip as in the virtual environment.
 
-    Hashes stand beside the versions, so that pip wants one for every package.
+    Every version has its hashes, so pip refuses packages without a hash.
     """
     names = closure(direct, pins)
     lines = [

@@ -10,7 +10,7 @@ import ictd
 from ictd import sampling, training_data
 from ictd.literal import batch_of
 
-# The matrices are too small for several threads.
+# With matrices this small, several threads are slower than one.
 torch.set_num_threads(1)
 
 # The paper's main setting, and others outside its grid: environment, states, layers, discount.  There are few numbers

@@ -72,7 +72,7 @@ def gradients(weights, transition, reward, discount, depth):
 
 
 def context_gradients(weights, transition, reward, discount, depth):
-    """grad_A Y_L and grad_u Y_L, a leading axis for the entries of Y_L, by torch on a whole prompt."""
+    """Compute grad_A Y_L and grad_u Y_L with torch on a whole prompt; the first axis has the entries of Y_L."""
     n = len(reward)
     u, A = torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)
     Z = torch.from_numpy(prompts_of(enumerated_columns(transition, reward, discount))[0])

@@ -401,7 +401,7 @@ def test_the_warning_counts_the_step_sizes_and_contexts_that_diverged():
 
 @pytest.mark.filterwarnings("error")
 def test_convergent_updates_give_no_warning():
-    """Also where values exceed all rewards that the weights show, as the large reward's state has a small weight."""
+    """The state with the large reward has a small weight, so values exceed the rewards of all frequent states."""
     rare = Context.enumerated([[0.0, 1.0], [0.0, 1.0]], [0.0, 1.0], weights=[1 - 1e-6, 1e-6])
     w = batch_td(rare, 0.9, 1.0, 400, preconditioner=np.diag([1, 1e6]))
     np.testing.assert_allclose(w, [9, 10], rtol=1e-9)

@@ -45,8 +45,10 @@ def refusal(given: dict) -> str:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("sedes", 3, "there is an unknown key 'sedes'; the keys are algos, envs"),
-        ("evaluation.ridge", 3, "evaluation has an unknown key 'ridge'"),
+        ("sedes", 3, "there is an unknown key 'sedes' (did you mean seeds?); the keys are algos, envs"),
+        ("evaluation.task", 3, "evaluation has an unknown key 'task' (did you mean tasks?); the keys are "),
+        ("evaluation.colour", 3, "evaluation has an unknown key 'colour'; the keys are "),
+        ("evaluation", {5: 3}, "evaluation has an unknown key 5; the keys are "),
         ("discount", 1, "discount is 1; give less than 1"),
         ("discount", -0.1, "discount is -0.1; give at least 0"),
         ("discount", "high", "discount is 'high'; give a finite number"),
@@ -70,6 +72,7 @@ def refusal(given: dict) -> str:
         ("evaluation.context_lengths", [100, 5], "give them in ascending order"),
         ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
         ("envs", ["boyan", "ring"], "envs names 'ring'; the environments are boyan, loop"),
+        ("envs", ["boyans"], "envs names 'boyans' (did you mean boyan?); the environments are boyan, loop"),
         ("readings.evaluation_env", "ring", "readings.evaluation_env names 'ring'"),
         ("readings.env_options", {"ring": {}}, "readings.env_options names 'ring'"),
         ("readings.env_options.loop", {"treshold": 0.3}, "environment 'loop' with its readings.env_options: "),

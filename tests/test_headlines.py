@@ -67,7 +67,7 @@ def test_msve_on_sampled_prompts(smoke_results, tasks):
 
 
 def test_msve_on_grouped_prompts(smoke_results):
-    """The package groups by averages over a context, the independent code column by column."""
+    """The package uses averages over a grouped context; the independent code forms each of its columns."""
     results, steps, size = smoke_results, 30, 20
     lengths = [5, steps]
     found = headlines.grouped_msve(results, lengths, size, steps)

@@ -186,7 +186,7 @@ def test_weights_of_the_family_perform_known_algorithms(checks):
 
 @pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
 def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
-    """With many more layers than the claims need; with discount 0 there are no weights beyond the family."""
+    """The step uses many more layers than the claims need.  With discount 0 there are no weights outside the family."""
     files = tmp_path / "errors.csv", tmp_path / "updates.csv"
     family.main(["loop-4"], 20, 700, discount, ENVS, *files)
     errors, updates = (where(load_table(file), layer=700) for file in files)

@@ -90,7 +90,14 @@ def test_the_report_in_a_browser(results, tmp_path):
         assert moved[0] != still[0] and still[1][0] == "1" and all(map(str.__ne__, moved[1], still[1]))
         page.click("#slider input", 0.02)
         assert (page.run(drawn), page.run(values)) == still
+        page.run("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         assert page.run("document.documentElement.scrollWidth") <= 375
+        # Pictures scroll in their full width, and every table has a heading or names its columns in each row.
+        assert page.run("[...document.images].every(image => image.clientWidth == image.getAttribute('width'))")
+        labelled = "[...document.querySelectorAll('table')].filter(table => !table.tHead?.checkVisibility())"
+        unnamed = "[...table.querySelectorAll('td')].some(cell => cell.dataset.of === undefined)"
+        assert page.run(f"{labelled}.filter(table => table.tHead && {unnamed}).length") == 0
+        page.run("document.querySelectorAll('details').forEach(fold => fold.open = false)")
         page.run("location.hash = '#rows-converged'")
         around = "[...document.querySelectorAll('details')].filter(fold => fold.querySelector('#rows-converged'))"
         assert page.run(f"{around}.length") == 1 and page.run(f"{around}.every(fold => fold.open)")
@@ -156,7 +163,7 @@ def test_the_reference_is_that_of_the_configuration():
 
 # Arguments that give one sentence; the last is for a project whose config.yaml has a key twice.
 REFUSED = {
-    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes'"),
+    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes' (did you mean seeds?)"),
     "a text": (["--config", "depths=[30, x]"], "Config: value 2 of depths is 'x'; give an integer."),
     "no folder": (["--config", "results=/proc/version"], "Config: nothing can be written to /proc/version;"),
     "a key twice": ([], "key 'seeds' is there twice."),

@@ -183,7 +183,7 @@ def unidentifiable_direction(states: int, discount: float) -> np.ndarray:
 
 
 def project_identifiable(weights: Weights, discount: float) -> Weights:
-    """The weights with the same outputs whose lower halves, of A's columns and of u, sum to zero."""
+    """Find the weights with the same outputs for which the lower half of each column of A, and of u, sums to zero."""
     a, n = unidentifiable_direction(weights.dimension, discount), weights.dimension
     u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
     return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])

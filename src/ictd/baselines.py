@@ -4,7 +4,8 @@ With the averages C, D and b of a context (``ictd.prompt.Context``), batch TD it
 
     w_{l+1} = w_l + alpha (b + gamma D w_l - C w_l),
 
-and LSTD solves (C - gamma D) w = b.  Both take other vectors z_t in place of phi_t as well, with the averages
+and LSTD solves (C - gamma D) w = b.  Both also work with other vectors z_t in place of
+phi_t.  The averages are then
 
     C = (1/m) sum_t z_t phi_t',    D = (1/m) sum_t z_t phi_{t+1}',    b = (1/m) sum_t R_{t+1} z_t
 
@@ -304,7 +305,7 @@ def _updates(
         if start.shape != expected:
             raise ValueError(f"start has shape {start.shape}; give {expected}, the shape of the estimates.")
         w += start.reshape(w.shape)
-    # Without new arrays in each update, which take longer than the sums.
+    # Reuse two arrays in all updates, because allocating new ones takes longer than the sums.
     change, decay = np.empty_like(w), np.empty_like(w)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(depth):

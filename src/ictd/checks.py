@@ -160,7 +160,7 @@ def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable
 
 
 def array(shape: str, finite: bool = True) -> Callable:
-    """Make a validator of arrays, which it returns as float64.
+    """Make a validator that takes arrays and returns them as float64.
 
     ``finite`` is False if NaN has a meaning, such as a run that diverged.
     """
@@ -175,7 +175,7 @@ def array(shape: str, finite: bool = True) -> Callable:
 
 
 def probabilities(shape: str) -> Callable:
-    """Make a validator of arrays with probability distributions along the last axis, which it returns as float64.
+    """Make a validator that takes probability distributions along the last axis and returns them as float64.
 
     Arrays of a narrower type, such as float32, are normalised.  So are decimal numbers that were rounded to three or
     more significant digits, such as those of a CSV file, with a warning.

@@ -257,7 +257,7 @@ def clip_gradient(gradient, largest):
 
 @kernel(noalias=True)
 def adam(parameter, gradient, mean, square, learning_rate, steps):
-    """Make descent step number ``steps`` of Adam, from 1, in place, on flat arrays, with one division per entry."""
+    """Make one step of Adam in place, on flat arrays, with one division per entry; ``steps`` counts steps from 1."""
     root = np.sqrt(1.0 - BETA_2**steps)
     rate, epsilon = learning_rate * root / (1.0 - BETA_1**steps), EPSILON * root
     for i in range(parameter.shape[0]):

@@ -311,7 +311,7 @@ def unroll_tasks(
 
 @kernel
 def next_states_block(transition, stationary, bits, space, paths, following):
-    """Fill the next states (N, m) of the first m states of paths from random bits, of which each row has at least m."""
+    """Fill the next states (N, m) of the first m states of paths from random bits (N, m or more)."""
     n = np.uint64(stationary.shape[1])
     for i in range(len(stationary)):
         fill_step_tables(transition[i], stationary[i], *space)
@@ -321,7 +321,7 @@ def next_states_block(transition, stationary, bits, space, paths, following):
 
 @kernel
 def paths_block(transition, stationary, bits, space, paths):
-    """Fill trajectories (N, T) from random bits, of which each row has at least T."""
+    """Fill trajectories (N, T) from random bits (N, T or more)."""
     tasks, states = stationary.shape
     n = np.uint64(states)
     for i in range(tasks):

@@ -1,4 +1,4 @@
-"""Statistics over trials, and log-spaced grids.  A sample is a seed, unless stated otherwise."""
+"""Statistics over trials, and log-spaced grids.  A sample is the result of one trial, unless stated otherwise."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 NORMAL = NormalDist()
-# Relative: estimates that differ by less are equal.
+# Estimates whose relative difference is smaller count as equal.
 ROUNDING = 1e-12
 # Number of bootstrap resamples.
 RESAMPLES = 10_000
@@ -20,14 +20,14 @@ BLOCKS = 10
 
 @cache
 def _shares(size: int) -> np.ndarray:
-    """Shares (RESAMPLES, size) of ``size`` samples in bootstrap resamples, the same at every call."""
+    """Shares (RESAMPLES, size) of the samples in bootstrap resamples; every call returns the same array."""
     drawn = np.random.default_rng(0).integers(size, size=(RESAMPLES, size))
     index = drawn + size * np.arange(RESAMPLES)[:, None]  # One bin for each resample and sample.
     return np.bincount(index.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size) / size
 
 
 class Estimate(NamedTuple):
-    """An estimate, and both ends of its 95% confidence interval."""
+    """An estimate with the lower and the upper end of its 95% confidence interval."""
 
     value: float
     low: float
@@ -36,18 +36,18 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """An estimate from a sample, with its bootstrap distribution, and with its BCa confidence intervals.
+    """An estimate with its bootstrap distribution, from which BCa confidence intervals follow.
 
-    A statistic of a mean, such as a squared cosine, is biased if the mean has noise, and resamples have the noise
-    twice.  The BCa interval (bias-corrected and accelerated) accounts for this bias and for skewness, and is invariant
-    under monotone transformations of the statistic.  Source: Efron, Better Bootstrap Confidence Intervals, Journal of
-    the American Statistical Association 82(397), 1987.
+    A nonlinear statistic of a mean, such as a squared cosine, is biased because the mean has noise, and a resample has
+    noise of twice this variance.  The BCa interval (bias-corrected and accelerated) accounts for this bias and for
+    skewness, and is invariant under monotone transformations of the statistic.  Source: Efron, Better
+    Bootstrap Confidence Intervals, Journal of the American Statistical Association 82(397), 1987.
 
     Parameters
     ----------
     value : float, the estimate
     resampled : (RESAMPLES,) array, the estimate from each resample
-    left_out : (N,) array, the estimate without each sample; NaN for a single sample
+    left_out : (N,) array, for each sample the estimate from all other samples; NaN if there is a single sample
     """
 
     value: float
@@ -61,7 +61,7 @@ class Bootstrap:
 
     @property
     def acceleration(self) -> float:
-        """Skewness a of the jackknife; zero if all estimates without a sample are equal."""
+        """Skewness a of the jackknife estimates ``left_out``; zero if they are all equal."""
         deviation = self.left_out.mean() - self.left_out
         squares = (deviation**2).sum()
         return float((deviation**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
@@ -81,9 +81,9 @@ class Bootstrap:
         return Estimate(float(self.value), float(low), float(high))
 
     def level_below(self, threshold: float) -> float:
-        """The level at which the lower end of a one-sided BCa interval is the threshold.
+        """The p-value of the hypothesis that the estimated quantity is at most the threshold.
 
-        It is the p-value of the hypothesis that the estimated quantity is not above the threshold.
+        At this level the lower end of the one-sided BCa interval equals the threshold.
         """
         z = NORMAL.inv_cdf(self._share_below(threshold)) - self.bias
         scale = 1 + self.acceleration * z
@@ -91,9 +91,10 @@ class Bootstrap:
         return NORMAL.cdf(z - self.bias)
 
     def _share_below(self, value: float) -> float:
-        """Share of resampled estimates below a value, where equal ones count half; at least half a resample.
+        """Share of resampled estimates below a value, clipped so that its normal quantile is finite.
 
-        Estimates that differ by rounding are equal: a resample of each sample once has the estimate of the sample.
+        An estimate that equals the value counts half.  Estimates that differ only by rounding count as equal, because a
+        resample that has each sample once should have exactly the original estimate.
         """
         rounding = ROUNDING * np.abs(self.resampled).max()
         below = (self.resampled < value - rounding).mean() + (np.abs(self.resampled - value) <= rounding).mean() / 2
@@ -101,16 +102,16 @@ class Bootstrap:
 
 
 def bootstrap(statistics: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, Bootstrap]:
-    """Bootstrap statistics of the means of samples; each resample has the same draws in all arrays.
+    """Bootstrap statistics of the means of samples; each resample draws the same samples from all arrays.
 
     Parameters
     ----------
-    statistics : function of K arrays of means, (R, ...) each, to a dict of (R,) arrays
+    statistics : function that takes K arrays of means, (R, ...) each, and returns a dict of (R,) arrays
     *samples : K arrays (N, ...), with N the number of samples
 
     Returns
     -------
-    dict of Bootstrap, by the names of the statistics
+    dict of Bootstrap, with the names of the statistics as keys
     """
     size = len(samples[0])
     estimates = statistics(*(array.mean(axis=0, keepdims=True) for array in samples))
@@ -135,15 +136,15 @@ def bootstrap_interval(samples: np.ndarray) -> tuple[float, float]:
 
 
 def bootstrap_ratio(numerator: np.ndarray, denominator: np.ndarray) -> Estimate:
-    """Ratio of the means of paired samples (N,) each, with its 95% BCa interval."""
+    """Ratio of the means of two paired arrays of samples, (N,) each, with its 95% BCa interval."""
     return bootstrap(lambda first, second: {"ratio": first / second}, numerator, denominator)["ratio"].estimate()
 
 
 def proportion(successes: int, trials: int) -> Estimate:
     """Share of successes in trials, with its exact 95% interval.
 
-    The ends are the shares at which as many successes or more, or as many or fewer, have probability 2.5%.  Source:
-    Clopper and Pearson, Biometrika 26(4), 1934.
+    At the lower end, at least this number of successes has probability 2.5%; at the upper end, at most this number has
+    probability 2.5%.  Source: Clopper and Pearson, Biometrika 26(4), 1934.
     """
     low = _root(lambda share: _at_least(successes, trials, share) - 0.025) if successes > 0 else 0.0
     high = _root(lambda share: _at_least(successes + 1, trials, share) - 0.975) if successes < trials else 1.0
@@ -151,13 +152,13 @@ def proportion(successes: int, trials: int) -> Estimate:
 
 
 def _at_least(successes: int, trials: int, share: float) -> float:
-    """Probability of at least so many successes in independent trials."""
+    """Probability of at least ``successes`` successes in independent trials that succeed with probability ``share``."""
     counts = range(successes, trials + 1)
     return sum(math.comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in counts)
 
 
 def _root(increasing: Callable[[float], float]) -> float:
-    """The root in [0, 1] of an increasing function, by bisection."""
+    """Find the root of an increasing function in [0, 1] by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -168,8 +169,8 @@ def _root(increasing: Callable[[float], float]) -> float:
 def discoveries(p: np.ndarray, level: float) -> np.ndarray:
     """Select the hypotheses to reject at a false discovery rate.
 
-    Rejects the hypotheses with the k smallest p-values, where k is the largest number such that the k-th smallest
-    p-value is at most level k / m.  Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1),
+    Let k be the largest number such that the k-th smallest p-value is at most level k / m.  The hypotheses with the k
+    smallest p-values are rejected.  Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1),
     1995.
 
     Parameters
@@ -189,7 +190,7 @@ def discoveries(p: np.ndarray, level: float) -> np.ndarray:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 0 along the last axis; ties get the mean of their ranks, and NaN counts as infinite."""
+    """Ranks from 0 along the last axis; equal values get the mean of their ranks, and NaN counts as infinite."""
     values = np.where(np.isnan(values), np.inf, values)
     below = (values[..., None, :] < values[..., :, None]).sum(axis=-1)
     equal = (values[..., None, :] == values[..., :, None]).sum(axis=-1)
@@ -197,7 +198,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Pearson's correlation along the last axis; zero if one array is constant there."""
+    """Pearson's correlation along the last axis; zero where one of the arrays is constant."""
     first = first - first.mean(axis=-1, keepdims=True)
     second = second - second.mean(axis=-1, keepdims=True)
     norms = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
@@ -205,7 +206,7 @@ def correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation along the last axis; zero if one array is constant there."""
+    """Spearman's rank correlation along the last axis; zero where one of the arrays is constant."""
     return correlation(ranks(first), ranks(second))
 
 
@@ -221,8 +222,8 @@ def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
 
 
 def log_spaced_integers(largest: int, number: int) -> np.ndarray:
-    """Make at most ``number`` log-spaced integers from 1 to ``largest``, ascending, as an int array.
+    """Make an ascending int array of at most ``number`` log-spaced integers from 1 to ``largest``.
 
-    With ``number`` 1 there is only ``largest``.
+    Numbers that round to the same integer are merged.  If ``number`` is 1, the array has ``largest`` only.
     """
     return np.unique(np.geomspace(largest, 1, number).round().astype(np.int64))

@@ -6,7 +6,8 @@ import numpy as np
 
 from ictd.storage import load_named
 
-# Arrays with a row for each method, seed and number of tasks; arrays of the place; arrays of the run in the figure.
+# Arrays of a file of ``offline``: first those with a row for each method, seed and number of tasks, then those of the
+# place, and those of the run that the figure shows.
 OFFLINE = ("method", "seed", "tasks", "parameter", "at_grid_end", "mean_value", "changes")
 OFFLINE += ("error", "advantage_error", "cosine", "context_lengths", "optimal")
 OFFLINE += ("run_transition", "run_q", "run_exact", "run_optimal", "run_kind", "run_share")
@@ -26,7 +27,7 @@ class Offline:
         return sorted(set(self.arrays["tasks"][self.arrays["method"] == method].tolist()))
 
     def rows(self, name: str, method: str, tasks: float = np.inf) -> np.ndarray:
-        """Rows (seeds, lengths, ...) of an array for a method, after the greatest number of tasks up to ``tasks``."""
+        """Rows (seeds, lengths, ...) of an array for one method, at its largest number of tasks up to ``tasks``."""
         last = max(number for number in self.task_counts(method) if number <= tasks)
         return self.arrays[name][(self.arrays["method"] == method) & (self.arrays["tasks"] == last)]
 

@@ -19,7 +19,8 @@ from studies.features.tasks import HeldOut
 
 # Share of the errors, the largest, that trimmed means leave out.
 TRIMMED = 0.05
-# Candidates of the parameters that are tuned.  Ridges are those of averages; the least one stands for none.
+# Candidates of the parameters that are tuned.  Ridges are added to averages over the context; the
+# smallest one is practically zero.
 STEPS = np.geomspace(0.05, 20, 30)
 RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)

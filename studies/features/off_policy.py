@@ -5,7 +5,8 @@ steps if all eigenvalues of its matrix sum_s c_s phi_s (phi_s - gamma sum_s' p(s
 parts, which holds with the weights mu and not with all others (Tsitsiklis and Van Roy, IEEE Transactions on Automatic
 Control 42(5), 1997).  A task is *unstable* if one has a negative real part.  For each task, nu is chosen from random
 distributions as that with the smallest ("unstable") or the largest ("stable") least real part, or as the first one
-("random").  The stable choice is as far from on-policy as the others and shows what instability adds.
+("random").  The stable choice is as far from on-policy as the unstable one, so the difference between
+the two choices shows the effect of instability.
 
 Queries remain on-policy: losses and errors are those of the paper, weighted by mu.
 
@@ -107,7 +108,7 @@ def gradient_td(data: HeldOut, name: str, step: float, ratio: float, updates: in
 
 
 def best_gradient_td(data: HeldOut, name: str, updates: int) -> tuple[float, float]:
-    """Step size, and ratio of the second to it, with the least trimmed mean of the MSVE."""
+    """Find the step size, and the ratio of the second step size to it, with the least trimmed mean of the MSVE."""
     pairs = [(step, ratio) for step in STEPS for ratio in RATIOS]
     return min(pairs, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
 

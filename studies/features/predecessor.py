@@ -152,7 +152,7 @@ def initial_matrices(dimension: int, layers: int, gain: float, rng: np.random.Ge
 
 
 def td_matrices(dimension: int, step_size: float = 1.0) -> np.ndarray:
-    """P and Q of batch TD, (2, D, D): P is zero but for the step size in its corner, and Q is [-I, I] in its corner."""
+    """P and Q of batch TD, (2, D, D): P has only the step size, in its last entry, and Q only the block [-I, I]."""
     P, Q = np.zeros((2, 2 * dimension + 1, 2 * dimension + 1))
     P[-1, -1] = step_size
     identity = np.arange(dimension)

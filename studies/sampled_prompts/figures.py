@@ -235,7 +235,7 @@ def preconditioners(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
     algos = [algo for algo in ("td", "mc") if algo in set(entries["algo"])]
     figure, (*maps, axes) = plt.subplots(1, len(algos) + 1, figsize=(WIDTH, 2.2))
     largest = entries.loc[entries["row"] <= main.states, "mean"].abs().max()
-    # Edges of an image whose pixels are the states from 1 on.
+    # Edges of an image in which each pixel is a pair of states, numbered from 1.
     extent = (0.5, main.states + 0.5, main.states + 0.5, 0.5)
     for panel, algo in zip(maps, algos, strict=True):
         K = entries[entries["algo"] == algo].pivot(index="row", columns="column", values="mean").to_numpy()

@@ -35,7 +35,7 @@ with ending_in_a_sentence():
     config = load_config(config, ROOT)
     OWN_SETTINGS = load_config({"results": config["results"]}, ROOT)
 STUDIES = study_names(ROOT)
-# Settings that results depend on.  The results of the paper do not depend on the settings of studies.
+# The settings on which results depend. Results on the paper do not depend on the settings of studies.
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
@@ -59,22 +59,22 @@ step = Steps(config)
 
 
 def own_options(wildcards):
-    """Options of a job's environment."""
+    """Options of the environment of a job."""
     return env_options(config, wildcards.env)
 
 
 def more_states_first(wildcards):
-    """Priority: large jobs that start last would keep cores idle."""
+    """Priority: jobs with more states take longer, and start first so that no core waits for them at the end."""
     return int(wildcards.states)
 
 
 def before_unrolls(wildcards):
-    """Priority of jobs that run during the first job of unrolls, which compiles the kernels of all unrolls."""
+    """Priority of jobs that run while the first job of unrolls compiles the kernels for the other jobs of unrolls."""
     return int(wildcards.states) + 1
 
 
 def memory(wildcards, attempt):
-    """Megabytes; a cluster's profile asks for another attempt when a job needed more."""
+    """Memory of a job in MB; the profile for a cluster repeats a job that needed more, with more memory."""
     return 2000 * attempt
 
 

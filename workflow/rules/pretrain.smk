@@ -1,5 +1,5 @@
-# Multi-task TD and multi-task MC, for a range of seeds of one setting.  One job runs both algorithms, because they share
-# tasks, and each takes less time than the start of Python.
+# Multi-task TD and multi-task MC, for a range of seeds of one setting. One job runs both algorithms, because they share
+# tasks and each of them takes less time than starting Python.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
@@ -20,8 +20,8 @@ use rule step as pretrain with:
         **step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
 
 
-# The first tasks of each cell again, by the engine that the run did not use, and a run's evaluation on whole prompts; in
-# one job, as torch's import takes longer than the training of a cell.
+# The audit trains each cell on its first tasks with the other engine, and evaluates one run on whole prompts. It is a
+# single job, because importing torch takes longer than training a cell on these tasks.
 use rule step as audit with:
     input:
         task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],

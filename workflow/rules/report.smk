@@ -1,11 +1,11 @@
 # Claims, tables for readers, and the report.
-# Result tables for claims, and result tables for pages.
+# The tables that decide claims, and the tables that pages show.
 CLAIM_TABLES = [table for table in TABLES if table not in ("msve", "step_sizes", "mean_entries")]
 CLAIM_TABLES += ["unseen_msve", "unseen_baselines"]
 PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
 SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
 SUMMARY_PAGES += ["settings", "readings"]
-# Files in the manifest, by path in the folder of results: results, and the pages and figures that show them.
+# Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json"]
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
@@ -26,7 +26,7 @@ REPORT_NOTEBOOK = notebook_params(
     theory=" ".join(THEORY_SHOWN),
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "In-context TD: claims and results"})
-# Rules whose time counts as computing, and their numbers of jobs with one seed in a job.
+# Rules whose time the page on computing times shows, and the number of jobs of a rule with one seed in each job.
 COMPUTING = (
     "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
 )
@@ -65,7 +65,7 @@ use rule step as claims with:
         ),
 
 
-# Claims come after every job whose time the pages show.
+# The claims are an input, because they are computed after every job whose time the pages show.
 use rule step as pages with:
     input:
         claims="<results>/claims.json",
@@ -145,7 +145,7 @@ use rule step as manifest with:
             files=RESULT_FILES,
             pages=REPORT_FILES,
             settings=PAPER_SETTINGS,
-            # The digests of all rules above.
+            # The digests of the code of all rules above.
             code=dict(step.code),
         ),
 

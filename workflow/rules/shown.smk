@@ -3,7 +3,7 @@ TITLES = load_yaml(ROOT / "report/titles.yaml")
 
 
 def shown(kind, name, ending, category):
-    """A figure or table; the report's menus sort by the first label."""
+    """Mark a figure or table for Snakemake's report; its menus sort by the first label."""
     position = list(TITLES[kind]).index(name) + 1
     return report(
         f"<results>/{kind}s/{name}.{ending}",
@@ -24,7 +24,7 @@ def html(name):
 
 
 def shown_cells(figures):
-    """For each figure, the varied key and the cells that it shows, without figures that have no cells."""
+    """For each figure that shows at least one cell: the key that it varies, and its cells."""
     return {
         name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
     }
@@ -33,8 +33,8 @@ def shown_cells(figures):
 def notebook_params(notebook, results, **parameters):
     """Files and parameters with which the step ictd.report.notebook makes a page from a notebook.
 
-    The captions are in the folder ``captions`` of the notebook's folder, which has the name of the study.  The
-    notebook's cells get the folder of results and the other parameters.
+    The folder of the notebook has the name of the study, and has the captions in its folder ``captions``.  The notebook
+    gets the folder of results and the other parameters.
     """
     study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {

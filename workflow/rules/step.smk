@@ -13,7 +13,7 @@ rule step:
         mem_mb=memory,
         runtime=60,
     params:
-        # Snakemake does not compare params that are functions of input, so jobs do not rerun in a project that moved.
+        # A function of input, because Snakemake does not compare such params: moving the project reruns no job.
         environment=lambda wildcards, input: job_environment(SOURCE, RESULTS, config["environments"]),
     shell:
         "{params.environment} python -m ictd.pipeline.runner"

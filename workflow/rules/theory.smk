@@ -1,9 +1,9 @@
-# Numerical checks of the paper's theory.  They come before the other figures, because the theory's figures take longest.
+# Numerical checks of the paper's theory. They run before the other figures, because the theory's figures take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 # Tables that do not depend on training, and tables of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
-# Tables of which several jobs make parts.
+# Tables that consist of parts from several jobs.
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]

@@ -3,12 +3,13 @@
 An error in the configuration raises a ValueError of one sentence that names the key, its value and what is allowed.
 """
 
+import difflib
 import math
 import os
 import re
 import reprlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -199,7 +200,8 @@ def check_environments(config: dict) -> None:
     for key, env in keys_and_envs:
         if env not in ENVIRONMENTS:
             raise ValueError(
-                f"Config: {key} names {reprlib.repr(env)}; the environments are {', '.join(ENVIRONMENTS)}."
+                f"Config: {key} names {reprlib.repr(env)}{_suggestion(env, ENVIRONMENTS)}; the environments are "
+                f"{', '.join(ENVIRONMENTS)}."
             )
         options = readings["env_options"].get(env, {})
         try:
@@ -267,9 +269,10 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     value, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
         known = error.schema["properties"]
-        unknown = sorted(set(value) - set(known), key=str)
+        unknown = min(set(value) - set(known), key=str)
         where = f"{place}{key} has" if key else "there is"
-        return f"{where} an unknown key {reprlib.repr(unknown[0])}; the keys are {', '.join(known)}"
+        suggestion = _suggestion(unknown, known)
+        return f"{where} an unknown key {reprlib.repr(unknown)}{suggestion}; the keys are {', '.join(known)}"
     if rule == "required":
         missing = [name for name in allowed if name not in value]
         return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
@@ -289,6 +292,12 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
     }
     given = "empty" if value is None else reprlib.repr(value)
     return f"{place}{key} is {given}; {advice.get(rule, error.message)}"
+
+
+def _suggestion(name, known: Iterable[str]) -> str:
+    """The known name that is most similar to a misspelt one, as a question in brackets; empty if none is similar."""
+    similar = difflib.get_close_matches(str(name), known, n=1)
+    return f" (did you mean {similar[0]}?)" if similar else ""
 
 
 @contextmanager

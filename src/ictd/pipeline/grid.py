@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """A setting of the paper's grid and an algorithm.  A cell and a seed determine a run."""
+    """One setting of the grid with one algorithm.  A cell and a seed determine a run."""
 
     algo: str
     env: str
@@ -31,9 +31,9 @@ class Cell(NamedTuple):
         return cls(algo, env, int(states), int(depth))
 
 
-# Most seeds of a job with seeds_per_job: auto.  The memory of a job grows with the number of its seeds.
+# Largest number of seeds in a job with seeds_per_job: auto.  The memory of a job grows with the number of its seeds.
 MOST_SEEDS = 20
-CELL = list(Cell._fields)  # Columns of tables that identify a cell.
+CELL = list(Cell._fields)  # Columns that identify a cell in tables.
 
 
 def main_setting(config: dict) -> dict:
@@ -42,13 +42,14 @@ def main_setting(config: dict) -> dict:
 
 
 def cells(config: dict, vary: str | None = None) -> list[Cell]:
-    """List the cells of a grid: those of the main setting, and those that change one of its values.
+    """List the cells of the grid: the main setting, and the settings that change one of its values.
 
     Parameters
     ----------
     config : dict, a checked configuration
     vary : str, optional
-        "main" for the cells of the main setting only; "envs", "states" or "depths" for those that change this value.
+        "main" for the cells of the main setting only; "envs", "states" or "depths" for the cells that change this value
+        only; by default all cells.
     """
     main = main_setting(config)
     settings = [main] if vary in (None, "main") else []
@@ -61,19 +62,19 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
 def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: Iterable[Path]) -> list[str]:
     """Divide the seeds into ranges "first-last", one for each job.
 
-    Ranges of finished runs are kept, so that runs are not repeated when the number of seeds or the size of jobs
-    changes.  If finished ranges have the same first seed, the range with the most files is kept, and among those with
-    equally many files the longest.
+    Ranges of finished runs are kept, so that a change of the number of seeds or of the size of jobs repeats no run.  If
+    several finished ranges start at the same seed, the one with the most files is kept; in a tie, the longest one.
 
     Parameters
     ----------
     wanted : int or "auto"
-        Number of seeds in a job.  "auto" is the largest number, up to ``MOST_SEEDS``, that keeps all cores busy.
+        Number of seeds in a job.  "auto" takes the largest number, up to ``MOST_SEEDS``, with at least one job for each
+        core.
     seeds : int, number of seeds
-    cells : int, number of cells, or of settings, that have these seeds
+    cells : int, number of cells or settings; each of them has jobs for all seeds
     cores : int, number of cores
     files : iterable of Path
-        Files of finished runs, named after their ranges.
+        Files of finished runs; the name of a file is its range.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: It
         size = wanted
     matches = (re.fullmatch(r"(\d+)-(\d+)", file.stem) for file in files)
     finished = Counter((int(match[1]), int(match[2])) for match in matches if match)  # Number of files of each range.
-    # The last range with a first seed overrides the others.
+    # Of ranges with the same first seed, the last one in this order remains.
     by_number = sorted(finished, key=lambda pair: (finished[pair], pair[1]))
     last_seed = {first: last for first, last in by_number if first <= last < seeds}
     ranges, first = [], 0

@@ -1,4 +1,4 @@
-"""The first text of Snakemake's report: the verdicts of a run, its settings, and its software."""
+"""The text on the first page of Snakemake's report: the verdicts, settings and software of a run."""
 
 import os
 import sys
@@ -13,14 +13,15 @@ from ictd.report.verdicts import count
 from ictd.storage import load_json, save_text
 
 KINDS_IN_WORDS = {"paper": "statements and steps of the theory", "ours": "claims of our own", "check": "checks"}
-# The libraries of figures and tables; the manifest has those of computing jobs.
+# The libraries that make figures and tables.  The manifest has the versions of the libraries that compute results.
 DRAWING_LIBRARIES = ("matplotlib", "pandas")
 
 
 def main(manifest: Path, claims: Path, theory: Path, sentences: Path, schema: Path, output: Path) -> None:
     """Write the text, in reStructuredText.
 
-    ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` those of the paper on its experiments.
+    ``claims`` is the file of all claims, ``theory`` the file of the claims on the theory, and ``sentences`` the file of
+    the paper's sentences on its experiments.
     """
     run = load_json(manifest)
     schema_content = yaml.safe_load(schema.read_text(encoding="utf-8"))
@@ -36,9 +37,9 @@ def main(manifest: Path, claims: Path, theory: Path, sentences: Path, schema: Pa
 
 
 def verdicts(claims: list[dict], theory: list[dict], sentences: list[dict]) -> str:
-    """How many of the paper's sentences on its experiments hold, and how many other claims in all of their settings.
+    """Say how many of the paper's sentences on its experiments hold, and how many of the other claims.
 
-    The tests of the paper's sentences are not counted by themselves.
+    The tests that decide the paper's sentences are not counted again.
     """
     theory_ids = {claim["id"] for claim in theory}
     others = [claim for claim in claims if claim["kind"] != "paper" or claim["id"] in theory_ids]
@@ -51,8 +52,8 @@ def verdicts(claims: list[dict], theory: list[dict], sentences: list[dict]) -> s
 
 
 def environment(prefix: Path, contained: bool) -> str:
-    """A sentence on where jobs ran, from the folder of this Python, and whether it runs in a container."""
-    # Snakemake makes conda's environments in its own folder.
+    """Say where jobs ran, given the folder of this Python and whether this Python runs in a container."""
+    # The conda environments that Snakemake makes are in the folder .snakemake.
     if ".snakemake" in prefix.parts:
         return "Jobs ran in environments that Snakemake made with conda from the files in ``envs/``."
     if contained:

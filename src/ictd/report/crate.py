@@ -275,7 +275,7 @@ def as_time(seconds: float) -> str:
 
 
 def described_file(identifier: str, path: Path) -> dict:
-    """Describe a file by its digest and size; a file that the crate does not have is no ``File``."""
+    """Describe a file by its digest and size; an id that begins with "#" means a file outside the crate."""
     kind = "CreativeWork" if identifier.startswith("#") else "File"
     return {
         "@id": identifier,

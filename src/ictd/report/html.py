@@ -46,8 +46,8 @@ def anchor(kind: str, name: str) -> str:
 def table(frame) -> str:
     """Make an HTML table of a pandas DataFrame.
 
-    Numbers have four digits, verdicts are coloured in columns that have nothing else, and names of the code are in
-    words.  On a narrow screen each row becomes a list with the names of the columns.
+    Numbers have four digits, and names of the code are replaced by words.  Verdicts are coloured if their column has
+    verdicts only.  On a narrow screen each row becomes a list with the names of the columns.
     """
     named = [name for name in NAMES if name in frame]
     frame = frame.assign(

@@ -99,13 +99,14 @@ class Shown:
         return Markup(f'<p class="caption">{text(self._caption(name))}</p>\n{self.part(name)}')
 
     def figure(self, name: str) -> Markup:
-        """A figure with its caption, at half its width in pixels."""
+        """A figure with its caption, at half its width in pixels; on a narrow screen the picture scrolls."""
         data = (self.results / f"figures/{name}.png").read_bytes()
         caption = self._caption(name)
         width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
         alt = text(caption.partition(". ")[2] or caption).replace('"', "'")
         picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
-        return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
+        shown = f'<div class="scroll">{picture}</div><figcaption>{text(caption)}</figcaption>'
+        return Markup(f'<figure id="{name}">{shown}</figure>\n')
 
     def say(self, words: str) -> Markup:
         """A paragraph; each {claim} in it becomes the verdict on the claim of that name, with a link to its rows.
@@ -138,7 +139,7 @@ class Shown:
 
 
 def _heading(heading: re.Match) -> str:
-    """A heading of the documentation, with the id that links to it have."""
+    """A heading of the documentation, with the id that GitHub gives it, so that links to the heading work."""
     name = re.sub(r"<.*?>|[^\w -]", "", heading[1].lower()).replace(" ", "-")
     return f'#### <a id="{name}"></a>{heading[1]}'
 

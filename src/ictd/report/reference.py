@@ -87,9 +87,9 @@ def summaries(results: Path) -> dict[str, pd.DataFrame]:
 def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Summarise each column in each group of rows.
 
-    The summary is the number of rows, the number of finite entries, their mean, and a check: the sum over rows of
-    sinh^{-1}(entry / UNIT), weighted by 1 to 2 in the order of the rows.  A relative change of any entry changes the
-    check, however large the other entries are, and so does another order.
+    The summary has the number of rows, the number of finite entries, their mean, and a check.  The check is the sum
+    over rows of sinh^{-1}(entry / UNIT), with weights from 1 for the first row to 2 for the last.  A relative change of
+    any entry changes the check, however large the other entries are, and so does another order of the rows.
     """
     lines = []
     for key, group in table.groupby(keys, sort=False):

@@ -118,7 +118,7 @@ def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
 
 
 def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """Measure what outputs identify of weights with any leading axes (...).
+    """Measure the part of weights that outputs identify; the weights have any leading axes (...).
 
     Returns
     -------

@@ -24,7 +24,7 @@ def save_material(path: Path, seeds: Sequence[int], data: Iterable[TaskArrays]) 
 
 
 def _compressed(transitions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (S, N, k) of the transitions (S, N, n, n) that are non-zero in some task, and a mask (n, n) of them."""
+    """Drop the transitions that are zero in all tasks: columns (S, N, k), and a mask (n, n) of the kept transitions."""
     followers = transitions.any(axis=(0, 1))
     flat = transitions.reshape(*transitions.shape[:2], -1)
     return flat.compress(followers.ravel(), axis=-1), followers

@@ -260,7 +260,7 @@ def test_shares_are_relative_to_the_uniform_and_the_optimal_policy(tmp_path):
 
 @pytest.fixture
 def files(tmp_path):
-    """Files of all places, and of acting."""
+    """The files of the step ``offline`` for all places, and the file of the step ``online``."""
     offline = [save_offline(tmp_path / f"{place}.npz", place) for place in PLACES]
     return offline, save_online(tmp_path / "online.npz")
 

@@ -37,7 +37,7 @@ def shifted_targets(case, tasks, paths):
 
 
 def our_numbers(case):
-    """What ``predecessor_reference.run`` returns, by our engine."""
+    """Compute with our engine what ``predecessor_reference.run`` returns."""
     tasks, paths, start = case.data()
     rewards_only = case.loss == "mstde"
     options = case.depth, case.length, case.discount, case.learning_rate, case.decay
