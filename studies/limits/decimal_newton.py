@@ -7,7 +7,7 @@ the coordinates are the other entries: the first 2n - 1 entries of u, then the f
 Numbers are those of Python's ``decimal`` in arrays of objects.  The active context determines their precision.
 """
 
-from decimal import Decimal, getcontext
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -75,16 +75,74 @@ class DecimalMsve:
         return (self.weight * error**2).sum(), np.concatenate([du[:-1], dA[:-1].ravel()])
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Compute the Hessian (k, k) by forward differences.  The step uses a third of the digits."""
-        step = Decimal(10) ** (-getcontext().prec // 3)
-        _, gradient = self.value_and_gradient(z)
-        rows = []
-        for i in range(len(z)):
-            moved = z.copy()
-            moved[i] += step
-            rows.append((self.value_and_gradient(moved)[1] - gradient) / step)
-        H = np.array(rows)
-        return (H + H.T) / 2
+        """Compute the Hessian (k, k).
+
+        An error e depends on u and A through h_0, T and R.  Their entries form an array (n, 1 + 2n) with the columns
+        [h_0', T, R].  With g = h_0 S_{L-1} and S_l = I + T + ... + T^l, the derivatives of g are
+
+            dg / dT_ij = sum_l h_l[i] S_{L-2-l}[j],    d2 g / dT_ij dT_kl = sum_abc h_a[i] T^b[j, k] S_c[l] + ...,
+
+        over all a + b + c = L - 3, where the dots stand for the same sum with the two entries of T exchanged.  The
+        Hessian of the mean of w e^2 is the mean of 2 w (grad e grad e' + e hess e).
+        """
+        n, L = self.states, self.depth
+        u, A = self._parameters(z)
+        X, Xt = self.X, self.X.swapaxes(1, 2)
+        XA = Xt @ A / n
+        T = self.identity + XA @ X
+        R = XA[:, :, :n]
+        zero = 0 * T
+        powers = [zero + self.identity]
+        S = [powers[0]]
+        for _ in range(L - 1):
+            powers.append(powers[-1] @ T)
+            S.append(S[-1] + powers[-1])
+        h_0 = u @ X + self.reward
+        h = [(h_0 @ power)[:, 0] for power in powers]
+        g = sum(h)
+        error = -g[:, None] @ R - self.value
+        e = (2 * self.weight * error)[:, 0]
+        Re = np.matvec(R, e)
+        mu = [np.matvec(S_l, Re) for S_l in S]
+
+        # Sums over layers: from T_ij to g[k], from T_ij and h_0[k] to g R e, and from T_ij and T_kl to g R e.
+        T_to_g, of_h_T = 2 * [np.zeros((len(T), n, n, n), dtype=object)]
+        of_T_T = np.zeros((len(T), n, n, n, n), dtype=object)
+        for layer in range(L - 1):
+            rest = L - 2 - layer
+            T_to_g = T_to_g + h[layer][:, :, None, None] * S[rest][:, None]
+            of_h_T = of_h_T + powers[layer][..., None] * mu[rest][:, None, None]
+        ends = zero  # The sum over a + c of h_a[i] mu_c[l].
+        for layer in range(L - 2):
+            ends = T.swapaxes(1, 2) @ ends + h[0][:, :, None] * mu[layer][:, None]
+            of_T_T = of_T_T + ends[:, :, None, None] * powers[L - 3 - layer][:, None, :, :, None]
+
+        # Hessian of sum_s e_s TF_L(s), with e held constant, over the columns [h_0', T, R].
+        first, of_T, of_R = 0, slice(1, n + 1), slice(n + 1, None)
+        half = np.zeros((len(T), n, 2 * n + 1, n, 2 * n + 1), dtype=object)
+        half[:, :, first, :, of_T] = -of_h_T
+        half[:, :, first, :, of_R] = -S[-1][..., None] * e[:, None, None]
+        half[:, :, of_T, :, of_T] = -of_T_T
+        half[:, :, of_T, :, of_R] = -T_to_g[..., None] * e[:, None, None, None]
+        hessian = half + half.transpose(0, 3, 4, 1, 2)
+        gradients = np.zeros((len(T), n, 2 * n + 1, n), dtype=object)
+        gradients[:, :, first] = -S[-1] @ R
+        gradients[:, :, of_T] = -T_to_g @ R[:, None]
+        gradients[:, :, of_R] = -g[:, :, None, None] * self.identity
+        gradients = gradients.reshape(len(T), -1, n)
+        hessian = hessian.reshape(len(T), gradients.shape[1], -1)
+        hessian = hessian + 2 * (gradients * self.weight) @ gradients.swapaxes(1, 2)
+        return self._chain_rule(self._chain_rule(hessian).swapaxes(1, 2)).sum(axis=0)
+
+    def _chain_rule(self, derivatives: np.ndarray) -> np.ndarray:
+        """Derivatives (N, k, K) for coordinates of derivatives (N, n (1 + 2n), K) for the columns [h_0', T, R]."""
+        n, tasks = self.states, len(derivatives)
+        lower = self.X[:, n:]
+        rows = derivatives.reshape(tasks, n, -1)
+        rows = np.concatenate([rows, lower[:, :-1] @ rows], axis=1).reshape(tasks, 2 * n - 1, 2 * n + 1, -1)
+        of_T, of_R = rows[:, :, 1 : n + 1], rows[:, :, n + 1 :]
+        of_A = np.concatenate([of_T + of_R, lower[:, None] @ of_T], axis=2) / n
+        return np.concatenate([rows[:, :, 0], of_A.reshape(tasks, -1, derivatives.shape[-1])], axis=1)
 
     def _parameters(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         wide = 2 * self.states

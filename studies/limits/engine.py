@@ -25,7 +25,7 @@ import numpy as np
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
-from ictd.small_matrices import multiply
+from ictd.small_matrices import multiply, multiply_transposed
 
 # Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
@@ -105,15 +105,55 @@ def workspace(n, k, depth):
 
 
 @kernel(noalias=True)
+def times_columns(n, k, left, X, product):
+    """Fill ``product`` with left @ X.  In an enumerated prompt, with k = n, the upper half of X is diagonal."""
+    if len(k) != len(n):
+        multiply(n + n, k, left, X, product)
+        return
+    for i in range(product.shape[0]):
+        for s in range(len(n)):
+            total = left[i, s] * X[s, s]
+            for j in range(len(n), 2 * len(n)):
+                total += left[i, j] * X[j, s]
+            product[i, s] = total
+
+
+@kernel(noalias=True)
+def transposed_columns_times(n, k, columns, X, right, product):
+    """Fill ``product`` with X' @ right, as in ``times_columns``."""
+    if len(k) != len(n):
+        multiply_transposed(n + n, columns, X, right, product)
+        return
+    for i in range(len(n)):
+        for s in range(len(columns)):
+            total = X[i, i] * right[i, s]
+            for j in range(len(n), 2 * len(n)):
+                total += X[j, i] * right[j, s]
+            product[i, s] = total
+
+
+@kernel(noalias=True)
+def columns_times(n, k, columns, X, right, product):
+    """Fill ``product`` with X @ right, as in ``times_columns``."""
+    if len(k) != len(n):
+        multiply(k, columns, X, right, product)
+        return
+    for i in range(len(n)):
+        for s in range(len(columns)):
+            product[i, s] = X[i, i] * right[i, s]
+    multiply(n, columns, X[len(n) :], right, product[len(n) :])
+
+
+@kernel(noalias=True)
 def forward(n, k, parameter, X, y, arrays, estimate):
     """Fill the estimates TF_L (n,) of one prompt, and the first arrays of ``workspace``."""
     AX, T, R, h, g = arrays
     wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
-    multiply(n + n, k, A, X, AX)
-    multiply(n + n, k, X.T, AX, T)
-    multiply(n + n, n, X.T, A, R)
-    multiply(n + n, k, parameter[None, :wide], X, h[:1])
+    times_columns(n, k, A, X, AX)
+    transposed_columns_times(n, k, k, X, AX, T)
+    transposed_columns_times(n, k, n, X, A, R)
+    times_columns(n, k, parameter[None, :wide], X, h[:1])
     for s in range(len(k)):
         T[s, s] += 1.0
         h[0, s] += y[s]
@@ -136,12 +176,12 @@ def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
         gradient[-1] -= g[s] * q[s]
         q[s] *= gain
     sweep_adjoint(k, T, h, q, lam, following, across, dT)
-    multiply(k, n + n, dT, X.T, D)
+    columns_times(n, k, k, X, dT.T, D.T)
     for i in range(len(k)):
         for s in range(len(n)):
             D[i, s] += gain * g[i] * e[s]
-    multiply(k, single, X, lam[:, None], gradient[:wide, None])
-    multiply(k, n + n, X, D, gradient[wide:-1].reshape(wide, wide))
+    columns_times(n, k, single, X, lam[:, None], gradient[:wide, None])
+    columns_times(n, k, n + n, X, D, gradient[wide:-1].reshape(wide, wide))
     for j in range(wide + wide * wide):
         gradient[j] = -gradient[j]
 
@@ -208,10 +248,14 @@ def train_block(
     states, tasks = len(n), len(y)
     arrays, sweep_arrays = workspace(n, k, depth)
     e, estimate = np.empty(states), np.empty(states)
-    gradient, sum_gradient = np.empty_like(parameter), np.empty_like(parameter[0])
+    heads, parameters = parameter.shape
+    gradient, sum_gradient, weighted_sum = np.empty_like(parameter), np.empty(parameters), np.empty(parameters)
     for i in range(tasks):
-        share = shares[i : i + 1].T  # (heads, 1)
-        weighted_sum = np.sum(share * parameter, axis=0)
+        # Loops, because array expressions allocate memory for each prompt, which takes longer than the sweeps.
+        weighted_sum[:] = 0.0
+        for head in range(heads):
+            for j in range(parameters):
+                weighted_sum[j] += shares[i, head] * parameter[head, j]
         forward(n, k, weighted_sum, X[i], y[i], arrays, estimate)
         for s in range(states):
             wanted = target[i, s]
@@ -225,7 +269,9 @@ def train_block(
         backward(n, k, weighted_sum[-1], X[i], arrays, sweep_arrays, e, sum_gradient)
         if not train_gain:
             sum_gradient[-1] = 0.0
-        gradient[:] = share * sum_gradient
+        for head in range(heads):
+            for j in range(parameters):
+                gradient[head, j] = shares[i, head] * sum_gradient[j]
         clip_gradient(gradient.ravel(), clip)
         adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), learning_rate, steps + i + 1)
         if in_family:

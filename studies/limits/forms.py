@@ -12,6 +12,7 @@ import numpy as np
 from ictd.baselines import certainty_equivalence, lstd, theta_preconditioned_td
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import Tasks, boyan
+from ictd.prompt import Context
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
 from studies.limits.engine import Prompts, sampled_prompts
@@ -55,10 +56,12 @@ def main(
         data[purpose] = {
             m: draw_unseen_tasks(m, states, number, m, discount, "boyan", f"limits {purpose}") for m in lengths
         }
-    errors, chosen, importance = baseline_errors(data["choice"], data["test"])
-    if form != "baselines":
+    if form == "baselines":
+        errors, chosen = baseline_errors(data["choice"], data["test"])
+    else:
         groups = [[m] for m in lengths] if form == "alone" else [lengths]
-        errors = {}
+        errors, chosen = {}, {}
+        importance = importance_of_lengths(data["choice"])
         for group in groups:
             best = best_errors(group, data, importance, form, depth, most_steps, added)
             errors |= {(form, m): msve for m, msve in best.items()}
@@ -103,7 +106,7 @@ def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> T
 
 def baseline_errors(
     choice: dict[int, UnseenTasks], test: dict[int, UnseenTasks]
-) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], float], dict[int, float]]:
+) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], float]]:
     """Compute the MSVE of LSTD with a ridge, and of LSTD with pseudo-counts of several chains.
 
     Parameters
@@ -116,35 +119,49 @@ def baseline_errors(
     -------
     errors : dict of (N,) arrays by (method, m), the MSVE on each test task
     chosen : dict of the chosen ridges and pseudo-counts by (method, m)
-    importance : dict by m
-        Inverse of the mean MSVE on ``choice`` of LSTD with pseudo-counts of the mean chain.
     """
-    errors, chosen, importance = {}, {}, {}
+    errors, chosen = {}, {}
     for m, tuning in choice.items():
-        mean_chain = tuning.tasks.stationary.mean(axis=0)[:, None] * tuning.tasks.transition.mean(axis=0)
-        uniform_chain = np.full_like(mean_chain, 1 / mean_chain.size)
+        chain = mean_chain(tuning.tasks)
+        uniform_chain = np.full_like(chain, 1 / chain.size)
         # The addition of each method to a context, and the candidates for its parameter.
         methods = {
             "lstd": (None, RIDGES),
-            "mean chain in unseen states": (mean_chain, [FEW]),
-            "mean chain alone": (mean_chain, [MANY]),
+            "mean chain in unseen states": (chain, [FEW]),
+            "mean chain alone": (chain, [MANY]),
             "uniform chain": (uniform_chain, PSEUDO_COUNTS),
-            "pseudo_counts": (mean_chain, PSEUDO_COUNTS),
+            "pseudo_counts": (chain, PSEUDO_COUNTS),
         }
-        for method, (chain, candidates) in methods.items():
-            msve = [baseline_error(tuning, m, chain, value).mean() for value in candidates]
+        context = test[m].context(m)
+        for method, (added_chain, candidates) in methods.items():
+            msve = tuning_errors(tuning, m, added_chain, candidates)
             best = candidates[int(np.argmin(msve))]
-            errors[method, m] = baseline_error(test[m], m, chain, best)
+            errors[method, m] = baseline_error(test[m], context, added_chain, best)
             chosen[method, m] = best
-        importance[m] = 1 / min(msve)  # Of the last method.
-    return errors, chosen, importance
+    return errors, chosen
 
 
-def baseline_error(data: UnseenTasks, m: int, chain: np.ndarray | None, value: float) -> np.ndarray:
+def importance_of_lengths(choice: dict[int, UnseenTasks]) -> dict[int, float]:
+    """Inverse of the mean MSVE of LSTD with the best pseudo-counts of the mean chain, by context length."""
+    return {m: 1 / min(tuning_errors(data, m, mean_chain(data.tasks), PSEUDO_COUNTS)) for m, data in choice.items()}
+
+
+def mean_chain(tasks: Tasks) -> np.ndarray:
+    """Mean transitions (n, n) of tasks, weighted by the mean stationary distribution."""
+    return tasks.stationary.mean(axis=0)[:, None] * tasks.transition.mean(axis=0)
+
+
+def tuning_errors(data: UnseenTasks, m: int, chain: np.ndarray | None, candidates: list[float]) -> list[float]:
+    """Mean MSVE of a baseline with each of the candidates for its parameter."""
+    context = data.context(m)
+    return [baseline_error(data, context, chain, value).mean() for value in candidates]
+
+
+def baseline_error(data: UnseenTasks, context: Context, chain: np.ndarray | None, value: float) -> np.ndarray:
     """MSVE (N,) of LSTD with a ridge, or with pseudo-counts of a chain (n, n), whose entries sum to one."""
     if chain is None:
-        return data.error(lstd(data.context(m), data.discount, value))
-    return data.error(certainty_equivalence(data.context(m), data.discount, value * chain))
+        return data.error(lstd(context, data.discount, value))
+    return data.error(certainty_equivalence(context, data.discount, value * chain))
 
 
 def best_errors(

@@ -174,6 +174,7 @@ class Residuals(SumOfSquares):
     def __init__(self, residuals: Callable[[np.ndarray], np.ndarray]):
         self.residuals = residuals
         self.count = 1
+        self._last = None
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Compute f and its gradient (k,)."""
@@ -181,11 +182,16 @@ class Residuals(SumOfSquares):
         return float(residuals @ residuals), 2 * jacobian.T @ residuals
 
     def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield all rows of J (rows, k) and of r (rows,)."""
-        columns = []
-        for change in DIFFERENCE * np.eye(len(z)):
-            columns.append(self.residuals(z + change) - self.residuals(z - change))
-        yield np.stack(columns, axis=1) / (2 * DIFFERENCE), self.residuals(z)
+        """Yield all rows of J (rows, k) and of r (rows,).
+
+        A step needs them at the point at which the last trial needed them, so those of the last point are kept.
+        """
+        if self._last is None or not np.array_equal(z, self._last[0]):
+            columns = []
+            for change in DIFFERENCE * np.eye(len(z)):
+                columns.append(self.residuals(z + change) - self.residuals(z - change))
+            self._last = z, np.stack(columns, axis=1) / (2 * DIFFERENCE), self.residuals(z)
+        yield self._last[1:]
 
 
 class Minimum(NamedTuple):

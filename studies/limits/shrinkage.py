@@ -6,6 +6,7 @@ the weights mu of the MSVE.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,42 +127,42 @@ class Fit:
     """
 
     def __init__(self, data: UnseenTasks, m: int, estimate: np.ndarray):
-        self.context = data.context(m)
+        root = np.sqrt(data.tasks.stationary)
+        deviation = estimate - np.average(estimate, weights=root**2)
+        middle = -(-len(estimate) // 2)
+        self.contexts = []
+        for half in (slice(None, middle), slice(middle, None)):
+            tasks = replace(data, tasks=data.tasks[half], value=data.value[half], paths=data.paths[half])
+            self.contexts.append(tasks.context(m))
         self.discount = data.discount
-        self.estimate = estimate
-        self.root = np.sqrt(data.tasks.stationary)
-        self.deviation = estimate - np.average(estimate, weights=self.root**2)
+        self.estimates = np.array_split(estimate, 2)
+        self.roots = np.array_split(root, 2)
+        self.norms = [np.linalg.norm(half) for half in np.array_split(root * deviation, 2)]
 
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
-        """Deviations (N n / 2,) of values (N, n) from the estimates of a half of the tasks, weighted as in the MSVE.
+        """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, weighted as in the MSVE.
 
         They are scaled so that their sum of squares is the share of the variance that the values do not explain.
         """
-        deviations = np.array_split(self.root * (values - self.estimate), 2)[half].ravel()
-        total = np.array_split(self.root * self.deviation, 2)[half].ravel()
-        return deviations / np.linalg.norm(total)
+        return (self.roots[half] * (values - self.estimates[half])).ravel() / self.norms[half]
 
     def explained(self, values: np.ndarray) -> float:
-        """Share of the variance that values (N, n) explain on the second half of the tasks."""
+        """Share of the variance that values (N / 2, n) explain on the second half of the tasks."""
         return 1 - (self.unexplained(values, 1) ** 2).sum()
 
     def best_ridge(self) -> np.ndarray:
-        """Values (N, n) of LSTD with the ridge that fits best."""
-        candidates = [lstd(self.context, self.discount, ridge) for ridge in RIDGES]
-        return min(candidates, key=lambda values: np.linalg.norm(self.unexplained(values, 0)))
+        """Values (N / 2, n) on the second half of LSTD with the ridge that fits best."""
 
-    def shrunk(self, pseudo_counts: np.ndarray, reward: float) -> np.ndarray:
-        """Values (N, n) of LSTD with pseudo-counts (n, n), and a reward of states that no step starts from.
+        def misfit(ridge):
+            return np.linalg.norm(self.unexplained(lstd(self.contexts[0], self.discount, ridge), 0))
 
-        The unit of the reward is ``REWARD_SHIFT``.
-        """
-        return certainty_equivalence(self.context, self.discount, pseudo_counts, REWARD_SHIFT * reward)
+        return lstd(self.contexts[1], self.discount, min(RIDGES, key=misfit))
 
     def fit(self, values: Callable[..., np.ndarray], *start: float) -> tuple[np.ndarray, np.ndarray]:
-        """Fit the arguments of a function, and return them with its values (N, n)."""
-        residuals = Residuals(lambda arguments: self.unexplained(values(*arguments), 0))
+        """Fit the arguments of a function of a context, and return them with its values (N / 2, n) on the second half."""
+        residuals = Residuals(lambda arguments: self.unexplained(values(self.contexts[0], *arguments), 0))
         arguments = minimise(residuals, np.array(start), TOLERANCE, MOST_STEPS).z
-        return arguments, values(*arguments)
+        return arguments, values(self.contexts[1], *arguments)
 
 
 def fits(
@@ -196,20 +197,25 @@ def fits(
     """
     Q, share = mean_tasks["uniform"]
     to_shifted = [mean_tasks[kind].transition - Q for kind in SHIFTED_CHAINS]
+    context = data.context(m)
     fit = Fit(data, m, estimate)
 
-    def in_unvisited_states(reward):
-        return fit.shrunk(FEW * (share[:, None] * Q), reward)
+    # The unit of a reward, of states that no step starts from, is REWARD_SHIFT.
+    def shrunk(context, pseudo_counts, reward):
+        return certainty_equivalence(context, data.discount, pseudo_counts, REWARD_SHIFT * reward)
 
-    def of_uniform_chain(k, reward):
-        return fit.shrunk(abs(k) * np.full_like(Q, 1 / Q.size), reward)
+    def in_unvisited_states(context, reward):
+        return shrunk(context, FEW * (share[:, None] * Q), reward)
 
-    def of_mean_chain(k, reward):
-        return fit.shrunk(abs(k) * (share[:, None] * Q), reward)
+    def of_uniform_chain(context, k, reward):
+        return shrunk(context, abs(k) * np.full_like(Q, 1 / Q.size), reward)
 
-    def of_shifted_chain(k, reward, steps, last_row):
+    def of_mean_chain(context, k, reward):
+        return shrunk(context, abs(k) * (share[:, None] * Q), reward)
+
+    def of_shifted_chain(context, k, reward, steps, last_row):
         chain = Q + (steps * to_shifted[0] + last_row * to_shifted[1])
-        return fit.shrunk(abs(k) * (share[:, None] * chain), reward)
+        return shrunk(context, abs(k) * (share[:, None] * chain), reward)
 
     _, unvisited = fit.fit(in_unvisited_states, 0.0)
     _, uniform = fit.fit(of_uniform_chain, 2.0, 0.0)
@@ -222,8 +228,8 @@ def fits(
         "explained_mean": fit.explained(mean),
         "explained_shifted": fit.explained(shifted),
         "msve": data.error(estimate).mean(),
-        "lstd": data.error(lstd(fit.context, data.discount, ridge)).mean(),
-        "pseudo_counts": data.error(of_mean_chain(pseudo_counts, 0.0)).mean(),
+        "lstd": data.error(lstd(context, data.discount, ridge)).mean(),
+        "pseudo_counts": data.error(of_mean_chain(context, pseudo_counts, 0.0)).mean(),
         "k": abs(k),
         "rewards": rewards,
         "steps": steps,

@@ -21,7 +21,7 @@ from studies.limits import forms, shrinkage
 from studies.limits.course import train
 from studies.limits.descend import enumerated_prompts, expected_updates
 from studies.limits.engine import sampled_prompts
-from studies.limits.forms import baseline_errors, draw_tasks
+from studies.limits.forms import baseline_errors, draw_tasks, importance_of_lengths
 from studies.limits.minimise import (
     SMALL,
     MeanMsve,
@@ -399,13 +399,13 @@ def mean_chain(choice):
 
 
 def test_pseudo_counts_of_the_mean_chain_are_best(choice, baselines, mean_chain):
-    errors, chosen, importance = baselines
+    errors, chosen = baselines
     k = chosen["pseudo_counts", CHOICE_LENGTH]
     assert {m for _, m in errors} == {CHOICE_LENGTH} and 1 < k < 100
     means = {method: msve.mean() for (method, _), msve in errors.items()}
     assert len(means) == 5 and min(means, key=means.get) == "pseudo_counts"
     errors_of_choice = choice.error(certainty_equivalence(choice.context(CHOICE_LENGTH), GAMMA, k * mean_chain))
-    assert importance[CHOICE_LENGTH] == pytest.approx(1 / errors_of_choice.mean())
+    assert importance_of_lengths({CHOICE_LENGTH: choice})[CHOICE_LENGTH] == pytest.approx(1 / errors_of_choice.mean())
 
 
 @pytest.mark.parametrize("method", ["mean chain in unseen states", "mean chain alone"])
