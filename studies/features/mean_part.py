@@ -9,20 +9,23 @@ With test functions phi + eta_m gamma m + eta_r gamma (P phi - m), an update of 
     w <- w + alpha (mean of delta phi) + alpha gamma (eta_m (mean of delta) m + eta_r cov(delta, P phi)),
 
 with means and the covariance over the columns: eta_m weighs the mean TD error and nothing else, and eta_r weighs only
-deviations from it.  Prompts of the paper do not show the parts, so that their coefficients are equal, eta.
+deviations from it.  Prompts of the paper (eq. (Z0 redef)) do not show the parts, so that their coefficients are equal,
+eta.  A first-order step of eligibility, phi + gamma P phi, has eta_m = eta_r = 1.
 
-What eligibility predicts: with c = mu, the test functions of the least MSVE are (I - gamma P~)^{-1} phi (Scherrer, ICML
-2010; ``reversibility``).  P~ keeps the mean, so that their mean is m / (1 - gamma) for any chain, that is eta_m =
-1 / (1 - gamma) (the constant in the value function is the average reward over 1 - gamma: Tsitsiklis and Van Roy,
-Machine Learning 49, 2002).  Their rest is P~ phi - m to first order, so that eta_r is about 1 for a reversible chain.
-A first-order step of eligibility, phi + gamma P phi, has eta_m = eta_r = 1.
+The best test functions for c = mu are (I - gamma P~)^{-1} phi (Scherrer, ICML 2010; ``reversibility``).  P~ keeps the
+mean under mu, so that their mean is m / (1 - gamma) for any chain, that is eta_m = 1 / (1 - gamma).  Their rest is
+gamma (P~ phi - m) to first order, so that eta_r is about 1 for a reversible chain.  If constants are features, LSTD
+sets the mean TD error to zero, and eta_m has no effect.
 
-Controls of the rest are next features of other columns; their mean is the same.  A control of the mean is that of
+Controls of the rest are next features of other columns, whose mean is the same.  A control of the mean is that of
 another task, "exchanged".
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -33,18 +36,18 @@ from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, estimates, initial_weights
-from studies.features.algorithms import projection, trimmed_mean
+from studies.features.algorithms import trimmed_mean
 from studies.features.coefficients import measures, permutation_fit
-from studies.features.reversibility import MixedChains, draw_held_out
+from studies.features.grid import is_plain
+from studies.features.reversibility import MixedChains, draw_held_out, limit_error
 from studies.features.symmetric import least_squares, resting_point
 from studies.features.tasks import HeldOut, distribution, held_out
 
-# What a block holds, in the order of a column: phi, gamma m, gamma (P phi - m), and a control times gamma.
-BLOCKS = "phi", "mean", "rest", "control"
-# The TD error in terms of the blocks, without the reward.
+# The TD error without the reward, in terms of the blocks phi, gamma m, gamma (P phi - m), and a control times gamma.
 TD_ERROR = np.array([-1.0, 1.0, 1.0, 0.0])
+# Directions of B, as in ``symmetric``, that add each block to the test functions.
 PHI, MEAN, REST, CONTROL = np.eye(4)[:, :, None] * TD_ERROR
-# Directions of B, as in ``symmetric``, of each fit; its numbers are alpha, and alpha times the other coefficients.
+# Directions of each fit; its numbers are alpha, and alpha times the other coefficients.
 FITS = {
     "td": np.stack([PHI]),
     "tied": np.stack([PHI, MEAN + REST]),
@@ -52,78 +55,117 @@ FITS = {
     "rest": np.stack([PHI, REST]),
     "split": np.stack([PHI, MEAN, REST]),
     "other_states": np.stack([PHI, MEAN, CONTROL]),
+    "exchanged": np.stack([PHI, REST, CONTROL]),
 }
-# The fit whose control is the mean of another task.
-EXCHANGED = np.stack([PHI, REST, CONTROL])
-# Fits at which TD rests; one number has no use, because its resting point is TD.
-RESTING = "tied", "split"
+# Fits of the cases other than a setting's own prompts with normal features.
+COMPARED = "td", "mean", "split", "other_states"
 # Alphas from which descents start.
 ALPHAS = 0.3, 1.5
 # Candidates of eta_m and eta_r in the limit of many layers.
-MEANS, RESTS = np.linspace(-4, 20, 25), np.linspace(-2, 2, 21)
-AXES = "setting", "case", "target", "seed", "method"
-COLUMNS = (*AXES, "alpha", "mean", "rest", "control", "error", "share")
+MEANS, RESTS = np.linspace(-2, 20, 45), np.linspace(-2, 2, 21)
+# What is taken out of the test functions of pretrained weights.
+TAKEN_OUT = {"ordinary": (), "without_mean": (1,), "without_rest": (2,)}
+COLUMNS = (
+    "setting", "case", "target", "seed", "method", "alpha", "mean", "rest", "control", "share", "error",
+)  # fmt: skip
 
 
-def parts(data: HeldOut, mean: str = "columns") -> tuple[np.ndarray, np.ndarray]:
-    """The mean m (N, 1, d) and the rest P phi - m (N, m, d) of the next features of the columns.
+@dataclass(frozen=True)
+class Split:
+    """Held-out tasks with prompts that show the parts of the next features, and a control.
 
-    The mean is that over "columns", with their weights, or the one under the "stationary" distribution, sum_s mu(s)
-    phi(s).
+    Parameters
+    ----------
+    data : HeldOut, N tasks with m columns
+    mean, rest : (N, m, d) arrays, m, the same in all columns, and P phi - m
+    control : (N, m, d) array
     """
-    if mean == "stationary":
-        m = (data.tasks.stationary[..., None] * data.tasks.features).sum(axis=1, keepdims=True)
-    else:
-        m = (data.weight[..., None] * data.phi_next).sum(axis=1, keepdims=True)
-    return m, data.phi_next - m
+
+    data: HeldOut
+    mean: np.ndarray
+    rest: np.ndarray
+    control: np.ndarray
+
+    @classmethod
+    def of(cls, data: HeldOut, rng: np.random.Generator, mean: str = "columns") -> Self:
+        """Split the next features; the control is the rest with next features of other columns, in a random order.
+
+        The mean is that over "columns", with their weights, or the one under the "stationary" distribution, sum_s
+        mu(s) phi(s).
+        """
+        weight = data.weight[..., None]
+        m = (weight * data.phi_next).sum(axis=1, keepdims=True)
+        order = rng.permuted(np.broadcast_to(np.arange(data.phi.shape[1]), data.phi.shape[:2]), axis=1)
+        others = np.take_along_axis(data.phi_next, order[..., None], axis=1)
+        control = others - (weight * others).sum(axis=1, keepdims=True)
+        if mean == "stationary":
+            m = (data.tasks.stationary[..., None] * data.tasks.features).sum(axis=1, keepdims=True)
+        return cls(data, np.broadcast_to(m, data.phi.shape), data.phi_next - m, control)
+
+    def exchanged(self) -> Self:
+        """The same with the mean of another task, the one before, as the control."""
+        return replace(self, control=np.roll(self.mean, 1, axis=0))
+
+    @cached_property
+    def gram(self) -> Gram:
+        """Averages over columns [phi; gamma m; gamma (P phi - m); gamma control; r], as TF_L depends on them."""
+        data = self.data
+        root = np.sqrt(data.weight * data.weight.shape[1])[..., None]
+        following = data.discount * np.concatenate([self.mean, self.rest, self.control], axis=-1)
+        columns = root * np.concatenate([data.phi, following, data.reward[..., None]], axis=-1)
+        return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
+
+    @cached_property
+    def doubled(self) -> Gram:
+        """The same for Transformers of 2d features, which read the four blocks as two; queries are [phi; 0]."""
+        d = self.data.phi.shape[-1]
+        return replace(self.gram, queries=np.pad(self.gram.queries, [(0, 0), (0, 0), (0, d)]))
+
+    def error(self, weights: Weights, depth: int) -> float:
+        """Trimmed mean of the MSVE of weights of 2d features."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = estimates(weights, self.doubled, depth)
+        return float(trimmed_mean(self.data.msve(w[..., : self.data.phi.shape[-1]])))
+
+    def tests(self, eta_m: float, eta_r: float) -> np.ndarray:
+        """Test functions phi + eta_m gamma m + eta_r gamma (P phi - m) (N, m, d)."""
+        return self.data.phi + self.data.discount * (eta_m * self.mean + eta_r * self.rest)
 
 
-def other_states(data: HeldOut, seed: int) -> np.ndarray:
-    """The rest (N, m, d) with next features of other columns: a random order of the columns, without its mean."""
-    rng = generator(seed, "features", data.tasks.states, "mean part control")
-    order = rng.permuted(np.broadcast_to(np.arange(data.phi.shape[1]), data.phi.shape[:2]), axis=1)
-    shuffled = np.take_along_axis(data.phi_next, order[..., None], axis=1)
-    return shuffled - (data.weight[..., None] * shuffled).sum(axis=1, keepdims=True)
+def on_blocks(weights: Weights, taken_out: tuple[int, ...]) -> Weights:
+    """Weights of 2d features on four blocks with the estimates of weights of d features on [phi; gamma P phi].
 
-
-def blocks_gram(data: HeldOut, mean: np.ndarray, rest: np.ndarray, control: np.ndarray) -> Gram:
-    """Averages over columns [phi; gamma m; gamma (P phi - m); gamma control; r] in the form that TF_L depends on."""
-    root = np.sqrt(data.weight * data.weight.shape[1])[..., None]
-    discounted = [data.discount * np.broadcast_to(block, data.phi.shape) for block in (mean, rest, control)]
-    columns = root * np.concatenate([data.phi, *discounted, data.reward[..., None]], axis=-1)
-    return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
-
-
-def doubled(gram: Gram) -> Gram:
-    """The same prompts for weights of 2d features [phi; gamma m], whose next ones are [gamma rest; gamma control].
-
-    Queries are [phi; 0].  A Transformer of 2d features then reads all four blocks.
+    With [phi; gamma P phi] = S (blocks), they are u S and S' A S.  The rows of A are the test functions: blocks that
+    are ``taken_out`` have rows of zeros.
     """
-    d = gram.queries.shape[-1]
-    return replace(gram, queries=np.pad(gram.queries, [(0, 0), (0, 0), (0, d)]))
+    S = np.kron([[1, 0, 0, 0], [0, 1, 1, 0]], np.eye(weights.dimension))
+    A = S.T @ weights.A @ S
+    A.reshape(4, -1)[list(taken_out)] = 0
+    return Weights(weights.u @ S, A)
 
 
-def on_blocks(weights: Weights, in_tests: np.ndarray) -> Weights:
-    """Weights of 2d features on four blocks, with the same estimates as weights of d features on [phi; gamma P phi].
+def two_block_fit(weights: Weights, kept: int) -> tuple[np.ndarray, float]:
+    """Coefficients k (4,) of weights of d features on [phi; gamma P phi], over the first ``kept`` features.
 
-    With [phi; gamma P phi] = S (blocks), they are u S and S' A S.  ``in_tests`` (4,) multiplies the blocks in the test
-    functions: with ones the estimates are the same, and a zero takes a block out.
+    They are alpha and eta of ``coefficients``, for the mean and for the rest; the share of the squared norm is that of
+    the multiples of I.
     """
     d = weights.dimension
-    S = np.kron([[1, 0, 0, 0], [0, 1, 1, 0]], np.eye(d))
-    return Weights(weights.u @ S, np.repeat(in_tests, d)[:, None] * (S.T @ weights.A @ S))
+    index = np.concatenate([np.arange(kept), d + np.arange(kept)])
+    found = measures(weights.u[index], weights.A[np.ix_(index, index)])
+    return found["alpha"] * np.array([1, found["eta"], found["eta"], 0]), float(found["four"])
 
 
-def block_fit(A: np.ndarray, d: int) -> tuple[np.ndarray, float]:
-    """Coefficients k (4,) of the nearest (k TD_ERROR') x I to weights A (4D, 4D), over the first d of D features.
+def block_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
+    """Coefficients k (4,) of the nearest (k TD_ERROR') x I to A (4d, 4d), and its share of the squared norm.
 
-    Each D x D block is fitted by multiples of I and 11', as in ``coefficients``.  The share is that of the squared
-    norm of A, over these features, in (k TD_ERROR') x I.
+    The first ``kept`` of d features count.  Each of their blocks is fitted by multiples of I and 11', as in
+    ``coefficients``.
     """
-    D = len(A) // 4
-    by_blocks = A.reshape(4, D, 4, D)[:, :d, :, :d].swapaxes(1, 2)
-    k = permutation_fit(by_blocks)[0] @ TD_ERROR / (TD_ERROR**2).sum()
-    return k, float(d * (TD_ERROR**2).sum() * (k**2).sum() / (by_blocks**2).sum())
+    d, square = len(A) // 4, (TD_ERROR**2).sum()
+    by_blocks = A.reshape(4, d, 4, d)[:, :kept, :, :kept].swapaxes(1, 2)
+    k = permutation_fit(by_blocks)[0] @ TD_ERROR / square
+    return k, float(kept * square * (k**2).sum() / (by_blocks**2).sum())
 
 
 @dataclass(frozen=True)
@@ -133,14 +175,13 @@ class Case:
     Parameters
     ----------
     setting : dict, as in ``config.yaml``
-    chains : MixedChains of columns weighted by mu, in place of the setting's own distribution; None for that one
-    mean : str, as in ``parts``
-    seeded : str, name of the random number streams
+    mean : str, as in ``Split.of``
+    chains : MixedChains with columns weighted by mu, in place of the setting's own distribution; None for that one
     """
 
     setting: dict
-    chains: MixedChains | None = None
     mean: str = "columns"
+    chains: MixedChains | None = None
 
     def draw(self, size: int, seed: int, purpose: str) -> HeldOut:
         """Draw held-out tasks."""
@@ -149,92 +190,151 @@ class Case:
         return draw_held_out(self.chains, size, self.setting["discount"], seed, purpose)
 
 
+def can_show(setting: dict) -> bool:
+    """Whether prompts can show the parts in pretraining: those of a plain setting with enumerated prompts."""
+    return is_plain(setting) and setting["prompts"] == "enumerated"
+
+
 def cases_of(setting: dict) -> dict[str, Case]:
     """Cases by name: the setting's own prompts, and others to compare.
 
-    With normal features and enumerated prompts there are the stationary mean in place of that over columns, columns
-    that are weighted by mu, and the same with reversible chains.  With a constant feature there are features without
-    it.
+    For plain settings with enumerated prompts they are the mean under the stationary distribution, columns that are
+    weighted by mu, and reversible chains with such columns.  For a constant feature it is a setting without it.
     """
     found = {"own": Case(setting)}
     if setting["features"] == "constant":
         found["without_constant"] = Case(setting | {"features": "normal", "dimension": setting["dimension"] - 1})
-    if (setting["features"], setting["prompts"]) == ("normal", "enumerated") and "_centred" not in setting["env"]:
+    if can_show(setting):
         found["stationary"] = Case(setting, mean="stationary")
         for name, drift in {"weighted": 1.0, "reversible": 0.0}.items():
             chains = MixedChains(setting["env"], drift, "normal", setting["states"], setting["dimension"])
-            found[name] = Case(setting, chains)
+            found[name] = Case(setting, chains=chains)
     return found
 
 
-def fit_numbers(data: HeldOut, gram: Gram, directions: np.ndarray, depth: int, alphas: tuple) -> np.ndarray:
-    """Numbers of a fit with the least mean MSVE at L layers, by descents from TD with each of the alphas."""
-    starts = [np.pad([alpha], (0, len(directions) - 1)) for alpha in alphas]
-    ends = [least_squares(start, directions, data, gram, depth) for start in starts]
+def fit_numbers(tuning: Split, directions: np.ndarray, depth: int) -> np.ndarray:
+    """Numbers (K,) of a fit with the least mean MSVE at L layers, by descents from TD with each of ``ALPHAS``."""
+    starts = [np.pad([alpha], (0, len(directions) - 1)) for alpha in ALPHAS]
+    ends = [least_squares(start, directions, tuning.data, tuning.gram, depth) for start in starts]
     return min(ends, key=lambda end: end[1])[0]
 
 
-def error_of(numbers: np.ndarray, directions: np.ndarray, data: HeldOut, gram: Gram, depth: int) -> float:
-    """Trimmed mean of the MSVE of weights with few numbers."""
-    A = np.kron(np.tensordot(numbers, directions, axes=1), np.eye(data.phi.shape[-1]))
-    return error_of_weights(Weights(np.zeros(len(A)), A), data, gram, depth)
+def limit_errors(split: Split) -> np.ndarray:
+    """Trimmed mean (45, 21) of the MSVE in the limit of many layers, for each pair of ``MEANS`` and ``RESTS``.
 
-
-def error_of_weights(weights: Weights, data: HeldOut, gram: Gram, depth: int) -> float:
-    """Trimmed mean of the MSVE of weights on four blocks."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        w = estimates(weights, gram, depth)
-    return float(trimmed_mean(data.msve(w[..., : data.phi.shape[-1]])))
-
-
-def limits(data: HeldOut, mean: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Trimmed mean (25, 21) of the MSVE in the limit of many layers, for each pair of ``MEANS`` and ``RESTS``.
-
-    The limit is LSTD with the test functions phi + eta_m gamma m + eta_r gamma (P phi - m), whose averages are linear
-    in both coefficients.
+    The limit is LSTD with the test functions of ``Split.tests``, whose averages are linear in both coefficients.
     """
-    matrices, sides = [], []
-    difference = data.phi - data.discount * data.phi_next
-    for z in (data.phi, data.discount * np.broadcast_to(mean, data.phi.shape), data.discount * rest):
-        weighted = (data.weight[..., None] * z).mT
-        matrices.append(weighted @ difference)
-        sides.append(np.matvec(weighted, data.reward))
+    data, eta_r = split.data, RESTS[:, None, None]
+    blocks = data.phi, data.discount * split.mean, data.discount * split.rest
+    weighted = [(data.weight[..., None] * z).mT for z in blocks]
+    matrices = [z @ (data.phi - data.discount * data.phi_next) for z in weighted]
+    sides = [np.matvec(z, data.reward) for z in weighted]
     errors = np.empty((len(MEANS), len(RESTS)))
-    for i, a in enumerate(MEANS):
-        b = RESTS[:, None, None]
-        matrix = matrices[0] + a * matrices[1] + b[..., None] * matrices[2]
-        side = sides[0] + a * sides[1] + b * sides[2]
+    for i, eta_m in enumerate(MEANS):
+        matrix = matrices[0] + eta_m * matrices[1] + eta_r[..., None] * matrices[2]
+        side = sides[0] + eta_m * sides[1] + eta_r * sides[2]
         errors[i] = trimmed_mean(data.msve(np.linalg.solve(matrix, side[..., None])[..., 0]))
     return errors
 
 
-def pretrained(
-    setting: dict, target: str, updates: int, seed: int, batch_size: int, learning_rate: float
-) -> Weights | None:
+def fitted(
+    tuning: Split, test: Split, depth: int, methods: Iterable[str]
+) -> dict[tuple[str, str], tuple[np.ndarray, float, float]]:
+    """Coefficients k (4,) of the blocks, 1, and the error on test tasks, by target and method.
+
+    The methods are keys of ``FITS``, the limit of many layers, and with the target "td" the numbers at which the
+    expected update of TD is zero.
+    """
+    d, numbers, found = tuning.data.phi.shape[-1], {}, {}
+    for method in methods:
+        own = tuning.exchanged() if method == "exchanged" else tuning
+        numbers["values", method] = fit_numbers(own, FITS[method], depth)
+    start = np.pad(numbers["values", "td"], (0, 2))
+    numbers["td", "split"] = resting_point(start, FITS["split"], tuning.data, tuning.gram, depth)
+    for (target, method), chosen in numbers.items():
+        B = np.tensordot(chosen, FITS[method], axes=1)
+        shown = test.exchanged() if method == "exchanged" else test
+        weights = Weights(np.zeros(4 * d), np.kron(B, np.eye(d)))
+        found[target, method] = -B[:, 0], 1.0, shown.error(weights, depth)
+    errors = limit_errors(tuning)
+    i, j = np.unravel_index(errors.argmin(), errors.shape)
+    best = limit_error(test.data, test.tests(MEANS[i], RESTS[j]))
+    return found | {("values", "limit"): (np.array([1.0, MEANS[i], RESTS[j], 0.0]), 1.0, best)}
+
+
+def pretrained(setting: dict, target: str, seed: int, batch_size: int, learning_rate: float) -> Weights | None:
     """Weights of 2d features after pretraining all of u and A on enumerated prompts with the four blocks.
 
     The target is "td" or "values".  None if pretraining diverges.
     """
     d, discount = setting["dimension"], setting["discount"]
-    rng = generator(seed, setting["env"], setting["states"], f"features weights {2 * d}")
-    first = initial_weights(2 * d, setting["initial_gain"], rng)
+    streams = [generator(seed, setting["env"], setting["states"], f"mean part {name}") for name in ("start", "control")]
+    first = initial_weights(2 * d, setting["initial_gain"], streams[0])
     engine = Engine(first, "td" if target == "td" else "mc", setting["depth"], discount, learning_rate)
     blocks = training_blocks(
-        distribution(setting, seed), EnumeratedPrompts(), target, discount, updates, seed, batch_size, rollout_steps=1
+        distribution(setting, seed), EnumeratedPrompts(), target, discount, setting["updates"], seed, batch_size, 1
     )
-    for number, block in enumerate(blocks):
-        data = enumerated(block.tasks, discount)
-        gram = blocks_gram(data, *parts(data), other_states(data, 1 + number))
-        _, done = engine.train(block.tasks.reward, block.batches, doubled(gram))
+    for block in blocks:
+        split = Split.of(enumerated(block.tasks, discount), streams[1])
+        _, done = engine.train(block.tasks.reward, block.batches, split.doubled)
         if done < len(block.tasks):
             return None
     return engine.weights()
 
 
 def enumerated(tasks: Tasks, discount: float) -> HeldOut:
-    """Tasks of pretraining with the columns of their enumerated prompts; values are not needed and NaN."""
-    weight = np.full_like(tasks.reward, 1 / tasks.states)
-    following, unknown = tasks.transition @ tasks.features, np.full_like(tasks.reward, np.nan)
-    return HeldOut(
-        tasks, unknown, tasks.features, following, tasks.reward, weight, tasks.transition, None, discount
-    )
+    """Tasks of pretraining with the columns of their enumerated prompts; values are not needed, and NaN."""
+    weight, unknown = np.full_like(tasks.reward, 1 / tasks.states), np.full_like(tasks.reward, np.nan)
+    following = tasks.transition @ tasks.features
+    return HeldOut(tasks, unknown, tasks.features, following, tasks.reward, weight, tasks.transition, None, discount)
+
+
+def main(
+    name: str,
+    setting: dict,
+    tasks: int,
+    seeds: int,
+    pretrained_seeds: int,
+    batch_size: int,
+    learning_rate: float,
+    weights: Path,
+    output: Path,
+) -> None:
+    """Write the coefficients and the error of each method, for each case of ``cases_of``, target and seed.
+
+    ``alpha`` is the coefficient of phi, and ``mean``, ``rest`` and ``control`` are those of the other blocks over it.
+    ``error`` is the trimmed mean of the MSVE on other tasks than those of the fits.  The methods are
+
+    - keys of ``FITS``: the numbers with the least mean MSVE; with the target "td", those at which TD rests;
+    - ``limit``: the best eta_m and eta_r in the limit of many layers;
+    - ``pretrained``: all of u and A, pretrained on prompts with the four blocks; ``share`` is that of ``block_fit``;
+    - ``ordinary``: the setting's own ``weights``, pretrained on prompts with gamma P phi in one block; coefficients are
+      those of the features that are not constant;
+    - ``without_mean``, ``without_rest``: these weights with one part taken out of the test functions.
+    """
+    u, A = (array[:, :, -1] for array in load_arrays(weights, "u", "A"))
+    depth, kept = setting["depth"], setting["dimension"] - (setting["features"] == "constant")
+    rows = []
+    for case_name, case in cases_of(setting).items():
+        own = case_name == "own"
+        methods = FITS if own and is_plain(setting) else COMPARED
+        for seed in range(seeds):
+            rng = generator(seed, "features", setting["states"], "mean part other states")
+            tuning, test = (
+                Split.of(case.draw(tasks, seed, f"mean part {purpose}"), rng, case.mean)
+                for purpose in ("tuning", "test")
+            )
+            found = fitted(tuning, test, depth, methods)
+            for i, target in enumerate(setting["targets"]) if own and seed < u.shape[1] else ():
+                ordinary = Weights(u[i, seed], A[i, seed])
+                k, share = two_block_fit(ordinary, kept)
+                for method, taken_out in TAKEN_OUT.items():
+                    left = np.where(np.isin(np.arange(4), taken_out), 0, k)
+                    found[target, method] = left, share, test.error(on_blocks(ordinary, taken_out), depth)
+            for target in ("td", "values") if own and can_show(setting) and seed < pretrained_seeds else ():
+                trained = pretrained(setting, target, seed, batch_size, learning_rate)
+                if trained is not None:
+                    found[target, "pretrained"] = *block_fit(trained.A, kept), test.error(trained, depth)
+            for (target, method), (k, share, error) in found.items():
+                rows.append((name, case_name, target, seed, method, k[0], *(k[1:] / k[0]), share, error))
+    save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
