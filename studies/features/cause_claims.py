@@ -27,6 +27,14 @@ SPLITS = {
         "Pretrained towards true values on prompts that show both parts",
     ),
     ("td", "pretrained"): ("pretrained, TD", "Pretrained by TD on prompts that show both parts"),
+    ("values", "pretrained_form"): (
+        "nearest form, true values",
+        "In the nearest weights of this form after pretraining towards true values on prompts that show both parts",
+    ),
+    ("td", "pretrained_form"): (
+        "nearest form, TD",
+        "In the nearest weights of this form after pretraining by TD on prompts that show both parts",
+    ),
 }
 
 
@@ -44,6 +52,8 @@ def mean_part_claims(statements: Statements, settings: dict[str, dict], table: p
                     named = {"method": method, "words": words}
                     yield from statements.of_trials("split_mean", place, trials[key]["mean"], **named)
                     yield from statements.of_trials("split_rest", place, trials[key]["rest"], **named)
+                    if key[1].startswith("pretrained"):
+                        yield from statements.of_trials("split_share", place, trials[key]["share"], **named)
             middle = (errors["td"] + errors["split"]) / 2
             yield from statements.of_trials("split_mean_alone", place, errors["mean"] - middle)
             if "rest" in errors:

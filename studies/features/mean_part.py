@@ -156,16 +156,28 @@ def two_block_fit(weights: Weights, kept: int) -> tuple[np.ndarray, float]:
     return found["alpha"] * np.array([1, found["eta"], found["eta"], 0]), float(found["four"])
 
 
-def block_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
+def instrument_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
+    """Coefficients k (4,) of the blocks in the test functions of A (4d, 4d), over the first ``kept`` of d features.
+
+    The estimate is w = -(k_0 + ... + k_{L-1}) A[:, :d] (``ictd.transformer``), so that the test function of a column x
+    is -A[:, :d]' x.  Each d x d block is fitted by multiples of I and 11', as in ``coefficients``.  The share is that
+    of the squared norm of A[:, :d], over these features, in the multiples of I.
+    """
+    d = len(A) // 4
+    blocks = A.reshape(4, d, 4, d)[:, :kept, 0, :kept]
+    k = -permutation_fit(blocks)[0]
+    return k, float(kept * (k**2).sum() / (blocks**2).sum())
+
+
+def form_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
     """Coefficients k (4,) of the nearest (k TD_ERROR') x I to A (4d, 4d), and its share of the squared norm.
 
-    The first ``kept`` of d features count.  Each of their blocks is fitted by multiples of I and 11', as in
-    ``coefficients``.
+    All columns of A count, also those that are not in the test functions, but change how TD errors are updated.
     """
     d, square = len(A) // 4, (TD_ERROR**2).sum()
-    by_blocks = A.reshape(4, d, 4, d)[:, :kept, :, :kept].swapaxes(1, 2)
-    k = permutation_fit(by_blocks)[0] @ TD_ERROR / square
-    return k, float(kept * square * (k**2).sum() / (by_blocks**2).sum())
+    blocks = A.reshape(4, d, 4, d)[:, :kept, :, :kept].swapaxes(1, 2)
+    k = permutation_fit(blocks)[0] @ TD_ERROR / square
+    return k, float(kept * square * (k**2).sum() / (blocks**2).sum())
 
 
 @dataclass(frozen=True)
@@ -307,7 +319,8 @@ def main(
 
     - keys of ``FITS``: the numbers with the least mean MSVE; with the target "td", those at which TD rests;
     - ``limit``: the best eta_m and eta_r in the limit of many layers;
-    - ``pretrained``: all of u and A, pretrained on prompts with the four blocks; ``share`` is that of ``block_fit``;
+    - ``pretrained``: all of u and A, pretrained on prompts with the four blocks; coefficients and ``share`` are those
+      of ``instrument_fit``, and with ``pretrained_form`` those of ``form_fit``;
     - ``ordinary``: the setting's own ``weights``, pretrained on prompts with gamma P phi in one block; coefficients are
       those of the features that are not constant;
     - ``without_mean``, ``without_rest``: these weights with one part taken out of the test functions.
@@ -334,7 +347,9 @@ def main(
             for target in ("td", "values") if own and can_show(setting) and seed < pretrained_seeds else ():
                 trained = pretrained(setting, target, seed, batch_size, learning_rate)
                 if trained is not None:
-                    found[target, "pretrained"] = *block_fit(trained.A, kept), test.error(trained, depth)
+                    error = test.error(trained, depth)
+                    found[target, "pretrained"] = *instrument_fit(trained.A, kept), error
+                    found[target, "pretrained_form"] = *form_fit(trained.A, kept), error
             for (target, method), (k, share, error) in found.items():
                 rows.append((name, case_name, target, seed, method, k[0], *(k[1:] / k[0]), share, error))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))

@@ -21,10 +21,11 @@ from studies.features.mean_part import (
     RESTS,
     TD_ERROR,
     Split,
-    block_fit,
     cases_of,
     fit_numbers,
     fitted,
+    form_fit,
+    instrument_fit,
     limit_errors,
     on_blocks,
     pretrained,
@@ -148,22 +149,43 @@ def test_a_part_is_taken_out_of_the_test_functions_only(taken_out, left):
 def test_fits_recover_coefficients():
     k = np.array([0.8, 1.6, -0.2, 0.1])
     A = np.kron(np.outer(k, TD_ERROR), np.eye(3))
-    fitted_k, share = block_fit(A, 3)
-    np.testing.assert_allclose(fitted_k, k, rtol=ROUNDING)
-    assert share == pytest.approx(1)
+    for fit in (form_fit, instrument_fit):
+        fitted_k, share = fit(A, 3)
+        np.testing.assert_allclose(fitted_k, k, rtol=ROUNDING)
+        assert share == pytest.approx(1)
     rng = np.random.default_rng(0)
     noisy = A + 0.01 * rng.normal(size=A.shape)
     # The slow twin: least squares over k and a multiple of 11' in each block, for the first two of three features.
     target = noisy.reshape(4, 3, 4, 3)[:, :2, :, :2].swapaxes(1, 2)
     blocks = np.array([[np.linalg.lstsq(np.stack([np.eye(2).ravel(), np.ones(4)], axis=1), block.ravel())[0][0]
                         for block in row] for row in target])  # fmt: skip
-    fitted_k, share = block_fit(noisy, 2)
+    fitted_k, share = form_fit(noisy, 2)
     np.testing.assert_allclose(fitted_k, np.linalg.lstsq(TD_ERROR[:, None], blocks.T)[0][0], rtol=ENGINES)
     assert share == pytest.approx(2 * 3 * (fitted_k**2).sum() / (target**2).sum())
+    fitted_k, share = instrument_fit(noisy, 2)
+    np.testing.assert_allclose(fitted_k, -blocks[:, 0], rtol=ENGINES)
+    assert share == pytest.approx(2 * (fitted_k**2).sum() / (target[:, 0] ** 2).sum())
     two = Weights(np.zeros(6), np.kron([[-0.8, 0.8], [-0.4, 0.4]], np.diag([1.0, 1.0, 5.0])))
     k, share = two_block_fit(two, 2)
     np.testing.assert_allclose(k, [0.8, 0.4, 0.4, 0], rtol=ROUNDING)
     assert share == pytest.approx(1)
+
+
+def test_the_estimate_is_a_sum_of_test_functions():
+    found, weights = split(), initial_weights(6, 0.5, np.random.default_rng(3))
+    w = estimates(weights, found.doubled, 4)[:, :3]
+    for i in range(5):
+        columns = np.concatenate(
+            [found.data.phi[i], 0.9 * np.concatenate([found.mean[i], found.rest[i], found.control[i]], axis=1)], axis=1
+        )
+        y, expected = found.data.reward[i] + columns @ weights.u, np.zeros(3)
+        for _ in range(4):
+            # Each column adds its test function, -A[:, :d]' x, times its residual y; A's other columns change y only.
+            expected += sum(c * y[s] * -(weights.A[:, :3].T @ columns[s]) for s, c in enumerate(found.data.weight[i]))
+            y = y + [
+                sum(c * y[s] * columns[s] @ weights.A @ x for s, c in enumerate(found.data.weight[i])) for x in columns
+            ]
+        np.testing.assert_allclose(w[i], expected, rtol=ENGINES, atol=ENGINES)
 
 
 @pytest.mark.parametrize("method", ["mean", "split"])
@@ -245,6 +267,7 @@ def rows_of(setting, case, **methods):
             rows.append({
                 "setting": setting, "case": case, "target": target, "seed": seed, "method": method, "alpha": 1.0,
                 "mean": mean + noise, "rest": rest + noise, "control": control + noise, "error": error * (1 + noise),
+                "share": 0.9 - mean / 4,
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -255,7 +278,7 @@ def decided(**changes):
         "values_rest": (0, 0.1, 0, 0.99), "values_split": (2.0, 0.1, 0, 0.89),
         "values_other_states": (2.0, 0, 0.1, 0.89), "values_exchanged": (0, 0.5, 0.1, 0.95),
         "td_split": (0.2, -0.1, 0, 1.0), "values_limit": (3.0, 0.0, 0, 0.9),
-        "values_without_mean": (0, 0.5, 0, 1.2), "values_without_rest": (0.5, 0, 0, 1.0),
+        "values_pretrained": (0.8, 0.1, 0, 0.9), "td_pretrained": (2.0, 0.1, 0, 0.9), "values_without_mean": (0, 0.5, 0, 1.2), "values_without_rest": (0.5, 0, 0, 1.0),
     } | changes  # fmt: skip
     compared = ("values_td", "values_mean", "values_split", "values_other_states", "values_limit", "td_split")
     weighted = {key: own[key] for key in compared}
@@ -276,6 +299,8 @@ def test_claims_on_the_mean_part():
     verdicts = {name: claim.verdict for name, claim in claims.items()}
     assert verdicts["split_mean, two numbers/main-own"] == verdicts["split_rest, two numbers/main-own"] == "holds"
     assert verdicts["split_mean, TD/main-own"] == "refuted" and verdicts["split_rest, TD/main-own"] == "holds"
+    assert verdicts["split_share, pretrained, true values/main-own"] == "holds"
+    assert verdicts["split_share, pretrained, TD/main-own"] == "refuted"
     assert verdicts["split_mean, limit/main-weighted"] == "holds"
     for name in ("split_mean_alone", "split_rest_alone", "split_tied", "split_exchanged"):
         assert verdicts[f"{name}/main-own"] == "holds"
