@@ -278,7 +278,8 @@ def decided(**changes):
         "values_rest": (0, 0.1, 0, 0.99), "values_split": (2.0, 0.1, 0, 0.89),
         "values_other_states": (2.0, 0, 0.1, 0.89), "values_exchanged": (0, 0.5, 0.1, 0.95),
         "td_split": (0.2, -0.1, 0, 1.0), "values_limit": (3.0, 0.0, 0, 0.9),
-        "values_pretrained": (0.8, 0.1, 0, 0.9), "td_pretrained": (2.0, 0.1, 0, 0.9), "values_without_mean": (0, 0.5, 0, 1.2), "values_without_rest": (0.5, 0, 0, 1.0),
+        "values_pretrained": (0.8, 0.1, 0, 0.9), "td_pretrained": (2.0, 0.1, 0, 0.9),
+        "values_without_mean": (0, 0.5, 0, 1.2), "values_without_rest": (0.5, 0, 0, 1.0),
     } | changes  # fmt: skip
     compared = ("values_td", "values_mean", "values_split", "values_other_states", "values_limit", "td_split")
     weighted = {key: own[key] for key in compared}
