@@ -22,6 +22,8 @@ SPLITS = (
     ("weighted", "values", "split", "weighted columns"),
     ("reversible", "values", "split", "reversible chain"),
 )
+# Ticks of coefficients.
+COEFFICIENTS = (-1, 0, 1, 10)
 # Errors over those of TD with its best step: label, colour and marker.
 SPLIT_ERRORS = {
     "tied": (r"$\eta$", "0.5", "o"),
@@ -78,6 +80,10 @@ def mean_part(settings: dict[str, dict], table: pd.DataFrame) -> Figure:
         upper.axvline(0, color="0.6", lw=0.7, ls=":")
         lower.axvline(1, color="0.6", lw=0.7, ls=":")
         upper.set_title(name.replace("_", " "), fontsize=8)
+        # Linear between -1 and 1, and logarithmic beyond.
+        upper.set_xscale("symlog", linthresh=1, linscale=0.7)
+        upper.set_xticks(COEFFICIENTS, [str(number) for number in COEFFICIENTS])
+        upper.set_xticks([], minor=True)
         upper.set_xlabel("coefficient")
         lower.set_xlabel("error over TD's")
     grid[0, 0].set_yticks(range(len(SPLITS)), [label for *_, label in SPLITS], fontsize=7)
@@ -95,7 +101,7 @@ def _dot(axes: Axes, trials: pd.Series, place: int, label: str | None, colour: s
         return
     low, high = bootstrap_interval(trials) if len(trials) > 1 else (trials[0], trials[0])
     width = np.maximum([[trials.mean() - low], [high - trials.mean()]], 0)
-    axes.errorbar(trials.mean(), place, xerr=width, fmt=marker, ms=4, color=colour, elinewidth=1, label=label)
+    axes.errorbar(trials.mean(), place, xerr=width, fmt=marker, ms=3, color=colour, elinewidth=1, label=label)
 
 
 def reversibility(table: pd.DataFrame) -> Figure:
