@@ -10,7 +10,8 @@ from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
 from ictd.report.tables import load_tables, rows_with
-from studies.features.cause_claims import off_policy_claims, reversibility_claims
+from studies.features.cause_claims import mean_part_claims, off_policy_claims, reversibility_claims
+from studies.features.grid import CONTROLS, control_of
 from studies.features.tasks import EXACT, ROTATION_INVARIANT
 
 # Methods that pretrained weights are compared with, in words.
@@ -25,13 +26,6 @@ METHODS = {
     "lstd_mean": "LSTD with mean features in the test functions",
     "lstd_lambda": "LSTD(lambda) with its best lambda and ridge",
 }
-# Controls of eta: the words of the page, and the settings that differ from those of an environment {env}.
-CONTROLS = {
-    "rotated": ("where d = n features represent all values", {"features": "rotated"}),
-    "constant": ("where one feature is constant", {"features": "constant"}),
-    "centred": ("where values have a mean of zero", {"env": "{env}_centred"}),
-    "shuffled": ("where prompts show next features of other states", {"prompts": "shuffled"}),
-}
 # Targets of pretraining, in words.
 TARGETS = {"td": "TD", "mc": "MC", "values": "true values"}
 
@@ -41,6 +35,7 @@ def main(statements: Path, settings: dict, tables: list[Path], claims: Path, pag
     found, by_name = Statements(statements), load_tables(tables)
     decided = [
         *check_features(found, settings, by_name),
+        *mean_part_claims(found, settings, by_name["mean_part"]),
         *reversibility_claims(found, by_name["reversibility"]),
         *off_policy_claims(found, by_name["off_policy"]),
     ]
@@ -72,21 +67,6 @@ def last_rows(coefficients: pd.DataFrame) -> pd.DataFrame:
     return coefficients[coefficients["tasks_seen"] == last]
 
 
-def control_of(settings: dict[str, dict], name: str, changes: dict[str, str]) -> str | None:
-    """The setting with some changes that is otherwise like a setting, if there is one.
-
-    Targets and seeds may differ, and the number of features if the change determines it.
-    """
-    ignored = {"targets", "seeds", *changes}
-    if changes.get("features") in EXACT:
-        ignored.add("dimension")
-    wanted = {key: value for key, value in settings[name].items() if key not in ignored} | changes
-    for other, setting in settings.items():
-        if other != name and wanted.items() <= setting.items():
-            return other
-    return None
-
-
 def _coefficient_claims(
     statements: Statements, settings: dict[str, dict], coefficients: pd.DataFrame, best: pd.DataFrame
 ) -> Iterator[Claim]:
@@ -103,7 +83,6 @@ def _coefficient_claims(
             continue
         yield from statements.of_trials("second_positive", place, trials["eta"], **words)
         for short, (control_words, changes) in CONTROLS.items():
-            changes = {key: value.format(env=settings[name]["env"]) for key, value in changes.items()}
             control = by_setting.get((control_of(settings, name, changes), target))
             if control is not None and (kind, settings[name]["prompts"]) == ("normal", "enumerated"):
                 difference = (trials["eta"] - control["eta"]).dropna()

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.report.tables import load_tables, rows_with
 from ictd.statistics import bootstrap_interval
-from studies.features.cause_figures import off_policy, reversibility
+from studies.features.cause_figures import mean_part, off_policy, reversibility
 from studies.features.claims import last_rows
 from studies.features.grid import FACTORS, varied
 
@@ -38,11 +38,12 @@ LARGEST_RATIO, SHOWN_ETA = 6, (-1.5, 2.5)
 
 
 def main(settings: dict, tables: list[Path], output: Path) -> None:
-    """Write ``coefficients``, ``settings``, ``errors``, ``reversibility`` and ``off_policy`` as PNG and SVG."""
+    """Write all figures of the study but those of the predecessor's setting, as PNG and SVG."""
     by_name = load_tables(tables)
     last = last_rows(by_name["coefficients"])
     save(coefficients(settings, by_name["coefficients"], by_name["best"]), output / "coefficients.png")
     save(all_settings(last, by_name["best"]), output / "settings.png")
+    save(mean_part(settings, by_name["mean_part"]), output / "mean_part.png")
     save(errors(by_name["errors"]), output / "errors.png")
     save(reversibility(by_name["reversibility"]), output / "reversibility.png")
     save(off_policy(by_name["off_policy"], settings["main"]["depth"]), output / "off_policy.png")

@@ -5,6 +5,14 @@ from studies.features.tasks import EXACT, ROTATION_INVARIANT
 # Factors that are varied alone, with labels of their axes.
 FACTORS = {"dimension": "features $d$", "depth": "layers $L$", "discount": r"discount $\gamma$"}
 
+# Controls of eta: the words of the page, and the settings that differ from those of an environment {env}.
+CONTROLS = {
+    "rotated": ("where d = n features represent all values", {"features": "rotated"}),
+    "constant": ("where one feature is constant", {"features": "constant"}),
+    "centred": ("where values have a mean of zero", {"env": "{env}_centred"}),
+    "shuffled": ("where prompts show next features of other states", {"prompts": "shuffled"}),
+}
+
 
 def settings(section: dict) -> dict[str, dict]:
     """All settings by name: the main one, and those of the variations and controls.
@@ -16,7 +24,7 @@ def settings(section: dict) -> dict[str, dict]:
     Raises
     ------
     ValueError
-        If two settings have the same name, or the number of features does not fit.
+        If two settings have the same name, the number of features does not fit, or a name is unknown.
     """
     found = {"main": section["main"]}
     for given in [*section["variations"], *section["controls"]]:
@@ -24,6 +32,9 @@ def settings(section: dict) -> dict[str, dict]:
         if name in found:
             raise ValueError(f"features has two settings {name!r}; give each a name of its own.")
         found[name] = section["main"] | section["others"] | {key: given[key] for key in given if key != "name"}
+    unknown = [name for name in section["mean_part"]["settings"] if name not in found]
+    if unknown:
+        raise ValueError(f"features.mean_part has no setting {unknown[0]!r}; choose from {', '.join(found)}.")
     for name, setting in found.items():
         states, dimension = setting["states"], setting["dimension"]
         if (setting["features"] in EXACT and dimension != states) or dimension > states:
@@ -53,3 +64,25 @@ def varied(found: dict[str, dict], factor: str) -> dict[str, float]:
     ignored = {factor, "targets", "seeds"}
     main = {key: value for key, value in found["main"].items() if key not in ignored}
     return {name: setting[factor] for name, setting in found.items() if main.items() <= setting.items()}
+
+
+def control_of(found: dict[str, dict], name: str, changes: dict[str, str]) -> str | None:
+    """The setting with some changes that is otherwise like a setting, if there is one.
+
+    Targets and seeds may differ, and the number of features if the change determines it.  "{env}" in a change is the
+    environment of the setting.
+    """
+    changes = {key: value.format(env=found[name]["env"]) for key, value in changes.items()}
+    ignored = {"targets", "seeds", *changes}
+    if changes.get("features") in EXACT:
+        ignored.add("dimension")
+    wanted = {key: value for key, value in found[name].items() if key not in ignored} | changes
+    for other, setting in found.items():
+        if other != name and wanted.items() <= setting.items():
+            return other
+    return None
+
+
+def is_plain(setting: dict) -> bool:
+    """Whether features are normal and rewards the environment's own."""
+    return setting["features"] == "normal" and not setting["env"].endswith("_centred")

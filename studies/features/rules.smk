@@ -5,13 +5,14 @@ with ending_in_a_sentence():
     FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
 FEATURES = config["features"]
 FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
-FEATURES_FIGURES = "coefficients settings errors reversibility off_policy".split()
+FEATURES_FIGURES = "coefficients settings mean_part errors reversibility off_policy".split()
 FEATURES_FOLDER = ROOT / "studies/features"
 FEATURES_PARTS = {
     "coefficients": list(FEATURES_SETTINGS),
     "deflation": list(FEATURES_SETTINGS),
     "best": FEATURES_GRID.fitted(FEATURES),
     "errors": FEATURES_COMPARED,
+    "mean_part": FEATURES["mean_part"]["settings"],
     "reversibility": FEATURES["reversibility"]["chains"],
     "off_policy": FEATURES["off_policy"]["environments"],
 }
@@ -91,6 +92,22 @@ use rule features_step as features_compare with:
         ),
 
 
+use rule features_step as features_mean_part with:
+    input:
+        weights="<results>/features/weights/{setting}.npz",
+    output:
+        "<results>/features/mean_part/{setting}.csv",
+    pathvars:
+        job="features_mean_part/{setting}",
+    params:
+        **step(
+            "studies.features.mean_part",
+            FEATURES["mean_part"],
+            name=lambda wildcards: wildcards.setting,
+            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
+        ),
+
+
 use rule features_step as features_reversibility with:
     output:
         "<results>/features/reversibility/{chain}.csv",
@@ -117,7 +134,7 @@ use rule step as features_join_tables with:
             setting=FEATURES_PARTS[wildcards.table],
         ),
     output:
-        tables="<results>/features/{table,coefficients|deflation|best|errors|reversibility|off_policy}.csv",
+        tables="<results>/features/{table,coefficients|deflation|best|errors|mean_part|reversibility|off_policy}.csv",
     pathvars:
         job="features_join_tables/{table}",
     localrule: True

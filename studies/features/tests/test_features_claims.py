@@ -7,8 +7,8 @@ import pytest
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import Statements
-from studies.features.claims import METHODS, check_features, control_of, last_rows
-from studies.features.grid import compared, fitted, settings
+from studies.features.claims import METHODS, check_features, last_rows
+from studies.features.grid import compared, control_of, fitted, settings
 
 SEEDS = 6
 CONFIG = load_config({}, PROJECT)["features"]
