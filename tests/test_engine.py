@@ -7,7 +7,7 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
-from ictd.engine import Engine, compiled_estimates, value_gradients
+from ictd.engine import UNROLLED, Engine, compiled_estimates, value_gradients
 from ictd.prompt import Context, Gram, enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths
@@ -61,7 +61,13 @@ def test_the_first_update_equals_finite_differences(algo, depth, prompts):
 
 @pytest.mark.parametrize(
     ("algo", "env", "states", "depth", "clip"),
-    [("td", "boyan", 3, 6, 0), ("mc", "boyan", 3, 3, 0.5), ("td", "loop", 3, 9, 0.02), ("mc", "loop", 3, 1, 0)],
+    [
+        ("td", "boyan", 3, 6, 0),
+        ("mc", "boyan", 3, 3, 0.5),
+        ("td", "loop", 3, 9, 0.02),
+        ("mc", "loop", 3, 1, 0),
+        ("td", "boyan", 1 + UNROLLED // 2, 4, 0.5),
+    ],
 )
 def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip):
     lengths = generator(0, env, states, "lengths").integers(1, 30, 40)

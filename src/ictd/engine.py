@@ -32,7 +32,8 @@ gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow
 
 Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
 compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
-row, so that the compiler keeps several sums in registers.  The order of the terms of each sum is fixed.
+row, so that the compiler keeps several sums in registers.  Sweeps over more than ``UNROLLED`` columns run the loops in
+another order, with the same terms of each sum in the same, fixed order.
 """
 
 import numpy as np
@@ -44,6 +45,25 @@ from ictd.transformer import Weights
 
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+# Largest number of columns for which all loops have lengths that the compiler knows.  It unrolls such loops, which is
+# slower for longer rows.
+UNROLLED = 32
+
+
+@kernel(noalias=True)
+def add_product(a, M, out):
+    """Add a M to out (k,), with a (j,) and M (j, k), in loops whose lengths the compiler does not know."""
+    for j in range(M.shape[0]):
+        for s in range(M.shape[1]):
+            out[s] += a[j] * M[j, s]
+
+
+@kernel(noalias=True)
+def add_outer_product(a, b, out):
+    """Add a' b to out (j, k), with a (j,) and b (k,), in loops whose lengths the compiler does not know."""
+    for i in range(out.shape[0]):
+        for s in range(out.shape[1]):
+            out[i, s] += a[i] * b[s]
 
 
 @kernel(noalias=True)
@@ -55,9 +75,12 @@ def sweep_forward(n, T, h, g):
     for layer in range(1, depth):
         for s in range(width):
             h[layer, s] = 0.0
-        for j in range(width):
-            for s in range(width):
-                h[layer, s] += h[layer - 1, j] * T[j, s]
+        if width > UNROLLED:
+            add_product(h[layer - 1], T, h[layer])
+        else:
+            for j in range(width):
+                for s in range(width):
+                    h[layer, s] += h[layer - 1, j] * T[j, s]
         for s in range(width):
             g[s] += h[layer, s]
 
@@ -77,14 +100,20 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
     for layer in range(depth - 2, -1, -1):
         for i in range(width):
             following[i] = lam[i]
-        for i in range(width):
-            total = q[i]
-            for j in range(width):
-                total += across[j, i] * following[j]
-            lam[i] = total
-        for i in range(width):
-            for j in range(width):
-                dT[i, j] += h[layer, i] * following[j]
+        if width > UNROLLED:
+            for i in range(width):
+                lam[i] = q[i]
+            add_product(following, across, lam)
+            add_outer_product(h[layer], following, dT)
+        else:
+            for i in range(width):
+                total = q[i]
+                for j in range(width):
+                    total += across[j, i] * following[j]
+                lam[i] = total
+            for i in range(width):
+                for j in range(width):
+                    dT[i, j] += h[layer, i] * following[j]
 
 
 @kernel(noalias=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size, weights_msve
+from ictd.evaluation import batch_td_msve, draw_unseen_tasks, tune_step_size
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import Divergence, pretrain_history
@@ -16,7 +16,7 @@ from ictd.rng import generator
 from ictd.sampling import unroll
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
-from ictd.transformer import initial_weights
+from ictd.transformer import estimates, initial_weights
 from studies.emergence.few_numbers import number_measures
 
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside", "identity", "ones", "two")
@@ -56,11 +56,14 @@ def main(
         # Contexts are enumerated, so one step of a trajectory is enough.
         data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options)
         tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
-        enumerated = [data.context(ENUMERATED)]
+        enumerated, gram = [data.context(ENUMERATED)], data.gram(ENUMERATED)
+        tuning_contexts = [tuning.context(ENUMERATED)]
         candidates = log_spaced(**step_sizes) * (n if scaled else 1)
         for depth in depths:
-            coefficient = best_coefficient(tuning, depth, ENUMERATED, candidates, scaled)
-            theta_msve = batch_td_msve(data, depth, enumerated, np.array([coefficient]), scaled).mean()
+            # The coefficient of theta^TD with the lowest mean MSVE.
+            scores = tune_step_size(tuning, depth, tuning_contexts, candidates, scaled)
+            coefficient = candidates[[scores.argmin()]]
+            theta_msve = batch_td_msve(data, depth, enumerated, coefficient, scaled).mean()
             for algo in algos:
                 row = {"algo": algo, "env": env, "states": n, "depth": depth, "seed": seed, "theta_msve": theta_msve}
                 table.append(row)
@@ -72,15 +75,9 @@ def main(
                     row["diverged_at"] = divergence.task
                     continue
                 with np.errstate(over="ignore", invalid="ignore"):
-                    row["msve"] = weights_msve(weights, data, [ENUMERATED], depth, scaled).mean()
+                    row["msve"] = data.error(estimates(weights, gram, depth, scaled)).mean()
                 row["diverged_at"] = 0
                 measures = decomposition_measures(weights, discount, scaled)
                 measures |= number_measures(weights, discount, scaled)
                 row |= {name: measures[name] for name in MEASURES}
     save_table(output, pd.DataFrame(table, columns=COLUMNS))
-
-
-def best_coefficient(data: UnseenTasks, depth: int, length: int, candidates: np.ndarray, scaled: bool) -> float:
-    """The coefficient of theta^TD, from candidates (K,), with the lowest mean MSVE at one context length."""
-    scores = tune_step_size(data, depth, [data.context(length)], candidates, scaled)
-    return candidates[scores.argmin()]
