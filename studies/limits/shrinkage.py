@@ -140,7 +140,7 @@ class Fit:
         self.norms = [np.linalg.norm(half) for half in np.array_split(root * deviation, 2)]
 
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
-        """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, weighted as in the MSVE.
+        """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, with weights of the MSVE.
 
         They are scaled so that their sum of squares is the share of the variance that the values do not explain.
         """
@@ -159,7 +159,7 @@ class Fit:
         return lstd(self.contexts[1], self.discount, min(RIDGES, key=misfit))
 
     def fit(self, values: Callable[..., np.ndarray], *start: float) -> tuple[np.ndarray, np.ndarray]:
-        """Fit the arguments of a function of a context, and return them with its values (N / 2, n) on the second half."""
+        """Fit the arguments of a function of a context; return them, and its values (N / 2, n) on the second half."""
         residuals = Residuals(lambda arguments: self.unexplained(values(self.contexts[0], *arguments), 0))
         arguments = minimise(residuals, np.array(start), TOLERANCE, MOST_STEPS).z
         return arguments, values(self.contexts[1], *arguments)
