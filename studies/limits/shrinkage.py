@@ -140,7 +140,7 @@ class Fit:
         self.norms = [np.linalg.norm(half) for half in np.array_split(root * deviation, 2)]
 
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
-        """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, with weights of the MSVE.
+        """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, weighted by sqrt(mu).
 
         They are scaled so that their sum of squares is the share of the variance that the values do not explain.
         """
