@@ -157,7 +157,7 @@ lock: $(READY)
 # buildah can build an image, but not run it.
 builder:
 	@test -n "$(BUILDER)" \
-	    || { echo "No program to build images was found; install and start docker or podman."; exit 1; }
+	    || { echo "Install and start docker or podman; no program to build images was found."; exit 1; }
 
 container: builder
 	$(BUILDER) $(BUILDER_OPTIONS) build $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" \

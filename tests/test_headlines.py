@@ -14,6 +14,7 @@ import pytest
 from tolerances import DIFFERENCES, ENGINES, ROUNDING, SEARCH
 
 import ictd
+from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 
 TASKS = [headlines.paper_tasks_msve, headlines.claim_tasks_msve]
@@ -71,7 +72,7 @@ def test_msve_on_grouped_prompts(smoke_results):
     results, steps, size = smoke_results, 30, 20
     lengths = [5, steps]
     found = headlines.grouped_msve(results, lengths, size, steps)
-    data = ictd.evaluation.draw_unseen_tasks(
+    data = draw_unseen_tasks(
         0, results.states, size, steps, results.discount, results.readings["evaluation_env"], "beyond"
     )
     for (algo, length), errors in found.items():
