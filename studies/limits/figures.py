@@ -44,13 +44,14 @@ def minimisers(descents: pd.DataFrame, spectra: pd.DataFrame) -> Figure:
     middle.plot(depths, reaching["outside"].clip(lower=LEAST_SHARE), "o", ms=3, mfc="none", color=LINES[0])
     left.set(yscale="log", xlabel="layers $L$", ylabel="MSVE")
     middle.set(yscale="log", xlabel="layers $L$", ylabel="share outside")
+    legend(figure)
     depths = sorted(descents["depth"].unique())
     for depth, colour in zip(depths, shades(len(depths)), strict=True):
         curvature = np.sort(rows_with(spectra, depth=depth)["curvature"].abs())[::-1]
         direction = np.arange(1, len(curvature) + 1)
         right.plot(direction, curvature / curvature[0], color=colour, lw=1, label=f"$L={depth}$")
     right.set(yscale="log", xlabel="direction", ylabel="curvature / greatest", ylim=(1e-14, 2))
-    legend(figure)
+    right.legend(loc="lower left", fontsize=7, handlelength=1)
     return figure
 
 
