@@ -1,8 +1,10 @@
 """Each study has its own folder and can be added or removed; errors of a broken study name the file and line."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,16 @@ def test_nothing_else_names_a_study():
             ".txt",
         ):
             assert not path.is_file() or not re.search(words or "$^", path.read_text()), path
+
+
+def test_claims_figures_and_pages_need_no_compiler():
+    """Their rules have the environment of figures, which is without numba."""
+    modules = []
+    for name in ("claims", "figures", "pages"):
+        for path in sorted(ROOT.glob(f"studies/*/{name}.py")):
+            modules.append(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    assert modules
+    lines = ["import sys", "sys.modules['numba'] = None", *(f"import {module}" for module in modules)]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -11,8 +11,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
 from ictd.report.tables import load_tables, rows_with
 from studies.features.cause_claims import mean_part_claims, off_policy_claims, reversibility_claims
-from studies.features.grid import CONTROLS, control_of
-from studies.features.tasks import EXACT, ROTATION_INVARIANT
+from studies.features.grid import CONTROLS, EXACT, ROTATION_INVARIANT, control_of
 
 # Methods that pretrained weights are compared with, in words.
 METHODS = {

@@ -1,6 +1,9 @@
 """The settings of the study: a main one, and others that differ from it."""
 
-from studies.features.tasks import EXACT, ROTATION_INVARIANT
+# Features whose distribution no rotation changes.
+ROTATION_INVARIANT = ("normal", "rotated")
+# Features with d = n, which represent all values.
+EXACT = ("rotated", "one_hot")
 
 # Factors that are varied alone, with labels of their axes.
 FACTORS = {"dimension": "features $d$", "depth": "layers $L$", "discount": r"discount $\gamma$"}

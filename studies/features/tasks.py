@@ -86,10 +86,6 @@ def one_hot(size: int, states: int, d: int, rng: np.random.Generator) -> np.ndar
 FEATURES = {
     function.__name__: function for function in (normal, scaled, constant, binary, aggregated, hat, rotated, one_hot)
 }
-# Features whose distribution no rotation changes.
-ROTATION_INVARIANT = ("normal", "rotated")
-# Features with d = n, which represent all values.
-EXACT = ("rotated", "one_hot")
 # Features that all tasks of a seed share.
 SHARED = ("fixed", "hat", "one_hot")
 
