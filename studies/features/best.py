@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.storage import save_table
-from studies.features.symmetric import FAMILIES, least_squares, resting_point
+from studies.features.symmetric import FAMILIES, best_of_starts, resting_point
 from studies.features.tasks import held_out
 
 # Values of alpha, and the eta, from which descents start.
@@ -23,8 +23,7 @@ def main(name: str, setting: dict, tasks: int, output: Path) -> None:
     rows = []
     for family, directions in FAMILIES.items():
         starts = [np.pad([alpha, alpha * ETA], (0, 2))[: len(directions)] for alpha in ALPHAS]
-        ends = [least_squares(start, directions, data, gram, depth) for start in starts]
-        numbers, _ = min(ends, key=lambda end: end[1])
+        numbers = best_of_starts(starts, directions, data, gram, depth)
         rows.append((name, family, "values", *described(np.tensordot(numbers, directions, axes=1))))
         if len(directions) > 1:
             numbers = resting_point(starts[0], directions, data, gram, depth)

@@ -40,7 +40,7 @@ from studies.features.algorithms import trimmed_mean
 from studies.features.coefficients import measures, permutation_fit
 from studies.features.grid import is_plain
 from studies.features.reversibility import MixedChains, draw_held_out, limit_error
-from studies.features.symmetric import least_squares, resting_point
+from studies.features.symmetric import best_of_starts, resting_point
 from studies.features.tasks import HeldOut, distribution, held_out
 
 # The TD error without the reward, in terms of the blocks phi, gamma m, gamma (P phi - m), and a control times gamma.
@@ -227,8 +227,7 @@ def cases_of(setting: dict) -> dict[str, Case]:
 def fit_numbers(tuning: Split, directions: np.ndarray, depth: int) -> np.ndarray:
     """Numbers (K,) of a fit with the least mean MSVE at L layers, by descents from TD with each of ``ALPHAS``."""
     starts = [np.pad([alpha], (0, len(directions) - 1)) for alpha in ALPHAS]
-    ends = [least_squares(start, directions, tuning.data, tuning.gram, depth) for start in starts]
-    return min(ends, key=lambda end: end[1])[0]
+    return best_of_starts(starts, directions, tuning.data, tuning.gram, depth)
 
 
 def limit_errors(split: Split) -> np.ndarray:

@@ -29,7 +29,7 @@ from studies.features.algorithms import RIDGES, instruments, projection, trimmed
 from studies.features.coefficients import measures
 from studies.features.compare import FAILED, described
 from studies.features.pretrain import pretrained_towards_values
-from studies.features.symmetric import FAMILIES, least_squares, weights_of
+from studies.features.symmetric import FAMILIES, best_of_starts, weights_of
 from studies.features.tasks import HeldOut, distribution, held_out
 
 BEHAVIOURS = "unstable", "stable", "random"
@@ -128,8 +128,7 @@ def best_numbers(data: HeldOut, family: str, depth: int) -> np.ndarray:
     """The matrix B (2, 2) of a family with the least mean MSVE."""
     directions = FAMILIES[family]
     starts = [np.array([alpha, alpha * eta])[: len(directions)] for alpha, eta in STARTS]
-    ends = [least_squares(start, directions, data, data.gram, depth) for start in starts]
-    numbers, _ = min(ends, key=lambda end: end[1])
+    numbers = best_of_starts(starts, directions, data, data.gram, depth)
     return np.tensordot(numbers, directions, axes=1)
 
 

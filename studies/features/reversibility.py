@@ -32,7 +32,7 @@ from ictd.training_data import EnumeratedPrompts
 from studies.features.algorithms import RIDGES, instruments_of, projection, trimmed_mean
 from studies.features.coefficients import measures
 from studies.features.pretrain import pretrained_towards_values
-from studies.features.symmetric import FAMILIES, least_squares
+from studies.features.symmetric import FAMILIES, best_of_starts
 from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated, shuffled_rows
 
 # Candidates of eta and zeta.
@@ -159,7 +159,7 @@ def best_limit(data: HeldOut, second: np.ndarray) -> float:
 def fitted(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.ndarray:
     """Multiples (K - 1,) of alpha in the numbers (K,) with the least mean MSVE."""
     starts = [np.pad([alpha, alpha * eta], (0, len(directions) - 2)) for alpha, eta in STARTS]
-    numbers, _ = min((least_squares(start, directions, data, gram, depth) for start in starts), key=lambda end: end[1])
+    numbers = best_of_starts(starts, directions, data, gram, depth)
     return numbers[1:] / numbers[0]
 
 
@@ -191,7 +191,8 @@ def main(
     - ``pretrained``: all of u and A, pretrained towards true values;
     - ``projection``: the least MSVE.
 
-    Discounts other than that of the setting have the limits only.  With rotated features all errors are rounding.
+    For other discounts than that of the setting only the limits are computed.  With rotated features all errors are
+    rounding errors.
     """
     rows = []
     for kind in KINDS:

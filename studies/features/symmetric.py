@@ -13,6 +13,8 @@ where an enumerated prompt has gamma sum_s' p(s' | s) phi(s') for gamma phi_{t+1
 gradient algorithm (Baird, ICML 1995) has eta = -1.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ictd.prompt import Gram
@@ -117,6 +119,15 @@ def least_squares(
             if damping > LARGEST_DAMPING:
                 break
     return numbers, float(loss)
+
+
+def best_of_starts(
+    starts: Sequence[np.ndarray], directions: np.ndarray, data: HeldOut, gram: Gram, depth: int
+) -> np.ndarray:
+    """Minimise the mean MSVE by ``least_squares`` from each start (K,), and return the numbers (K,) of the best end."""
+    ends = [least_squares(start, directions, data, gram, depth) for start in starts]
+    numbers, _ = min(ends, key=lambda end: end[1])
+    return numbers
 
 
 def normal_equations(derivatives: np.ndarray, mu: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
