@@ -142,7 +142,8 @@ class Fit:
     def unexplained(self, values: np.ndarray, half: int) -> np.ndarray:
         """Deviations (N n / 2,) of values (N / 2, n) from the estimates of a half of the tasks, weighted by sqrt(mu).
 
-        The deviations are scaled so that their sum of squares is the share of the variance that the values do not explain.
+        The deviations are scaled so that their sum of squares is the share of the variance that the values do not
+        explain.
         """
         return (self.roots[half] * (values - self.estimates[half])).ravel() / self.norms[half]
 
