@@ -51,7 +51,7 @@ UNROLLED = 32
 
 
 @kernel(noalias=True)
-def add_product(a, M, out):
+def add_vector_product(a, M, out):
     """Add a M to out (k,), with a (j,) and M (j, k), in loops whose lengths the compiler does not know."""
     for j in range(M.shape[0]):
         for s in range(M.shape[1]):
@@ -76,7 +76,7 @@ def sweep_forward(n, T, h, g):
         for s in range(width):
             h[layer, s] = 0.0
         if width > UNROLLED:
-            add_product(h[layer - 1], T, h[layer])
+            add_vector_product(h[layer - 1], T, h[layer])
         else:
             for j in range(width):
                 for s in range(width):
@@ -103,7 +103,7 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
         if width > UNROLLED:
             for i in range(width):
                 lam[i] = q[i]
-            add_product(following, across, lam)
+            add_vector_product(following, across, lam)
             add_outer_product(h[layer], following, dT)
         else:
             for i in range(width):

@@ -2,7 +2,8 @@
 
 The numbers of terms and columns of a product are ``kernels.size`` tuples, which the compiler knows; the number of rows
 is that of the output.  A sum has its terms in ascending order of the index j, starts with its first term or with the
-entry that it is added to, and has the precision of the matrices.  No output overlaps an input.
+entry that it is added to, and has the precision of the matrices.  No output overlaps an input.  Matrices may be
+transposed views.
 """
 
 from ictd.kernels import kernel
@@ -20,17 +21,6 @@ def multiply(terms, columns, a, b, out):
 
 
 @kernel(noalias=True)
-def multiply_transposed(terms, columns, a, b, out):
-    """Fill out (., columns) with a' b, for a (terms, .) and b (terms, columns)."""
-    for i in range(out.shape[0]):
-        for s in range(len(columns)):
-            total = a[0, i] * b[0, s]
-            for j in range(1, len(terms)):
-                total += a[j, i] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
 def add_product(terms, columns, a, b, out):
     """Add a b to out (., columns), for a (., terms) and b (terms, columns)."""
     for i in range(out.shape[0]):
@@ -38,17 +28,6 @@ def add_product(terms, columns, a, b, out):
             total = out[i, s]
             for j in range(len(terms)):
                 total += a[i, j] * b[j, s]
-            out[i, s] = total
-
-
-@kernel(noalias=True)
-def add_transposed_product(terms, columns, a, b, out):
-    """Add a' b to out (., columns), for a (terms, .) and b (terms, columns)."""
-    for i in range(out.shape[0]):
-        for s in range(len(columns)):
-            total = out[i, s]
-            for j in range(len(terms)):
-                total += a[j, i] * b[j, s]
             out[i, s] = total
 
 

@@ -37,7 +37,7 @@ import numpy as np
 from ictd.engine import adam, batch_errors, clip_gradient
 from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
-from ictd.small_matrices import add_product, add_transposed_product, multiply, transpose
+from ictd.small_matrices import add_product, multiply, transpose
 
 
 @kernel(noalias=True)
@@ -55,7 +55,7 @@ def sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns):
         transpose(Z[layer], columns)
         multiply(d, z, H[layer], columns, S[layer])
         Z[layer + 1] = Z[layer]
-        add_transposed_product(c, d, S[layer], K[layer], Z[layer + 1])
+        add_product(c, d, S[layer].T, K[layer], Z[layer + 1])
 
 
 @kernel(noalias=True)
@@ -73,9 +73,9 @@ def sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ):
         transpose(dZ, columns)
         multiply(d, z, K[layer], columns, dS)
         multiply(z, d, dS, Z[layer], dH)
-        add_transposed_product(c, d, dK, context, dP[own])
-        add_transposed_product(c, d, context, dH, dQ[own])
-        add_transposed_product(c, d, dS, H[layer], dZ)
+        add_product(c, d, dK.T, context, dP[own])
+        add_product(c, d, context.T, dH, dQ[own])
+        add_product(c, d, dS.T, H[layer], dZ)
         add_product(d, d, dK, P[own], dZ[: len(c)])
         add_product(d, d, dH, Qt[own], dZ[: len(c)])
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from ictd.engine import adam, clip_gradient
 from ictd.kernels import kernel, size
-from ictd.small_matrices import add_product, add_transposed_product, multiply, multiply_transposed, transpose
+from ictd.small_matrices import add_product, multiply, transpose
 
 
 @kernel(noalias=True)
@@ -105,10 +105,10 @@ def backward(n, P, Q, Qt, G, M, T, a, q, q_layers, Lambda, V, N, dT, across, dP,
                 dT[i, j] = 2.0 * dT[i, j] + a[layer + 1, i] * q_layers[layer, j]
         multiply(n, n, dT, Qt[own], N)
         add_product(n, n, N, G[layer], dP[own])
-        add_transposed_product(n, n, M[layer], dT, dQ[own])
+        add_product(n, n, M[layer].T, dT, dQ[own])
         if layer > 0:
-            multiply_transposed(n, n, T[layer], V, Lambda)
-            multiply_transposed(n, n, P[own], N, across)
+            multiply(n, n, T[layer].T, V, Lambda)
+            multiply(n, n, P[own].T, N, across)
             for i in range(len(n)):
                 for j in range(len(n)):
                     Lambda[i, j] += 0.5 * (across[i, j] + across[j, i])

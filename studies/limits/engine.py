@@ -25,7 +25,7 @@ import numpy as np
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
-from ictd.small_matrices import multiply, multiply_transposed
+from ictd.small_matrices import multiply
 
 # Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
@@ -122,7 +122,7 @@ def times_columns(n, k, left, X, product):
 def transposed_columns_times(n, k, columns, X, right, product):
     """Fill ``product`` with X' @ right, as in ``times_columns``."""
     if len(k) != len(n):
-        multiply_transposed(n + n, columns, X, right, product)
+        multiply(n + n, columns, X.T, right, product)
         return
     for i in range(len(n)):
         for s in range(len(columns)):
