@@ -8,7 +8,7 @@ from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
 
 # Kinds of sentences; only claims are counted.
 KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
-# Which cells a sentence speaks of: those of the main setting, or those of a study of section "Hyperparameter Study".
+# The cells that a sentence covers: those of the main setting, or those of a study of section "Hyperparameter Study".
 STUDIES = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
 
 
@@ -86,7 +86,7 @@ def study_of(setting: str, main: tuple[str, int, int]) -> str | None:
 
 
 def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
-    """The records of the claims that decide a sentence: its tests in the cells that it speaks of."""
+    """The records of the claims that decide a sentence: its tests in the cells that it covers."""
     return [
         claim
         for name in sentence.tests
