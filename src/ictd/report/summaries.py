@@ -90,8 +90,9 @@ def summary(claims: list[dict], theory_ids: set[str], sentences: list[dict], set
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
 {difference_from_paper(settings, schema)}</p>
 <p><b>{in_one_sentence(counted(sentences))}</b> A sentence holds if all of its tests hold in all cells that it
-covers, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of <b>{statements}
-statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried. What does not hold:</p>
+covers, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of
+<b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried.
+What does not hold:</p>
 {sentences_that_do_not_hold(sentences, claims)}{what_does_not_hold(on_theory)}"""
 
 
