@@ -47,11 +47,12 @@ def test_unroll_equals_naive(batch, tau, discount):
 
 def test_the_length_of_jumps_keeps_their_tables_small():
     p = ictd.sample_tasks("boyan", 4, 1, generator()).transition[0]
-    length, largest = sampling.steps_of_jump(p, 50)
-    paths = {steps: max(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)}
-    assert largest == paths[length] <= sampling.PATHS < paths[length + 1]
-    assert sampling.steps_of_jump(p, 2)[0] == 2
-    assert sampling.steps_of_jump(np.full((60, 60), 1 / 60), 5) == (1, 60)
+    paths = np.empty((2, 60), np.int64)
+    length, largest = sampling.steps_of_jump(p, 50, paths)
+    most = {steps: max(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)}
+    assert largest == most[length] <= sampling.PATHS < most[length + 1]
+    assert sampling.steps_of_jump(p, 2, paths)[0] == 2
+    assert sampling.steps_of_jump(np.full((60, 60), 1 / 60), 5, paths) == (1, 60)
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(1, 4), (2, 9), (2, 12), (3, 48)])

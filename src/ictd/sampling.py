@@ -130,12 +130,12 @@ def fill_step_tables(transition, stationary, accept, successor, height, small, l
 
 @kernel
 def outcome(state, bits, columns, accept):
-    """Index of the outcome of ``state`` (uint64) for 32 random bits in flattened tables (n, columns, 2).
+    """Index of the outcome of ``state`` (uint64) for 32 random bits (uint64) in flattened tables (n, columns, 2).
 
     The upper half of the product bits * columns is the column, and its lower half the random fraction.  A look-up
     replaces a branch, because a misprediction costs more than the draw.
     """
-    product = np.uint64(bits) * columns
+    product = bits * columns
     column = state * columns + (product >> np.uint64(32))
     keep = np.uint64((product & HALF) < accept[column])
     return np.uint64(2) * column + keep
@@ -159,19 +159,29 @@ def draw(a, b, c, counter):
 
 
 @kernel
-def fill(words, stream):
-    """Fill an array with random 64-bit numbers, and update the state (4,) of their stream."""
+def walk(starts, states, accept, successor, stream, path):
+    """Fill a trajectory (T,) from flattened tables of single steps, or the next state of each of ``starts`` (T,).
+
+    ``starts`` is None for a trajectory.  Two steps take the lower and the upper half of one random number.
+    """
     a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
-    for i in range(words.shape[0]):
-        words[i], a, b, c, counter = draw(a, b, c, counter)
+    state, bits = states, np.uint64(0)
+    for t in range(path.shape[0]):
+        if t % 2 == 0:
+            bits, a, b, c, counter = draw(a, b, c, counter)
+        else:
+            bits >>= np.uint64(32)
+        if starts is not None:
+            state = starts[t]
+        state = step(state, bits & HALF, states, accept, successor)
+        path[t] = state
     stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
 
 
 @kernel
-def steps_of_jump(transition, most):
-    """Number of steps of a jump, from 1 to ``most``, and the largest number of paths from a state."""
+def steps_of_jump(transition, most, paths):
+    """Number of steps of a jump, from 1 to ``most``, and the largest number of paths from a state; paths is scratch."""
     states = transition.shape[0]
-    paths = np.empty((2, states), np.int64)
     for s in range(states):
         paths[0, s] = 1
     length, largest = 0, 1
@@ -182,7 +192,8 @@ def steps_of_jump(transition, most):
             for j in range(states):
                 if transition[s, j] > 0.0:
                     paths[new, s] += paths[old, j]
-            longest = max(longest, paths[new, s])
+            if paths[new, s] > longest:
+                longest = paths[new, s]
         if length > 0 and longest > PATHS:
             break
         length, largest = length + 1, longest
@@ -256,39 +267,31 @@ def jump(walker, total, weight, stream, columns, accept, last, gain):
 
 @kernel
 def unroll_tasks(
-    transition, stationary, reward, behaviour, discount, batch, steps, stream, steps_space, jumps_space, visits,
-    transitions, return_sums,
+    transition, stationary, reward, behaviour, discount, steps, stream, steps_space, jumps_space, walkers, total,
+    visits, transitions, return_sums,
 ):  # fmt: skip
     """Fill the batch statistics of N tasks, with the random numbers of a stream.
 
     ``behaviour`` is None, or the chains (N, n, n) of the visited states and their stationary distributions (N, n).  The
-    functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.
+    functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.  ``walkers`` (3, b+1) uint64
+    and ``total`` (b+1,) are scratch.
     """
     tasks, states = reward.shape
     n = np.uint64(states)
-    path, following = np.empty(batch + 1, np.uint64), np.empty(batch + 1, np.uint64)
-    walker = np.empty(batch + 1, np.uint64)
-    total = np.empty(batch + 1)
-    words = np.empty((batch + 2) // 2, np.uint64)
-    bits = words.view(np.uint32)
+    batch = len(total) - 1
+    paths = jumps_space[6]
+    path, walker, following = walkers[0], walkers[1], walkers[0, 1:]
+    if behaviour is not None:
+        following = walkers[2]
     for i in range(tasks):
         if behaviour is None:
             fill_step_tables(transition[i], stationary[i], *steps_space)
         else:
             fill_step_tables(behaviour[0][i], behaviour[1][i], *steps_space)
-        fill(words, stream)
-        state = n
-        for t in range(batch + 1):
-            state = step(state, bits[t], n, steps_space[0], steps_space[1])
-            path[t] = state
-        if behaviour is None:
-            for t in range(batch):
-                following[t] = path[t + 1]
-        else:
+        walk(None, n, *steps_space[:2], stream, path)
+        if behaviour is not None:
             fill_step_tables(transition[i], stationary[i], *steps_space)
-            fill(words, stream)
-            for t in range(batch):
-                following[t] = step(path[t], bits[t], n, steps_space[0], steps_space[1])
+            walk(path, n, *steps_space[:2], stream, following)
         # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
         # walkers draws as many random numbers as the trajectory.
         for t in range(batch + 1):
@@ -297,7 +300,7 @@ def unroll_tasks(
         # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
         left, weight = steps - 1, discount
         while left > 0:
-            length, largest = steps_of_jump(transition[i], left)
+            length, largest = steps_of_jump(transition[i], left, paths)
             fill_jump_table(transition[i], reward[i], discount, length, largest, *jumps_space)
             for _ in range(left // length):
                 jump(walker, total, weight, stream, np.uint64(largest), *jumps_space[:3])
@@ -316,7 +319,7 @@ def next_states_block(transition, stationary, bits, space, paths, following):
     for i in range(len(stationary)):
         fill_step_tables(transition[i], stationary[i], *space)
         for t in range(following.shape[1]):
-            following[i, t] = step(np.uint64(paths[i, t]), bits[i, t], n, space[0], space[1])
+            following[i, t] = step(np.uint64(paths[i, t]), np.uint64(bits[i, t]), n, space[0], space[1])
 
 
 @kernel
@@ -328,7 +331,7 @@ def paths_block(transition, stationary, bits, space, paths):
         fill_step_tables(transition[i], stationary[i], *space)
         state = n
         for t in range(paths.shape[1]):
-            state = step(state, bits[i, t], n, space[0], space[1])
+            state = step(state, np.uint64(bits[i, t]), n, space[0], space[1])
             paths[i, t] = state
 
 
@@ -344,10 +347,14 @@ def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray
 
 def stream_of(rng: np.random.Generator) -> np.ndarray:
     """Seed a stream for kernels, with state (4,), from the next three 64-bit numbers of a generator."""
-    stream = np.ones(4, np.uint64)
+    source = np.random.SFC64(0)
+    state = source.state
+    stream = state["state"]["state"]
     stream[:3] = rng.integers(0, 2**64 - 1, 3, dtype=np.uint64, endpoint=True)
-    fill(np.empty(WARM_UP, np.uint64), stream)
-    return stream
+    stream[3] = 1
+    source.state = state
+    source.random_raw(WARM_UP)
+    return source.state["state"]["state"]
 
 
 @validate(tasks=instance(Tasks), batch_size=integer(1), discount=DISCOUNT, rollout_steps=integer(1), rng=GENERATOR)
@@ -385,8 +392,9 @@ def unroll(
     return_sums = np.zeros(shape)
     behaviour = None if tasks.behaviour is None else (tasks.behaviour, tasks.visited)
     unroll_tasks(
-        tasks.transition, tasks.stationary, tasks.reward, behaviour, discount, batch_size, rollout_steps,
-        stream_of(rng), steps_space(tasks.states), jumps_space(tasks.states), visits, transitions, return_sums,
+        tasks.transition, tasks.stationary, tasks.reward, behaviour, discount, rollout_steps, stream_of(rng),
+        steps_space(tasks.states), jumps_space(tasks.states), np.empty((3, batch_size + 1), np.uint64),
+        np.empty(batch_size + 1), visits, transitions, return_sums,
     )  # fmt: skip
     return BatchStatistics(visits, transitions, return_sums)
 
