@@ -272,9 +272,7 @@ def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstra
 
 @kernel(noalias=True)
 def clip_gradient(gradient, largest):
-    """Scale a gradient in place to a norm of ``largest``, if its norm is larger; 0 means no limit."""
-    if largest == 0.0:
-        return
+    """Scale a gradient in place to a norm of ``largest``, if its norm is larger."""
     total = 0.0
     for i in range(gradient.shape[0]):
         total += gradient[i] * gradient[i]
@@ -305,14 +303,14 @@ def train_block(
     Enumerated prompts have k = n columns, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale`` is
     1/n, or 1 if attention is not divided by the context length.  For other prompts ``transition`` is None, k is 2d, and
     there are averages M (N, 2d, 2d) and c (N, 2d), and ``features`` (N, n, d), or (1, n, d) for all tasks, or None for
-    one-hot features.  The compiler knows d, k and which arguments are None.
+    one-hot features.  ``clip`` is None for no limit.  The compiler knows d, k and which arguments are None.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
     tasks, states, dimension, width = len(reward), len(n), len(d), len(k)
     wide = 2 * dimension
     u, A = parameter[:wide], parameter[wide:].reshape(wide, wide)
-    gradient = np.empty_like(parameter)
+    gradient = np.empty(len(parameter))
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     Y, Yt = np.empty((states, states)), np.empty((states, states))
     AX, D = np.empty((wide, dimension)), np.empty((dimension, wide))
@@ -355,7 +353,8 @@ def train_block(
             expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
         if M is not None:
             expand_gram(d, lam, dT, g, f, M[i], du, dA)
-        clip_gradient(gradient, clip)
+        if clip is not None:
+            clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -397,7 +396,7 @@ class Engine:
         self.depth = depth
         self.discount = float(discount)
         self.learning_rate = float(learning_rate)
-        self.clip = float(clip)
+        self.clip = float(clip) or None
 
     def train(self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray | Gram) -> tuple[np.ndarray, int]:
         """Make one update for each task, in order, until an estimate is not finite.

@@ -131,7 +131,8 @@ def train_block(
             sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ)
             for j in range(len(gradient)):
                 gradient[j] *= trained[j]
-            clip_gradient(gradient, clip)
+            if clip is not None:
+                clip_gradient(gradient, clip)
             finite = not skip or are_finite(gradient)
         if finite:
             adam(parameter, gradient, mean, square, learning_rate, steps + i + 1)
@@ -242,7 +243,7 @@ class Engine:
         self.steps = 0
         self.bootstrap = algo == "td"
         self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
-        self.clip, self.skip = float(clip), skip
+        self.clip, self.skip = float(clip) or None, skip
 
     def train(self, reward: np.ndarray, batches: BatchStatistics, contexts: np.ndarray) -> tuple[np.ndarray, int]:
         """Make one update for each task, in order, until an estimate is not finite.

@@ -192,7 +192,8 @@ def train_block(
                 )  # fmt: skip
         for j in range(len(gradient)):
             gradient[j] = (gradient[j] + decay * parameter[j]) * trained[j]
-        clip_gradient(gradient, clip)
+        if clip is not None:
+            clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return len(targets)
@@ -271,7 +272,7 @@ class Engine:
         self.steps = 0
         self.depth, self.length, self.bootstrap = depth, length, bootstrap
         self.discount, self.learning_rate = float(discount), float(learning_rate)
-        self.decay, self.clip = float(decay), float(clip)
+        self.decay, self.clip = float(decay), float(clip) or None
 
     def train(self, columns: np.ndarray, queries: np.ndarray, targets: np.ndarray) -> int:
         """Make one update for each of N batches, in order, until an estimate is not finite.

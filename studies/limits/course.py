@@ -179,7 +179,7 @@ def train(
         done += train_block(
             size(tasks.states), size(prompts.y.shape[1]), some_prompts.X, some_prompts.y, some_tasks.transition,
             some_tasks.reward, some_prompts.target, some_prompts.weight, shares[block], algo == "td", depth, discount,
-            learning_rate, clip, in_family, train_gain, parameter, mean, square, done,
+            learning_rate, clip or None, in_family, train_gain, parameter, mean, square, done,
         )  # fmt: skip
         if done < mark:
             break

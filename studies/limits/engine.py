@@ -240,7 +240,7 @@ def train_block(
 
         e = mu (TF_L - r - gamma p TF_L)  with ``bootstrap`` (TD),    e = mu (TF_L - v)  without (MC),
 
-    by Adam, after clipping to the norm ``clip`` if it is above zero.  ``in_family`` projects the first head on the
+    by Adam, after clipping to the norm ``clip`` if it is not None.  ``in_family`` projects the first head on the
     family K [-I, I], u = 0, after each update.  Without ``train_gain`` the gain keeps its value.
 
     The kernel stops at a prompt whose estimates are not finite, before its update, and returns the number of updates.
@@ -272,7 +272,8 @@ def train_block(
         for head in range(heads):
             for j in range(parameters):
                 gradient[head, j] = shares[i, head] * sum_gradient[j]
-        clip_gradient(gradient.ravel(), clip)
+        if clip is not None:
+            clip_gradient(gradient.ravel(), clip)
         adam(parameter.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), learning_rate, steps + i + 1)
         if in_family:
             project_on_family(n, parameter[0])

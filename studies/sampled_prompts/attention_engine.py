@@ -317,7 +317,8 @@ def train_columns_block(
             du[s] = 0.0
             for j in range(columns):
                 du[s] -= lam[j] * X[i, s, j]
-        clip_gradient(gradient, clip)
+        if clip is not None:
+            clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
@@ -415,7 +416,8 @@ def train_with_query_block(
                     dA[s, r] += drho[s, k] * X[i, r, k]
             for r in range(states):
                 dA[s, r] += drho[s, columns + r]
-        clip_gradient(gradient, clip)
+        if clip is not None:
+            clip_gradient(gradient, clip)
         steps += 1
         adam(parameter, gradient, mean, square, learning_rate, steps)
     return tasks
