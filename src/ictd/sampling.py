@@ -69,7 +69,7 @@ def alias_scratch(columns: int) -> tuple[np.ndarray, ...]:
 
     Kernels get their work space as arguments, because its allocation for each task would take as long as the work.
     """
-    return np.empty(columns), np.empty(columns, np.int64), np.empty(columns, np.int64)
+    return np.empty(columns), np.empty(columns, np.uint16), np.empty(columns, np.uint16)
 
 
 @kernel
@@ -86,12 +86,12 @@ def fill_alias_row(probability, accept, successor, height, small, large):
         accept[k] = np.uint64(0xFFFFFFFF)
         successor[2 * k] = k
         successor[2 * k + 1] = k
-        if height[k] < 1.0:
-            small[smalls] = k
-            smalls += 1
-        else:
-            large[larges] = k
-            larges += 1
+        # Both lists get k, and one of them keeps it, because a branch would be mispredicted half of the time.
+        small[smalls] = k
+        large[larges] = k
+        is_small = np.int64(height[k] < 1.0)
+        smalls += is_small
+        larges += 1 - is_small
     while smalls > 0 and larges > 0:
         # The last large column fills up small ones until it is small itself.
         larges -= 1
@@ -129,14 +129,15 @@ def fill_step_tables(transition, stationary, accept, successor, height, small, l
 
 
 @kernel
-def outcome(state, bits, columns, accept):
-    """Index of the outcome of ``state`` (uint64) for 32 random bits (uint64) in flattened tables (n, columns, 2).
+def outcome(first, bits, columns, accept):
+    """Index of the outcome for 32 random bits (uint64) in flattened tables (n, columns, 2).
 
-    The upper half of the product bits * columns is the column, and its lower half the random fraction.  A look-up
-    replaces a branch, because a misprediction costs more than the draw.
+    ``first`` (uint64) is the first column of the state's row: the state times the number of columns.  The upper half of
+    the product bits * columns is the column within the row, and its lower half the random fraction.  A look-up replaces
+    a branch, because a misprediction costs more than the draw.
     """
     product = bits * columns
-    column = state * columns + (product >> np.uint64(32))
+    column = first + (product >> np.uint64(32))
     keep = np.uint64((product & HALF) < accept[column])
     return np.uint64(2) * column + keep
 
@@ -144,7 +145,7 @@ def outcome(state, bits, columns, accept):
 @kernel
 def step(state, bits, states, accept, successor):
     """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened."""
-    return np.uint64(successor[outcome(state, bits, states, accept)])
+    return np.uint64(successor[outcome(state * states, bits, states, accept)])
 
 
 @kernel
@@ -180,11 +181,11 @@ def walk(starts, states, accept, successor, stream, path):
 
 @kernel
 def steps_of_jump(transition, most, paths):
-    """Number of steps of a jump, from 1 to ``most``, and the largest number of paths from a state; paths is scratch."""
+    """Number of steps of a jump, from 1 to ``most``; paths (2, n) is scratch."""
     states = transition.shape[0]
     for s in range(states):
         paths[0, s] = 1
-    length, largest = 0, 1
+    length = 0
     while length < most:
         old, new, longest = length % 2, 1 - length % 2, 0
         for s in range(states):
@@ -196,28 +197,29 @@ def steps_of_jump(transition, most, paths):
                 longest = paths[new, s]
         if length > 0 and longest > PATHS:
             break
-        length, largest = length + 1, longest
-    return length, largest
+        length += 1
+    return length
 
 
 def jumps_space(states: int) -> tuple[np.ndarray, ...]:
     """Allocate the arrays that ``fill_jump_table`` fills, and its scratch."""
     most = max(PATHS, states)
     columns = states * most
-    table = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint8), np.empty(2 * columns)
+    table = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16), np.empty(2 * columns)
     paths = np.empty((2, states, most)), np.empty((2, states, most)), np.empty((2, states, most), np.uint8)
     return *table, *paths, np.empty((2, states), np.int64), np.empty(2 * most, np.uint16), *alias_scratch(most)
 
 
 @kernel
 def fill_jump_table(
-    transition, reward, discount, length, largest, accept, lasts, gains, chance, gain, last, paths, successor, height,
-    small, large,
+    transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, successor, height, small,
+    large,
 ):  # fmt: skip
-    """Fill the alias table of the jumps of ``length`` steps from each state, which have at most ``largest`` paths.
+    """Fill the alias table of the jumps of ``length`` steps from each state, and return the number of its columns.
 
-    Fills thresholds (n, largest), and the last states and gains (n, largest, 2) of the two outcomes of each column, all
-    flattened.  The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).  The others are scratch.
+    A row has as many columns as the state with the most paths needs.  Fills thresholds (n, columns), and for the two
+    outcomes of each column the first columns of the last states' rows, and the gains (n, columns, 2), all flattened.
+    The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).  The others are scratch.
     """
     states = transition.shape[0]
     for s in range(states):
@@ -235,22 +237,27 @@ def fill_jump_table(
                         count += 1
             paths[new, s] = count
     made = length % 2
+    columns = 0
     for s in range(states):
-        for i in range(paths[made, s], largest):
+        if paths[made, s] > columns:
+            columns = paths[made, s]
+    for s in range(states):
+        for i in range(paths[made, s], columns):
             chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
-        first = s * largest
-        fill_alias_row(chance[made, s, :largest], accept[first:], successor, height, small, large)
-        for i in range(2 * largest):
-            lasts[2 * first + i] = last[made, s, successor[i]]
+        first = s * columns
+        fill_alias_row(chance[made, s, :columns], accept[first:], successor, height, small, large)
+        for i in range(2 * columns):
+            rows[2 * first + i] = last[made, s, successor[i]] * columns
             gains[2 * first + i] = gain[made, s, successor[i]]
+    return columns
 
 
 @kernel
-def jump(walker, total, weight, stream, columns, accept, last, gain):
+def jump(walker, total, weight, stream, columns, accept, row, gain):
     """Advance all walkers by one jump, in place, and add their gains times a weight to their totals.
 
-    The walkers advance together, so that the processor overlaps their look-ups.  Two walkers take the lower and the
-    upper half of one random number.
+    A walker is the first column of its state's row, so that no draw has to multiply.  The walkers advance together, so
+    that the processor overlaps their look-ups.  Two walkers take the lower and the upper half of one random number.
     """
     a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
     bits = np.uint64(0)
@@ -260,7 +267,7 @@ def jump(walker, total, weight, stream, columns, accept, last, gain):
         else:
             bits >>= np.uint64(32)
         place = outcome(walker[t], bits & HALF, columns, accept)
-        walker[t] = last[place]
+        walker[t] = row[place]
         total[t] += weight * gain[place]
     stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
 
@@ -299,11 +306,17 @@ def unroll_tasks(
             total[t] = reward[i, path[t]]
         # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
         left, weight = steps - 1, discount
+        longest = steps_of_jump(transition[i], left, paths)
+        columns = np.uint64(1)
         while left > 0:
-            length, largest = steps_of_jump(transition[i], left, paths)
-            fill_jump_table(transition[i], reward[i], discount, length, largest, *jumps_space)
+            length = min(longest, left)
+            # Each table has its own number of columns; before the first jump, a walker is its state.
+            previous = columns
+            columns = np.uint64(fill_jump_table(transition[i], reward[i], discount, length, *jumps_space))
+            for t in range(batch + 1):
+                walker[t] = walker[t] // previous * columns
             for _ in range(left // length):
-                jump(walker, total, weight, stream, np.uint64(largest), *jumps_space[:3])
+                jump(walker, total, weight, stream, columns, *jumps_space[:3])
                 weight *= discount**length
             left %= length
         for t in range(batch):

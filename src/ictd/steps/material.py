@@ -16,18 +16,28 @@ from ictd.storage import load_arrays, reading, save_arrays, stacked
 
 def save_material(path: Path, seeds: Sequence[int], data: Iterable[TaskArrays]) -> None:
     """Write the ``Tasks`` or ``BatchStatistics`` of some seeds, each array with leading axes of seeds and tasks."""
-    arrays = stacked(data, len(seeds))
-    (name,) = arrays.keys() & {"transition", "transitions"}
-    arrays[name], followers = _compressed(arrays[name])
-    arrays.pop("visits", None)  # Visits are the row sums of the transitions, so they are not stored.
+    # Each seed is compressed as soon as it is made, so that no memory is fetched for the zeros of all seeds.
+    parts = [_compressed(part) for part in data]
+    followers = np.any([own for own, _, _ in parts], axis=0)
+    arrays = stacked((_with_columns(followers, *part) for part in parts), len(seeds))
     save_arrays(path, seeds=np.array(seeds), followers=followers, **arrays)
 
 
-def _compressed(transitions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Drop the transitions that are zero in all tasks: columns (S, N, k), and a mask (n, n) of the kept transitions."""
-    followers = transitions.any(axis=(0, 1))
-    flat = transitions.reshape(*transitions.shape[:2], -1)
-    return flat.compress(followers.ravel(), axis=-1), followers
+def _compressed(part: TaskArrays) -> tuple[np.ndarray, str, dict[str, np.ndarray]]:
+    """Mask (n, n) of one seed's non-zero transitions, the name of their array, and all arrays, this one (N, k)."""
+    # Visits are the row sums of the transitions, so they are not stored.
+    arrays = {name: array for name, array in vars(part).items() if name != "visits"}
+    (name,) = arrays.keys() & {"transition", "transitions"}
+    followers = arrays[name].any(axis=0)
+    flat = arrays[name].reshape(len(part), -1)
+    return followers, name, arrays | {name: flat.compress(followers.ravel(), axis=1)}
+
+
+def _with_columns(followers: np.ndarray, own: np.ndarray, name: str, arrays: dict) -> dict[str, np.ndarray]:
+    """Arrays of one seed, with a column for each transition that is non-zero in some seed."""
+    if np.array_equal(own, followers):
+        return arrays
+    return arrays | {name: expanded(arrays[name], own)[:, followers]}
 
 
 def expanded(columns: np.ndarray, followers: np.ndarray) -> np.ndarray:
