@@ -47,23 +47,41 @@ from ictd.transformer import Weights
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 # Largest number of columns for which all loops have lengths that the compiler knows.  It unrolls such loops, which is
 # slower for longer rows.
-UNROLLED = 32
+UNROLLED = 15
 
 
 @kernel(noalias=True)
 def add_vector_product(a, M, out):
-    """Add a M to out (k,), with a (j,) and M (j, k), in loops whose lengths the compiler does not know."""
-    for j in range(M.shape[0]):
+    """Add a M to out (k,), with a (j,) and M (j, k), in loops whose lengths the compiler does not know.
+
+    Four terms are added at once, because loading and storing the sums takes as long as computing four terms.
+    """
+    terms = M.shape[0]
+    for j in range(0, terms - 3, 4):
+        for s in range(M.shape[1]):
+            first = out[s] + a[j] * M[j, s] + a[j + 1] * M[j + 1, s]
+            out[s] = first + a[j + 2] * M[j + 2, s] + a[j + 3] * M[j + 3, s]
+    for j in range(terms - terms % 4, terms):
         for s in range(M.shape[1]):
             out[s] += a[j] * M[j, s]
 
 
 @kernel(noalias=True)
-def add_outer_product(a, b, out):
-    """Add a' b to out (j, k), with a (j,) and b (k,), in loops whose lengths the compiler does not know."""
-    for i in range(out.shape[0]):
-        for s in range(out.shape[1]):
-            out[i, s] += a[i] * b[s]
+def add_outer_products(a, b, out):
+    """Add a_l' b_l to out (j, k) for each row of a (L, j) and b (L, k), from the last row to the first.
+
+    Four rows are added at once, as in ``add_vector_product``.
+    """
+    rows = len(a)
+    for m in range(rows - 1, 2, -4):
+        for i in range(out.shape[0]):
+            for s in range(out.shape[1]):
+                later = out[i, s] + a[m, i] * b[m, s] + a[m - 1, i] * b[m - 1, s]
+                out[i, s] = later + a[m - 2, i] * b[m - 2, s] + a[m - 3, i] * b[m - 3, s]
+    for m in range(rows % 4 - 1, -1, -1):
+        for i in range(out.shape[0]):
+            for s in range(out.shape[1]):
+                out[i, s] += a[m, i] * b[m, s]
 
 
 @kernel(noalias=True)
@@ -89,7 +107,7 @@ def sweep_forward(n, T, h, g):
 def sweep_adjoint(n, T, h, q, lam, following, across, dT):
     """Fill the gradient of sum_l h_l q: lam (k,) for h_0, and dT (k, k) for T.
 
-    ``following`` (k,) and ``across`` (k, k), which gets T', are scratch.
+    ``following`` (L, k), whose row l gets lam_{l+1}, and ``across`` (k, k), which gets T', are scratch.
     """
     depth, width = len(h), len(n)
     for i in range(width):
@@ -99,21 +117,22 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
             across[j, i] = T[i, j]
     for layer in range(depth - 2, -1, -1):
         for i in range(width):
-            following[i] = lam[i]
+            following[layer, i] = lam[i]
         if width > UNROLLED:
             for i in range(width):
                 lam[i] = q[i]
-            add_vector_product(following, across, lam)
-            add_outer_product(h[layer], following, dT)
+            add_vector_product(following[layer], across, lam)
         else:
             for i in range(width):
                 total = q[i]
                 for j in range(width):
-                    total += across[j, i] * following[j]
+                    total += across[j, i] * following[layer, j]
                 lam[i] = total
             for i in range(width):
                 for j in range(width):
-                    dT[i, j] += h[layer, i] * following[j]
+                    dT[i, j] += h[layer, i] * following[layer, j]
+    if width > UNROLLED:
+        add_outer_products(h[: depth - 1], following[: depth - 1], dT)
 
 
 @kernel(noalias=True)
@@ -315,8 +334,8 @@ def train_block(
     Y, Yt = np.empty((states, states)), np.empty((states, states))
     AX, D = np.empty((wide, dimension)), np.empty((dimension, wide))
     T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
-    R, h = np.empty((width, dimension)), np.empty((depth, width))
-    g, q, lam, following = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    R, h, following = np.empty((width, dimension)), np.empty((depth, width)), np.empty((depth, width))
+    g, q, lam = np.empty(width), np.empty(width), np.empty(width)
     e, readout_w, readout_e = np.empty(states), np.empty(dimension), np.empty(dimension)
     for i in range(tasks):
         # The compiler leaves out a branch only if its argument is None, so there is no else.
@@ -491,8 +510,9 @@ def value_gradients(
     states, n = len(reward), size(len(reward))
     Yt = discount * transition
     Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
-    AX, D, h = np.empty((2 * states, states)), np.empty((states, 2 * states)), np.empty((depth, states))
-    g, lam, following = np.empty((3, states))
+    AX, D = np.empty((2 * states, states)), np.empty((states, 2 * states))
+    h, following = np.empty((2, depth, states))
+    g, lam = np.empty((2, states))
     collapse(n, weights.u, weights.A, Y, reward, 1.0, AX, T, R, h[0])
     sweep_forward(n, T, h, g)
     rows = np.empty((states, 2 * states + 4 * states**2))

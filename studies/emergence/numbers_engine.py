@@ -19,7 +19,7 @@ def workspace(n, depth):
     AX, D = np.empty((wide, states)), np.empty((states, wide))
     T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
     R, h = np.empty((states, states)), np.empty((depth, states))
-    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty((depth, states))
     return Y, Yt, AX, D, T, dT, across, R, h, g, q, lam, following, np.empty(states)
 
 

@@ -87,7 +87,7 @@ def workspace(n, k, depth):
 
     ``forward`` fills the first tuple: AX (2n, k) with A X, T (k, k), R (k, n), h (L, k) and g (k,).  ``backward`` reads
     it, and fills the second tuple: q (k,), lam (k,), dT (k, k), D (k, 2n) with dT X' + w [g' e', 0], and scratch arrays
-    of the sweep, ``following`` (k,) and ``across`` (k, k).
+    of the sweep, ``following`` (L, k) and ``across`` (k, k).
     """
     states, wide, width = len(n), 2 * len(n), len(k)
     AX = np.empty((wide, width))
@@ -99,7 +99,7 @@ def workspace(n, k, depth):
     lam = np.empty(width)
     dT = np.empty((width, width))
     D = np.empty((width, wide))
-    following = np.empty(width)
+    following = np.empty((depth, width))
     across = np.empty((width, width))
     return (AX, T, R, h, g), (q, lam, dT, D, following, across)
 

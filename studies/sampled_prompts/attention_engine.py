@@ -277,8 +277,8 @@ def train_columns_block(
     S, W, dW = np.empty(shape), np.empty(shape), np.empty(shape)
     AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
     T, dT, across = np.empty((columns, columns)), np.empty((columns, columns)), np.empty((columns, columns))
-    h = np.empty((depth, columns))
-    g, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
+    h, following = np.empty((depth, columns)), np.empty((depth, columns))
+    g, q, lam = np.empty(columns), np.empty(columns), np.empty(columns)
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
@@ -355,7 +355,7 @@ def train_with_query_block(
     rho, drho = np.empty((states, columns + states)), np.empty((states, columns + states))
     dT, across = np.empty((columns, columns)), np.empty((columns, columns))
     T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
-    first, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
+    first, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty((depth, columns))
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
