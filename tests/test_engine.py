@@ -66,7 +66,7 @@ def test_the_first_update_equals_finite_differences(algo, depth, prompts):
         ("mc", "boyan", 3, 3, 0.5),
         ("td", "loop", 3, 9, 0.02),
         ("mc", "loop", 3, 1, 0),
-        ("td", "boyan", 1 + UNROLLED // 2, 4, 0.5),
+        ("td", "boyan", 2 + UNROLLED // 2, 7, 0.5),
     ],
 )
 def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip):
