@@ -8,7 +8,7 @@ behaviour policy can be used to evaluate every policy pi.  TF_L depends on the c
 import numpy as np
 
 from ictd.prompt import Context, diagonal
-from studies.control.processes import pair_transitions
+from studies.control.processes import pair_transitions, sum_last
 
 
 def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> Context:
@@ -27,12 +27,12 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     """
     length = counts.sum(axis=(1, 2, 3))
     shares = counts / length[:, None, None, None]
-    visits = shares.sum(axis=-1).reshape(len(counts), -1)  # (N, d)
+    visits = sum_last(shares).reshape(len(counts), -1)  # (N, d)
     rewards = reward.reshape(len(counts), -1)  # (N, d)
     D = pair_transitions(shares, policy)
     # The next features after (s, a, s') are zero except on the pairs of s', so E has one block for each state.
     size, states, actions = policy.shape
-    arrivals = shares.sum(axis=(1, 2))  # (N, S)
+    arrivals = np.einsum("nsaj->nj", shares)
     E = np.zeros((size, states, actions, states, actions))
     state = np.arange(states)
     blocks = arrivals[:, :, None, None] * policy[:, :, :, None] * policy[:, :, None, :]  # (N, S, A, A)

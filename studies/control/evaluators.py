@@ -19,7 +19,7 @@ from ictd.baselines import lstd, theta_preconditioned_td
 from ictd.statistics import log_spaced
 from ictd.transformer import Weights, estimates
 from studies.control.contexts import pair_context
-from studies.control.processes import Processes, greedy, uniform
+from studies.control.processes import Processes, greedy, sum_last, uniform
 
 Evaluator = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
 
@@ -94,7 +94,7 @@ class SmoothedModel:
     def __call__(self, counts, reward, policy, discount):
         """Estimate q (N, S, A)."""
         total = counts + self.pseudo_counts * self.transition
-        model = Processes(total / total.sum(axis=-1, keepdims=True), reward)
+        model = Processes(total / sum_last(total)[..., None], reward)
         return model.values(policy, discount)
 
 
@@ -128,7 +128,7 @@ def improve(
 
     The evaluator gets the rewards of observed pairs only.  Estimates that are not finite are set to zero.
     """
-    observed_reward = np.where(counts.sum(axis=-1) > 0, reward, 0.0)
+    observed_reward = np.where(sum_last(counts) > 0, reward, 0.0)
     q = evaluate(counts, observed_reward, policy, discount)
     q = np.where(np.isfinite(q), q, 0.0)
     return q, greedy(q)

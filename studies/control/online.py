@@ -30,7 +30,7 @@ from studies.control.evaluators import (
     observed_rewards,
 )
 from studies.control.grid import FORMATS
-from studies.control.processes import TIE, Processes, uniform, unseen_processes
+from studies.control.processes import TIE, Processes, sum_last, uniform, unseen_processes
 
 # Number c of "epsilon" for methods that always, or never, take random actions.  These methods have no other rule.
 WITHOUT_RULE = {"uniform": 1e9, "posterior": 0.0}
@@ -105,14 +105,14 @@ class PosteriorSampling:
 
     def __call__(self, agents: Agents, step: Step) -> np.ndarray:
         """Learn from a step, and return the next actions (N,)."""
-        visits = agents.counts.sum(axis=-1)
+        visits = sum_last(agents.counts)
         steps_before = visits[0].sum() - 1
         if steps_before % self.interval == 0:
             # Gamma variates can underflow to zero in a whole row.
             gammas = agents.rng.standard_gamma(agents.counts + self.concentration) + 1e-300
             drawn_reward = agents.rng.uniform(-1, 1, visits.shape)
             reward = np.where(visits == 0, drawn_reward, agents.reward)
-            model = Processes(gammas / gammas.sum(axis=-1, keepdims=True), reward)
+            model = Processes(gammas / sum_last(gammas)[..., None], reward)
             agents.q = model.values(model.optimal(agents.discount), agents.discount)
         return step.choose()
 
@@ -149,7 +149,7 @@ class Tabular:
             next_action = step.choose()
             next_value = agents.q[agent, step.next_state, next_action]
         error = agents.reward[pair] + agents.discount * next_value - agents.q[pair]
-        step_size = self.step_size / agents.counts[pair].sum(axis=-1) ** self.power
+        step_size = self.step_size / sum_last(agents.counts[pair]) ** self.power
         agents.trace *= agents.discount * (self.decay or 0.0)
         agents.trace[pair] = 1.0
         agents.q += (step_size * error)[:, None, None] * agents.trace
@@ -198,7 +198,7 @@ def simulate(
         def choose(next_state=next_state, explores=explores, random_action=random_action, ties=ties):
             q = agents.q[agent, next_state] + ties
             if rule == "optimistic":
-                visits = agents.counts[agent, next_state].sum(axis=-1)
+                visits = sum_last(agents.counts[agent, next_state])
                 return (q + c[:, None] / np.sqrt(1 + visits)).argmax(axis=-1)
             return np.where(explores, random_action, q.argmax(axis=-1))
 

@@ -8,7 +8,7 @@ reward process on the d = SA pairs x = (s, a), whose value function is q:
 Arrays have a leading axis of N processes.
 """
 
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class Processes(NamedTuple):
     def values(self, policy: np.ndarray, discount: float) -> np.ndarray:
         """Compute q (N, S, A) of policies (N, S, A)."""
         transition = np.einsum("nsa,nsaj->nsj", policy, self.transition)
-        reward = (policy * self.reward).sum(axis=-1)
+        reward = sum_last(policy * self.reward)
         v = value_function(transition, reward, discount)
         return self.reward + discount * np.einsum("nsaj,nj->nsa", self.transition, v)
 
@@ -51,8 +51,13 @@ class Processes(NamedTuple):
 
     def mean_value(self, policy: np.ndarray, discount: float) -> np.ndarray:
         """Compute the mean (N,) over states of v of policies (N, S, A)."""
-        v = (self.values(policy, discount) * policy).sum(axis=-1)
+        v = sum_last(self.values(policy, discount) * policy)
         return v.mean(axis=-1)
+
+
+def sum_last(array: np.ndarray) -> np.ndarray:
+    """Sum over the last axis, if it is short several times as fast as ``sum``, with the same result."""
+    return reduce(np.add, np.moveaxis(array, -1, 0))
 
 
 def uniform(shape: tuple[int, ...]) -> np.ndarray:
@@ -74,7 +79,9 @@ def greedy(q: np.ndarray) -> np.ndarray:
     policy : (..., S, A) array
     """
     priority = _priorities(q.shape)
-    tied = q >= q.max(axis=-1, keepdims=True) - TIE
+    # On a short last axis this is several times as fast as ``max``.
+    greatest = reduce(np.maximum, np.moveaxis(q, -1, 0))
+    tied = q >= greatest[..., None] - TIE
     action = (priority * tied).argmax(axis=-1)
     return np.eye(q.shape[-1])[action]
 
