@@ -75,16 +75,7 @@ class DecimalMsve:
         return (self.weight * error**2).sum(), np.concatenate([du[:-1], dA[:-1].ravel()])
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Compute the Hessian (k, k).
-
-        An error e depends on u and A through h_0, T and R.  Their entries form an array (n, 1 + 2n) with the columns
-        [h_0', T, R].  With g = h_0 S_{L-1} and S_l = I + T + ... + T^l, the derivatives of g are
-
-            dg / dT_ij = sum_l h_l[i] S_{L-2-l}[j],    d2 g / dT_ij dT_kl = sum_abc h_a[i] T^b[j, k] S_c[l] + ...,
-
-        over all a + b + c = L - 3, where the dots stand for the same sum with the two entries of T exchanged.  The
-        Hessian of the mean of w e^2 is the mean of 2 w (grad e grad e' + e hess e).
-        """
+        """Compute the Hessian (k, k) by the formulas of ``studies.limits.engine``."""
         n, L = self.states, self.depth
         u, A = self._parameters(z)
         X, Xt = self.X, self.X.swapaxes(1, 2)

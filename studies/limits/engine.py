@@ -15,6 +15,15 @@ where g = h_0 + ... + h_{L-1}, as in ``ictd.engine``.  For state weights e (n,) 
 
     du = -X lam,    dA = -X (dT X' + w [g' e', 0]),    dw = -g R e.
 
+Second derivatives are first those for h_0, T and R, whose entries form an array (k, 1 + k + n) with the columns
+[h_0', T, R].  With S_l = I + T + ... + T^l and mu_l = S_l R e, the second derivatives of g R e are
+
+    h_0[i], R_js:  S_{L-1}[i, j] e_s,                   T_ij, R_ms:  sum_l h_l[i] S_{L-2-l}[j, m] e_s,
+    h_0[m], T_ij:  sum_l T^l[m, i] mu_{L-2-l}[j],       T_ij, T_mq:  sum_abc h_a[i] T^b[j, m] mu_c[q] + ...,
+
+over all a + b + c = L - 3, where the dots stand for the same sum with the two entries of T exchanged.  The Hessian of
+the mean of mu e^2 with errors e is the mean of 2 mu (grad e grad e' + e hess e).
+
 Parameters are vectors (2n + 4n^2 + 1,) of u, the rows of A, and w.  Kernels take n and k as a ``kernels.size``.
 """
 
@@ -25,7 +34,7 @@ import numpy as np
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.prompt import Gram
-from ictd.small_matrices import multiply
+from ictd.small_matrices import multiply, transpose
 
 # Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
@@ -215,6 +224,154 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
         for j in range(len(parameter)):
             gradient[j] += task_gradient[j] / tasks
     return loss / tasks
+
+
+@kernel(noalias=True)
+def add_columns_times(X, right, product):
+    """Add X @ right to ``product``.  Zeros of X, which are most entries in enumerated prompts, are skipped."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if X[i, j] != 0.0:
+                for s in range(right.shape[1]):
+                    product[i, s] += X[i, j] * right[j, s]
+
+
+@kernel(noalias=True)
+def chain_rule(X, derivatives, rows, product):
+    """Fill derivatives for u and A, ``product`` (2n, 1 + 2n, .) with the columns [u', A], from those for [h_0', T, R].
+
+    ``derivatives`` is (k, 1 + k + n, .), and ``rows`` (k, 1 + 2n, .) is scratch.
+    """
+    wide, width = X.shape
+    rows[:] = 0.0
+    product[:] = 0.0
+    for i in range(width):
+        for j in range(rows.shape[2]):
+            rows[i, 0, j] = derivatives[i, 0, j]
+            for s in range(wide // 2):
+                rows[i, 1 + s, j] = derivatives[i, 1 + width + s, j]
+        add_columns_times(X, derivatives[i, 1:], rows[i, 1:])
+    add_columns_times(X, rows.reshape(width, -1), product.reshape(wide, -1))
+
+
+@kernel
+def hessian_workspace(n, k, depth):
+    """Allocate the arrays of ``collapsed_hessian``.
+
+    ``powers`` and ``S`` (L, k, k) have T^l and S_l, ``mu`` (L, k) has mu_l, ``ends`` and ``before`` (k, k) have sums of
+    h_a[i] mu_c[q] over a + c, ``T_to_g`` (k, k, k) has the derivatives of g for T, ``gradients`` (n, k (1 + k + n)) has
+    those of TF_L, and ``half`` (k, 1 + k + n, k, 1 + k + n) has half of the Hessian of g R e.
+    """
+    states, width = len(n), len(k)
+    columns = 1 + width + states
+    powers = np.empty((depth, width, width))
+    S = np.empty((depth, width, width))
+    mu = np.empty((depth, width))
+    ends = np.empty((width, width))
+    before = np.empty((width, width))
+    T_to_g = np.empty((width, width, width))
+    gradients = np.empty((states, width * columns))
+    half = np.empty((width, columns, width, columns))
+    return powers, S, mu, ends, before, T_to_g, gradients, half
+
+
+@kernel(noalias=True)
+def collapsed_hessian(gain, weight, e, arrays, hessian_arrays, hessian):
+    """Fill the Hessian, (k (1 + k + n)) squared, of sum_s weight_s error_s^2 for [h_0', T, R], after ``forward``.
+
+    ``e`` is 2 weight error.
+    """
+    _, T, R, h, g = arrays
+    powers, S, mu, ends, before, T_to_g, gradients, half = hessian_arrays
+    depth, (width, states) = len(h), R.shape
+    first_of_R = 1 + width
+    powers[:] = 0.0
+    for layer in range(depth):
+        if layer > 0:
+            add_columns_times(powers[layer - 1], T, powers[layer])
+        for i in range(width):
+            if layer == 0:
+                powers[0, i, i] = 1.0
+            mu[layer, i] = 0.0
+            for j in range(width):
+                S[layer, i, j] = powers[layer, i, j]
+                if layer > 0:
+                    S[layer, i, j] += S[layer - 1, i, j]
+                for s in range(states):
+                    mu[layer, i] += S[layer, i, j] * R[j, s] * e[s]
+
+    half[:] = 0.0
+    T_to_g[:] = 0.0
+    ends[:] = 0.0
+    for layer in range(depth - 1):
+        rest = depth - 2 - layer
+        for i in range(width):
+            for j in range(width):
+                for m in range(width):
+                    T_to_g[i, j, m] += h[layer, i] * S[rest, j, m]
+                    half[m, 0, i, 1 + j] += powers[layer, m, i] * mu[rest, j]
+    for layer in range(depth - 2):
+        for i in range(width):
+            for q in range(width):
+                before[i, q] = ends[i, q]
+                ends[i, q] = h[0, i] * mu[layer, q]
+        add_columns_times(T.T, before, ends)
+        for i in range(width):
+            for j in range(width):
+                for m in range(width):
+                    for q in range(width):
+                        half[i, 1 + j, m, 1 + q] += ends[i, q] * powers[depth - 3 - layer, j, m]
+
+    gradients[:] = 0.0
+    for s in range(states):
+        for i in range(width):
+            first = i * half.shape[1]
+            gradients[s, first + first_of_R + s] = -gain * g[i]
+            for m in range(width):
+                half[i, 0, m, first_of_R + s] = S[depth - 1, i, m] * e[s]
+                gradients[s, first] -= gain * S[depth - 1, i, m] * R[m, s]
+                for j in range(width):
+                    half[i, 1 + j, m, first_of_R + s] = T_to_g[i, j, m] * e[s]
+                    gradients[s, first + 1 + j] -= gain * T_to_g[i, j, m] * R[m, s]
+    half_rows = half.reshape(hessian.shape)
+    for i in range(len(hessian)):
+        for j in range(len(hessian)):
+            hessian[i, j] = -gain * (half_rows[i, j] + half_rows[j, i])
+        for s in range(states):
+            factor = 2.0 * weight[s] * gradients[s, i]
+            for j in range(len(hessian)):
+                hessian[i, j] += factor * gradients[s, j]
+
+
+@kernel(noalias=True)
+def add_hessian(n, k, X, y, target, weight, parameter, depth, hessian):
+    """Add the Hessian of the sum of the MSVE over N prompts to ``hessian``.
+
+    ``hessian`` is (2n (1 + 2n)) squared, for the columns [u', A].  The gain is held constant.
+    """
+    states, width, tasks, gain = len(n), len(k), len(y), parameter[-1]
+    before, after = 1 + width + states, 1 + 2 * states
+    arrays, _ = workspace(n, k, depth)
+    hessian_arrays = hessian_workspace(n, k, depth)
+    e, estimate = np.empty(states), np.empty(states)
+    collapsed = np.empty((width * before, width * before))
+    rows = np.empty((width, after, width * before))
+    product = np.empty((2 * states, after, width * before))
+    across = np.empty((width * before, len(hessian)))
+    across_rows = np.empty((width, after, len(hessian)))
+    of_task = np.empty((2 * states, after, len(hessian)))
+    for i in range(tasks):
+        forward(n, k, parameter, X[i], y[i], arrays, estimate)
+        for s in range(states):
+            e[s] = 2.0 * weight[i, s] * (estimate[s] - target[i, s])
+        collapsed_hessian(gain, weight[i], e, arrays, hessian_arrays, collapsed)
+        chain_rule(X[i], collapsed.reshape(width, before, -1), rows, product)
+        transpose(product.reshape(len(hessian), -1), across)
+        chain_rule(X[i], across.reshape(width, before, -1), across_rows, of_task)
+        of_task_rows = of_task.reshape(hessian.shape)
+        for j in range(len(hessian)):
+            for m in range(len(hessian)):
+                hessian[j, m] += of_task_rows[j, m]
 
 
 @kernel(noalias=True)

@@ -5,9 +5,9 @@ The mean MSVE is a mean of squared residuals r = sqrt(mu_i) (TF_L - v_i), with t
     -(|H| + lam max |H|)^{-1} f',
 
 where |H| has the absolute values of the eigenvalues of H.  H is first 2 J'J / N, and after several steps with little
-decrease, the Hessian.  The eigenvalues of 2 J'J / N are computed from the singular values of J, because the product J'J
-loses eigenvalues below 1e-16 times the greatest.  A step that does not lower f, or makes it infinite, is discarded, and
-lam grows.
+decrease, the Hessian.  The product J'J loses eigenvalues below 1e-16 times the greatest.  Where they matter, because
+lam is as small, the eigenvalues of 2 J'J / N are computed from the singular values of J.  A step that does not lower f,
+or makes it infinite, is discarded, and lam grows.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,19 +18,21 @@ import numpy as np
 from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
 from ictd.transformer import Weights
-from studies.limits.engine import Prompts, errors_and_gradient
+from studies.limits.engine import Prompts, add_hessian, errors_and_gradient
 from studies.limits.grid import LEAST_MSVE
 
 # Number of prompts whose Jacobians are in memory at once, and number of rows in one QR factorisation.
 PROMPTS_AT_ONCE = 2000
 ROWS_AT_ONCE = 1000
-# Below this mean MSVE, differences of gradients are mostly rounding errors.
+# Below this mean MSVE, H is always 2 J'J / N.
 SMALL = 1e-8
 # A step is slow if its relative decrease is below LITTLE.  After PATIENCE successive slow steps, H is the Hessian.
 LITTLE = 1e-3
 PATIENCE = 3
-# Step of finite differences, relative to the largest parameter.
+# Step of finite differences.
 DIFFERENCE = 1e-5
+# Eigenvalues of the product J'J are accurate enough if each of them, or lam, is above this share of the greatest.
+ACCURATE = 1e-12
 # Factor lam: the first value, the smallest value, and the number of values that a step tries.
 FIRST_DAMPING = 1e-3
 LEAST_DAMPING = 1e-28
@@ -48,7 +50,8 @@ class QuadraticModel(NamedTuple):
 class SumOfSquares:
     """A function f(z) = |r(z)|^2 / N of parameters z (k,).
 
-    Subclasses have the number ``count``, N, and the methods ``value_and_gradient`` and ``jacobians``.
+    Subclasses have the number ``count``, N, and the methods ``value_and_gradient`` and ``jacobians``.  Newton's method
+    also needs a method ``hessian``.
     """
 
     count: int
@@ -70,30 +73,21 @@ class SumOfSquares:
                 triangles.append(np.linalg.qr(rows, mode="r"))
         return np.linalg.qr(np.vstack(triangles) / np.sqrt(self.count), mode="r")
 
-    def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Compute the Hessian (k, k) by central differences of the gradient, or 2 J'J / N if f is small."""
-        if self.value_and_gradient(z)[0] < SMALL:
-            R = self.triangle(z)[:, :-1]
-            return 2 * R.T @ R
-        step = DIFFERENCE * max(1.0, np.abs(z).max())
-        rows = []
-        for change in step * np.eye(len(z)):
-            after = self.value_and_gradient(z + change)[1]
-            before = self.value_and_gradient(z - change)[1]
-            rows.append(after - before)
-        H = np.array(rows) / (2 * step)
-        return (H + H.T) / 2
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """Compute J'J / N (k, k)."""
+        return sum(jacobian.T @ jacobian for jacobian, _ in self.jacobians(z)) / self.count
 
-    def newton_model(self, z: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
-        """Diagonalise the Hessian."""
-        curvature, axes = np.linalg.eigh(self.hessian(z))
-        return QuadraticModel(axes, curvature, axes.T @ gradient)
-
-    def gauss_newton_model(self, z: np.ndarray) -> QuadraticModel:
-        """Diagonalise 2 J'J / N."""
+    def singular_model(self, z: np.ndarray) -> QuadraticModel:
+        """Diagonalise 2 J'J / N by the singular values of J."""
         R = self.triangle(z)
         left, singular, axes = np.linalg.svd(R[:, :-1], full_matrices=False)
         return QuadraticModel(axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1]))
+
+
+def diagonalise(H: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
+    """Diagonalise a symmetric matrix (k, k), and compute the coordinates of the gradient (k,)."""
+    curvature, axes = np.linalg.eigh(H)
+    return QuadraticModel(axes, curvature, axes.T @ gradient)
 
 
 class Evaluation(NamedTuple):
@@ -141,12 +135,41 @@ class MeanMsve(SumOfSquares):
 
     def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield blocks of rows of J (rows, k) and of r (rows,)."""
+        for jacobian, residuals, basis in self._jacobians(z):
+            yield jacobian @ basis, residuals
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """Compute J'J / N (k, k).  A product for all parameters costs less than J for all coordinates."""
+        products = (basis.T @ (jacobian.T @ jacobian) @ basis for jacobian, _, basis in self._jacobians(z))
+        return sum(products) / self.count
+
+    def hessian(self, z: np.ndarray) -> np.ndarray:
+        """Compute the Hessian (k, k) for a basis that leaves the gain, or 2 J'J / N if f is small."""
+        if self.value_and_gradient(z)[0] < SMALL:
+            return 2 * self.product(z)
+        total = np.zeros((len(z), len(z)))
+        for prompts, basis in self.parts:
+            states = prompts.target.shape[1]
+            wide = 2 * states
+            of_columns = np.zeros((wide * (1 + wide), wide * (1 + wide)))
+            add_hessian(
+                size(states), size(prompts.y.shape[1]), prompts.X, prompts.y, prompts.target, prompts.weight,
+                basis @ z + self.offset, self.depth, of_columns,
+            )  # fmt: skip
+            # The kernel has the entries of u between those of the rows of A.
+            numbers = np.arange(len(of_columns)).reshape(wide, 1 + wide)
+            order = np.concatenate([numbers[:, 0], numbers[:, 1:].ravel()])
+            total += basis[:-1].T @ of_columns[np.ix_(order, order)] @ basis[:-1]
+        return total / self.count
+
+    def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield blocks of rows of the derivatives of r for all parameters, and of r, and their basis."""
         for prompts, basis in self.parts:
             for first in range(0, len(prompts), PROMPTS_AT_ONCE):
                 block = prompts[first : first + PROMPTS_AT_ONCE]
                 evaluation = self._evaluate(block, basis, z, with_jacobian=True)
                 residuals = np.sqrt(block.weight) * (evaluation.estimates - block.target)
-                yield evaluation.jacobian.reshape(-1, len(self.offset)) @ basis, residuals.ravel()
+                yield evaluation.jacobian.reshape(-1, len(self.offset)), residuals.ravel(), basis
 
     def _evaluate(self, prompts: Prompts, basis: np.ndarray, z: np.ndarray, with_jacobian: bool = False) -> Evaluation:
         tasks, states = prompts.target.shape
@@ -236,6 +259,7 @@ def minimise(
         return best
     best_score = np.inf
     damping = FIRST_DAMPING
+    least_curvature = 0.0  # Of the last model, divided by the greatest.
     slow_steps = 0
     hessians = 0
     for step in range(most_steps + 1):
@@ -251,7 +275,14 @@ def minimise(
             break
         newton = slow and not small and hessians < newton_steps
         hessians += newton
-        model = objective.newton_model(z, gradient) if newton else objective.gauss_newton_model(z)
+        if newton:
+            model = diagonalise(objective.hessian(z), gradient)
+        elif max(damping, least_curvature) > ACCURATE:
+            model = diagonalise(2 * objective.product(z), gradient)
+        else:
+            model = objective.singular_model(z)
+        if not newton:
+            least_curvature = model.curvature.min() / model.curvature.max()
         lower = _lower_point(objective, z, value, norm, model, damping)
         if lower is not None:
             little = value - lower.value < LITTLE * value

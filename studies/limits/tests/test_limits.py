@@ -25,7 +25,7 @@ from studies.limits.forms import baseline_errors, draw_tasks, importance_of_leng
 from studies.limits.minimise import (
     SMALL,
     MeanMsve,
-    SumOfSquares,
+    diagonalise,
     family_basis,
     identifiable_basis,
     minimise,
@@ -125,13 +125,38 @@ def test_jacobian_equals_finite_differences(prompts):
     objective = msve_of_parameters(prompts, DEPTH)
     slow = gauss_newton_hessian(objective, prompts)
     R = objective.triangle(parameters())[:, :-1]
-    np.testing.assert_allclose(2 * R.T @ R, slow, atol=DIFFERENCES * np.abs(slow).max())
+    for found in (2 * R.T @ R, 2 * objective.product(parameters())):
+        np.testing.assert_allclose(found, slow, atol=DIFFERENCES * np.abs(slow).max())
 
 
-def test_hessian_equals_finite_differences(prompts):
-    objective = msve_of_parameters(prompts, DEPTH)
-    slow = central_differences(lambda z: objective.value_and_gradient(z)[1], parameters())
-    np.testing.assert_allclose(objective.hessian(parameters()), slow, atol=1e-5 * np.abs(slow).max())
+def test_products_and_singular_values_give_the_same_model(tasks):
+    objective = MeanMsve([(enumerated_prompts(tasks, GAMMA), family_basis(N, GAMMA))], DEPTH)
+    z = family_basis(N, GAMMA).T @ parameters()
+    gradient = objective.value_and_gradient(z)[1]
+    singular = objective.singular_model(z)
+    model = diagonalise(2 * objective.product(z), gradient)
+    for damping in (1e-3, 1e-6):
+        steps = [axes @ (slope / (curvature + damping)) for axes, curvature, slope in (singular, model)]
+        np.testing.assert_allclose(*steps, atol=1e-8 * np.abs(steps[0]).max())
+
+
+@pytest.mark.parametrize("depth", [1, 2, DEPTH])
+def test_hessian_equals_finite_differences(prompts, depth):
+    basis = np.eye(len(parameters()))[:, :-1]
+    objective = MeanMsve([(prompts, basis)], depth, offset=1.3 * np.eye(len(parameters()))[-1])
+    z = parameters()[:-1]
+    slow = central_differences(lambda z: objective.value_and_gradient(z)[1], z)
+    np.testing.assert_allclose(objective.hessian(z), slow, atol=DIFFERENCES * np.abs(slow).max())
+
+
+def test_hessian_is_a_mean_over_parts(tasks):
+    """Two parts with bases of their own."""
+    prompts = enumerated_prompts(tasks, GAMMA)
+    whole = identifiable_basis(N, GAMMA)
+    objective = MeanMsve([(prompts[:2], whole), (prompts[2:], 0.5 * whole)], DEPTH)
+    z = whole.T @ parameters()
+    slow = central_differences(lambda z: objective.value_and_gradient(z)[1], z)
+    np.testing.assert_allclose(objective.hessian(z), slow, atol=DIFFERENCES * np.abs(slow).max())
 
 
 def test_hessian_of_a_small_msve_uses_the_jacobian(prompts):
@@ -271,8 +296,8 @@ def test_descents_end_where_the_gradient_is_zero():
 @pytest.mark.parametrize("newton_steps", [0, 2])
 def test_a_descent_takes_no_more_newton_steps_than_allowed(monkeypatch, newton_steps):
     objective, start = descent(family_basis(N, GAMMA))
-    calls, hessian = [], SumOfSquares.hessian
-    monkeypatch.setattr(SumOfSquares, "hessian", lambda self, z: calls.append(z) or hessian(self, z))
+    calls, hessian = [], MeanMsve.hessian
+    monkeypatch.setattr(MeanMsve, "hessian", lambda self, z: calls.append(z) or hessian(self, z))
     minimise(objective, start, 1e-14, 40, newton_steps)
     assert len(calls) == newton_steps
 

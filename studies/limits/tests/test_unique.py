@@ -76,6 +76,18 @@ def test_hessian_equals_central_differences_of_the_gradient(tasks):
     np.testing.assert_allclose(hessian[5], column, rtol=DIFFERENCES, atol=DIFFERENCES * abs(column).max())
 
 
+def test_hessian_equals_the_one_in_float64(tasks):
+    z = coordinates(naive.larger_weights(N, 0), GAMMA)
+    parameters = parameters_of(weights_of_coordinates(z, N))
+    wide = 2 * N
+    kept = np.delete(np.arange(len(parameters) - 1), [wide - 1, *range(wide * wide, wide + wide * wide)])
+    basis = np.eye(len(parameters))[:, kept]
+    in_floats = MeanMsve([(enumerated_prompts(tasks, GAMMA), basis)], DEPTH)
+    found = in_floats.hessian(basis.T @ parameters)
+    expected = DecimalMsve(tasks, GAMMA, DEPTH).hessian(z).astype(float)
+    np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING * abs(expected).max())
+
+
 def test_coordinates_keep_the_weights_up_to_directions_that_change_no_output():
     weights = naive.larger_weights(N, 1)
     kept = weights_of_coordinates(coordinates(weights, GAMMA), N)
