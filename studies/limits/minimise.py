@@ -139,9 +139,20 @@ class MeanMsve(SumOfSquares):
             yield jacobian @ basis, residuals
 
     def product(self, z: np.ndarray) -> np.ndarray:
-        """Compute J'J / N (k, k).  A product for all parameters costs less than J for all coordinates."""
-        products = (basis.T @ (jacobian.T @ jacobian) @ basis for jacobian, _, basis in self._jacobians(z))
-        return sum(products) / self.count
+        """Compute J'J / N (k, k).
+
+        With many coordinates, the product for all parameters comes first, because it costs less than J for all
+        coordinates.  With few, J comes first, because derivatives for other parameters may be so much larger that the
+        product would lose those for the coordinates.
+        """
+        total = np.zeros((len(z), len(z)))
+        for jacobian, _, basis in self._jacobians(z):
+            if len(z) > len(basis) / 2:
+                total += basis.T @ (jacobian.T @ jacobian) @ basis
+            else:
+                jacobian = jacobian @ basis
+                total += jacobian.T @ jacobian
+        return total / self.count
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
         """Compute the Hessian (k, k) for a basis that leaves the gain, or 2 J'J / N if f is small."""

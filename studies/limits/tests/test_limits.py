@@ -129,6 +129,16 @@ def test_jacobian_equals_finite_differences(prompts):
         np.testing.assert_allclose(found, slow, atol=DIFFERENCES * np.abs(slow).max())
 
 
+def test_the_product_keeps_small_derivatives(tasks):
+    """With many layers, derivatives within the family are small compared with all others."""
+    basis = family_basis(N, GAMMA)
+    theta = parameters_of(ictd.Weights(np.zeros(WIDE), N * ictd.theta_td(N).A))
+    objective = MeanMsve([(enumerated_prompts(tasks, GAMMA), basis)], 150)
+    R = objective.triangle(basis.T @ theta)[:, :-1]
+    found = objective.product(basis.T @ theta)
+    np.testing.assert_allclose(found, R.T @ R, atol=1e-12 * np.abs(R.T @ R).max())
+
+
 def test_products_and_singular_values_give_the_same_model(tasks):
     objective = MeanMsve([(enumerated_prompts(tasks, GAMMA), family_basis(N, GAMMA))], DEPTH)
     z = family_basis(N, GAMMA).T @ parameters()
