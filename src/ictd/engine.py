@@ -31,9 +31,10 @@ features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s
 gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow with n.
 
 Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
-compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
-row, so that the compiler keeps several sums in registers.  Sweeps over more than ``UNROLLED`` columns run the loops in
-another order, with the same terms of each sum in the same, fixed order.
+compiler knows them.  Innermost loops run along rows, so that the compiler computes several entries at once, and the
+terms of each sum have a fixed order.  Products with p skip its zeros, because in Boyan's chain only the last state has
+more than two successors.  Sweeps over more than ``UNROLLED`` columns run in loops of lengths that the compiler does not
+know.
 """
 
 import numpy as np
@@ -141,18 +142,21 @@ def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
     states = len(n)
     for i in range(2 * states):
         for s in range(states):
-            total = A[i, s]
-            for j in range(states):
-                total += A[i, states + j] * Y[j, s]
-            AX[i, s] = total
+            AX[i, s] = A[i, s]
+        for j in range(states):
+            for s in range(states):
+                AX[i, s] += A[i, states + j] * Y[j, s]
     for i in range(states):
         for s in range(states):
-            b, r = AX[i, s], A[i, s]
-            for j in range(states):
-                b += Y[j, i] * AX[states + j, s]
-                r += Y[j, i] * A[states + j, s]
-            T[i, s] = b * scale
-            R[i, s] = r * scale
+            T[i, s], R[i, s] = AX[i, s], A[i, s]
+        for j in range(states):
+            if Y[j, i] != 0.0:
+                for s in range(states):
+                    T[i, s] += Y[j, i] * AX[states + j, s]
+                    R[i, s] += Y[j, i] * A[states + j, s]
+        for s in range(states):
+            T[i, s] *= scale
+            R[i, s] *= scale
         T[i, i] += 1.0
     for s in range(states):
         total = u[s] + reward[s]
@@ -171,10 +175,12 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
     for i in range(states):
         for s in range(states):
             D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
-            total = 0.0
-            for j in range(states):
-                total += dT[i, j] * Yt[j, s]
-            D[i, states + s] = total * scale
+            D[i, states + s] = 0.0
+        for j in range(states):
+            for s in range(states):
+                D[i, states + s] += dT[i, j] * Yt[j, s]
+        for s in range(states):
+            D[i, states + s] *= scale
     for i in range(states):
         du[i] = -lam[i]
         for s in range(2 * states):
@@ -185,10 +191,11 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
             total -= Y[i, j] * lam[j]
         du[states + i] = total
         for s in range(2 * states):
-            total = 0.0
-            for j in range(states):
-                total -= Y[i, j] * D[j, s]
-            dA[states + i, s] = total
+            dA[states + i, s] = 0.0
+        for j in range(states):
+            if Y[i, j] != 0.0:
+                for s in range(2 * states):
+                    dA[states + i, s] -= Y[i, j] * D[j, s]
 
 
 @kernel(noalias=True)

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.evaluation import batch_td_msve, draw_unseen_tasks, tune_step_size
+from ictd.baselines import batch_td
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import Divergence, pretrain_history
@@ -56,16 +57,12 @@ def main(
         # Contexts are enumerated, so one step of a trajectory is enough.
         data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options)
         tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
-        enumerated, gram = [data.context(ENUMERATED)], data.gram(ENUMERATED)
-        tuning_contexts = [tuning.context(ENUMERATED)]
-        candidates = log_spaced(**step_sizes) * (n if scaled else 1)
+        gram = data.gram(ENUMERATED)
+        theta_msve = tuned_theta_msve(data, tuning, depths, n * log_spaced(**step_sizes))
         for depth in depths:
-            # The coefficient of theta^TD with the lowest mean MSVE.
-            scores = tune_step_size(tuning, depth, tuning_contexts, candidates, scaled)
-            coefficient = candidates[[scores.argmin()]]
-            theta_msve = batch_td_msve(data, depth, enumerated, coefficient, scaled).mean()
             for algo in algos:
-                row = {"algo": algo, "env": env, "states": n, "depth": depth, "seed": seed, "theta_msve": theta_msve}
+                row = {"algo": algo, "env": env, "states": n, "depth": depth, "seed": seed}
+                row["theta_msve"] = theta_msve[depth]
                 table.append(row)
                 try:
                     weights = pretrain_history(
@@ -81,3 +78,29 @@ def main(
                 measures |= number_measures(weights, discount, scaled)
                 row |= {name: measures[name] for name in MEASURES}
     save_table(output, pd.DataFrame(table, columns=COLUMNS))
+
+
+def tuned_theta_msve(
+    data: UnseenTasks, tuning: UnseenTasks, depths: list[int], step_sizes: np.ndarray
+) -> dict[int, float]:
+    """Compute the mean MSVE of theta^TD with its best step size, for each number of layers, on enumerated prompts.
+
+    Theta^TD carries out batch TD.  Its updates go on from those for fewer layers.
+
+    Parameters
+    ----------
+    data : UnseenTasks
+    tuning : UnseenTasks, on which the step size has the lowest mean MSVE
+    depths : list of int
+    step_sizes : (K,) array of candidates, if attention is divided by the context length
+    """
+    context, tuning_context = data.context(ENUMERATED), tuning.context(ENUMERATED)
+    found, w, updates = {}, None, 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for depth in sorted(depths):
+            w = batch_td(tuning_context, tuning.discount, step_sizes, depth - updates, start=w)  # (tasks, n, K)
+            updates = depth
+            scores = tuning.error(np.moveaxis(w, -1, 0)).mean(axis=-1)
+            best = step_sizes[np.where(np.isnan(scores), np.inf, scores).argmin()]
+            found[depth] = data.error(batch_td(context, data.discount, best, depth)).mean()
+    return found
