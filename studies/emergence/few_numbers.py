@@ -24,7 +24,7 @@ import numpy as np
 
 from ictd.anatomy import preconditioner, squared_norm, unidentifiable_direction
 from ictd.prompt import Gram
-from ictd.transformer import Weights, preconditioned_td
+from ictd.transformer import Weights, estimates, preconditioned_td
 
 # The directions of each set of numbers, by their number.
 SETS = {
@@ -165,7 +165,8 @@ def mean_msve(
 ) -> float:
     """Mean MSVE over tasks and sets of contexts, with the arguments of ``least_squares``; infinite if not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        estimate, _ = estimates_and_jacobian(coefficients, bases, grams, depth)
+        weights = weights_at(coefficients, bases)
+        estimate = np.stack([estimates(weights, gram, depth) for gram in grams])
         msve = (weight * (estimate - value) ** 2).sum(axis=-1).mean()
     return float(msve) if np.isfinite(msve) else np.inf
 

@@ -38,11 +38,26 @@ use rule emergence_step as emergence_shares with:
         **step("studies.emergence.shares", EMERGENCE, env_options=UNSEEN_OPTIONS, own_options=own_options),
 
 
+use rule emergence_step as emergence_tuned_numbers with:
+    output:
+        "<results>/emergence/tuned/{states}-{depth}.npz",
+    pathvars:
+        job="emergence_tuned_numbers/{states}-{depth}",
+    params:
+        **step(
+            "studies.emergence.tuned_numbers",
+            EMERGENCE["best_numbers"],
+            context_lengths=EMERGENCE["context_lengths"],
+            env_options=UNSEEN_OPTIONS,
+        ),
+
+
 use rule emergence_step as emergence_train_numbers with:
     input:
         tasks=expand("<results>/tasks/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
         unrolls=expand("<results>/unrolls/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
         weights=f"<results>/weights/{CELL}.npz",
+        tuned="<results>/emergence/tuned/{states}-{depth}.npz",
     output:
         f"<results>/emergence/trained/{CELL}.csv",
     pathvars:
@@ -52,8 +67,6 @@ use rule emergence_step as emergence_train_numbers with:
     params:
         **step(
             "studies.emergence.train_numbers",
-            EMERGENCE["best_numbers"],
-            EMERGENCE,
             config["evaluation"],
             test_tasks=EMERGENCE["tasks"],
             context_lengths=EMERGENCE["context_lengths"],

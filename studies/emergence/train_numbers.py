@@ -8,18 +8,16 @@ from ictd.anatomy import unidentifiable_direction
 from ictd.baselines import lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
-from ictd.prompt import ENUMERATED, Context, Gram
+from ictd.prompt import Gram
 from ictd.statistics import standard_error
 from ictd.steps.training_data import stored_runs
-from ictd.storage import save_table
+from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
-from studies.emergence.best_numbers import best_numbers
 from studies.emergence.few_numbers import SETS, basis, coefficients, number_measures, weights_at
 from studies.emergence.numbers_engine import pretrain_numbers
 from studies.emergence.shares import SEED, finite_runs
+from studies.emergence.tuned_numbers import ALGORITHMS, formats
 
-# Names of the algorithms with tuned step sizes, by the number of step sizes.
-ALGORITHMS = {1: "td", 2: "deflated_td"}
 COLUMNS = (
     "algo", "env", "states", "depth", "method", "format", "context_length", "seed", "identity", "ones", "mean", "error",
     "median",
@@ -39,24 +37,22 @@ def main(
     evaluation_env: str,
     env_options: dict,
     test_tasks: int,
-    tuning_tasks: int,
     context_lengths: list[int],
     tasks: list[Path],
     unrolls: list[Path],
     weights: Path,
+    tuned: Path,
     output: Path,
 ) -> None:
     """Write a row for each method, format of the prompt, context length and seed.
 
     Numbers are trained on the same tasks and batches as all of A, and start from the projection of its initial weights.
-    The algorithms ``td`` and ``deflated_td`` make as many updates as there are layers.  Their step sizes minimise the
-    mean MSVE on other tasks, over all context lengths of one format.  Methods without seeds have seed -1.  ``error`` is
-    the standard error of the mean over tasks.
+    The algorithms ``td`` and ``deflated_td`` make as many updates as there are layers, with the step sizes of the file
+    ``tuned``.  Methods without seeds have seed -1.  ``error`` is the standard error of the mean over tasks.
     """
     scaled = scaled_attention
     options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **options)
-    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, stream="ablation tuning", **options)
     models = {"all": finite_runs(weights)}
     for number in SETS:
         trained = []
@@ -70,14 +66,14 @@ def main(
         if kept:
             seeds, numbers = zip(*kept, strict=True)
             models[f"numbers_{number}"] = seeds, weights_at(np.array(numbers), bases)
+    step_sizes = load_arrays(tuned, *ALGORITHMS.values())
     rows = []
 
     def add(method, name, length, seed, numbers, errors):
         measured = *numbers, errors.mean(), standard_error(errors), np.median(errors)
         rows.append((*Cell(algo, env, states, depth), method, name, length, seed, *measured))
 
-    for name, contexts in formats(data, context_lengths).items():
-        tuned = best_numbers(tuning, list(formats(tuning, context_lengths)[name].values()), depth, tuple(ALGORITHMS))
+    for index, (name, contexts) in enumerate(formats(data, context_lengths).items()):
         for length, context in contexts.items():
             gram = context.gram(discount)
             for method, (seeds, runs) in models.items():
@@ -85,10 +81,10 @@ def main(
                 for i, seed in enumerate(seeds):
                     own = numbers["identity"][i], numbers["ones"][i]
                     add(method, name, length, seed, own, msve(runs[i], data, gram, depth, scaled))
-            for number, (found, _) in tuned.items():
-                algorithm = weights_at(found, basis(number, states))
-                own = [*found / states, 0.0][:2]
-                add(ALGORITHMS[number], name, length, -1, own, msve(algorithm, data, gram, depth, True))
+            for (number, method), best in zip(ALGORITHMS.items(), step_sizes, strict=True):
+                algorithm = weights_at(best[index], basis(number, states))
+                own = [*best[index] / states, 0.0][:2]
+                add(method, name, length, -1, own, msve(algorithm, data, gram, depth, True))
             if name == "steps":
                 add("lstd", name, length, -1, (np.nan, np.nan), data.error(lstd(context, discount, lstd_ridge)))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
@@ -99,17 +95,3 @@ def msve(weights: Weights, data: UnseenTasks, gram: Gram, depth: int, scaled: bo
     with np.errstate(over="ignore", invalid="ignore"):
         errors = data.error(estimates(weights, gram, depth, scaled))
     return np.where(np.isnan(errors), np.inf, errors)
-
-
-def formats(data: UnseenTasks, context_lengths: list[int]) -> dict[str, dict[int, Context]]:
-    """Contexts by format and length.
-
-    ``enumerated`` is the prompt of pretraining.  ``steps`` has a column for each step of a trajectory.  ``grouped`` has
-    a column for each visited state, with its mean next feature; attention is divided by n.
-    """
-    steps = {length: data.context(length) for length in context_lengths}
-    return {
-        "enumerated": {ENUMERATED: data.context(ENUMERATED)},
-        "steps": steps,
-        "grouped": {length: context.grouped() for length, context in steps.items()},
-    }

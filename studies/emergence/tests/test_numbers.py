@@ -16,7 +16,16 @@ from ictd.prompt import Context
 from ictd.steps.material import save_material
 from ictd.storage import save_arrays
 from ictd.transformer import preconditioned_td
-from studies.emergence import best_numbers, dynamics, few_numbers, numbers_engine, shares, slow_mode, train_numbers
+from studies.emergence import (
+    best_numbers,
+    dynamics,
+    few_numbers,
+    numbers_engine,
+    shares,
+    slow_mode,
+    train_numbers,
+    tuned_numbers,
+)
 
 torch.set_num_threads(1)
 GAMMA, STATES, DEPTH = 0.9, 3, 4
@@ -173,9 +182,10 @@ def cell(tmp_path_factory):
 @pytest.mark.parametrize("scaled", [True, False])
 def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled, tmp_path):
     folder, stored, runs = cell
+    tuned_numbers.main(STATES, DEPTH, GAMMA, "boyan", {}, 10, [4, 9], tmp_path / "tuned.npz")
     train_numbers.main(
-        "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {}, 6, 10, [4, 9],
-        [folder / "tasks.npz"], [folder / "unrolls.npz"], folder / "w.npz", tmp_path / "t.csv",
+        "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {}, 6, [4, 9],
+        [folder / "tasks.npz"], [folder / "unrolls.npz"], folder / "w.npz", tmp_path / "tuned.npz", tmp_path / "t.csv",
     )  # fmt: skip
     table = pd.read_csv(tmp_path / "t.csv")
     data = draw_unseen_tasks(0, STATES, 6, 9, GAMMA, "boyan", "ablation")
@@ -196,8 +206,12 @@ def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled
         assert row.mean == pytest.approx(errors.mean())
     algorithms = where(table, seed=-1, format="steps")
     assert set(algorithms["method"]) == {"td", "deflated_td", "lstd"}
-    scores = algorithms.groupby("method")["mean"].mean()
-    assert np.isfinite(scores).all()
+    tuning = draw_unseen_tasks(0, STATES, 10, 9, GAMMA, "boyan", "ablation tuning")
+    found = best_numbers.best_numbers(tuning, [tuning.context(4).grouped(), tuning.context(9).grouped()], DEPTH, (1, 2))
+    for number, method in tuned_numbers.ALGORITHMS.items():
+        row = where(table, method=method, format="grouped", context_length=9)
+        step_sizes = row[["identity", "ones"]].to_numpy()[0, :number]
+        assert step_sizes == pytest.approx(found[number][0] / STATES)
 
 
 def test_shares_exchanges_and_spectral_radii(cell, tmp_path):
