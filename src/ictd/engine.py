@@ -31,10 +31,10 @@ features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s
 gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow with n.
 
 Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
-compiler knows them.  Innermost loops run along rows, so that the compiler computes several entries at once, and the
-terms of each sum have a fixed order.  Products with p skip its zeros, because in Boyan's chain only the last state has
-more than two successors.  Sweeps over more than ``UNROLLED`` columns run in loops of lengths that the compiler does not
-know.
+compiler knows them.  In a matrix product either the innermost loop runs along a row, or the loop around a sum does, so
+that the compiler computes several entries at once.  The terms of each sum have a fixed order.  Products with p skip its
+zeros where p has the factor of a whole row, because in Boyan's chain only the last state has more than two successors.
+Sweeps over more than ``UNROLLED`` columns run in loops of lengths that the compiler does not know.
 """
 
 import numpy as np
