@@ -31,10 +31,10 @@ features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s
 gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow with n.
 
 Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
-compiler knows them.  In a matrix product either the innermost loop runs along a row, or the loop around a sum does, so
-that the compiler computes several entries at once.  The terms of each sum have a fixed order.  Products with p skip its
-zeros where p has the factor of a whole row, because in Boyan's chain only the last state has more than two successors.
-Sweeps over more than ``UNROLLED`` columns run in loops of lengths that the compiler does not know.
+compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
+row, so that the compiler keeps several sums in registers.  With more than ``UNROLLED`` columns the innermost loop runs
+along a row, with the same terms of each sum in the same, fixed order.  Products with p then skip its zeros where p has
+the factor of a whole row, because most states of Boyan's chain have two successors.
 """
 
 import numpy as np
@@ -46,8 +46,7 @@ from ictd.transformer import Weights
 
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-# Largest number of columns for which all loops have lengths that the compiler knows.  It unrolls such loops, which is
-# slower for longer rows.
+# Largest number of columns for which the compiler unrolls all loops, which is slower for longer rows.
 UNROLLED = 15
 
 
@@ -140,23 +139,40 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
 def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
     """Fill T, R and h_0 of an enumerated prompt, whose X = [I; Y] has Y (n, n) = gamma p'; AX (2n, n) is scratch."""
     states = len(n)
-    for i in range(2 * states):
-        for s in range(states):
-            AX[i, s] = A[i, s]
-        for j in range(states):
+    if states > UNROLLED:
+        for i in range(2 * states):
             for s in range(states):
-                AX[i, s] += A[i, states + j] * Y[j, s]
-    for i in range(states):
-        for s in range(states):
-            T[i, s], R[i, s] = AX[i, s], A[i, s]
-        for j in range(states):
-            if Y[j, i] != 0.0:
+                AX[i, s] = A[i, s]
+            for j in range(states):
                 for s in range(states):
-                    T[i, s] += Y[j, i] * AX[states + j, s]
-                    R[i, s] += Y[j, i] * A[states + j, s]
-        for s in range(states):
-            T[i, s] *= scale
-            R[i, s] *= scale
+                    AX[i, s] += A[i, states + j] * Y[j, s]
+        for i in range(states):
+            for s in range(states):
+                T[i, s], R[i, s] = AX[i, s], A[i, s]
+            for j in range(states):
+                if Y[j, i] != 0.0:
+                    for s in range(states):
+                        T[i, s] += Y[j, i] * AX[states + j, s]
+                        R[i, s] += Y[j, i] * A[states + j, s]
+            for s in range(states):
+                T[i, s] *= scale
+                R[i, s] *= scale
+    else:
+        for i in range(2 * states):
+            for s in range(states):
+                total = A[i, s]
+                for j in range(states):
+                    total += A[i, states + j] * Y[j, s]
+                AX[i, s] = total
+        for i in range(states):
+            for s in range(states):
+                b, r = AX[i, s], A[i, s]
+                for j in range(states):
+                    b += Y[j, i] * AX[states + j, s]
+                    r += Y[j, i] * A[states + j, s]
+                T[i, s] = b * scale
+                R[i, s] = r * scale
+    for i in range(states):
         T[i, i] += 1.0
     for s in range(states):
         total = u[s] + reward[s]
@@ -175,12 +191,20 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
     for i in range(states):
         for s in range(states):
             D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
-            D[i, states + s] = 0.0
-        for j in range(states):
+        if states > UNROLLED:
             for s in range(states):
-                D[i, states + s] += dT[i, j] * Yt[j, s]
-        for s in range(states):
-            D[i, states + s] *= scale
+                D[i, states + s] = 0.0
+            for j in range(states):
+                for s in range(states):
+                    D[i, states + s] += dT[i, j] * Yt[j, s]
+            for s in range(states):
+                D[i, states + s] *= scale
+        else:
+            for s in range(states):
+                total = 0.0
+                for j in range(states):
+                    total += dT[i, j] * Yt[j, s]
+                D[i, states + s] = total * scale
     for i in range(states):
         du[i] = -lam[i]
         for s in range(2 * states):
@@ -190,12 +214,19 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
         for j in range(states):
             total -= Y[i, j] * lam[j]
         du[states + i] = total
-        for s in range(2 * states):
-            dA[states + i, s] = 0.0
-        for j in range(states):
-            if Y[i, j] != 0.0:
-                for s in range(2 * states):
-                    dA[states + i, s] -= Y[i, j] * D[j, s]
+        if states > UNROLLED:
+            for s in range(2 * states):
+                dA[states + i, s] = 0.0
+            for j in range(states):
+                if Y[i, j] != 0.0:
+                    for s in range(2 * states):
+                        dA[states + i, s] -= Y[i, j] * D[j, s]
+        else:
+            for s in range(2 * states):
+                total = 0.0
+                for j in range(states):
+                    total -= Y[i, j] * D[j, s]
+                dA[states + i, s] = total
 
 
 @kernel(noalias=True)
