@@ -116,21 +116,22 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
             dT[i, j] = 0.0
             across[j, i] = T[i, j]
     for layer in range(depth - 2, -1, -1):
-        for i in range(width):
-            following[layer, i] = lam[i]
         if width > UNROLLED:
             for i in range(width):
+                following[layer, i] = lam[i]
                 lam[i] = q[i]
             add_vector_product(following[layer], across, lam)
         else:
             for i in range(width):
+                following[0, i] = lam[i]
+            for i in range(width):
                 total = q[i]
                 for j in range(width):
-                    total += across[j, i] * following[layer, j]
+                    total += across[j, i] * following[0, j]
                 lam[i] = total
             for i in range(width):
                 for j in range(width):
-                    dT[i, j] += h[layer, i] * following[layer, j]
+                    dT[i, j] += h[layer, i] * following[0, j]
     if width > UNROLLED:
         add_outer_products(h[: depth - 1], following[: depth - 1], dT)
 
@@ -157,6 +158,7 @@ def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
             for s in range(states):
                 T[i, s] *= scale
                 R[i, s] *= scale
+            T[i, i] += 1.0
     else:
         for i in range(2 * states):
             for s in range(states):
@@ -172,8 +174,7 @@ def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
                     r += Y[j, i] * A[states + j, s]
                 T[i, s] = b * scale
                 R[i, s] = r * scale
-    for i in range(states):
-        T[i, i] += 1.0
+            T[i, i] += 1.0
     for s in range(states):
         total = u[s] + reward[s]
         for j in range(states):
@@ -189,10 +190,9 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
     """
     states = len(n)
     for i in range(states):
-        for s in range(states):
-            D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
         if states > UNROLLED:
             for s in range(states):
+                D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
                 D[i, states + s] = 0.0
             for j in range(states):
                 for s in range(states):
@@ -201,6 +201,7 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
                 D[i, states + s] *= scale
         else:
             for s in range(states):
+                D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
                 total = 0.0
                 for j in range(states):
                     total += dT[i, j] * Yt[j, s]
