@@ -235,7 +235,7 @@ def test_labels_of_lines_are_in_the_order_of_their_ends_and_do_not_overlap(scale
     figure, axes = plt.subplots()
     axes.set(yscale=scale, ylim=(0.5, 4))
     style.label_ends(axes, [(str(value), value, "black") for value in values])
-    found = {float(text.get_text()): text.xy[1] for text in axes.texts}
+    found = {float(text.get_text()): text.xyann[1] for text in axes.texts}
     heights = np.array([found[value] for value in sorted(values)])
     least = style.LABEL_HEIGHT / (axes.bbox.height / figure.dpi)
     assert (np.diff(heights) > 0.999 * least).all()

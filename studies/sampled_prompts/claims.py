@@ -73,7 +73,7 @@ def _format_claims(statements: Statements, formats: pd.DataFrame) -> Iterator[Cl
         steps = f"{row.context_length} steps"
         ratio = Estimate(row.mean / row.lstd, row.low, row.high)
         if row.prompts == "paper" and row.shown != "pseudo":
-            shown = "a column a step" if row.shown == "step" else "grouped"
+            shown = "a column for each step" if row.shown == "step" else "grouped"
             yield statements.claim("below_lstd", (row.algo, row.env, row.states, row.depth, shown, steps), ratio)
         if row.prompts == "paper" and row.shown == "grouped" and row.context_length == longest:
             yield statements.claim("visits", (row.algo, row.env, row.states, row.depth, steps), ratio)

@@ -44,11 +44,11 @@ def main(claims: Path, tables: list[Path], setting: dict, tasks: int, lengths: l
 
 # Baselines in the table of formats, and labels of the formats and of the pretraining prompts.
 BESIDE = ("lstd", "ce_uniform", "mean_chain", "lstd_prior", "bayes")
-FORMATS = {"step": "a column a step", "grouped": "grouped", "pseudo": "grouped, one pseudo-step"}
+FORMATS = {"step": "a column for each step", "grouped": "grouped", "pseudo": "grouped, one pseudo-step"}
 PRETRAINED_ON = {
     "paper": "enumerated prompts, as in the paper",
     "enumerated": "enumerated prompts",
-    "contexts": "contexts, a column a step",
+    "contexts": "contexts, a column for each step",
     "grouped": "grouped contexts",
 }
 

@@ -38,7 +38,7 @@ def notebook_params(notebook, results, **parameters):
     """
     study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {
-        "other_settings": differences(PAPER_SETTINGS | study, OWN_SETTINGS),
+        "other_settings": ", ".join(differences(PAPER_SETTINGS | study, OWN_SETTINGS)),
         "notebook": notebook,
         "captions": notebook.parent / "captions",
         "parameters": {"results": str(results), **parameters},

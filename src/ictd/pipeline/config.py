@@ -92,25 +92,21 @@ def merged(defaults, given):
     return defaults | given | common
 
 
-def differences(settings: dict, own: dict, section: str = "") -> dict[str, list]:
-    """Settings whose values are others than one's own.
+def differences(settings: dict, own: dict, section: str = "") -> list[str]:
+    """Keys of the settings whose values differ from one's own; keys of mappings are joined by dots.
 
     Parameters
     ----------
     settings : dict
     own : dict, with the keys of ``settings``
     section : str, what precedes the names of nested keys
-
-    Returns
-    -------
-    dict of [value, own value] by key; keys of mappings are joined by dots
     """
-    found = {}
+    found = []
     for key, value in settings.items():
         if isinstance(value, dict) and isinstance(own.get(key), dict):
-            found |= differences(value, own[key], f"{section}{key}.")
+            found += differences(value, own[key], f"{section}{key}.")
         elif value != own.get(key):
-            found[section + key] = [value, own.get(key)]
+            found.append(section + key)
     return found
 
 

@@ -130,7 +130,7 @@ def _measured(group: list[dict]) -> str:
 
 def needs(claim: dict) -> str:
     """The relation of a claim's value to the threshold, as HTML."""
-    return f"{text(claim['relation'])} {claim['threshold']:g}"
+    return f"{text(claim['relation'])} {number(claim['threshold'])}"
 
 
 def _links(figures: list[str], kind: str, name: str) -> str:
@@ -149,7 +149,7 @@ def claims_rows(claims: list[dict]) -> str:
                 "setting": in_words(claim["setting"]),
                 "value": number(claim["value"], claim["threshold"]),
                 "95% interval": interval(claim),
-                "needs": f"{claim['relation']} {claim['threshold']:g}",
+                "needs": f"{claim['relation']} {number(claim['threshold'])}",
                 "verdict": claim["verdict"],
                 "corrected": claim["corrected"],
                 "trials": "" if claim["trials"] is None else f"{claim['trials_hold']} of {claim['trials']}",

@@ -83,10 +83,10 @@ SIGNS = {
 
 
 def text(raw: str) -> str:
-    """Text as HTML, with formulas in italics."""
+    """Text as HTML, with formulas in italics; no line ends beside ±."""
     parts = html.escape(raw, quote=False).split("$")
     parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
-    return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>")
+    return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>").replace(" ± ", "\u00a0±\u00a0")
 
 
 def _formula(formula: str) -> str:

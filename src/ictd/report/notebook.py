@@ -11,7 +11,7 @@ from ictd.report.verdicts import VERDICTS, by_name, holding, verdict, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
 
-def main(notebook: Path, captions: Path, parameters: dict, other_settings: dict, executed: Path, page: Path) -> None:
+def main(notebook: Path, captions: Path, parameters: dict, other_settings: str, executed: Path, page: Path) -> None:
     """Write the executed notebook, and a page in one file with its text and outputs, without its code.
 
     The notebook gets ``parameters`` and the folder ``captions``.  Its heading is the title of the page.  Below the
@@ -45,17 +45,16 @@ def main(notebook: Path, captions: Path, parameters: dict, other_settings: dict,
     save(page, unescape(re.sub("<.*?>", "", heading[1])), without_dead_links(body))
 
 
-def banner(other_settings: dict) -> str:
+def banner(other_settings: str) -> str:
     """Say as HTML which settings of the run are not the study's own; empty if there are none.
 
-    ``other_settings`` has by key the value of the run and the study's own, as of ``ictd.pipeline.config.differences``.
+    ``other_settings`` lists their keys, as of ``ictd.pipeline.config.differences``.
     """
     if not other_settings:
         return ""
-    listed = [f"{key} is {value} (own: {own})" for key, (value, own) in other_settings.items()]
     return (
         '\n<p class="banner"><b>This run has other settings than the study\'s own.</b> All numbers, verdicts and counts'
-        f" on this page are those of this run: {text('; '.join(listed))}.</p>\n"
+        f" on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report import html
-from ictd.report.claim import has_pattern
+from ictd.report.claim import HALF, has_pattern
 from ictd.report.claim_tables import (
     claims_overview,
     claims_rows,
@@ -20,11 +20,19 @@ from ictd.report.claim_tables import (
 from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.tables import rows_with
-from ictd.report.verdicts import HOLDS, count, verdict_by
+from ictd.report.verdicts import HOLDS, count, number, verdict_by
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 # Baselines that the summary compares with the Transformers, in words.
 BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "zero": "predicting zero"}
+# Measures of the agreement of TD and MC, in words.
+AGREEMENT = {
+    "correlation": "correlation",
+    "residual_correlation": "residual correlation",
+    "distance": "distance",
+    "apart": "correlation, no common seed",
+    "residual_apart": "residual correlation, no common seed",
+}
 
 
 def save_summaries(
@@ -62,7 +70,7 @@ def save_summaries(
         "mean_weights": weights_summary(mean_weights),
         "pattern": pattern_by_cell(mean_weights, weights),
         "thresholds": by_threshold(of_experiments, mean_weights, weights),
-        "agreement": agreement,
+        "agreement": agreement_summary(agreement),
         "audit": tables["audit"],
         "settings": pd.DataFrame(settings_rows(without_readings, schema)),
         "readings": pd.DataFrame(readings).drop(columns="paper"),
@@ -116,8 +124,8 @@ MSVE is {html.text(_listed(sampled, names | BASELINES))}. On enumerated prompts 
 
 
 def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
-    """Names of methods with their errors, from rows by method."""
-    return ", ".join(f"{name} {mean_and_median(rows.loc[method])}" for method, name in names.items())
+    """The error of each method, with its name, from rows by method."""
+    return ", ".join(f"{mean_and_median(rows.loc[method])} for {name}" for method, name in names.items())
 
 
 def mean_and_median(row) -> str:
@@ -128,9 +136,9 @@ def mean_and_median(row) -> str:
 def msve_summary(over_tasks: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
     """Tabulate the MSVE on unseen tasks, a row for each cell and each baseline.
 
-    There are three columns for the shortest and the longest context, and for enumerated prompts: the mean with its
-    standard error, the median, and the share of the worst hundredth of the tasks in the sum.  Trials that diverged are
-    counted and left out.
+    There are two columns for the shortest and the longest context, and for enumerated prompts: the mean with its
+    standard error and the median, and the share of the worst hundredth of the tasks in the sum.  Trials that diverged
+    are counted and left out.
     """
     lengths = over_tasks["context_length"]
     ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
@@ -142,8 +150,8 @@ def msve_summary(over_tasks: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFram
         for length in dict.fromkeys(ends):
             name = "enumerated" if length == ENUMERATED else f"{length} steps"
             (error,) = errors[errors["context_length"] == length].to_dict("records")
-            row[f"mean, {name}"] = f"{error['mean']:.3g} ± {error['standard_error']:.2g}"
-            row[f"median, {name}"] = error["median"]
+            mean = f"{error['mean']:.3g} ± {error['standard_error']:.2g}"
+            row[f"mean (median), {name}"] = f"{mean} ({error['median']:.3g})"
             row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
         row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
         rows.append(row)
@@ -166,7 +174,7 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
     trials = has.groupby(CELL)[["projected", "raw"]].sum().loc[means.index]
     number = has.groupby(CELL).size().loc[means.index].astype(str)
     low, high = means["pattern_low"], means["pattern_high"]
-    interval = low.map("{:.2f}".format) + " to " + high.map("{:.2f}".format)
+    interval = _ends(low, high, HALF)
     return pd.DataFrame({
         "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
         "interval": interval.where((low <= high) & (number != "1"), ""),
@@ -174,6 +182,24 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
         "trials with the pattern": trials["projected"].astype(str) + " of " + number,
         "by the full A": trials["raw"].astype(str) + " of " + number,
     }).reset_index()  # fmt: skip
+
+
+def agreement_summary(agreement: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the agreement of TD and MC in each setting: each measure with its interval in one column.
+
+    A single trial has no interval, and no other trial without a common seed.
+    """
+    table = agreement[CELL[1:]].copy()
+    for name, heading in AGREEMENT.items():
+        low, high = agreement[f"{name}_low"], agreement[f"{name}_high"]
+        interval = (" (" + _ends(low, high) + ")").where(low <= high, "")
+        table[heading] = agreement[name].map(number).where(agreement[name].notna(), "") + interval
+    return table
+
+
+def _ends(low: pd.Series, high: pd.Series, threshold: float | None = None) -> pd.Series:
+    """Both ends of intervals, as texts with as many digits as show on which side of a threshold they are."""
+    return low.map(lambda end: number(end, threshold)) + " to " + high.map(lambda end: number(end, threshold))
 
 
 def by_threshold(claims: list[dict], mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:

@@ -142,6 +142,7 @@ def number(value: float | None, threshold: float | None = None) -> str:
     if value is None or math.isnan(value):
         return "not finite"
     digits = 3
-    while digits < 8 and threshold is not None and value != threshold and float(f"{value:.{digits}g}") == threshold:
+    shown_threshold = None if threshold is None else float(f"{threshold:.3g}")
+    while digits < 8 and value != threshold and float(f"{value:.{digits}g}") == shown_threshold:
         digits += 1
     return f"{value:.{digits}g}"

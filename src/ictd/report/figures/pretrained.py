@@ -50,7 +50,7 @@ def pretrained(line: pd.DataFrame, repeated: pd.DataFrame, main: Cell) -> Figure
         below.plot([], [], marker="o", color=OURS, ls="", ms=4, mfc="none", label="as many layers as in training")
         above.set(yscale="log", title=f"{NAMES[algo]}, {NORMS[algo]}")
         theta_td = r"\theta^{\mathrm{TD}}$"
-        above.set_xticks([0, 0.5, 1], ["trained", "half", rf"$\alpha\,{theta_td}"], fontsize=8)
+        above.set_xticks([0, 0.5, 1], ["pretrained", "half", rf"$\alpha\,{theta_td}"], fontsize=8)
         above.set_xlabel(r"from pretrained weights to $\theta^{\mathrm{TD}}$")
         below.set_xlabel("repetitions of the layer")
         if (repeated["looped_norm"] < LARGEST).any():  # An axis without data takes no logarithmic scale.

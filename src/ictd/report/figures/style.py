@@ -12,6 +12,7 @@ from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.transforms import offset_copy
 from PIL import Image
 
 from ictd.pipeline.grid import Cell
@@ -20,7 +21,7 @@ from ictd.storage import replacing
 # Okabe and Ito's colours, which are distinct with any colour vision.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
 # Other lines: Okabe and Ito's remaining colours, and some of Tol's.
-LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#117733", "#999933", "#AA4499")
+LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#117733", "#332288", "#AA4499")
 NAMES = {
     "td": "multi-task TD",
     "mc": "multi-task MC",
@@ -34,6 +35,7 @@ LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 PNG_DPI = 200
 LABEL_HEIGHT = 0.125  # inches, distance of the labels at the ends of lines
+LEADER = 12  # points, from the end of a line to its label
 
 # Ignore the user's settings, and fonts of the machine, which may be other versions of Matplotlib's.
 matplotlib.rcdefaults()
@@ -124,7 +126,9 @@ def diverged_note(diverged: Collection[bool]) -> str:
 
 
 def label_ends(axes, ends: list[tuple[str, float, str]]) -> None:
-    """Write labels at the right edge of a panel, each at the height of its line's end, without overlap.
+    """Write labels beside the right edge of a panel, near the ends of their lines and without overlap.
+
+    Thin lines connect the labels with the ends.  Labels stay between the lower and the upper edge if there is room.
 
     Parameters
     ----------
@@ -139,12 +143,16 @@ def label_ends(axes, ends: list[tuple[str, float, str]]) -> None:
     wanted = np.clip((values[order] - low) / (high - low), 0, 1)
     # Labels moved upward only and downward only keep their distances, and so does the mean of both.
     steps = LABEL_HEIGHT / (axes.bbox.height / axes.figure.dpi) * np.arange(len(ends))
-    upward = np.maximum.accumulate(wanted - steps) + steps
-    downward = np.minimum.accumulate((wanted - steps)[::-1])[::-1] + steps
-    for height, (label, _, colour) in zip((upward + downward) / 2, [ends[i] for i in order], strict=True):
+    lowest = np.clip(wanted - steps, 0, max(0, 1 - steps.max(initial=0)))
+    upward = np.maximum.accumulate(lowest) + steps
+    downward = np.minimum.accumulate(lowest[::-1])[::-1] + steps
+    beside = offset_copy(axes.transAxes, axes.figure, x=LEADER, units="points")
+    for end, height, i in zip(wanted, (upward + downward) / 2, order, strict=True):
+        label, _, colour = ends[i]
         axes.annotate(
-            label, (1, height), (4, 0), "axes fraction", "offset points", color=colour, va="center", fontsize=8,
+            label, (1, end), (1, height), "axes fraction", beside, color=colour, va="center", fontsize=8,
             annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 1, "shrinkB": 1, "relpos": (0, 0.5)},
         )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
             # Ratios that end at the same value share a label.
             last = f"{ratios['tightest'].iloc[-1]:.0e}"
             ends.setdefault(last, []).append((title.removeprefix("Lemma "), LINES[1 + i]))
-    ratio_axes.set(yscale="log", title="least, by lemma", xlabel="layer $l$ or $L$", ylabel="bound / measured")
+    ratio_axes.set(yscale="log", title="smallest ratio, by lemma", xlabel="layer $l$ or $L$", ylabel="bound / measured")
     labels = [("; ".join(name for name, _ in group), float(value), group[-1][1]) for value, group in ends.items()]
     label_ends(ratio_axes, labels)
     figure.suptitle(f"{env_name(env)}, $n = {states}$, means over tasks", fontsize=9)
@@ -144,7 +144,7 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
         sides = early_sides[early_sides["statement"] == statement]
         relative = sides["left_mean"] / sides["left_mean"].max()
         right.plot(sides["layer"], relative, color=OURS, lw=1, ls=dashes, label=label)
-    right.set(xlabel="layers $L$", ylabel="value / its greatest", title=f"why {J} rises first")
+    right.set(xlabel="layers $L$", ylabel="value / its maximum", title=f"why {J} rises first")
     legend(figure)
     return figure
 

@@ -9,7 +9,7 @@ from ictd.report.figures.style import WIDTH
 # For each box its column, row, description and rules.
 BOXES = {
     "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
-    "Unrolls": (1, 0, "what a batch counts\nof each task", "unrolls"),
+    "Unrolls": (1, 0, "counts of each\ntask's batch", "unrolls"),
     "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
     "Evaluation": (1, 1, "on unseen tasks,\nfor each setting", "evaluate unseen"),
