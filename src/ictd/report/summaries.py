@@ -172,15 +172,16 @@ def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.Dat
     has = weights.assign(projected=has_pattern(weights["cosine"]), raw=has_pattern(weights["raw_cosine"]))
     means = mean_weights.set_index(CELL)
     trials = has.groupby(CELL)[["projected", "raw"]].sum().loc[means.index]
-    number = has.groupby(CELL).size().loc[means.index].astype(str)
+    size = has.groupby(CELL).size().loc[means.index].astype(str)
     low, high = means["pattern_low"], means["pattern_high"]
-    interval = _ends(low, high, HALF)
+    ends = [end.map(lambda share: number(share, HALF)) for end in (low, high)]
+    interval = ends[0] + " to " + ends[1]
     return pd.DataFrame({
         "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
-        "interval": interval.where((low <= high) & (number != "1"), ""),
+        "interval": interval.where((low <= high) & (size != "1"), ""),
         "squared cosine, full A": means["raw_cosine"].clip(lower=0) ** 2,
-        "trials with the pattern": trials["projected"].astype(str) + " of " + number,
-        "by the full A": trials["raw"].astype(str) + " of " + number,
+        "trials with the pattern": trials["projected"].astype(str) + " of " + size,
+        "by the full A": trials["raw"].astype(str) + " of " + size,
     }).reset_index()  # fmt: skip
 
 
@@ -191,15 +192,9 @@ def agreement_summary(agreement: pd.DataFrame) -> pd.DataFrame:
     """
     table = agreement[CELL[1:]].copy()
     for name, heading in AGREEMENT.items():
-        low, high = agreement[f"{name}_low"], agreement[f"{name}_high"]
-        interval = (" (" + _ends(low, high) + ")").where(low <= high, "")
-        table[heading] = agreement[name].map(number).where(agreement[name].notna(), "") + interval
+        value, low, high = (agreement[name + end].map("{:.3f}".format, "ignore") for end in ("", "_low", "_high"))
+        table[heading] = (value + " (" + low + " to " + high + ")").fillna(value).fillna("")
     return table
-
-
-def _ends(low: pd.Series, high: pd.Series, threshold: float | None = None) -> pd.Series:
-    """Both ends of intervals, as texts with as many digits as show on which side of a threshold they are."""
-    return low.map(lambda end: number(end, threshold)) + " to " + high.map(lambda end: number(end, threshold))
 
 
 def by_threshold(claims: list[dict], mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
