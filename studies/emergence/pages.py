@@ -16,6 +16,8 @@ from ictd.statistics import bootstrap_interval
 from ictd.storage import load_arrays, load_json
 from studies.emergence.claims import prediction_errors
 
+# Columns of alpha and beta, the multiples of I and 11' in G, in the page's words.
+NUMBERS = {"identity": "α", "ones": "β", "identity_seen": "α seen", "ones_seen": "β seen"}
 # Labels of the curves of the slider.
 LABELS = ("cosine of A to θᵀᴰ (median over trials)", "MSVE on enumerated prompts (median over trials)")
 
@@ -37,6 +39,10 @@ def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: P
         "other_readings": verdicts_by_reading(table["readings"]),
         "reading_runs": medians_by_reading(table["reading_runs"]),
     }
+    for name in ("measures", "trained", "dynamics"):
+        frames[name] = frames[name].rename(columns=NUMBERS)
+    # "ones" is a cosine in this table.
+    frames["slow_mode"] = frames["slow_mode"].rename(columns={"identity": "α"})
     save_frames(output, frames)
     save(output / "slider.html", "slider", slider(slider_data(table["course"], runs), LABELS))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.report.tables import load_tables, rows_with
@@ -59,8 +60,8 @@ def _draw_least(axes: Axes, descents: pd.DataFrame) -> None:
     """Lowest MSVE of all descents and of descents within the family, and the MSVE of their starting points."""
     least = descents.groupby("depth")["msve"].min().clip(lower=LEAST_MSVE)
     within = rows_with(descents, start="family").groupby("depth")["msve"].min().clip(lower=LEAST_MSVE)
-    axes.plot(least.index.astype(str), least, color=LINES[2], lw=4, label="least")
-    axes.plot(within.index.astype(str), within, color=LINES[0], lw=1, ls="--", label="least in the family")
+    axes.plot(least.index.astype(str), least, color=LINES[2], lw=4, label="lowest")
+    axes.plot(within.index.astype(str), within, color=LINES[0], lw=1, ls="--", label="lowest in the family")
     for start in NAMES:
         if start in set(descents["start"]):
             before = rows_with(descents, start=start).groupby("depth")["msve_before"].mean()
@@ -82,6 +83,8 @@ def course(table: pd.DataFrame) -> Figure:
             lower.plot(step_layers, trials["outside"], ".", **look)
         upper.set(xscale="log", yscale="log", xlabel=r"$\alpha L (1 - \gamma)$", title=f"{mark:,} tasks")
         lower.set(xscale="log", yscale="log", xlabel=r"$\alpha L$")
+    for axes in grid.flat:
+        axes.xaxis.set_minor_formatter(NullFormatter())
     for axes in grid[:, 0]:
         axes.set_ylabel("share outside")
     legend(figure)

@@ -27,13 +27,13 @@ BLACK = "#000000"
 # Label, colour and line style of each baseline.
 METHODS = {
     "zero": ("predicting zero", COLOURS["zero"], ":"),
-    "td_lambda": (r"TD($\lambda$)", "#56B4E9", ":"),
+    "td_lambda": (r"TD($\lambda$)", LINES[2], ":"),
     "theta_td": (NAMES["theta_td"], COLOURS["theta_td"], "--"),
     "batch_td": ("batch TD, best updates", COLOURS["theta_td"], "-."),
-    "certainty_equivalence": ("certainty equivalence", "#E69F00", ":"),
+    "certainty_equivalence": ("certainty equivalence", LINES[5], ":"),
     "lstd": ("LSTD, best ridge", COLOURS["lstd"], "-"),
-    "ce_uniform": ("uniform pseudo-counts", "#E69F00", "--"),
-    "mean_chain": ("mean chain, rewards seen", "#009E73", "-."),
+    "ce_uniform": ("uniform pseudo-counts", LINES[1], "--"),
+    "mean_chain": ("mean chain, rewards seen", LINES[3], "-."),
     "lstd_prior": ("pseudo-counts, mean chain", COLOURS["lstd"], "--"),
     "bayes": ("Bayes error", BLACK, "-"),
 }
@@ -113,7 +113,7 @@ def formats(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             style = {"color": COLOURS[algo], "marker": marker, "ms": 4, "lw": 0.9, "capsize": 2}
             style |= {"mfc": COLOURS[algo] if filled else "none", "label": f"{NAMES[algo]}, {PROMPTS[prompts]}"}
             axes.errorbar(trials["context_length"], trials["mean"], trials["standard_error"], **style)
-        axes.set(xscale="log", yscale="log", xlabel="context length $m$", title=title)
+        axes.set(xscale="log", yscale="log", xlabel="context length $m$ (steps)", title=title)
         axes.set_xticks(rows["context_length"].unique(), rows["context_length"].unique())
         axes.minorticks_off()
     grid[0].set_ylabel("MSVE")
@@ -139,7 +139,7 @@ def msve_by_length(tables: dict[str, pd.DataFrame], main: Setting, tasks: int, l
             rows = selected[selected["algo"] == algo]
             draw_trials(axes, rows, "context_length", "mean", label=f"{NAMES[algo]}, {label}", ls=dashes, **style)
     axes.axvspan(*lengths, color=BLACK, alpha=0.05, lw=0)
-    axes.set(xscale="log", yscale="log", xlabel="context length $m$", ylabel="MSVE")
+    axes.set(xscale="log", yscale="log", xlabel="context length $m$ (steps)", ylabel="MSVE")
     # A line has no end if a method is missing or its last trial diverged.
     lines = [line for line in axes.lines if np.isfinite(line.get_ydata()[-1:]).any()]
     label_ends(axes, [(line.get_label(), line.get_ydata()[-1], line.get_color()) for line in lines])
@@ -281,7 +281,7 @@ def attentions(tables: dict[str, pd.DataFrame], main: Setting) -> Figure:
             msve = baselines[baselines["method"] == method]
             positions = [lengths.index(length) for length in msve["context_length"]]
             axes.plot(positions, msve["mean"], color=BLACK, ls=dashes, lw=0.8, label=METHODS[method][0])
-        axes.set(yscale="log", xlabel="context length $m$", title=f"pretrained on {PROMPTS[prompts]}")
+        axes.set(yscale="log", xlabel="context length $m$ (steps)", title=f"pretrained on {PROMPTS[prompts]}")
         axes.set_xticks(range(len(lengths)), ["enumerated", *map(str, lengths[1:])], rotation=90, fontsize=7)
     zero = baselines.loc[baselines["method"] == "zero", "mean"].max()
     grid[0].set_ylim(top=LARGEST_SHOWN * zero)
