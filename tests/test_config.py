@@ -231,4 +231,4 @@ def test_settings_that_differ_from_ones_own_are_found():
     own = load_config({}, ROOT)
     assert differences(own, load_config({"results": own["results"]}, ROOT)) == []
     other = load_config({"seeds": 3, "readings": {"env_options": {"loop": {"threshold": 0.7}}}}, ROOT)
-    assert sorted(differences(other, own)) == ["readings.env_options.loop", "seeds"]
+    assert sorted(differences(other, own)) == ["readings.env_options.loop.threshold", "seeds"]

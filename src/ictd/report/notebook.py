@@ -98,14 +98,13 @@ class Shown:
         return Markup(f'<p class="caption">{text(self._caption(name))}</p>\n{self.part(name)}')
 
     def figure(self, name: str) -> Markup:
-        """A figure with its caption, at half its width in pixels; on a narrow screen the picture scrolls."""
+        """A figure with its caption, at half its width in pixels, or the width of a narrower screen."""
         data = (self.results / f"figures/{name}.png").read_bytes()
         caption = self._caption(name)
         width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
         alt = text(caption.partition(". ")[2] or caption).replace('"', "'")
         picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
-        shown = f'<div class="scroll">{picture}</div><figcaption>{text(caption)}</figcaption>'
-        return Markup(f'<figure id="{name}">{shown}</figure>\n')
+        return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
 
     def say(self, words: str) -> Markup:
         """A paragraph; each {claim} in it becomes the verdict on the claim of that name, with a link to its rows.
