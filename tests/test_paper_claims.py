@@ -11,7 +11,7 @@ from ictd.report import result_tables as tables
 from ictd.report.claim import Statements, as_records
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
-from ictd.report.summaries import by_threshold, pattern_by_cell
+from ictd.report.summaries import agreement_summary, by_threshold, pattern_by_cell
 
 STATEMENTS = Statements(PROJECT / "report/claims.toml")
 SENTENCES = load_sentences(PROJECT / "report/sentences.toml")
@@ -243,6 +243,8 @@ def test_thresholds_and_trials_of_the_pattern_are_shown():
     by_cell = pattern_by_cell(made["mean_weights"], weights)
     assert by_cell["trials with the pattern"].tolist() == ["2 of 3", "1 of 3"]
     assert by_cell["by the full A"].tolist() == ["1 of 3", "3 of 3"]
+    decided = pattern_by_cell(made["mean_weights"].assign(pattern_low=0.50049, pattern_high=0.512345), weights)
+    assert set(decided["interval"]) == {"0.5005 to 0.512"}
     mean = made["mean_weights"].assign(raw_cosine=[0.69, 0.72], pattern_low=[0.47, 0.58], pattern_high=0.9)
     agreement = made["agreement"].assign(correlation_low=0.73, correlation_high=0.9)
     agreement = agreement.assign(residual_correlation_low=-0.9, residual_correlation_high=0.9)
@@ -255,3 +257,12 @@ def test_thresholds_and_trials_of_the_pattern_are_shown():
     assert table["pattern in every trial"].tolist() == ["2 of 2", "1 of 2", "1 of 2", "0 of 2", "0 of 2"]
     assert table["same_pattern"].str[0].tolist() == ["1", "1", "1", "0", "0"]
     assert set(table["same_noise"]) == {"0 of 1"} and set(table["msve_falls"]) == {"2 of 2"}
+
+
+def test_the_agreement_has_each_measure_with_its_interval():
+    numbers = {"correlation": 0.978, "correlation_low": 0.9406, "correlation_high": 0.9865}
+    missing = ["distance", "distance_low", "distance_high", "apart", "apart_low", "apart_high"]
+    made = result_tables()["agreement"].assign(**numbers, **dict.fromkeys(missing, np.nan)).assign(distance=0.5)
+    (row,) = agreement_summary(made).to_dict("records")
+    assert row["correlation"] == "0.978 (0.941 to 0.986)" and row["distance"] == "0.500"
+    assert row["correlation, no common seed"] == "" and not {"correlation_low", "apart"} & row.keys()
