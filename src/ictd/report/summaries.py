@@ -192,9 +192,16 @@ def agreement_summary(agreement: pd.DataFrame) -> pd.DataFrame:
     """
     table = agreement[CELL[1:]].copy()
     for name, heading in AGREEMENT.items():
-        value, low, high = (agreement[name + end].map("{:.3f}".format, "ignore") for end in ("", "_low", "_high"))
-        table[heading] = (value + " (" + low + " to " + high + ")").fillna(value).fillna("")
+        columns = agreement[[name, f"{name}_low", f"{name}_high"]]
+        table[heading] = [_with_interval(*row) for row in columns.itertuples(index=False)]
     return table
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    """A value and its interval as text; NaN is left out."""
+    if np.isnan(value):
+        return ""
+    return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def by_threshold(claims: list[dict], mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
