@@ -13,7 +13,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
-from PIL import Image
 
 from ictd.pipeline.grid import Cell
 from ictd.storage import replacing
@@ -85,16 +84,11 @@ def save(figure: Figure, path: Path) -> None:
     """Save a figure as ``path`` with the endings .png and .svg; the same figure gives the same bytes.
 
     The layout is computed once, for the PNG, because it takes as long as drawing; ``savefig`` would compute it
-    for each format.  A palette makes the PNG a third as large, which keeps pages with many figures small.  Without
-    k-means its colours would be those of the edges of letters and lines rather than those of large areas.
+    for each format.
     """
     figure.set_dpi(PNG_DPI)
     with replacing(path.with_suffix(".png")) as temporary:
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        small = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
-        small.save(temporary, format="png")
+        FigureCanvasAgg(figure).print_png(temporary, metadata={"Software": None})
     figure.set_layout_engine("none")
     with replacing(path.with_suffix(".svg")) as temporary:
         FigureCanvasSVG(figure).print_svg(temporary, metadata={"Date": None, "Creator": None})
