@@ -107,8 +107,8 @@ def sweep_forward(n, T, h, g):
 def sweep_adjoint(n, T, h, q, lam, following, across, dT):
     """Fill the gradient of sum_l h_l q: lam (k,) for h_0, and dT (k, k) for T.
 
-    ``following`` (L, k) and ``across`` (k, k), which gets T', are scratch.  With more than ``UNROLLED`` columns row l of
-    ``following`` keeps lam_{l+1}, otherwise the first row keeps the last one.
+    ``following`` (L, k) and ``across`` (k, k), which gets T', are scratch.  With more than ``UNROLLED`` columns, row l
+    of ``following`` keeps lam_{l+1}; otherwise the first row keeps the last one.
     """
     depth, width = len(h), len(n)
     for i in range(width):
