@@ -6,7 +6,16 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import baseline_msve, batch_td_msve, draw_unseen_tasks, joined, tune_step_size, weights_msve
+from ictd.evaluation import (
+    baseline_msve,
+    batch_td_course,
+    batch_td_msve,
+    draw_unseen_tasks,
+    index_of_best,
+    joined,
+    tune_step_size,
+    weights_msve,
+)
 from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
 
@@ -70,6 +79,16 @@ def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
 
 def test_the_score_of_a_step_size_that_overflows_is_infinite(data, contexts):
     assert tune_step_size(data, 3000, contexts, np.array([30.0]))[0] == np.inf
+
+
+def test_the_course_of_batch_td_equals_runs_from_the_start(data, contexts):
+    step_sizes, updates = np.array([0.1, 1.0, 30.0]), [1, 7, 3000]
+    with np.errstate(over="ignore", invalid="ignore"):  # The largest step size overflows.
+        course = batch_td_course(data, contexts[0], step_sizes, updates)
+        each = [batch_td_msve(data, number, contexts[:1], step_sizes)[0] for number in updates]
+    np.testing.assert_array_equal(course, each)
+    assert np.isnan(course[-1, 2]).any()
+    assert index_of_best(course[-1, [2, 0]]) == 1
 
 
 @pytest.mark.parametrize("scaled", [True, False])

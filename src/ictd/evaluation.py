@@ -162,6 +162,28 @@ def batch_td_msve(
     return np.stack(errors)
 
 
+def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray, updates: list[int]) -> np.ndarray:
+    """Compute the MSVE of batch TD with K step sizes after each of several numbers of updates, in ascending order.
+
+    Updates go on from the estimates after fewer updates.  The parameters are those of ``batch_td_msve``.
+
+    Returns
+    -------
+    msve : (updates, K, k) array
+    """
+    errors, w = [], None
+    for more in np.diff(updates, prepend=0):
+        w = batch_td(context, data.discount, step_sizes, int(more), start=w)  # (k, n, K)
+        errors.append(data.error(np.moveaxis(w, -1, 0)))
+    return np.stack(errors)
+
+
+def index_of_best(msve: np.ndarray) -> int:
+    """Index of the lowest mean over tasks of MSVE (K, k); NaN counts as infinite."""
+    means = msve.mean(axis=-1)
+    return int(np.where(np.isnan(means), np.inf, means).argmin())
+
+
 def tune_step_size(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:

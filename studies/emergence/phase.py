@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.anatomy import decomposition_measures
-from ictd.baselines import batch_td
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks
+from ictd.evaluation import UnseenTasks, batch_td_course, batch_td_msve, draw_unseen_tasks, index_of_best
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import Divergence, pretrain_history
@@ -94,13 +93,12 @@ def tuned_theta_msve(
     depths : list of int
     step_sizes : (K,) array of candidates, if attention is divided by the context length
     """
-    context, tuning_context = data.context(ENUMERATED), tuning.context(ENUMERATED)
-    found, w, updates = {}, None, 0
+    depths = sorted(depths)
+    context = [data.context(ENUMERATED)]
     with np.errstate(over="ignore", invalid="ignore"):
-        for depth in sorted(depths):
-            w = batch_td(tuning_context, tuning.discount, step_sizes, depth - updates, start=w)  # (tasks, n, K)
-            updates = depth
-            scores = tuning.error(np.moveaxis(w, -1, 0)).mean(axis=-1)
-            best = step_sizes[np.where(np.isnan(scores), np.inf, scores).argmin()]
-            found[depth] = data.error(batch_td(context, data.discount, best, depth)).mean()
-    return found
+        scores = batch_td_course(tuning, tuning.context(ENUMERATED), step_sizes, depths)
+        best = [step_sizes[[index_of_best(scores_of_depth)]] for scores_of_depth in scores]
+        return {
+            depth: batch_td_msve(data, depth, context, step_size).mean()
+            for depth, step_size in zip(depths, best, strict=True)
+        }

@@ -7,14 +7,20 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import (
-    batch_td,
     boyan_posterior,
     certainty_equivalence,
     lstd,
     posterior_values,
     td_lambda,
 )
-from ictd.evaluation import UnseenTasks, batch_td_msve, draw_unseen_tasks, tune_step_size
+from ictd.evaluation import (
+    UnseenTasks,
+    batch_td_course,
+    batch_td_msve,
+    draw_unseen_tasks,
+    index_of_best,
+    tune_step_size,
+)
 from ictd.mrp import value_function
 from ictd.prompt import Context
 from ictd.rng import generator
@@ -112,12 +118,6 @@ def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
     }
 
 
-def index_of_best(msve: np.ndarray) -> int:
-    """Index of the lowest mean over tasks of MSVE (K, tasks); NaN counts as infinite."""
-    means = msve.mean(axis=-1)
-    return int(np.where(np.isnan(means), np.inf, means).argmin())
-
-
 def tuned_msve(
     data: UnseenTasks,
     tuning: UnseenTasks,
@@ -161,11 +161,7 @@ def tuned_batch_td(
     msve, chosen, updates = [], [], sorted(updates)
     with np.errstate(over="ignore", invalid="ignore"):
         for length in lengths:
-            context = tuning.context(length)
-            scores, w = [], None
-            for more in np.diff(updates, prepend=0):
-                w = batch_td(context, tuning.discount, step_sizes, int(more), start=w)
-                scores.append(tuning.error(np.moveaxis(w, -1, 0)))
+            scores = batch_td_course(tuning, tuning.context(length), step_sizes, updates)
             best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
             number, size = updates[best_updates], step_sizes[best_size]
             msve.append(batch_td_msve(data, number, [data.context(length)], np.array([size]))[0, 0])
