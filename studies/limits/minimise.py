@@ -155,7 +155,7 @@ class MeanMsve(SumOfSquares):
         return total / self.count
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Compute the Hessian (k, k) for a basis that leaves the gain, or 2 J'J / N if f is small."""
+        """Compute the Hessian (k, k), or 2 J'J / N if f is small; the coordinates do not change the gain."""
         if self.value_and_gradient(z)[0] < SMALL:
             return 2 * self.product(z)
         total = np.zeros((len(z), len(z)))
