@@ -72,8 +72,12 @@ def test_an_edit_reruns_the_jobs_of_this_environment(ring):
     def digests():
         simulate = Steps(settings)("ictd.steps.unrolls")["environments"]
         unseen = Steps(settings)("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", env_options={})
-        return [simulate(Wildcards(env=env, states=4)) for env in ("ring", "boyan")] + [
-            unseen["environments"](Wildcards(states=4, depth=6))
+        family = Steps(settings)("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
+        return [
+            simulate(Wildcards(env="ring", states=4)),
+            simulate(Wildcards(env="boyan", states=4)),
+            unseen["environments"](Wildcards(states=4, depth=6)),
+            family["environments"](Wildcards()),
         ]
 
     before = digests()
@@ -81,7 +85,8 @@ def test_an_edit_reruns_the_jobs_of_this_environment(ring):
     assert digests() == before
     ring.write_text(RING.replace("1, (size, states, 1)", "0.5, (size, states, 1)"))
     after = digests()
-    assert before[1] == after[1] == "" and before[0] != after[0] and before[2] != after[2]
+    assert before[1] == after[1] == ""
+    assert all(before[i] != after[i] for i in (0, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ UNSEEN = {"evaluate", "baselines", "unseen"}
 PRETRAINING = {"pretrain", "audit"}
 # The theory's checks that sample tasks, and the checks of all cells.
 SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
-OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "pretrained_tables", "theory_precision"}
+OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "theory_pretrained", "theory_precision"}
 
 # For each configuration key another value, and the rules that use it. The report lists all settings.
 SHOWN = {"pages", "manifest"}
@@ -37,7 +37,7 @@ KEYS = {
     "depths": (
         [6],
         {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"}
-        | {"theory_agreement", "pretrained_tables"}
+        | {"theory_agreement", "theory_pretrained"}
         | SHOWN,
     ),
     "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),

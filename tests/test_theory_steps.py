@@ -49,12 +49,12 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         files = {name: folder / f"{name}/{env}-2.csv" for name in ("statements", "neu")}
         descent.main(env, 2, 40, DEPTH, **given, **files)
     for cell in CELLS:
-        algo, env, states, _ = Cell.parse(cell)
+        algo = Cell.parse(cell).algo
         scale, weights = algo == "td", trained(algo)
         saved = folder / f"weights/{cell}.npz"
         save_arrays(saved, seeds=np.array([4, 7]), u=weights.u, A=weights.A)
-        files = [folder / f"pretrained/{cell}.csv"], [folder / f"repeated/{cell}.csv"]
-        pretrained.main(env, states, 80, 5, GAMMA, scale, ENVS[env], [saved], *files)
+        files = [folder / f"{name}/{cell}.csv" for name in ("pretrained", "repeated")]
+        pretrained.main(80, 5, GAMMA, scale, ENVS, [saved], *files)
     settings = [f"{env}-3" for env in ENVS]
     family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
     precision.main([2], [f"{env}-2" for env in ENVS], 20, DEPTH, GAMMA, ENVS, folder / "precision.csv")

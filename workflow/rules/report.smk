@@ -30,7 +30,7 @@ AS_REPORT = dict(category="1. Report", labels={"report": "In-context TD: claims 
 COMPUTING = (
     "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
 )
-COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables pretrained_tables"
+COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables"
 COMPUTING += " metrics claims"
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {
@@ -38,7 +38,6 @@ JOBS |= {
     "theory_values": len(config["envs"]),
     "pretrain": len(GRID_SETTINGS) * config["seeds"],
     "evaluate": len(GRID_SETTINGS),
-    "theory_pretrained": len(GRID_SETTINGS),
 }
 
 

@@ -43,21 +43,18 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], settings=CHECKED),
 
 
+# One job for all cells, because starting Python and importing packages takes longer than a cell.
 use rule step as theory_pretrained with:
     input:
-        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
+        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
     output:
-        line=expand(
-            f"<results>/theory/pretrained/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
-        ),
-        repeated=expand(
-            f"<results>/theory/repeated/{CELL}.csv", algo=sorted(config["algos"]), allow_missing=True
-        ),
+        line="<results>/theory/pretrained.csv",
+        repeated="<results>/theory/repeated.csv",
     pathvars:
-        job=f"theory_pretrained/{SETTING}",
+        job="theory_pretrained",
     priority: 1
     params:
-        **step("ictd.steps.theory.pretrained", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.pretrained", config["theory"]),
 
 
 use rule step as theory_agreement with:
@@ -96,15 +93,6 @@ use rule step as theory_tables with:
     localrule: True
     params:
         **step("ictd.steps.concatenate"),
-
-
-use rule theory_tables as pretrained_tables with:
-    input:
-        parts=expand("<results>/theory/{table}/{cell}.csv", table=OF_PRETRAINED, cell=sorted(CELLS)),
-    output:
-        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
-    pathvars:
-        job="pretrained_tables",
 
 
 use rule step as theory_figures with:

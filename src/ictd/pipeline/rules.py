@@ -102,8 +102,11 @@ class Steps:
         def environments(wildcards) -> str:
             values = configured | dict(wildcards.items()) | given
             names = [values[name] for name in ("env", "evaluation_env") if name in parameters]
-            called = [name(wildcards) if callable(name) else name for name in names]
-            return " ".join(environment_digest(name) for name in called if name in ENVIRONMENTS)
+            names = [name(wildcards) if callable(name) else name for name in names]
+            if parameters.get("settings") == "list[str]":
+                # Settings start with the name of their environment, such as "boyan-5".
+                names += sorted({setting.split("-")[0] for setting in values.get("settings", [])})
+            return " ".join(environment_digest(name) for name in names if name in ENVIRONMENTS)
 
         results = Path(self.config["results"])
         given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}

@@ -23,31 +23,32 @@ FEW_TASKS = 3 * GROUPS
 
 
 def main(
-    env: str,
-    states: int,
     pretrained_tasks: int,
     update_depth: int,
     discount: float,
     scaled_attention: bool,
     env_options: dict,
     weights: list[Path],
-    line: list[Path],
-    repeated: list[Path],
+    line: Path,
+    repeated: Path,
 ) -> None:
-    """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta, for the cells of one setting.
+    """Write J for multi-task TD, or J' for multi-task MC, in Theta^looped and in Theta, for all cells.
 
-    The files of ``weights``, ``line`` and ``repeated`` are named after the cells, in the same order.  ``line`` has the
-    norms on the line to theta^TD, and ``repeated`` has the norms with pretrained layers repeated to other depths.
-    Norms of runs that diverged are NaN.
+    The files of ``weights`` are named after the cells.  ``line`` has the norms on the line to theta^TD, and
+    ``repeated`` has the norms with pretrained layers repeated to other depths.  Norms of runs that diverged are NaN.
     """
-    sampled = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options)
-    scale = 1 / states if scaled_attention else 1.0
-    for file, line_file, repeated_file in zip(weights, line, repeated, strict=True):
-        runs = load_arrays(file, "seeds", "u", "A")
+    line_tables, repeated_tables = [], []
+    for file in weights:
         cell = Cell.parse(file.stem)
-        line_tables, repeated_tables = norm_tables(runs, sampled, discount, scale, update_depth, cell)
-        save_table(line_file, *line_tables)
-        save_table(repeated_file, *repeated_tables)
+        rng = generator(0, cell.env, cell.states, "theory")
+        sampled = sample_tasks(cell.env, cell.states, pretrained_tasks, rng, **env_options.get(cell.env, {}))
+        scale = 1 / cell.states if scaled_attention else 1.0
+        runs = load_arrays(file, "seeds", "u", "A")
+        of_line, of_repeated = norm_tables(runs, sampled, discount, scale, update_depth, cell)
+        line_tables += of_line
+        repeated_tables += of_repeated
+    save_table(line, *line_tables)
+    save_table(repeated, *repeated_tables)
 
 
 def norm_tables(
