@@ -201,6 +201,11 @@ def preconditioner(A: np.ndarray) -> np.ndarray:
     return (A[..., states:] - A[..., :states]) / 2
 
 
+def share_outside(A: np.ndarray) -> np.ndarray:
+    """Share (...) of the squared norm of A (..., 2n, 2n) that is outside K [-I, I], for the nearest K."""
+    return 1 - squared_norm(preconditioned_td(preconditioner(A))) / squared_norm(A)
+
+
 def decomposition_measures(weights: Weights, discount: float, scaled: bool = True) -> dict[str, np.ndarray]:
     """Decompose weights into theta^TD, the rest of K [-I, I], and what is outside of it.
 
@@ -239,7 +244,7 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
         "cosine": np.sign(theta) * np.sqrt(along_theta / whole),
         "theta": along_theta / whole,
         "preconditioner": (inside - along_theta) / whole,
-        "outside": 1 - inside / whole,
+        "outside": share_outside(projected.A),
         "H": squared_norm(H) / squared_norm(K),
         "diagonal": diagonal / squared_norm(G),
         "symmetric": (squared_norm((G + G.mT) / 2) - diagonal) / squared_norm(G),

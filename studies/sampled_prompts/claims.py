@@ -128,6 +128,7 @@ def _structure_claims(statements: Statements, weights: pd.DataFrame) -> Iterator
     # With one layer, the right half of A has no effect.
     for setting, trials in weights[weights["depth"] > 1].groupby(["algo", *SETTING], sort=False):
         yield from statements.of_trials("structure", setting, trials["outside"])
+        yield from statements.of_trials("structure_shortest", setting, trials["outside_shortest"])
         # For two states, G has two entries off the diagonal, which are too few for a correlation.
         if trials["states"].iloc[0] > 2:
             least = np.minimum(trials["predecessors"], trials["predecessors"] - trials["successors"])

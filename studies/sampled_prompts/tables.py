@@ -5,7 +5,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import decomposition_measures, preconditioner, project_identifiable
+from ictd.anatomy import (
+    decomposition_measures,
+    preconditioner,
+    project_identifiable,
+    share_outside,
+    shortest_identifiable,
+)
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
@@ -142,6 +148,7 @@ def weights_table(path: Path, env_options: dict) -> pd.DataFrame:
     tasks = sample_tasks(env, states, AVERAGED, rng, **env_options.get(env, {}))
     weights = Weights(u, A)
     measures = decomposition_measures(weights, discount)
+    measures["outside_shortest"] = share_outside(shortest_identifiable(A, discount))
     measures |= trace_measures(weights, discount, tasks.transition.mean(axis=0))
     return long_table({"seed": seeds, "tasks_seen": tasks_seen}, measures, **setting)
 

@@ -58,7 +58,7 @@ def tables():
     ]  # fmt: skip
     weights = [
         {**dict(zip(SETTING, setting, strict=True)), "algo": "td", "seed": s, "tasks_seen": seen, "outside": 1 / seen,
-         "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
+         "outside_shortest": 1 / seen, "alpha": 0.2 + 0.01 * s, "predecessors": 0.5 + 0.1 * s, "successors": -0.2}
         for setting, s, seen in itertools.product(SETTINGS, range(4), [10, 100])
     ]  # fmt: skip
     in_main = {"env": "boyan", "states": 5, "discount": 0.9}
@@ -107,7 +107,8 @@ def test_claims_that_hold(tables):
     claims = check_sampled_prompts(STATEMENTS, tables, MAIN, 100, 100)
     assert Counter(claim.id.split("/")[0] for claim in claims) == {
         "below_lstd": 4, "visits": 1, "training_pays": 2, "beats_lstd": 12, "beats_uniform": 12, "beats_best": 12,
-        "more_tasks_help": 4, "mc_beats_td": 4, "transfers": 6, "structure": 3, "traces": 3, "emerges": 6,
+        "more_tasks_help": 4, "mc_beats_td": 4, "transfers": 6, "structure": 3, "structure_shortest": 3, "traces": 3,
+        "emerges": 6,
     }  # fmt: skip
     visits = next(claim for claim in claims if claim.id.startswith("visits/"))
     assert visits.value == pytest.approx(1.5) and visits.id == "visits/td-boyan-5-30-100 steps"
@@ -134,6 +135,7 @@ def test_claims_that_hold(tables):
         ("over_tasks", lambda t: t.assign(high=t["high"].mask(t["baseline"] != "lstd", 1.1)), {
             "beats_uniform", "beats_best", "mc_beats_td"}),
         ("weights", lambda t: t.assign(outside=0.2), {"structure"}),
+        ("weights", lambda t: t.assign(outside_shortest=0.2), {"structure_shortest"}),
         ("weights", lambda t: t.assign(predecessors=-0.3), {"traces"}),
         ("weights", lambda t: t.assign(predecessors=-0.1), {"traces"}),
         ("weights", lambda t: t.assign(successors=0.9), {"traces"}),

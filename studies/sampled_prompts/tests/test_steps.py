@@ -253,7 +253,13 @@ def test_weights_are_measured_with_the_mean_transition(folder):
             stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
             weights, rows = ictd.Weights(stored["history_u"][0], stored["history_A"][0]), where(table, **at, seed=seed)
             outside = ictd.anatomy.decomposition_measures(weights, GAMMA)["outside"]
-            for name, values in (trace_measures(weights, GAMMA, mean) | {"outside": outside}).items():
+            # The norm of N over that of A, A = K [-I, I] + N [I, I], without the components along a.
+            a = np.append(np.full(STATES, -GAMMA), np.ones(STATES))
+            shortest = weights.A - np.einsum("i,j,...jk->...ik", a, a / (a @ a), weights.A)
+            N = (shortest[..., :STATES] + shortest[..., STATES:]) / 2
+            of_shortest = 2 * (N**2).sum(axis=(-2, -1)) / (shortest**2).sum(axis=(-2, -1))
+            measures = trace_measures(weights, GAMMA, mean) | {"outside": outside, "outside_shortest": of_shortest}
+            for name, values in measures.items():
                 np.testing.assert_allclose(rows[name], values)
             K.append(preconditioner(project_identifiable(weights, GAMMA).A[-1]))
         rows = where(entries, **at).pivot(index="row", columns="column", values="mean")
