@@ -13,7 +13,14 @@ from ictd.sampling import BatchStatistics
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.control.contexts import pair_context
-from studies.control.processes import draw_policies, draw_processes, pair_paths, pair_transitions, transition_counts
+from studies.control.processes import (
+    blocks,
+    draw_policies,
+    draw_processes,
+    pair_paths,
+    pair_transitions,
+    transition_counts,
+)
 
 
 def main(
@@ -111,7 +118,10 @@ def batch_statistics(paths: np.ndarray, reward: np.ndarray, discount: float) -> 
     size, pairs = reward.shape
     task = np.arange(size)[:, None]
     powers = discount ** np.arange(paths.shape[2] - 1)
-    returns = reward[task[..., None], paths[..., :-1]] @ powers  # (N, b)
+    returns = np.empty(paths.shape[:2])  # (N, b)
+    for block in blocks(size):
+        rewards = np.take_along_axis(reward[block, None], paths[block, :, :-1], axis=-1)
+        returns[block] = rewards @ powers
     start = task * pairs + paths[..., 0]
     transition = start * pairs + paths[..., 1]
     visits = np.bincount(start.ravel(), minlength=size * pairs)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ictd import sampling
-from ictd.kernels import kernel
+from ictd.kernels import kernel, size
 from ictd.mrp import ENVIRONMENTS, value_function
 from ictd.rng import generator
 
@@ -22,6 +22,8 @@ from ictd.rng import generator
 POLICY_ITERATIONS = 20
 # Actions are tied if their values differ by less than this.
 TIE = 1e-10
+# Number of processes whose paths are drawn at once, and whose returns are computed at once.
+BLOCK = 200
 # Share of soft policies for each kind.  The other policies are greedy.
 SOFT_SHARE = {"soft": 1, "greedy": 0, "both": 0.5}
 
@@ -153,21 +155,24 @@ def pair_transitions(transition: np.ndarray, policy: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def follow(cumulative, uniforms, paths):
+def follow(d, cumulative, uniforms, paths):
     """Fill paths (N, W, T+1) of walkers from their first pairs.
 
-    ``cumulative`` (N, d, d) has the sums along the rows of p_pi, and ``uniforms`` (N, W, T) numbers from [0, 1).
+    ``cumulative`` (N, d, d) has the sums along the rows of p_pi, and ``uniforms`` (N, W, T) numbers from [0, 1).  The
+    next pair is the number of sums that are not above the uniform number: a count takes no branch, and a branch would
+    often be mispredicted.  Walkers advance together, so that the processor overlaps their steps.
     """
-    for i, w in np.ndindex(paths.shape[:2]):
-        x = paths[i, w, 0]
-        for t in range(1, paths.shape[2]):
-            # The sum of a row can be below one by rounding.
-            u = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15))
-            y = 0
-            while u >= cumulative[i, x, y]:
-                y += 1
-            x = y
-            paths[i, w, t] = x
+    tasks, walkers, length = paths.shape
+    for i in range(tasks):
+        for t in range(1, length):
+            for w in range(walkers):
+                x = paths[i, w, t - 1]
+                # The sum of a row can be below one by rounding.
+                u = min(uniforms[i, w, t - 1], cumulative[i, x, -1] * (1 - 1e-15))
+                y = 0
+                for k in range(len(d)):
+                    y += u >= cumulative[i, x, k]
+                paths[i, w, t] = y
 
 
 def pair_paths(
@@ -187,12 +192,20 @@ def pair_paths(
     -------
     paths : (N, W, T+1) int array of pairs, numbered s A + a
     """
-    size, states, actions = policy.shape
-    paths = np.empty((size, walkers, steps + 1), np.int64)
-    paths[..., 0] = rng.integers(states * actions, size=(size, walkers))
+    number, states, actions = policy.shape
+    pairs = states * actions
+    paths = np.empty((number, walkers, steps + 1), np.uint16)
+    paths[..., 0] = rng.integers(pairs, size=(number, walkers))
     cumulative = pair_transitions(processes.transition, policy).cumsum(axis=-1)
-    follow(cumulative, rng.random((size, walkers, steps)), paths)
+    for block in blocks(number):
+        uniforms = rng.random((len(paths[block]), walkers, steps))
+        follow(size(pairs), cumulative[block], uniforms, paths[block])
     return paths
+
+
+def blocks(number: int) -> list[slice]:
+    """Slices of N processes, so few that arrays of many numbers for each process stay in the processor's cache."""
+    return [slice(first, first + BLOCK) for first in range(0, number, BLOCK)]
 
 
 def transition_counts(paths: np.ndarray, lengths: np.ndarray | int, states: int, actions: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import torch
 from tolerances import ENGINES, ROUNDING
 
 from ictd.engine import Engine
+from ictd.kernels import size
 from ictd.literal import LinearTransformer
 from ictd.prompt import prompts_of
 from ictd.transformer import Weights, estimates
@@ -111,12 +112,19 @@ def test_paths_invert_the_cumulative_probabilities():
     p = pair_transitions(processes.transition, policy)
     uniforms, paths = new_rng().random((SIZE, 5, 30)), np.zeros((SIZE, 5, 31), np.int64)
     uniforms[0, 0, :5] = np.nextafter(1, 0)
-    follow(p.cumsum(axis=-1), uniforms, paths)
+    follow(size(PAIRS), p.cumsum(axis=-1), uniforms, paths)
     for i, w, t in np.ndindex(SIZE, 5, 30):
         row = p[i, paths[i, w, t]]
         assert row[paths[i, w, t + 1]] > 0
         if uniforms[i, w, t] < 0.999:
             assert paths[i, w, t + 1] == np.searchsorted(row.cumsum(), uniforms[i, w, t], side="right")
+
+
+def test_paths_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    arguments = some_processes(), draw_policies("both", SHAPE, new_rng(2)), 5, 8
+    expected = pair_paths(*arguments, new_rng())
+    monkeypatch.setattr("studies.control.processes.BLOCK", 3)
+    np.testing.assert_array_equal(pair_paths(*arguments, new_rng()), expected)
 
 
 @pytest.mark.parametrize("lengths", [np.array([20, 1, 7, 13]), 7])
@@ -144,7 +152,8 @@ def test_estimates_equal_the_papers_on_whole_prompts(kind):
         np.testing.assert_allclose(found[i], expected, atol=ENGINES, rtol=ENGINES)
 
 
-def test_batch_statistics_are_sums_over_visits():
+def test_batch_statistics_are_sums_over_visits(monkeypatch):
+    monkeypatch.setattr("studies.control.processes.BLOCK", 3)
     processes, policy = some_processes(), draw_policies("soft", SHAPE, new_rng())
     paths, reward = pair_paths(processes, policy, 5, 8, new_rng()), processes.reward.reshape(SIZE, PAIRS)
     visits, transitions = np.zeros((SIZE, PAIRS)), np.zeros((SIZE, PAIRS, PAIRS))
