@@ -7,7 +7,7 @@ import numpy as np
 
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap
 from ictd.storage import load_json, save_tables
 from studies.control.measured import Offline, Online
 
@@ -42,12 +42,11 @@ def measure_rows(place: str, offline: Offline) -> list[dict]:
             }
             samples["share"] = offline.share(method, tasks=tasks)
             samples["share_once"] = offline.share(method, 1, tasks)
+            measured = means_and_intervals(samples)
             for k, m in enumerate(offline.lengths):
                 row = {"place": place, "method": method, "tasks": tasks, "m": m}
                 row |= {"parameter": parameters[k], "at_grid_end": at_grid_end[k]}
-                for name, of_lengths in samples.items():
-                    row |= mean_and_interval(name, of_lengths[:, k])
-                rows.append(row)
+                rows.append(row | measured[k])
     return rows
 
 
@@ -56,11 +55,22 @@ def regret_rows(online: Online) -> list[dict]:
     rows = []
     for method, rule in product(online.methods, online.rules):
         row = {"method": method, "rule": rule, "choices": online.rows("choices", method, rule)[0]}
-        rows.append(row | mean_and_interval("regret", online.rows("regret", method, rule)[..., -1]))
+        (regret,) = means_and_intervals({"regret": online.rows("regret", method, rule)[:, None, :, -1]})
+        rows.append(row | regret)
     return rows
 
 
-def mean_and_interval(name: str, samples: np.ndarray) -> dict[str, float]:
-    """Columns of a table: the mean of samples (seeds, N), and the ends of its 95% interval over processes."""
-    low, high = bootstrap_interval(samples.mean(axis=0))
-    return {name: samples.mean(), f"{name}_low": low, f"{name}_high": high}
+def means_and_intervals(samples: dict[str, np.ndarray]) -> list[dict[str, float]]:
+    """Columns of K rows of a table: means of samples (seeds, K, N), and the ends of their 95% intervals over processes.
+
+    All samples are resampled in one matrix product, which takes a third of the time.
+    """
+    of_processes = np.concatenate([array.mean(axis=0) for array in samples.values()], dtype=float)  # (columns K, N)
+    bootstraps = bootstrap(lambda means: dict(enumerate(means.T)), of_processes.T)
+    intervals = iter([one.estimate()[1:] for one in bootstraps.values()])
+    rows = [{} for _ in next(iter(samples.values()))[0]]
+    for name, array in samples.items():
+        for k, row in enumerate(rows):
+            row[name] = array[:, k].mean()
+            row[f"{name}_low"], row[f"{name}_high"] = next(intervals)
+    return rows
