@@ -32,6 +32,7 @@ from ictd.checks import (
     optional,
     probabilities,
     refuse,
+    row_sums,
     validate,
     validate_fields,
 )
@@ -321,8 +322,8 @@ class Context:
         visits = self.visits
         counts = np.asarray(self.length)[..., None] * visits
         grouped = (np.abs(counts - (counts > 0.5)) <= ROW_SUM_TOLERANCE).all(axis=-1)
-        shares = (np.abs(visits.sum(axis=-1) - 1) <= ROW_SUM_TOLERANCE) | grouped
-        transitions = (self.D >= 0).all() and (self.D.sum(axis=-1) <= visits + ROW_SUM_TOLERANCE).all()
+        shares = (np.abs(row_sums(visits) - 1) <= ROW_SUM_TOLERANCE) | grouped
+        transitions = (self.D >= 0).all() and (row_sums(self.D) <= visits + ROW_SUM_TOLERANCE).all()
         return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
     def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:

@@ -30,7 +30,7 @@ from studies.control.evaluators import (
     observed_rewards,
 )
 from studies.control.grid import FORMATS
-from studies.control.processes import TIE, Processes, sum_last, uniform, unseen_processes
+from studies.control.processes import TIE, Processes, max_last, sum_last, uniform, unseen_processes
 
 # Number c of "epsilon" for methods that always, or never, take random actions.  These methods have no other rule.
 WITHOUT_RULE = {"uniform": 1e9, "posterior": 0.0}
@@ -144,7 +144,7 @@ class Tabular:
             agents.q += self.start
         if self.decay is None:
             next_action = None
-            next_value = agents.q[agent, step.next_state].max(axis=-1)
+            next_value = max_last(agents.q[agent, step.next_state])
         else:
             next_action = step.choose()
             next_value = agents.q[agent, step.next_state, next_action]
@@ -189,7 +189,7 @@ def simulate(
     for t in range(1, steps + 1):
         regret[:, t - 1] = gaps[agent, state, action]
         above = rng.random((size, 1)) >= cumulative[agent, state, action, :-1]
-        next_state = above.sum(axis=-1)
+        next_state = sum_last(above.astype(int))
         agents.counts[agent, state, action, next_state] += 1
         explores = rng.random(size) < c / (c + t)
         random_action = rng.integers(actions, size=size)
