@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import lstd, theta_preconditioned_td
+from ictd.baselines import theta_preconditioned_td
 from ictd.statistics import log_spaced
 from ictd.transformer import Weights, estimates
 from studies.control.contexts import pair_context
@@ -67,14 +67,19 @@ def observed_rewards(counts, reward, policy, discount):
 class LeastSquares:
     """LSTD on pairs, with a ridge.
 
-    Policy iteration with LSTD is LSPI (Lagoudakis and Parr, Journal of Machine Learning Research 4, 2003).
+    Its estimates are the values in the maximum likelihood model with so many more steps from each pair as the ridge,
+    which have the reward 0 and end the episode.  Policy iteration with LSTD is LSPI (Lagoudakis and Parr, Journal of
+    Machine Learning Research 4, 2003).
     """
 
     ridge: float
 
     def __call__(self, counts, reward, policy, discount):
         """Estimate q (N, S, A)."""
-        return lstd(pair_context(counts, reward, policy), discount, self.ridge).reshape(policy.shape)
+        visits = sum_last(counts)
+        total = visits + self.ridge
+        model = Processes(counts / total[..., None], visits * reward / total)
+        return model.values(policy, discount)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ictd import sampling
 from ictd.kernels import kernel, size
-from ictd.mrp import ENVIRONMENTS, value_function
+from ictd.mrp import ENVIRONMENTS
 from ictd.rng import generator
 
 # Upper limit of the number of steps of policy iteration, which this study does not reach.
@@ -35,10 +35,13 @@ class Processes(NamedTuple):
     reward: np.ndarray
 
     def values(self, policy: np.ndarray, discount: float) -> np.ndarray:
-        """Compute q (N, S, A) of policies (N, S, A)."""
+        """Compute q (N, S, A) of policies (N, S, A).
+
+        Probabilities may sum to less than one: with the remaining probability, an episode ends.
+        """
         transition = np.einsum("nsa,nsaj->nsj", policy, self.transition)
         reward = sum_last(policy * self.reward)
-        v = value_function(transition, reward, discount)
+        v = np.linalg.solve(np.eye(reward.shape[-1]) - discount * transition, reward[..., None])[..., 0]
         return self.reward + discount * np.einsum("nsaj,nj->nsa", self.transition, v)
 
     def optimal(self, discount: float) -> np.ndarray:
