@@ -6,8 +6,9 @@ The mean MSVE is a mean of squared residuals r = sqrt(mu_i) (TF_L - v_i), with t
 
 where |H| has the absolute values of the eigenvalues of H.  H is first 2 J'J / N, and after several steps with little
 decrease, the Hessian.  The product J'J loses eigenvalues below 1e-16 times the greatest.  Where they matter, because
-lam is as small, the eigenvalues of 2 J'J / N are computed from the singular values of J.  A step that does not lower f,
-or makes it infinite, is discarded, and lam grows.
+lam is as small, the eigenvalues of 2 J'J / N are computed from the singular values of J.  For these, the Jacobian
+along the axes of the previous step, scaled to columns of similar norms, is multiplied with itself.  A step that does
+not lower f, or makes it infinite, is discarded, and lam grows.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +22,8 @@ from ictd.transformer import Weights
 from studies.limits.engine import Prompts, add_hessian, errors_and_gradient
 from studies.limits.grid import LEAST_MSVE
 
-# Number of prompts whose Jacobians are in memory at once, and number of rows in one QR factorisation.
+# Number of prompts whose Jacobians are in memory at once.
 PROMPTS_AT_ONCE = 2000
-ROWS_AT_ONCE = 1000
 # Below this mean MSVE, H is always 2 J'J / N.
 SMALL = 1e-8
 # A step is slow if its relative decrease is below LITTLE.  After PATIENCE successive slow steps, H is the Hessian.
@@ -33,6 +33,8 @@ PATIENCE = 3
 DIFFERENCE = 1e-5
 # Eigenvalues of the product J'J are accurate enough if each of them, or lam, is above this share of the greatest.
 ACCURATE = 1e-12
+# Most products of scaled Jacobians for one step; nearly always one is enough.
+MOST_SCALINGS = 3
 # Factor lam: the first value, the smallest value, and the number of values that a step tries.
 FIRST_DAMPING = 1e-3
 LEAST_DAMPING = 1e-28
@@ -60,28 +62,40 @@ class SumOfSquares:
         """Compute f and its gradient (k,)."""
         raise NotImplementedError
 
-    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield blocks of rows of J (rows, k) and of r (rows,)."""
+    def jacobians(self, z: np.ndarray, directions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield blocks of rows of J @ directions (rows, d) and of r (rows,), for directions (k, d)."""
         raise NotImplementedError
-
-    def triangle(self, z: np.ndarray) -> np.ndarray:
-        """Compute the triangular factor (k + 1, k + 1) of the QR factorisation of [J, r] / sqrt(N)."""
-        triangles = []
-        for jacobian, residuals in self.jacobians(z):
-            block = np.column_stack([jacobian, residuals])
-            for rows in np.array_split(block, 1 + len(block) // ROWS_AT_ONCE):
-                triangles.append(np.linalg.qr(rows, mode="r"))
-        return np.linalg.qr(np.vstack(triangles) / np.sqrt(self.count), mode="r")
 
     def product(self, z: np.ndarray) -> np.ndarray:
         """Compute J'J / N (k, k)."""
-        return sum(jacobian.T @ jacobian for jacobian, _ in self.jacobians(z)) / self.count
+        return sum(jacobian.T @ jacobian for jacobian, _ in self.jacobians(z, np.eye(len(z)))) / self.count
 
-    def singular_model(self, z: np.ndarray) -> QuadraticModel:
-        """Diagonalise 2 J'J / N by the singular values of J."""
-        R = self.triangle(z)
-        left, singular, axes = np.linalg.svd(R[:, :-1], full_matrices=False)
-        return QuadraticModel(axes.T, 2 * singular**2, 2 * singular * (left.T @ R[:, -1]))
+    def singular_model(self, z: np.ndarray, previous: QuadraticModel) -> QuadraticModel:
+        """Diagonalise 2 J'J / N by the singular values of J.
+
+        Let P have the axes of the model ``previous``, each divided by the root of its curvature.  The singular values
+        of J P are similar, so the product (J P)'J P / N = Q m Q' keeps them, and J / sqrt(N) has the singular values of
+        sqrt(m) Q' P^{-1}.  If they are not similar, the result takes the place of ``previous``.
+        """
+        model = previous
+        for _ in range(MOST_SCALINGS):
+            curvature = np.abs(model.curvature)
+            root = np.sqrt(np.maximum(curvature, LEAST_DAMPING * curvature.max()))
+            product = np.zeros((len(z), len(z)))
+            slope = np.zeros(len(z))
+            for scaled, residuals in self.jacobians(z, model.axes / root):
+                product += scaled.T @ scaled
+                slope += scaled.T @ residuals
+            m, Q = np.linalg.eigh(product / self.count)
+            accurate = m[0] > ACCURATE * m[-1]
+            m = np.maximum(m, np.finfo(float).eps * m[-1])
+            R = np.sqrt(m)[:, None] * (Q.T * root) @ model.axes.T
+            left, singular, axes = np.linalg.svd(R)
+            slope = left.T @ (Q.T @ slope / np.sqrt(m)) / self.count
+            model = QuadraticModel(axes.T, 2 * singular**2, 2 * singular * slope)
+            if accurate:
+                break
+        return model
 
 
 def diagonalise(H: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
@@ -133,10 +147,10 @@ class MeanMsve(SumOfSquares):
         """Compute TF_L (N, n) on the prompts of each part."""
         return [self._evaluate(prompts, basis, z).estimates for prompts, basis in self.parts]
 
-    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield blocks of rows of J (rows, k) and of r (rows,)."""
+    def jacobians(self, z: np.ndarray, directions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield blocks of rows of J @ directions (rows, d) and of r (rows,), for directions (k, d)."""
         for jacobian, residuals, basis in self._jacobians(z):
-            yield jacobian @ basis, residuals
+            yield jacobian @ (basis @ directions), residuals
 
     def product(self, z: np.ndarray) -> np.ndarray:
         """Compute J'J / N (k, k).
@@ -212,11 +226,16 @@ class Residuals(SumOfSquares):
 
     def value_and_gradient(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Compute f and its gradient (k,)."""
-        ((jacobian, residuals),) = self.jacobians(z)
+        jacobian, residuals = self._derivatives(z)
         return float(residuals @ residuals), 2 * jacobian.T @ residuals
 
-    def jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield all rows of J (rows, k) and of r (rows,).
+    def jacobians(self, z: np.ndarray, directions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield all rows of J @ directions (rows, d) and of r (rows,), for directions (k, d)."""
+        jacobian, residuals = self._derivatives(z)
+        yield jacobian @ directions, residuals
+
+    def _derivatives(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute J (rows, k) and r (rows,).
 
         A step needs them at the point at which the last trial needed them, so those of the last point are kept.
         """
@@ -225,7 +244,7 @@ class Residuals(SumOfSquares):
             for change in DIFFERENCE * np.eye(len(z)):
                 columns.append(self.residuals(z + change) - self.residuals(z - change))
             self._last = z, np.stack(columns, axis=1) / (2 * DIFFERENCE), self.residuals(z)
-        yield self._last[1:]
+        return self._last[1:]
 
 
 class Minimum(NamedTuple):
@@ -291,7 +310,7 @@ def minimise(
         elif max(damping, least_curvature) > ACCURATE:
             model = diagonalise(2 * objective.product(z), gradient)
         else:
-            model = objective.singular_model(z)
+            model = objective.singular_model(z, model)
         if not newton:
             least_curvature = model.curvature.min() / model.curvature.max()
         lower = _lower_point(objective, z, value, norm, model, damping)
