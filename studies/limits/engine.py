@@ -128,20 +128,6 @@ def times_columns(n, k, left, X, product):
 
 
 @kernel(noalias=True)
-def transposed_columns_times(n, k, columns, X, right, product):
-    """Fill ``product`` with X' @ right, as in ``times_columns``."""
-    if len(k) != len(n):
-        multiply(n + n, columns, X.T, right, product)
-        return
-    for i in range(len(n)):
-        for s in range(len(columns)):
-            total = X[i, i] * right[i, s]
-            for j in range(len(n), 2 * len(n)):
-                total += X[j, i] * right[j, s]
-            product[i, s] = total
-
-
-@kernel(noalias=True)
 def columns_times(n, k, columns, X, right, product):
     """Fill ``product`` with X @ right, as in ``times_columns``."""
     if len(k) != len(n):
@@ -160,8 +146,8 @@ def forward(n, k, parameter, X, y, arrays, estimate):
     wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
     times_columns(n, k, A, X, AX)
-    transposed_columns_times(n, k, k, X, AX, T)
-    transposed_columns_times(n, k, n, X, A, R)
+    times_columns(n, k, AX.T, X, T.T)
+    times_columns(n, k, A[:, : len(n)].T, X, R.T)
     times_columns(n, k, parameter[None, :wide], X, h[:1])
     for s in range(len(k)):
         T[s, s] += 1.0
