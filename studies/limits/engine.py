@@ -185,8 +185,8 @@ def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
 def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
     """Fill the estimates (N, n) and the gradient of the mean MSVE over N prompts, and return the mean MSVE.
 
-    ``jacobian`` (N, n, 2n + 4n^2 + 1) gets the derivatives of sqrt(mu) TF_L, unless it has no rows.  The kernel stops
-    at a prompt whose error is not finite, and returns infinity.
+    If ``jacobian`` (N, n, 2n + 4n^2 + 1) has rows, it gets the derivatives of sqrt(mu) TF_L, and the gradient is not
+    computed but zero.  The kernel stops at a prompt whose error is not finite, and returns infinity.
     """
     states, tasks, gain = len(n), len(y), parameter[-1]
     arrays, sweep_arrays = workspace(n, k, depth)
@@ -195,20 +195,21 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
     gradient[:] = 0.0
     for i in range(tasks):
         forward(n, k, parameter, X[i], y[i], arrays, estimates[i])
-        if len(jacobian) > 0:
-            for s in range(states):
-                e[:] = 0.0
-                e[s] = np.sqrt(weight[i, s])
-                backward(n, k, gain, X[i], arrays, sweep_arrays, e, jacobian[i, s])
         for s in range(states):
             error = estimates[i, s] - target[i, s]
             loss += weight[i, s] * error * error
             e[s] = 2.0 * weight[i, s] * error
         if not np.isfinite(loss):
             return np.inf
-        backward(n, k, gain, X[i], arrays, sweep_arrays, e, task_gradient)
-        for j in range(len(parameter)):
-            gradient[j] += task_gradient[j] / tasks
+        if len(jacobian) > 0:
+            for s in range(states):
+                e[:] = 0.0
+                e[s] = np.sqrt(weight[i, s])
+                backward(n, k, gain, X[i], arrays, sweep_arrays, e, jacobian[i, s])
+        else:
+            backward(n, k, gain, X[i], arrays, sweep_arrays, e, task_gradient)
+            for j in range(len(parameter)):
+                gradient[j] += task_gradient[j] / tasks
     return loss / tasks
 
 

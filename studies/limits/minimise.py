@@ -105,7 +105,10 @@ def diagonalise(H: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
 
 
 class Evaluation(NamedTuple):
-    """Mean MSVE of N prompts, its gradient, estimates (N, n), and the Jacobian of sqrt(mu) TF_L, (N, n, parameters)."""
+    """Mean MSVE of N prompts, its gradient, estimates (N, n), and the Jacobian of sqrt(mu) TF_L, (N, n, parameters).
+
+    There is either a gradient or a Jacobian; the gradient is zero with a Jacobian, which has no rows otherwise.
+    """
 
     msve: float
     gradient: np.ndarray
