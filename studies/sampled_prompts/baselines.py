@@ -64,7 +64,8 @@ def main(
     longest = max(context_lengths)
     data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options)
     tuning = draw_unseen_tasks(0, states, tuning_tasks, longest, discount, env, "beyond tuning", **env_options)
-    tasks = (data, tuning, context_lengths)
+    contexts = [(data.context(length), tuning.context(length)) for length in context_lengths]
+    tasks = (data, tuning, contexts)
     sizes = log_spaced(**step_sizes)
     error, tuned = {}, {}
     zero = data.error(np.zeros_like(data.value))
@@ -76,13 +77,11 @@ def main(
     error["lstd"], tuned["ridge"] = tuned_msve(*tasks, lstd_of, log_spaced(**ridges))
     error["theta_td"], tuned["theta_td_step"] = tuned_theta_td(*tasks, sizes, depth)
     error["batch_td"], tuned["batch_td"] = tuned_batch_td(*tasks, sizes, updates)
-    error["td_lambda"], tuned["td_lambda"] = tuned_td_lambda(*tasks, sizes[sizes <= 1])
-    error["certainty_equivalence"] = np.stack([
-        data.error(certainty_equivalence(data.context(length), discount)) for length in context_lengths
-    ])  # fmt: skip
-    error["mean_chain"] = np.stack([
-        data.error(mean_chain_values(data.context(length), tuning)) for length in context_lengths
-    ])  # fmt: skip
+    error["td_lambda"], tuned["td_lambda"] = tuned_td_lambda(data, tuning, context_lengths, sizes[sizes <= 1])
+    tested = [context for context, _ in contexts]
+    certain = [certainty_equivalence(context, discount) for context in tested]
+    error["certainty_equivalence"] = data.error(np.stack(certain))
+    error["mean_chain"] = data.error(np.stack([mean_chain_values(context, tuning) for context in tested]))
     for name, proportions in pseudo_count_proportions(tuning).items():
 
         def smoothed(context: Context, factor: float, proportions=proportions) -> np.ndarray:
@@ -92,9 +91,7 @@ def main(
     tuned["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
     if env == "boyan":
         rng = generator(0, env, states, "beyond bayes")
-        error["posterior_mean"], error["bayes"], tuned["effective_sizes"] = bayes(
-            data, context_lengths, bayes_samples, rng
-        )
+        error["posterior_mean"], error["bayes"], tuned["effective_sizes"] = bayes(data, tested, bayes_samples, rng)
     save_arrays(
         output, methods=np.array(list(error)), context_lengths=np.array(context_lengths),
         msve=np.stack(list(error.values())), **tuned,
@@ -121,7 +118,7 @@ def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
 def tuned_msve(
     data: UnseenTasks,
     tuning: UnseenTasks,
-    lengths: list[int],
+    contexts: list[tuple[Context, Context]],
     estimate: Callable[[Context, float], np.ndarray],
     candidates: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +128,7 @@ def tuned_msve(
     ----------
     data : UnseenTasks, k of them, for evaluation
     tuning : UnseenTasks, for the choice of the parameter
-    lengths : list of int, context lengths
+    contexts : list of pairs of Contexts, of ``data`` and of ``tuning``, one for each context length
     estimate : function of a Context of (k, n) and a parameter, which returns estimates (k, n)
     candidates : (K,) array, parameters to choose from
 
@@ -141,17 +138,20 @@ def tuned_msve(
     chosen : (lengths,) array, parameters
     """
     msve, chosen = [], []
-    for length in lengths:
-        context = tuning.context(length)
-        scores = np.array([tuning.error(estimate(context, candidate)) for candidate in candidates])
+    for tested, tuned_on in contexts:
+        scores = np.array([tuning.error(estimate(tuned_on, candidate)) for candidate in candidates])
         parameter = candidates[index_of_best(scores)]
-        msve.append(data.error(estimate(data.context(length), parameter)))
+        msve.append(data.error(estimate(tested, parameter)))
         chosen.append(parameter)
     return np.stack(msve), np.array(chosen)
 
 
 def tuned_batch_td(
-    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray, updates: list[int]
+    data: UnseenTasks,
+    tuning: UnseenTasks,
+    contexts: list[tuple[Context, Context]],
+    step_sizes: np.ndarray,
+    updates: list[int],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of batch TD, with the best number of updates and step size for each length.
 
@@ -160,27 +160,30 @@ def tuned_batch_td(
     """
     msve, chosen, updates = [], [], sorted(updates)
     with np.errstate(over="ignore", invalid="ignore"):
-        for length in lengths:
-            scores = batch_td_course(tuning, tuning.context(length), step_sizes, updates)
+        for tested, tuned_on in contexts:
+            scores = batch_td_course(tuning, tuned_on, step_sizes, updates)
             best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
             number, size = updates[best_updates], step_sizes[best_size]
-            msve.append(batch_td_msve(data, number, [data.context(length)], np.array([size]))[0, 0])
+            msve.append(batch_td_msve(data, number, [tested], np.array([size]))[0, 0])
             chosen.append((number, size))
     return np.stack(msve), np.array(chosen, dtype=float)
 
 
 def tuned_theta_td(
-    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray, depth: int
+    data: UnseenTasks,
+    tuning: UnseenTasks,
+    contexts: list[tuple[Context, Context]],
+    step_sizes: np.ndarray,
+    depth: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of batch TD with one step size, the best on average over all lengths.
 
     The second returned array (lengths,) has this step size.  The paper's part tunes theta^TD in the same way.  See
     ``tuned_msve`` for the other parameters.
     """
-    contexts = [tuning.context(length) for length in lengths]
-    best = step_sizes[tune_step_size(tuning, depth, contexts, step_sizes).argmin()]
-    tested = [data.context(length) for length in lengths]
-    return batch_td_msve(data, depth, tested, np.array([best]))[:, 0], np.full(len(lengths), best)
+    tested, tuned_on = map(list, zip(*contexts, strict=True))
+    best = step_sizes[tune_step_size(tuning, depth, tuned_on, step_sizes).argmin()]
+    return batch_td_msve(data, depth, tested, np.array([best]))[:, 0], np.full(len(contexts), best)
 
 
 def tuned_td_lambda(
@@ -188,15 +191,15 @@ def tuned_td_lambda(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the MSVE (lengths, k) of online TD(lambda), with the best lambda and step size for each length.
 
-    The second returned array (lengths, 2) has these lambdas and step sizes.  See ``tuned_msve`` for the other
-    parameters.
+    The second returned array (lengths, 2) has these lambdas and step sizes.  ``lengths`` are the context lengths; see
+    ``tuned_msve`` for the other parameters.
     """
     pairs = np.array(list(itertools.product(DECAYS, step_sizes)))  # (K, 2)
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = td_lambda_msve(tuning, pairs, lengths)
-        msve = td_lambda_msve(data, pairs, lengths)
-    best = [index_of_best(scores_of_length) for scores_of_length in scores]
-    return msve[np.arange(len(lengths)), best], pairs[best]
+        best = pairs[[index_of_best(scores) for scores in td_lambda_msve(tuning, pairs, lengths)]]
+        msve = td_lambda_msve(data, best, lengths)
+    each = np.arange(len(lengths))
+    return msve[each, each], best
 
 
 def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> np.ndarray:
@@ -207,14 +210,14 @@ def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> 
 
 
 def bayes(
-    data: UnseenTasks, lengths: list[int], samples: int, rng: np.random.Generator
+    data: UnseenTasks, contexts: list[Context], samples: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compute the MSVE of the posterior mean of v, and the Bayes error, on Boyan's chains.
 
     Parameters
     ----------
     data : UnseenTasks, k Boyan's chains
-    lengths : list of int, context lengths
+    contexts : list of Contexts of ``data``, one for each context length
     samples : int, number of weighted samples of each posterior
     rng : numpy.random.Generator
 
@@ -225,13 +228,12 @@ def bayes(
         LEAST_EFFECTIVE_SIZE.
     effective_sizes : (lengths, k) array
     """
-    estimates = np.empty((2, len(lengths), *data.value.shape))
-    effective_sizes = np.empty((len(lengths), len(data.tasks)))
-    for k, length in enumerate(lengths):
-        visits = data.context(length).visits
-        for i, path in enumerate(data.paths[:, : length + 1]):
+    estimates = np.empty((2, len(contexts), *data.value.shape))
+    effective_sizes = np.empty((len(contexts), len(data.tasks)))
+    for k, context in enumerate(contexts):
+        for i, path in enumerate(data.paths[:, : context.length + 1]):
             posterior = boyan_posterior(path, data.tasks.states, samples, rng)
-            known_reward = np.where(visits[i] > 0, data.tasks.reward[i], 0)
+            known_reward = np.where(context.visits[i] > 0, data.tasks.reward[i], 0)
             estimates[:, k, i] = posterior_values(posterior, known_reward, data.discount)
             effective_sizes[k, i] = posterior.effective_size
     estimates[:, np.median(effective_sizes, axis=-1) < LEAST_EFFECTIVE_SIZE] = np.nan

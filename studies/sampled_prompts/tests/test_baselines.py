@@ -13,6 +13,10 @@ from studies.sampled_prompts import baselines
 GAMMA = 0.9
 
 
+def contexts_of(data, tuning, lengths):
+    return [(data.context(length), tuning.context(length)) for length in lengths]
+
+
 def literal_lstd(paths, reward, discount):
     """LSTD without a ridge over several trajectories, a column at a time."""
     n = len(reward)
@@ -50,7 +54,7 @@ def test_pseudo_counts_are_tuned_on_other_tasks():
     def smoothed(context, factor):
         return certainty_equivalence(context, GAMMA, pseudo_counts=factor * np.full((3, 3), 1 / 3))
 
-    errors, chosen = baselines.tuned_msve(data, tuning, [5, 20], smoothed, factors)
+    errors, chosen = baselines.tuned_msve(data, tuning, contexts_of(data, tuning, [5, 20]), smoothed, factors)
     for k, length in enumerate((5, 20)):
         means = [tuning.error(smoothed(tuning.context(length), factor)).mean() for factor in factors]
         assert chosen[k] == factors[np.argmin(means)]
@@ -62,11 +66,11 @@ def test_the_bayes_estimate_uses_the_rewards_of_the_context():
     path, reward = data.paths[0], data.tasks.reward[0]
     posterior = boyan_posterior(path, 4, 500, np.random.default_rng(0))
     mean, least = posterior_values(posterior, np.where(np.isin(np.arange(4), path[:-1]), reward, 0), GAMMA)
-    found = baselines.bayes(data, [2], 500, np.random.default_rng(0))
+    found = baselines.bayes(data, [data.context(2)], 500, np.random.default_rng(0))
     assert len(set(path[:-1])) == 2 and found[2] == posterior.effective_size
     np.testing.assert_allclose(found[0][0], data.error(mean[None]))
     np.testing.assert_allclose(found[1][0], data.error(least[None]))
-    few = baselines.bayes(data, [2], 20, np.random.default_rng(0))
+    few = baselines.bayes(data, [data.context(2)], 20, np.random.default_rng(0))
     assert np.isnan(few[0]).all() and np.isnan(few[1]).all() and few[2] < baselines.LEAST_EFFECTIVE_SIZE
 
 
@@ -78,13 +82,14 @@ def test_baselines_are_tuned_on_other_tasks_and_exceed_the_bayes_error():
     def lstd_of(context, ridge):
         return ictd.lstd(context, GAMMA, ridge)
 
-    lstd, chosen = baselines.tuned_msve(data, tuning, lengths, lstd_of, ridges)
+    contexts = contexts_of(data, tuning, lengths)
+    lstd, chosen = baselines.tuned_msve(data, tuning, contexts, lstd_of, ridges)
     for k, length in enumerate(lengths):
         scores = [tuning.error(lstd_of(tuning.context(length), ridge)).mean() for ridge in ridges]
         assert chosen[k] == ridges[np.argmin(scores)]
         expected = data.error(lstd_of(data.context(length), chosen[k]))
         np.testing.assert_array_equal(lstd[k], expected)
-    td, pairs = baselines.tuned_batch_td(data, tuning, lengths, sizes, [1, 30])
+    td, pairs = baselines.tuned_batch_td(data, tuning, contexts, sizes, [1, 30])
     online, traces = baselines.tuned_td_lambda(data, tuning, lengths, sizes[:2])
     choices = list(itertools.product(baselines.DECAYS, sizes[:2]))
 
@@ -101,7 +106,7 @@ def test_baselines_are_tuned_on_other_tasks_and_exceed_the_bayes_error():
         scores = {pair: td_lambda(tuning, length, *pair).mean() for pair in choices}
         assert tuple(traces[k]) == min(scores, key=scores.get)
         np.testing.assert_allclose(online[k], td_lambda(data, length, *traces[k]))
-    mean, least, sizes = baselines.bayes(data, lengths, 2000, np.random.default_rng(0))
+    mean, least, sizes = baselines.bayes(data, [tested for tested, _ in contexts], 2000, np.random.default_rng(0))
     certain = [data.error(certainty_equivalence(data.context(length), GAMMA)) for length in lengths]
     others = [lstd, td, online, np.stack(certain), mean]
     assert all((least.mean(axis=1) < other.mean(axis=1)).all() for other in others) and sizes.min() > 50

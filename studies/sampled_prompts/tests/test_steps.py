@@ -167,12 +167,13 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
     found, data, tuning = np.load(folder / f"baselines/{env}-3-0.9.npz"), unseen(env), unseen(env, "beyond tuning", 11)
     sizes, ridges = np.geomspace(0.1, 4, 5), np.geomspace(0.1, 9, 3)
     error = dict(zip(found["methods"], found["msve"], strict=True))
+    contexts = [(data.context(length), tuning.context(length)) for length in LENGTHS]
     wanted = {
         "lstd": baselines.tuned_msve(
-            data, tuning, LENGTHS, lambda context, ridge: ictd.baselines.lstd(context, GAMMA, ridge), ridges
+            data, tuning, contexts, lambda context, ridge: ictd.baselines.lstd(context, GAMMA, ridge), ridges
         ),
         "theta_td": one_step_size(data, tuning, sizes),
-        "batch_td": baselines.tuned_batch_td(data, tuning, LENGTHS, sizes, [1, 8]),
+        "batch_td": baselines.tuned_batch_td(data, tuning, contexts, sizes, [1, 8]),
         "td_lambda": baselines.tuned_td_lambda(data, tuning, LENGTHS, np.array([size for size in sizes if size <= 1])),
     }
     chain, visited = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
@@ -182,7 +183,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         def smoothed(context, factor, share=share):
             return baselines.certainty_equivalence(context, GAMMA, pseudo_counts=factor * share)
 
-        wanted[name] = baselines.tuned_msve(data, tuning, LENGTHS, smoothed, np.array([0.5, 2, 8]))
+        wanted[name] = baselines.tuned_msve(data, tuning, contexts, smoothed, np.array([0.5, 2, 8]))
     for name, (errors, chosen) in wanted.items():
         np.testing.assert_array_equal(error[name], errors)
         np.testing.assert_array_equal(found[{"lstd": "ridge", "theta_td": "theta_td_step"}.get(name, name)], chosen)
@@ -197,7 +198,7 @@ def test_baselines_are_of_the_same_tasks_and_tuned_on_others(folder, env):
         np.testing.assert_array_equal(error["certainty_equivalence"][k], data.error(estimate))
     if env == "boyan":
         rng = ictd.generator(0, env, STATES, "beyond bayes")
-        mean, least, worth = baselines.bayes(data, LENGTHS, 400, rng)
+        mean, least, worth = baselines.bayes(data, [tested for tested, _ in contexts], 400, rng)
         np.testing.assert_array_equal(error["posterior_mean"], mean)
         np.testing.assert_array_equal(error["bayes"], least)
         np.testing.assert_array_equal(found["effective_sizes"], worth)
