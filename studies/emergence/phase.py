@@ -84,7 +84,7 @@ def tuned_theta_msve(
 ) -> dict[int, float]:
     """Compute the mean MSVE of theta^TD with its best step size, for each number of layers, on enumerated prompts.
 
-    Theta^TD carries out batch TD.  Its updates go on from those for fewer layers.
+    Theta^TD carries out batch TD.
 
     Parameters
     ----------
