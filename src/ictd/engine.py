@@ -85,20 +85,28 @@ def add_outer_products(a, b, out):
 
 
 @kernel(noalias=True)
-def sweep_forward(n, T, h, g):
-    """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows."""
+def sweep_forward(n, T, h, row, g):
+    """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows.
+
+    ``row`` (k,) is scratch, a copy of h_l: the compiler cannot know that two rows of h do not overlap, and without the
+    copy it would store each sum after each of its terms.
+    """
     depth, width = len(h), len(n)
     for s in range(width):
         g[s] = h[0, s]
     for layer in range(1, depth):
-        for s in range(width):
-            h[layer, s] = 0.0
         if width > UNROLLED:
+            for s in range(width):
+                h[layer, s] = 0.0
             add_vector_product(h[layer - 1], T, h[layer])
         else:
-            for j in range(width):
-                for s in range(width):
-                    h[layer, s] += h[layer - 1, j] * T[j, s]
+            for s in range(width):
+                row[s] = h[layer - 1, s]
+            for s in range(width):
+                total = 0.0
+                for j in range(width):
+                    total += row[j] * T[j, s]
+                h[layer, s] = total
         for s in range(width):
             g[s] += h[layer, s]
 
@@ -256,12 +264,12 @@ def estimates_block(d, k, u, A, M, c, depth, estimates):
     """Fill w (S K, d) with TF_L(s) = w phi(s) for S weights u, A, each on its K contexts M, c, one after the other."""
     wide, width = len(k), len(d)
     T, R = np.empty((wide, wide)), np.empty((wide, width))
-    h, g = np.empty((depth, wide)), np.empty(wide)
+    h, row, g = np.empty((depth, wide)), np.empty(wide), np.empty(wide)
     contexts = len(c) // len(u)
     for t in range(len(c)):
         run = t // contexts
         collapse_gram(d, u[run], A[run], M[t], c[t], T, R, h[0])
-        sweep_forward(k, T, h, g)
+        sweep_forward(k, T, h, row, g)
         for s in range(width):
             total = 0.0
             for j in range(wide):
@@ -375,7 +383,7 @@ def train_block(
     AX, D = np.empty((wide, dimension)), np.empty((dimension, wide))
     T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
     R, h, following = np.empty((width, dimension)), np.empty((depth, width)), np.empty((depth, width))
-    g, q, lam = np.empty(width), np.empty(width), np.empty(width)
+    row, g, q, lam = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     e, readout_w, readout_e = np.empty(states), np.empty(dimension), np.empty(dimension)
     for i in range(tasks):
         # The compiler leaves out a branch only if its argument is None, so there is no else.
@@ -386,7 +394,7 @@ def train_block(
             collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
         if M is not None:
             collapse_gram(d, u, A, M[i], c[i], T, R, h[0])
-        sweep_forward(k, T, h, g)
+        sweep_forward(k, T, h, row, g)
         estimate = estimates[i]
         w = estimate if features is None else readout_w
         for s in range(dimension):
@@ -552,12 +560,12 @@ def value_gradients(
     Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
     AX, D = np.empty((2 * states, states)), np.empty((states, 2 * states))
     h, following = np.empty((2, depth, states))
-    g, lam = np.empty((2, states))
+    row, g, lam = np.empty((3, states))
     collapse(n, weights.u, weights.A, Y, reward, 1.0, AX, T, R, h[0])
-    sweep_forward(n, T, h, g)
+    sweep_forward(n, T, h, row, g)
     rows = np.empty((states, 2 * states + 4 * states**2))
-    for row, e in zip(rows, np.eye(states), strict=True):
+    for gradient, e in zip(rows, np.eye(states), strict=True):
         sweep_adjoint(n, T, h, R @ e, lam, following, across, dT)
-        du, dA = row[: 2 * states], row[2 * states :].reshape(2 * states, 2 * states)
+        du, dA = gradient[: 2 * states], gradient[2 * states :].reshape(2 * states, 2 * states)
         expand(n, lam, dT, g, e, Y, Yt, 1.0, D, du, dA)
     return rows

@@ -19,8 +19,9 @@ def workspace(n, depth):
     AX, D = np.empty((wide, states)), np.empty((states, wide))
     T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
     R, h = np.empty((states, states)), np.empty((depth, states))
-    g, q, lam, following = np.empty(states), np.empty(states), np.empty(states), np.empty((depth, states))
-    return Y, Yt, AX, D, T, dT, across, R, h, g, q, lam, following, np.empty(states)
+    row, g, q, lam = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
+    following, e = np.empty((depth, states)), np.empty(states)
+    return Y, Yt, AX, D, T, dT, across, R, h, row, g, q, lam, following, e
 
 
 @kernel(noalias=True)
@@ -33,12 +34,12 @@ def gradient(
     ``scratch`` is from ``workspace``.
     """
     states = len(n)
-    Y, Yt, AX, D, T, dT, across, R, h, g, q, lam, following, e = scratch
+    Y, Yt, AX, D, T, dT, across, R, h, row, g, q, lam, following, e = scratch
     for s in range(states):
         for j in range(states):
             Yt[s, j] = Y[j, s] = discount * transition[s, j]
     collapse(n, u, A, Y, reward, scale, AX, T, R, h[0])
-    sweep_forward(n, T, h, g)
+    sweep_forward(n, T, h, row, g)
     for s in range(states):
         total = 0.0
         for j in range(states):

@@ -94,15 +94,16 @@ def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Promp
 def workspace(n, k, depth):
     """Allocate the arrays of a prompt of k columns, in two tuples.
 
-    ``forward`` fills the first tuple: AX (2n, k) with A X, T (k, k), R (k, n), h (L, k) and g (k,).  ``backward`` reads
-    it, and fills the second tuple: q (k,), lam (k,), dT (k, k), D (k, 2n) with dT X' + w [g' e', 0], and scratch arrays
-    of the sweep, ``following`` (L, k) and ``across`` (k, k).
+    ``forward`` fills the first tuple: AX (2n, k) with A X, T (k, k), R (k, n), h (L, k), scratch and g (k,).
+    ``backward`` reads it, and fills the second tuple: q (k,), lam (k,), dT (k, k), D (k, 2n) with dT X' + w [g' e', 0],
+    and scratch arrays of the sweep, ``following`` (L, k) and ``across`` (k, k).
     """
     states, wide, width = len(n), 2 * len(n), len(k)
     AX = np.empty((wide, width))
     T = np.empty((width, width))
     R = np.empty((width, states))
     h = np.empty((depth, width))
+    row = np.empty(width)
     g = np.empty(width)
     q = np.empty(width)
     lam = np.empty(width)
@@ -110,7 +111,7 @@ def workspace(n, k, depth):
     D = np.empty((width, wide))
     following = np.empty((depth, width))
     across = np.empty((width, width))
-    return (AX, T, R, h, g), (q, lam, dT, D, following, across)
+    return (AX, T, R, h, row, g), (q, lam, dT, D, following, across)
 
 
 @kernel(noalias=True)
@@ -142,7 +143,7 @@ def columns_times(n, k, columns, X, right, product):
 @kernel(noalias=True)
 def forward(n, k, parameter, X, y, arrays, estimate):
     """Fill the estimates TF_L (n,) of one prompt, and the first arrays of ``workspace``."""
-    AX, T, R, h, g = arrays
+    AX, T, R, h, row, g = arrays
     wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
     times_columns(n, k, A, X, AX)
@@ -152,7 +153,7 @@ def forward(n, k, parameter, X, y, arrays, estimate):
     for s in range(len(k)):
         T[s, s] += 1.0
         h[0, s] += y[s]
-    sweep_forward(k, T, h, g)
+    sweep_forward(k, T, h, row, g)
     multiply(k, n, g[None, :], R, estimate[None, :])
     for s in range(len(n)):
         estimate[s] *= -parameter[-1]
@@ -162,7 +163,7 @@ def forward(n, k, parameter, X, y, arrays, estimate):
 def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
     """Fill ``gradient`` (2n + 4n^2 + 1,) with the gradient of sum_s e_s TF_L(s), after ``forward``."""
     single = (0,)  # The size 1.
-    _, T, R, h, g = arrays
+    _, T, R, h, _, g = arrays
     q, lam, dT, D, following, across = sweep_arrays
     wide = 2 * len(n)
     multiply(n, single, R, e[:, None], q[:, None])
@@ -268,7 +269,7 @@ def collapsed_hessian(gain, weight, e, arrays, hessian_arrays, hessian):
 
     ``e`` is 2 weight error.
     """
-    _, T, R, h, g = arrays
+    _, T, R, h, _, g = arrays
     powers, S, mu, ends, before, T_to_g, gradients, half = hessian_arrays
     depth, (width, states) = len(h), R.shape
     first_of_R = 1 + width

@@ -278,7 +278,7 @@ def train_columns_block(
     AX, dSX, Z = np.empty((wide, columns + states)), np.empty((columns, wide)), np.empty((2, columns + states))
     T, dT, across = np.empty((columns, columns)), np.empty((columns, columns)), np.empty((columns, columns))
     h, following = np.empty((depth, columns)), np.empty((depth, columns))
-    g, q, lam = np.empty(columns), np.empty(columns), np.empty(columns)
+    row, g, q, lam = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
@@ -290,7 +290,7 @@ def train_columns_block(
             h[0, j] = corner * y[i, j]
             for s in range(wide):
                 h[0, j] += u[s] * X[i, s, j]
-        sweep_forward(K, T, h, g)
+        sweep_forward(K, T, h, row, g)
         estimate = estimates[i]
         for s in range(states):
             estimate[s] = 0.0
@@ -355,7 +355,8 @@ def train_with_query_block(
     rho, drho = np.empty((states, columns + states)), np.empty((states, columns + states))
     dT, across = np.empty((columns, columns)), np.empty((columns, columns))
     T, h, g = np.empty((states, columns, columns)), np.empty((states, depth, columns)), np.empty((states, columns))
-    first, q, lam, following = np.empty(columns), np.empty(columns), np.empty(columns), np.empty((depth, columns))
+    first, row, q, lam = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
+    following = np.empty((depth, columns))
     e = np.empty(states)
     for i in range(tasks):
         score(n, K, A, X[i], AX, S)
@@ -372,7 +373,7 @@ def train_with_query_block(
                     T[s, j, k] = corner * W[j, k] * rho[s, k]
                 T[s, j, j] += 1.0
                 h[s, 0, j] = first[j]
-            sweep_forward(K, T[s], h[s], g[s])
+            sweep_forward(K, T[s], h[s], row, g[s])
             estimate[s] = 0.0
             for j in range(columns):
                 estimate[s] -= g[s, j] * W[j, columns + s] * rho[s, columns + s]
