@@ -51,36 +51,36 @@ UNROLLED = 15
 
 
 @kernel(noalias=True)
-def add_vector_product(a, M, out):
-    """Add a M to out (k,), with a (j,) and M (j, k), in loops whose lengths the compiler does not know.
+def add_vector_product(n, a, M, out):
+    """Add a M to out (k,), with a (k,) and M (k, k).
 
     Four terms are added at once, because loading and storing the sums takes as long as computing four terms.
     """
-    terms = M.shape[0]
-    for j in range(0, terms - 3, 4):
-        for s in range(M.shape[1]):
+    width = len(n)
+    for j in range(0, width - 3, 4):
+        for s in range(width):
             first = out[s] + a[j] * M[j, s] + a[j + 1] * M[j + 1, s]
             out[s] = first + a[j + 2] * M[j + 2, s] + a[j + 3] * M[j + 3, s]
-    for j in range(terms - terms % 4, terms):
-        for s in range(M.shape[1]):
+    for j in range(width - width % 4, width):
+        for s in range(width):
             out[s] += a[j] * M[j, s]
 
 
 @kernel(noalias=True)
-def add_outer_products(a, b, out):
-    """Add a_l' b_l to out (j, k) for each row of a (L, j) and b (L, k), from the last row to the first.
+def add_outer_products(n, a, b, out):
+    """Add a_l' b_l to out (k, k) for each row of a and b (L, k), from the last row to the first.
 
     Four rows are added at once, as in ``add_vector_product``.
     """
     rows = len(a)
     for m in range(rows - 1, 2, -4):
-        for i in range(out.shape[0]):
-            for s in range(out.shape[1]):
+        for i in range(len(n)):
+            for s in range(len(n)):
                 later = out[i, s] + a[m, i] * b[m, s] + a[m - 1, i] * b[m - 1, s]
                 out[i, s] = later + a[m - 2, i] * b[m - 2, s] + a[m - 3, i] * b[m - 3, s]
     for m in range(rows % 4 - 1, -1, -1):
-        for i in range(out.shape[0]):
-            for s in range(out.shape[1]):
+        for i in range(len(n)):
+            for s in range(len(n)):
                 out[i, s] += a[m, i] * b[m, s]
 
 
@@ -98,7 +98,7 @@ def sweep_forward(n, T, h, row, g):
         if width > UNROLLED:
             for s in range(width):
                 h[layer, s] = 0.0
-            add_vector_product(h[layer - 1], T, h[layer])
+            add_vector_product(n, h[layer - 1], T, h[layer])
         else:
             for s in range(width):
                 row[s] = h[layer - 1, s]
@@ -129,7 +129,7 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
             for i in range(width):
                 following[layer, i] = lam[i]
                 lam[i] = q[i]
-            add_vector_product(following[layer], across, lam)
+            add_vector_product(n, following[layer], across, lam)
         else:
             for i in range(width):
                 following[0, i] = lam[i]
@@ -142,7 +142,7 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
                 for j in range(width):
                     dT[i, j] += h[layer, i] * following[0, j]
     if width > UNROLLED:
-        add_outer_products(h[: depth - 1], following[: depth - 1], dT)
+        add_outer_products(n, h[: depth - 1], following[: depth - 1], dT)
 
 
 @kernel(noalias=True)
