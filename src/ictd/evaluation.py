@@ -166,7 +166,7 @@ def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray,
     """Compute the MSVE of batch TD with K step sizes after each of several numbers of updates.
 
     An update is the affine map w -> T w + c with T = I + alpha (gamma D - C) and c = alpha b.  So 2^k updates are one
-    such map, found by squaring k times, and L updates are the maps of the binary digits of L.  This takes a tenth of
+    such map, found by squaring k times, and L updates are the maps of the binary digits of L.  This takes a seventh of
     the time of L = 1000 single updates, and differs from ``batch_td_msve`` by rounding.
 
     The parameters are those of ``batch_td_msve``.
