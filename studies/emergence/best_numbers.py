@@ -7,7 +7,8 @@ import numpy as np
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED
 from ictd.storage import save_table
-from studies.emergence.few_numbers import SETS, basis, estimates_and_jacobian, least_squares, mean_msve
+from ictd.transformer import estimates
+from studies.emergence.few_numbers import SETS, basis, least_squares, mean_msve, weights_at
 
 # Number of groups of the tasks for evaluation, over which intervals are computed.
 GROUPS = 20
@@ -42,7 +43,7 @@ def main(
         for depth in depths:
             for number, (found, tuning_msve) in best_numbers(tuning, [ENUMERATED], depth, tuple(SETS)).items():
                 bases = basis(number, states)
-                error = data.error(estimates_and_jacobian(found, bases, [data.gram(ENUMERATED)], depth)[0][0])
+                error = data.error(estimates(weights_at(found, bases), data.gram(ENUMERATED), depth))
                 numbers = [*found[:2] / states, 0.0][:2]
                 for group, errors in enumerate(np.array_split(error, min(GROUPS, len(error)))):
                     measured = *numbers, tuning_msve, errors.mean(), np.median(errors)

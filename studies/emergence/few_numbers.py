@@ -23,8 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ictd.anatomy import preconditioner, squared_norm, unidentifiable_direction
+from ictd.kernels import size
 from ictd.prompt import Gram
 from ictd.transformer import Weights, estimates, preconditioned_td
+from studies.emergence.numbers_engine import iterate
 
 # The directions of each set of numbers, by their number.
 SETS = {
@@ -122,37 +124,46 @@ def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.
     return alpha, left, right.T
 
 
-def estimates_and_jacobian(
-    coefficients: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], depth: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """TF_L and its derivatives with respect to the coefficients, on several sets of T contexts.
+def updates(bases: np.ndarray, gram: Gram) -> np.ndarray:
+    """Make the updates that ``numbers_engine.iterate`` repeats, of weights A = sum_k theta_k B_k with u = 0.
+
+    TF_L is the sum of w_l = -k_l A[:, :n] over layers l, with k_0 = c and k_{l+1} = k_l + k_l A M
+    (``ictd.transformer.estimates``).  Let y_l = -(k_0 + ... + k_{l-1}) A, so that TF_L is the first half of y_L.  Then
+    k_l = c - y_l M, and
+
+        y_{l+1} = y_l + sum_k theta_k (y_l M B_k - c B_k).
+
+    If all directions are in the family B_k = K_k [-I, I], then y_l = w_l [I, -I] for a w_l (n,), with updates
+
+        w_{l+1} = w_l + sum_k theta_k (w_l [-I, I] M K_k + c K_k).
 
     Parameters
     ----------
-    coefficients : (K,) array
     bases : (K, 2n, 2n) array
-    grams : sequence of S Grams of T contexts
-    depth : int, L
+    gram : Gram of T contexts
 
     Returns
     -------
-    estimates : (S, T, n) array
-    jacobian : (K, S, T, n) array
+    updates : (T, K, p+1, p) array
+        The matrices of an update, with the terms without y_l or w_l in their last rows; p is n in the family, else 2n.
     """
-    A = weights_at(coefficients, bases).A
-    n = len(A) // 2
-    values, slopes = [], []
-    for gram in grams:
-        AM, BM = A @ gram.M, bases[:, None] @ gram.M  # (T, 2n, 2n) and (K, T, 2n, 2n)
-        k, dk = gram.c, np.zeros((len(bases), *gram.c.shape))
-        total, dtotal = np.zeros_like(k), np.zeros_like(dk)
-        for _ in range(depth):
-            total, dtotal = total + k, dtotal + dk
-            dk = dk + np.vecmat(dk, AM) + np.vecmat(k, BM)
-            k = k + np.vecmat(k, AM)
-        values.append(-np.vecmat(total, A[:, :n]))
-        slopes.append(-np.vecmat(dtotal, A[:, :n]) - np.vecmat(total, bases[:, None, :, :n]))
-    return np.stack(values), np.stack(slopes, axis=1)
+    n = bases.shape[-1] // 2
+    left, right = bases[..., :n], bases[..., n:]
+    if (left == -right).all():
+        linear, constant = (gram.M[:, None, n:] - gram.M[:, None, :n]) @ right, np.vecmat(gram.c[:, None], right)
+    else:
+        linear, constant = gram.M[:, None] @ bases, -np.vecmat(gram.c[:, None], bases)
+    return np.concatenate([linear, constant[..., None, :]], axis=-2)
+
+
+def estimates_and_jacobian(
+    numbers: np.ndarray, updates: np.ndarray, states: int, depth: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """TF_L (T, n) and its derivatives (K, T, n) with respect to the numbers (K,), from ``updates`` of T contexts."""
+    tasks, count, _, width = updates.shape
+    y = np.empty((1 + count, tasks, width))
+    iterate(size(width + 1), size(width), numbers, updates, depth, y)
+    return y[0, :, :states], y[1:, :, :states]
 
 
 def mean_msve(
@@ -190,12 +201,14 @@ def least_squares(
     msve : float, at these coefficients; infinite if it is not finite at the start
     """
     root = np.sqrt(weight / (len(grams) * len(weight)))
+    contexts = np.concatenate([updates(bases, gram) for gram in grams])
 
     def linearised(at):
         with np.errstate(over="ignore", invalid="ignore"):
-            estimate, jacobian = estimates_and_jacobian(at, bases, grams, depth)
-            error = (root * (estimate - value)).ravel()
-            return error, (root * jacobian).reshape(len(bases), -1), error @ error
+            estimate, jacobian = estimates_and_jacobian(at, contexts, value.shape[-1], depth)
+            error = (root * (estimate.reshape(-1, *value.shape) - value)).ravel()
+            jacobian = root * jacobian.reshape(len(at), -1, *value.shape)
+            return error, jacobian.reshape(len(at), -1), error @ error
 
     at, damping = start, DAMPING
     error, jacobian, msve = linearised(at)

@@ -9,6 +9,7 @@ import numpy as np
 from ictd.engine import adam, batch_errors, collapse, expand, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
+from ictd.small_matrices import add_product
 
 
 @kernel
@@ -114,6 +115,32 @@ def gradient_moments(
             for j in range(wide):
                 mean[i, j] += dA[i, j] / tasks
                 square[i, j] += dA[i, j] * dA[i, j] / tasks
+
+
+@kernel(noalias=True)
+def iterate(terms, p, numbers, updates, depth, y):
+    """Fill y (1 + K, T, p) with y_L of T contexts and its derivatives with respect to K numbers theta.
+
+    An update is y_{l+1} = y_l + [y_l, 1] sum_k theta_k U_k from y_0 = 0, with ``updates`` U (T, K, p+1, p).
+    """
+    count, width = len(numbers), len(p)
+    U, rows, change = np.empty((width + 1, width)), np.empty((1 + count, width + 1)), np.empty((1 + count, width))
+    for t in range(y.shape[1]):
+        own = updates[t]
+        U[:] = 0.0
+        for k in range(count):
+            U += numbers[k] * own[k]
+        rows[:] = 0.0
+        rows[0, width] = 1.0
+        for _ in range(depth):
+            change[:] = 0.0
+            add_product(terms, p, rows, U, change)
+            for k in range(count):
+                add_product(terms, p, rows[:1], own[k], change[1 + k : 2 + k])
+            for k in range(1 + count):
+                for j in range(width):
+                    rows[k, j] += change[k, j]
+        y[:, t] = rows[:, :width]
 
 
 def pretrain_numbers(

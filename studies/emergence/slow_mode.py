@@ -20,8 +20,8 @@ from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_table
-from ictd.transformer import initial_weights, preconditioned_td
-from studies.emergence.few_numbers import basis, estimates_and_jacobian, least_squares, rank_one_part
+from ictd.transformer import estimates, initial_weights, preconditioned_td
+from studies.emergence.few_numbers import basis, least_squares, rank_one_part, weights_at
 
 # Smallest continuation c, and the probability to leave a block.
 SMALLEST, CROSSING = 0.5, 0.02
@@ -168,7 +168,7 @@ def best_rows(design: str, states: int, depths: list[int], discount: float) -> l
                 least_squares(np.array(start[: len(bases)]), bases, [gram], value, weight, depth) for start in STARTS
             ]
             found, _ = min(ends, key=lambda end: end[1])
-            estimate = estimates_and_jacobian(found, bases, [other_gram], depth)[0][0]
+            estimate = estimates(weights_at(found, bases), other_gram, depth)
             errors = (other_weight * (estimate - other_value) ** 2).sum(axis=-1)
             rows.append((design, name, depth, errors.mean(), np.median(errors)))
     return rows
