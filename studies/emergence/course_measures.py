@@ -36,14 +36,15 @@ def main(
     enumerated = data.gram(ENUMERATED)
     tables = []
     for path in runs:
-        tasks_seen, u, A = load_arrays(path, "tasks_seen", "u", "A")
-        weights = Weights(u, A)
-        with np.errstate(over="ignore", invalid="ignore"):
-            msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
-            values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
-        columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
-        columns |= number_measures(weights, discount, scaled_attention)
-        columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
-        columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
-        tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": int(path.stem), **columns}))
+        seeds, tasks_seen, *runs = load_arrays(path, "seeds", "tasks_seen", "u", "A")
+        for seed, *run in zip(seeds, *runs, strict=True):
+            weights = Weights(*run)
+            with np.errstate(over="ignore", invalid="ignore"):
+                msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
+                values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
+            columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
+            columns |= number_measures(weights, discount, scaled_attention)
+            columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
+            columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
+            tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": seed, **columns}))
     save_table(output, pd.concat(tables, ignore_index=True))

@@ -74,16 +74,16 @@ def trained_methods(trained: pd.DataFrame) -> pd.DataFrame:
 def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
     """Data of the slider for the long runs that did not diverge, by cell in words.
 
-    A and the numbers of tasks come from ``runs``, files ALGO-ENV/SEED.npz; cosine and MSVE come from the table
+    A and the numbers of tasks come from ``runs``, files ALGO-ENV/SEEDS.npz; cosine and MSVE come from the table
     ``course``.
     """
     A_by_cell, tasks_by_cell = {}, {}
     for path in runs:
-        tasks_seen, A = load_arrays(path, "tasks_seen", "A")
-        if np.isfinite(A).all():
-            cell = path.parent.name
-            A_by_cell.setdefault(cell, {})[int(path.stem)] = A
-            tasks_by_cell[cell] = tasks_seen
+        cell = path.parent.name
+        seeds, tasks_by_cell[cell], runs_A = load_arrays(path, "seeds", "tasks_seen", "A")
+        for seed, A in zip(seeds.tolist(), runs_A, strict=True):
+            if np.isfinite(A).all():
+                A_by_cell.setdefault(cell, {})[seed] = A
     data = {}
     for cell, A_by_seed in A_by_cell.items():
         algo, env = cell.split("-")

@@ -10,6 +10,14 @@ EMERGENCE_EVALUATION = {
 EMERGENCE_PHASE_SEEDS = seed_ranges(
     config["seeds_per_job"], EMERGENCE["phase"]["seeds"], 1, CORES, RESULTS.glob("emergence/phase/*.csv")
 )
+EMERGENCE_COURSES = EMERGENCE_GRID.courses(config)
+EMERGENCE_COURSE_SEEDS = seed_ranges(
+    config["seeds_per_job"],
+    EMERGENCE["course"]["seeds"],
+    len(EMERGENCE_COURSES),
+    CORES,
+    RESULTS.glob("emergence/runs/*/*.npz"),
+)
 EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config, EMERGENCE_PHASE_SEEDS)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
 EMERGENCE_TABLES = expand("<results>/emergence/{name}.csv", name=[*EMERGENCE_JOINED, "readings"])
@@ -118,9 +126,9 @@ use rule emergence_step as emergence_dynamics with:
 
 use rule emergence_step as emergence_course with:
     output:
-        "<results>/emergence/runs/{algo}-{env}/{seed}.npz",
+        "<results>/emergence/runs/{algo}-{env}/{seeds}.npz",
     pathvars:
-        job="emergence_course/{algo}-{env}/{seed}",
+        job="emergence_course/{algo}-{env}/{seeds}",
     resources:
         mem_mb=memory,
         runtime=120,
@@ -136,9 +144,7 @@ use rule emergence_step as emergence_course with:
 
 use rule emergence_step as emergence_course_measures with:
     input:
-        runs=expand(
-            "<results>/emergence/runs/{{algo}}-{{env}}/{seed}.npz", seed=range(EMERGENCE["course"]["seeds"])
-        ),
+        runs=expand("<results>/emergence/runs/{{algo}}-{{env}}/{seeds}.npz", seeds=EMERGENCE_COURSE_SEEDS),
     output:
         "<results>/emergence/course/{algo}-{env}.csv",
     pathvars:
@@ -247,9 +253,9 @@ use rule step as emergence_pages with:
             name=[*EMERGENCE_JOINED, "readings", "reading_runs"],
         ),
         runs=expand(
-            "<results>/emergence/runs/{course}/{seed}.npz",
-            course=EMERGENCE_GRID.courses(config),
-            seed=range(EMERGENCE["course"]["seeds"]),
+            "<results>/emergence/runs/{course}/{seeds}.npz",
+            course=EMERGENCE_COURSES,
+            seeds=EMERGENCE_COURSE_SEEDS,
         ),
     output:
         expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "slider"]),

@@ -46,7 +46,8 @@ def unseen(size, stream="ablation"):
 @pytest.mark.parametrize(("algo", "scale"), [("td", True), ("mc", False)])
 def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     scaled, options = scale, {"threshold": 0.3}
-    course.main(algo, "loop", STATES, DEPTH, 3, 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, options, tmp_path / "3.npz")
+    file = tmp_path / "2-3.npz"
+    course.main(algo, "loop", STATES, DEPTH, "2-3", 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, options, file)
     tasks = ictd.sample_tasks("loop", STATES, 25, ictd.generator(3, "loop", STATES, "course tasks"), **options)
     steps = 20 if algo == "mc" else 1
     unrolls = ictd.unroll(tasks, 16, GAMMA, steps, ictd.generator(3, "loop", STATES, "course unrolls"))
@@ -54,17 +55,18 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     run = pretrain_history(
         tasks, unrolls, algo, DEPTH, GAMMA, 0.01, start, tasks_seen=[1, 5, 25], scaled=scaled
     ).weights
-    stored = np.load(tmp_path / "3.npz")
-    assert stored["tasks_seen"].tolist() == [1, 5, 25]
-    np.testing.assert_array_equal(stored["A"], run.A)
-    np.testing.assert_array_equal(stored["u"], run.u)
+    stored = np.load(file)
+    assert stored["tasks_seen"].tolist() == [1, 5, 25] and stored["seeds"].tolist() == [2, 3]
+    np.testing.assert_array_equal(stored["A"][1], run.A)
+    np.testing.assert_array_equal(stored["u"][1], run.u)
     given = algo, "loop", STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, LENGTHS
-    course_measures.main(*given, [tmp_path / "3.npz"] * 2, tmp_path / "t.csv")
+    course_measures.main(*given, [file] * 2, tmp_path / "t.csv")
     table = pd.read_csv(tmp_path / "t.csv")
-    assert table["tasks_seen"].tolist() == [1, 5, 25] * 2 and set(table["seed"]) == {3}
+    assert table["tasks_seen"].tolist() == [1, 5, 25] * 4 and table["seed"].tolist() == [2, 2, 2, 3, 3, 3] * 2
+    table = table[3:6].reset_index(drop=True)
     data = unseen(TEST)
     for name, values in decomposition_measures(run, GAMMA, scaled).items():
-        np.testing.assert_allclose(table[name][:3], values)
+        np.testing.assert_allclose(table[name], values)
     for k in range(3):
         for length in (0, *LENGTHS):
             errors = naive.errors(run[k], data, length, DEPTH, scaled)
