@@ -26,6 +26,12 @@ from studies.emergence.numbers_engine import gradient_moments
 
 # Number of tasks from which means are sampled, number of tasks in a mean, and number of tasks in a step.
 POOL, AVERAGED, STRIDE = 20_000, 100, 5
+# The variables, noise and rule of each prediction.  The last two predictions leave out the noise of batches, and Adam.
+PREDICTIONS = (
+    *((variables, "batches", "adam") for variables in (*SETS, "all")),
+    ("all", "tasks", "adam"),
+    (2, "batches", "gradient"),
+)
 COLUMNS = ("algo", "variables", "noise", "rule", "tasks_seen", "identity", "ones")
 
 
@@ -60,15 +66,14 @@ def main(
     stops = [stop for stop in log_spaced_integers(tasks, snapshots).tolist() if stop <= predicted_tasks]
     given = algo == "td", depth, discount, 1 / states if scaled_attention else 1.0
     rows = []
-    for variables in (*SETS, "all"):
+    for variables, noise, rule in PREDICTIONS:
         projection = None if variables == "all" else projector(basis(variables, states))
-        for noise, batches in (("batches", sampled), ("tasks", expected)):
-            data = pool.transition, pool.reward, batches.visits, batches.transitions, batches.return_sums
-            for rule in ("adam", "gradient") if noise == "batches" else ("adam",):
-                A = mean_field(data, given, learning_rate, projection, rule == "adam", stops)
-                numbers = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
-                for stop, identity, ones in zip(stops, numbers["identity"], numbers["ones"], strict=True):
-                    rows.append((algo, str(variables), noise, rule, stop, identity, ones))
+        batches = sampled if noise == "batches" else expected
+        data = pool.transition, pool.reward, batches.visits, batches.transitions, batches.return_sums
+        A = mean_field(data, given, learning_rate, projection, rule == "adam", stops)
+        numbers = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
+        for stop, identity, ones in zip(stops, numbers["identity"], numbers["ones"], strict=True):
+            rows.append((algo, str(variables), noise, rule, stop, identity, ones))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 

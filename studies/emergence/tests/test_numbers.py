@@ -293,4 +293,4 @@ def test_predictions_are_made_at_the_snapshots_of_the_long_runs(monkeypatch, tmp
     table = pd.read_csv(tmp_path / "d.csv")
     stops = sorted(set(table["tasks_seen"]))
     assert stops == [1, 6, 32] and np.isfinite(table[["identity", "ones"]]).all(axis=None)
-    assert len(table) == 3 * 3 * (len(few_numbers.SETS) + 1)
+    assert len(table) == 3 * len(dynamics.PREDICTIONS)
