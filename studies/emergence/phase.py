@@ -19,6 +19,8 @@ from ictd.storage import save_table
 from ictd.transformer import estimates, initial_weights
 from studies.emergence.few_numbers import number_measures
 
+# Number of tasks that are evaluated at once.  With 50 states, more contexts do not fit into a processor's cache.
+EVALUATED = 32
 MEASURES = ("alpha", "cosine", "theta", "preconditioner", "outside", "identity", "ones", "two")
 COLUMNS = ["algo", "env", "states", "depth", "seed", "diverged_at", *MEASURES, "msve", "theta_msve"]
 
@@ -57,6 +59,7 @@ def main(
         data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options)
         tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
         gram = data.gram(ENUMERATED)
+        grams = [gram[first : first + EVALUATED] for first in range(0, test_tasks, EVALUATED)]
         theta_msve = tuned_theta_msve(data, tuning, depths, n * log_spaced(**step_sizes))
         for depth in depths:
             for algo in algos:
@@ -71,7 +74,8 @@ def main(
                     row["diverged_at"] = divergence.task
                     continue
                 with np.errstate(over="ignore", invalid="ignore"):
-                    row["msve"] = data.error(estimates(weights, gram, depth, scaled)).mean()
+                    values = np.concatenate([estimates(weights, part, depth, scaled) for part in grams])
+                    row["msve"] = data.error(values).mean()
                 row["diverged_at"] = 0
                 measures = decomposition_measures(weights, discount, scaled)
                 measures |= number_measures(weights, discount, scaled)
