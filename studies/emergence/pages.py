@@ -18,6 +18,18 @@ from studies.emergence.claims import prediction_errors
 
 # Columns of alpha and beta, the multiples of I and 11' in G, in the page's words.
 NUMBERS = {"identity": "α", "ones": "β", "identity_seen": "α seen", "ones_seen": "β seen"}
+# An MSVE on enumerated prompts below which a trial has learned policy evaluation.
+LEARNED = 0.5
+# Tables of the measures of the weights, and their columns.
+MEASURES = {
+    "numbers": (
+        "identity", "ones", "family_1", "family_2", "family_3", "all_1", "all_2", "all_3", "all_4", "unstable",
+    ),
+    "rank_one": ("family_1", "family_2", "ones_mu", "mu_ones", "best_rank_one", "random_rank_one"),
+    "parts": (
+        "unidentifiable", "alpha", "cosine", "theta", "preconditioner", "outside", "H", "diagonal", "symmetric", "u",
+    ),
+}  # fmt: skip
 # Labels of the curves of the slider.
 LABELS = ("cosine of A to θᵀᴰ (median over trials)", "MSVE on enumerated prompts (median over trials)")
 
@@ -28,10 +40,11 @@ def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: P
     ``env`` is the environment of the predictions.
     """
     table, records = load_tables(tables), load_json(claims)
+    measures = table["measures"].groupby(CELL, sort=False).mean().reset_index()
     frames = {
         "claims": claims_overview(records),
         "claims_all": claims_rows(records),
-        "measures": table["measures"].groupby(CELL, sort=False).mean().drop(columns="seed").reset_index(),
+        **{name: measures[[*CELL, *columns]] for name, columns in MEASURES.items()},
         "exchanged": by_rest(table["exchanged"]),
         "trained": trained_methods(table["trained"]),
         "slow_mode": table["slow_mode"].groupby("design", sort=False).mean().drop(columns="seed").reset_index(),
@@ -39,7 +52,7 @@ def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: P
         "other_readings": verdicts_by_reading(table["readings"]),
         "reading_runs": medians_by_reading(table["reading_runs"]),
     }
-    for name in ("measures", "trained", "dynamics"):
+    for name in ("numbers", "trained", "dynamics"):
         frames[name] = frames[name].rename(columns=NUMBERS)
     # "ones" is a cosine in this table.
     frames["slow_mode"] = frames["slow_mode"].rename(columns={"identity": "α"})
@@ -109,11 +122,17 @@ def verdicts_by_reading(readings: pd.DataFrame) -> pd.DataFrame:
 
 
 def medians_by_reading(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each reading and algorithm: the number of trials that diverged, and medians over the other trials."""
+    """A row for each reading and algorithm: numbers of trials, and medians over the trials that did not diverge.
+
+    The numbers are those of the trials that diverged, and of the trials that learned policy evaluation: their MSVE on
+    enumerated prompts is below LEARNED.
+    """
     groups = runs.groupby(["reading", "algo"], sort=False)
     lengths = [name for name in runs if name.startswith("msve_")]
     shown = ["alpha", "theta", "outside", "beyond_P", "beyond_Q", *dict.fromkeys([*lengths[:2], lengths[-1]])]
     table = groups[shown].median().reset_index()
-    diverged = groups["diverged_at"].agg(lambda task: f"{(task > 0).sum()} of {len(task)}")
-    table.insert(2, "diverged", diverged.to_numpy())
+    counted = {"diverged": runs["diverged_at"] > 0, f"MSVE below {LEARNED}": runs[f"msve_{ENUMERATED}"] < LEARNED}
+    for place, (name, trials) in enumerate(counted.items(), 2):
+        of_group = trials.groupby([runs["reading"], runs["algo"]], sort=False)
+        table.insert(place, name, of_group.agg(lambda true: f"{true.sum()} of {len(true)}").to_numpy())
     return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())

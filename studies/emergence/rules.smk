@@ -22,9 +22,7 @@ EMERGENCE_JOINED = EMERGENCE_GRID.joined_tables(config, EMERGENCE_PHASE_SEEDS)
 EMERGENCE_READINGS = EMERGENCE_GRID.readings(config)
 EMERGENCE_TABLES = expand("<results>/emergence/{name}.csv", name=[*EMERGENCE_JOINED, "readings"])
 EMERGENCE_FIGURES = "shares best_numbers course phase".split()
-EMERGENCE_PAGES = (
-    "claims claims_all measures exchanged trained slow_mode dynamics other_readings reading_runs".split()
-)
+EMERGENCE_PAGES = "claims claims_all numbers rank_one parts exchanged trained slow_mode dynamics other_readings reading_runs".split()
 EMERGENCE_FOLDER = ROOT / "studies/emergence"
 EMERGENCE_NOTEBOOK = notebook_params(EMERGENCE_FOLDER / "notebook.ipynb", RESULTS / "emergence")
 

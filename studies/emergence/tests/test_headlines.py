@@ -1,12 +1,19 @@
-"""The error of deflated TD and the share of two numbers, recomputed by the code of ``tests/headlines.py``."""
+"""Headline numbers of the study: recomputed by the code of ``tests/headlines.py``, or compared with the pages."""
+
+import os
+from pathlib import Path
 
 import headlines
+import pandas as pd
 import pytest
+from drawn import where
 from tolerances import ENGINES, SEARCH
 
+from ictd.pipeline.provenance import PROJECT
 from studies.emergence import best_numbers, shares
 
 TASKS = 20
+FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 
 
 @pytest.fixture
@@ -36,3 +43,21 @@ def test_shares_of_two_numbers(smoke_results, tmp_path):
             results.folder / f"weights/{results.cell(algo)}.npz", table, tmp_path / "exchanged.csv",
         )  # fmt: skip
         headlines.check([headlines.shares_of_two(results, algo, table)], ENGINES)
+
+
+@pytest.mark.slow
+def test_the_pages_count_the_trials_that_learn():
+    """``docs/readings.md`` and the README of the study say how many trials learn with all of P and Q."""
+    table = FULL / "emergence/reading_runs.csv"
+    if not table.exists():
+        pytest.skip(f"{table} is missing; run make emergence")
+    runs = pd.read_csv(table)
+    ours, study = (
+        " ".join((PROJECT / page).read_text().split()) for page in ("docs/readings.md", "studies/emergence/README.md")
+    )
+    fails = where(runs, reading="all_parameters")
+    works = where(runs, reading="all_parameters_corner_clipped_skipped")
+    overflow, low, learned = (fails["diverged_at"] > 0).sum(), *((one["msve_0"] < 0.5).sum() for one in (fails, works))
+    reach = f"{learned} of {len(works)} trials reach an MSVE below 0.5 on enumerated prompts"
+    assert reach in ours and reach in study
+    assert f"{overflow} of {len(fails)} trials overflow, and {low} of {len(fails)} trials reach an MSVE below" in ours
