@@ -96,12 +96,12 @@ def _minimiser_claims(statements: Statements, table: pd.DataFrame) -> Iterator[C
         from_theta_td = descents.iloc[0]
         random = rows_with(descents, start="random")
         family = rows_with(descents, start="family").min(numeric_only=True)
-        others = reaching[reaching["start"] != "theta_td"]
         yield from statements.of_trials("nothing_outside", setting, reaching["outside"])
-        yield from statements.of_trials("distinct", setting, others["distance"])
         yield from statements.of_trials("starts_reach", setting, random.index.isin(reaching.index).astype(float))
         # With one layer, the right half of A has no effect.
         if from_theta_td["depth"] > 1:
+            others = reaching[reaching["start"] != "theta_td"]
+            yield from statements.of_trials("distinct", setting, others["distance"])
             flat_directions = from_theta_td["directions"] - from_theta_td["curved_directions"]
             yield statements.claim("flat_as_the_family", setting, abs(flat_directions - family["directions"]))
             curvature = np.log10(abs(from_theta_td["family_curvature"]) + ROUNDING)

@@ -16,7 +16,7 @@ from ictd.pipeline.grid import Cell
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.statistics import log_spaced
-from ictd.storage import load_arrays, save_table
+from ictd.storage import load_arrays, save_arrays, save_table
 from ictd.transformer import Weights, initial_weights
 from studies.limits.engine import Prompts
 from studies.limits.minimise import (
@@ -51,9 +51,10 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write a row for each descent, and the curvatures at the end of the first descent, which starts from theta^TD.
+    """Write a row for each descent, the weights at their ends, and the curvatures at the first end.
 
-    ``weights`` are files of pretrained weights; files of other cells are ignored.
+    The first descent starts from theta^TD.  ``weights`` are files of pretrained weights, of which those of other cells
+    are ignored.
     """
     tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
     test_tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits held out"), **env_options)
@@ -65,7 +66,7 @@ def main(
     pretrained_weights = load_pretrained(weights, env, states, depth, pretrained)
     starting_points = starting_weights(best_theta_td(prompts, depth, whole), random, pretrained_weights)
 
-    rows = []
+    rows, ends = [], []
     spectrum = first = None
     for (start, seed), start_weights in starting_points.items():
         basis = family if start == "family" else whole
@@ -79,7 +80,8 @@ def main(
         if first is None:
             first = whole_z
             spectrum = {"number": np.arange(1, len(first) + 1), "curvature": curvatures}
-        measures = decomposition_measures(weights_of(parameters, states), discount)
+        ends.append(weights_of(parameters, states))
+        measures = decomposition_measures(ends[-1], discount)
         updates_before = expected_updates(test_tasks, basis @ z_before + objective.offset, depth, discount)
         rows.append(
             {
@@ -97,6 +99,7 @@ def main(
                 **{f"{name}_before": update for name, update in updates_before.items()},
             }
         )
+    save_arrays(output / "ends.npz", u=np.stack([end.u for end in ends]), A=np.stack([end.A for end in ends]))
     descents = {name: [row[name] for row in rows] for name in rows[0]}
     for name, table in (("rows", descents), ("spectrum", spectrum)):
         setting = {"env": env, "states": states, "depth": depth}

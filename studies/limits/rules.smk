@@ -35,7 +35,10 @@ use rule limits_step as limits_descend with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
     output:
-        expand("<results>/limits/descend/{{env}}-{{states}}-{{depth}}/{name}.csv", name=["rows", "spectrum"]),
+        expand(
+            "<results>/limits/descend/{{env}}-{{states}}-{{depth}}/{file}",
+            file=["rows.csv", "spectrum.csv", "ends.npz"],
+        ),
     pathvars:
         job="limits_descend/{env}-{states}-{depth}",
     resources:
@@ -47,7 +50,8 @@ use rule limits_step as limits_descend with:
 
 use rule limits_step as limits_unique with:
     output:
-        "<results>/limits/unique/{depth}.csv",
+        table="<results>/limits/unique/{depth}.csv",
+        ends="<results>/limits/unique/{depth}.npz",
     pathvars:
         job="limits_unique/{depth}",
     priority: 1

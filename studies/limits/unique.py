@@ -1,4 +1,4 @@
-"""Is the minimiser unique?  Descents in decimal arithmetic from several starts, for one environment and depth.
+"""Is there only one minimum?  Descents in decimal arithmetic from several starts, for one environment and depth.
 
 A descent in float64 (``studies.limits.descend``) is continued by Newton's method with ``digits`` decimal digits.  With
 one layer and u = 0 the minimiser has a closed form; descents are compared with it.
@@ -12,7 +12,7 @@ import numpy as np
 from ictd.anatomy import decomposition_measures, project_identifiable
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.storage import save_table
+from ictd.storage import save_arrays, save_table
 from ictd.transformer import initial_weights
 from studies.limits.decimal_newton import DecimalMsve, coordinates, minimise_in_decimals, weights_of_coordinates
 from studies.limits.descend import GAIN, best_theta_td, enumerated_prompts
@@ -35,9 +35,13 @@ def main(
     most_steps: int,
     newton_steps: int,
     env_options: dict,
-    output: Path,
+    table: Path,
+    ends: Path,
 ) -> None:
-    """Write a row for the descent from each start: theta^TD with its best step size, and random weights."""
+    """Write a row for the descent from each start, and the weights at its end, rounded to float64.
+
+    The starts are theta^TD with its best step size, and random weights.
+    """
     tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
     other_tasks = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
     basis = identifiable_basis(states, discount)
@@ -45,18 +49,18 @@ def main(
     test_objective = MeanMsve([(enumerated_prompts(other_tasks, discount), basis)], depth)
     random = [initial_weights(states, GAIN, generator(seed, env, states, "limits start")) for seed in range(starts)]
     theta = best_theta_td(enumerated_prompts(tasks, discount), depth, basis)
-    ends = []
-    rows = []
+    points, rows, found = [], [], []
     for number, weights in enumerate([theta, *random]):
         in_floats = minimise(objective, basis.T @ parameters_of(weights), tolerance, most_steps, newton_steps)
-        found = weights_of(basis @ in_floats.z + objective.offset, states)
+        end_in_floats = weights_of(basis @ in_floats.z + objective.offset, states)
         with localcontext(prec=digits):
             in_decimals = DecimalMsve(tasks, discount, depth)
-            minimum = minimise_in_decimals(in_decimals, coordinates(found, discount), TOLERANCE, most_steps)
+            minimum = minimise_in_decimals(in_decimals, coordinates(end_in_floats, discount), TOLERANCE, most_steps)
             end = weights_of_coordinates(minimum.z, states)
             msve, gradient = float(minimum.msve), float(minimum.gradient)
-        ends.append(basis.T @ parameters_of(project_identifiable(end, discount)))
-        distances = [np.linalg.norm(ends[-1] - earlier) / np.linalg.norm(earlier) for earlier in ends]
+        found.append(end)
+        points.append(basis.T @ parameters_of(project_identifiable(end, discount)))
+        distances = [np.linalg.norm(points[-1] - earlier) / np.linalg.norm(earlier) for earlier in points]
         rows.append(
             {
                 "env": env,
@@ -72,7 +76,8 @@ def main(
                 "point": next(i for i, distance in enumerate(distances) if distance < 1e-6),
                 "alpha": float(decomposition_measures(end, discount)["alpha"]),
                 "outside": float(decomposition_measures(end, discount)["outside"]),
-                "test_msve": test_objective.value_and_gradient(ends[-1])[0],
+                "test_msve": test_objective.value_and_gradient(points[-1])[0],
             }
         )
-    save_table(output, {name: [row[name] for row in rows] for name in rows[0]})
+    save_table(table, {name: [row[name] for row in rows] for name in rows[0]})
+    save_arrays(ends, u=np.stack([end.u for end in found]), A=np.stack([end.A for end in found]))

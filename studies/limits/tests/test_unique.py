@@ -8,11 +8,15 @@ import pytest
 from tolerances import DIFFERENCES, ROUNDING
 
 from ictd.anatomy import project_identifiable
-from ictd.mrp import sample_tasks
+from ictd.literal import LinearTransformer, literal_estimates
+from ictd.mrp import msve, sample_tasks, value_function
+from ictd.prompt import enumerated_columns
 from ictd.report.tables import load_table
+from ictd.rng import generator
+from ictd.storage import load_arrays, save_arrays
 from ictd.theory.decimals import exact
-from ictd.transformer import theta_td
-from studies.limits import unique
+from ictd.transformer import Weights, theta_td
+from studies.limits import descend, unique
 from studies.limits.decimal_newton import (
     DecimalMsve,
     coordinates,
@@ -46,10 +50,10 @@ def precision():
         yield
 
 
-def in_float64(tasks, weights):
+def in_float64(tasks, weights, depth=DEPTH):
     """Mean MSVE and its gradient (2n + 4n^2 + 1,)."""
     parameters = parameters_of(weights)
-    return msve_of_parameters(enumerated_prompts(tasks, GAMMA), DEPTH).value_and_gradient(parameters)
+    return msve_of_parameters(enumerated_prompts(tasks, GAMMA), depth).value_and_gradient(parameters)
 
 
 def test_msve_and_gradient_equal_those_in_float64(tasks):
@@ -141,14 +145,38 @@ def test_one_layer_with_u_zero_has_a_closed_form(tasks):
 
 
 def test_the_step_numbers_the_points_at_which_descents_end(tmp_path):
-    output = tmp_path / "unique.csv"
+    files = {"table": tmp_path / "unique.csv", "ends": tmp_path / "unique.npz"}
     unique.main(
         env="boyan", states=2, depth=3, discount=GAMMA, fixed_tasks=8, test_tasks=20, starts=2, digits=40,
-        tolerance=1e-10, most_steps=100, newton_steps=8, env_options={}, output=output,
+        tolerance=1e-10, most_steps=100, newton_steps=8, env_options={}, **files,
     )  # fmt: skip
-    table = load_table(output)
+    table = load_table(files["table"])
+    u, A = load_arrays(files["ends"], "u", "A")
+    tasks = sample_tasks("boyan", 2, 8, generator(0, "boyan", 2, "limits"))
+    for *end, expected in zip(u, A, table["msve"], strict=True):
+        found, _ = in_float64(tasks, Weights(*end), depth=3)
+        np.testing.assert_allclose(found, expected, rtol=DIFFERENCES)
     assert table["start"].tolist() == ["theta_td", "random", "random"]
     assert table["point"][0] == 0
     assert (table["msve"] <= table["msve_in_floats"] * (1 + ROUNDING)).all()
     for _, same in table.groupby("point"):
         np.testing.assert_allclose(same["msve"], same["msve"].iloc[0], rtol=DIFFERENCES)
+
+
+def test_the_weights_at_the_ends_of_descents_have_the_msve_of_the_table(tmp_path):
+    weights_file = tmp_path / "td-boyan-3-4.npz"
+    start = naive.larger_weights(N, 0)
+    save_arrays(weights_file, u=start.u[None], A=start.A[None])
+    descend.main(
+        [weights_file], env="boyan", states=N, depth=DEPTH, discount=GAMMA, fixed_tasks=12, starts=1, pretrained=1,
+        tolerance=1e-10, most_steps=20, newton_steps=8, env_options={}, output=tmp_path,
+    )  # fmt: skip
+    table = load_table(tmp_path / "rows.csv")
+    assert table["start"].tolist() == ["theta_td", "family", "random", "family", "td"]
+    tasks = sample_tasks("boyan", N, 12, generator(0, "boyan", N, "limits"))
+    columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA)
+    u, A = load_arrays(tmp_path / "ends.npz", "u", "A")
+    for *end, expected in zip(u, A, table["msve"], strict=True):
+        estimates = literal_estimates(LinearTransformer(Weights(*end), DEPTH), columns)
+        value = value_function(tasks.transition, tasks.reward, GAMMA)
+        np.testing.assert_allclose(msve(tasks.stationary, value, estimates).mean(), expected, rtol=DIFFERENCES)
