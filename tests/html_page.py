@@ -35,7 +35,8 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, data):
-        self.text += data
+        # Numbers have spaces that do not break.
+        self.text += data.replace("\xa0", " ")
         inside = self._open[-1] if self._open else ""
         if inside in ("h1", "h2", "h3"):
             self.headings[-1] += data
