@@ -169,7 +169,12 @@ def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray,
     such map, found by squaring k times, and L updates are the maps of the binary digits of L.  This takes a seventh of
     the time of L = 1000 single updates, and differs from ``batch_td_msve`` by rounding.
 
-    The parameters are those of ``batch_td_msve``.
+    Parameters
+    ----------
+    data : UnseenTasks, k of them
+    context : Context of these tasks
+    step_sizes : (K,) array
+    updates : list of int, numbers of updates
 
     Returns
     -------
