@@ -36,9 +36,9 @@ def main(
     enumerated = data.gram(ENUMERATED)
     tables = []
     for path in runs:
-        seeds, tasks_seen, *runs = load_arrays(path, "seeds", "tasks_seen", "u", "A")
-        for seed, *run in zip(seeds, *runs, strict=True):
-            weights = Weights(*run)
+        seeds, tasks_seen, *arrays = load_arrays(path, "seeds", "tasks_seen", "u", "A")
+        for seed, u, A in zip(seeds, *arrays, strict=True):
+            weights = Weights(u, A)
             with np.errstate(over="ignore", invalid="ignore"):
                 msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
                 values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
