@@ -67,7 +67,7 @@ def means_and_intervals(samples: dict[str, np.ndarray]) -> list[dict[str, float]
     """
     of_processes = np.concatenate([array.mean(axis=0) for array in samples.values()], dtype=float)  # (columns K, N)
     bootstraps = bootstrap(lambda means: dict(enumerate(means.T)), of_processes.T)
-    intervals = iter([one.estimate()[1:] for one in bootstraps.values()])
+    intervals = iter([mean.estimate()[1:] for mean in bootstraps.values()])
     rows = [{} for _ in next(iter(samples.values()))[0]]
     for name, array in samples.items():
         for k, row in enumerate(rows):

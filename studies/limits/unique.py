@@ -49,7 +49,7 @@ def main(
     test_objective = MeanMsve([(enumerated_prompts(other_tasks, discount), basis)], depth)
     random = [initial_weights(states, GAIN, generator(seed, env, states, "limits start")) for seed in range(starts)]
     theta = best_theta_td(enumerated_prompts(tasks, discount), depth, basis)
-    points, rows, found = [], [], []
+    points, rows, end_weights = [], [], []
     for number, weights in enumerate([theta, *random]):
         in_floats = minimise(objective, basis.T @ parameters_of(weights), tolerance, most_steps, newton_steps)
         end_in_floats = weights_of(basis @ in_floats.z + objective.offset, states)
@@ -58,7 +58,7 @@ def main(
             minimum = minimise_in_decimals(in_decimals, coordinates(end_in_floats, discount), TOLERANCE, most_steps)
             end = weights_of_coordinates(minimum.z, states)
             msve, gradient = float(minimum.msve), float(minimum.gradient)
-        found.append(end)
+        end_weights.append(end)
         points.append(basis.T @ parameters_of(project_identifiable(end, discount)))
         distances = [np.linalg.norm(points[-1] - earlier) / np.linalg.norm(earlier) for earlier in points]
         rows.append(
@@ -80,4 +80,4 @@ def main(
             }
         )
     save_table(table, {name: [row[name] for row in rows] for name in rows[0]})
-    save_arrays(ends, u=np.stack([end.u for end in found]), A=np.stack([end.A for end in found]))
+    save_arrays(ends, u=np.stack([end.u for end in end_weights]), A=np.stack([end.A for end in end_weights]))
