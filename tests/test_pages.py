@@ -60,7 +60,7 @@ def test_tables_have_words_marks_and_escaped_text():
         {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta": [1, 0.5]},
     )
     text = html.table(frame)
-    assert "<th>algorithm</th><th>said</th><th>θ<sup>TD</sup></th>" in text
+    assert '<th>algorithm</th><th>said</th><th class="number">θ<sup>TD</sup></th>' in text
     assert '<tr><td data-of="algorithm">TD</td><td class=\'holds\' data-of="said">holds</td>' in text
     assert (
         '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'refuted\' data-of="said">refuted &lt;x&gt;</td>' in text

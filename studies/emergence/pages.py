@@ -135,4 +135,5 @@ def medians_by_reading(runs: pd.DataFrame) -> pd.DataFrame:
     for place, (name, trials) in enumerate(counted.items(), 2):
         of_group = trials.groupby([runs["reading"], runs["algo"]], sort=False)
         table.insert(place, name, of_group.agg(lambda true: f"{true.sum()} of {len(true)}").to_numpy())
+    table = table.rename(columns={name: f"MSVE, {name.removeprefix('msve_')} steps" for name in lengths[1:]})
     return table.assign(reading=table["reading"].str.replace("_", " "), algo=table["algo"].str.upper())

@@ -104,7 +104,7 @@ class Steps:
             names = [values[name] for name in ("env", "evaluation_env") if name in parameters]
             names = [name(wildcards) if callable(name) else name for name in names]
             if parameters.get("settings") == "list[str]":
-                # Settings start with the name of their environment, such as "boyan-5".
+                # Settings of checks start with the name of their environment, such as "boyan-5".
                 names += sorted({setting.split("-")[0] for setting in values.get("settings", [])})
             return " ".join(environment_digest(name) for name in names if name in ENVIRONMENTS)
 

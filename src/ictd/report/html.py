@@ -54,7 +54,8 @@ def table(frame) -> str:
         **{name: [words(value) if type(value) is str else value for value in frame[name]] for name in named}
     )
     headings = [HEADINGS.get(name, words(str(name))) for name in frame.columns]
-    head = "".join(f"<th>{text(heading)}</th>" for heading in headings)
+    kinds = [' class="number"' if frame[name].dtype.kind in "iuf" else "" for name in frame.columns]
+    head = "".join(f"<th{kind}>{text(heading)}</th>" for kind, heading in zip(kinds, headings, strict=True))
     has_verdicts = [frame[name].astype(str).str.match(f"$|{VERDICT}").all() for name in frame.columns]
     names = [html.escape(heading.replace("theta^TD", "θ^TD")) for heading in headings]
     body = ""
