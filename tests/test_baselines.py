@@ -57,15 +57,6 @@ def test_batch_td_continues_from_earlier_estimates():
         np.testing.assert_array_equal(halfway, before)
 
 
-def test_batch_td_continues_after_an_overflow():
-    context = Context.from_trajectory(*trajectories(6), STATES)
-    with np.errstate(over="ignore"):
-        halfway = batch_td(context, DISCOUNT, [0.5, 1e200], 3)
-        assert not np.isfinite(halfway[..., 1]).all()
-        continued = batch_td(context, DISCOUNT, [0.5, 1e200], 4, start=halfway)
-        np.testing.assert_array_equal(continued, batch_td(context, DISCOUNT, [0.5, 1e200], 7))
-
-
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 @pytest.mark.parametrize("length", [1, 6, 25])
 def test_lstd_equals_naive(length, ridge):

@@ -233,7 +233,7 @@ def _residual_instruments(context: Context, discount: float) -> Instruments:
     discount=DISCOUNT,
     step_size=either(number(), array("K")),
     depth=integer(1),
-    start=optional(array("*", finite=False)),
+    start=optional(array("*")),
     preconditioner=optional(array("*, d, d")),
 )
 def batch_td(
@@ -256,7 +256,6 @@ def batch_td(
     step_size : float, alpha, or a (K,) array of them
     depth : int, number of updates L
     start : array of the shape of the estimates, w_0; zero by default
-        Entries that are not finite, from updates that diverged, remain so.
     preconditioner : (d, d) or (..., d, d) array, H; the identity by default
         ``np.diag(h)`` gives each feature a step size of its own.
 
