@@ -71,7 +71,9 @@ def test_an_edit_reruns_the_jobs_of_this_environment(ring):
 
     def digests():
         simulate = Steps(settings)("ictd.steps.unrolls")["environments"]
-        unseen = Steps(settings)("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", env_options={})
+        unseen = Steps(settings)(
+            "ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", env_options={}, settings=["4-6"]
+        )
         family = Steps(settings)("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
         return [
             simulate(Wildcards(env="ring", states=4)),

@@ -67,9 +67,9 @@ def observed_rewards(counts, reward, policy, discount):
 class LeastSquares:
     """LSTD on pairs, with a ridge.
 
-    Its estimates are the values in the maximum likelihood model with so many more steps from each pair as the ridge,
-    which have the reward 0 and end the episode.  Policy iteration with LSTD is LSPI (Lagoudakis and Parr, Journal of
-    Machine Learning Research 4, 2003).
+    The estimates are the values in the maximum likelihood model with additional steps, as many from each pair as the
+    ridge.  The additional steps have the reward 0 and end the episode.  Policy iteration with LSTD is LSPI (Lagoudakis
+    and Parr, Journal of Machine Learning Research 4, 2003).
     """
 
     ridge: float

@@ -213,7 +213,7 @@ def pair_paths(
 
 
 def blocks(number: int) -> list[slice]:
-    """Slices of N processes, so few that arrays of many numbers for each process stay in the processor's cache."""
+    """Split N processes into slices of ``BLOCK``, for which arrays of many numbers fit into the processor's cache."""
     return [slice(first, first + BLOCK) for first in range(0, number, BLOCK)]
 
 

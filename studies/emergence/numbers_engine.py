@@ -1,4 +1,4 @@
-"""Compiled gradients for weights that depend on K numbers, and for expected updates.
+"""Compiled gradients for weights that depend on K numbers and for expected updates, and estimates for the best numbers.
 
 Let A = sum_k theta_k B_k and u = 0.  An update is the same as in ``ictd.engine``, but by the chain rule, the derivative
 with respect to theta_k is the sum of the products of the entries of B_k and of dA.  Adam acts on the K numbers.

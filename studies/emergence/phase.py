@@ -97,7 +97,6 @@ def tuned_theta_msve(
     depths : list of int
     step_sizes : (K,) array of candidates, if attention is divided by the context length
     """
-    depths = sorted(depths)
     context = [data.context(ENUMERATED)]
     with np.errstate(over="ignore", invalid="ignore"):
         scores = batch_td_course(tuning, tuning.context(ENUMERATED), step_sizes, depths)

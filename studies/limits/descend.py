@@ -51,7 +51,7 @@ def main(
     env_options: dict,
     output: Path,
 ) -> None:
-    """Write a row for each descent, the weights at their ends, and the curvatures at the first end.
+    """Write a row for each descent, the weights at the ends of all descents, and the curvatures at the first end.
 
     The first descent starts from theta^TD.  ``weights`` are files of pretrained weights, of which those of other cells
     are ignored.

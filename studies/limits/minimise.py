@@ -73,9 +73,11 @@ class SumOfSquares:
     def singular_model(self, z: np.ndarray, previous: QuadraticModel) -> QuadraticModel:
         """Diagonalise 2 J'J / N by the singular values of J.
 
-        Let P have the axes of the model ``previous``, each divided by the root of its curvature.  The singular values
-        of J P are similar, so the product (J P)'J P / N = Q m Q' keeps them, and J / sqrt(N) has the singular values of
-        sqrt(m) Q' P^{-1}.  If they are not similar, the result takes the place of ``previous``.
+        The product J'J would lose the small singular values.  So let P have the axes of the model ``previous``, each
+        divided by the root of its curvature.  The singular values of J P are similar, so the product (J P)'J P / N =
+        Q m Q' keeps them, and J / sqrt(N) has the singular values of sqrt(m) Q' P^{-1}.  If the singular values of J P
+        are not similar, the computation is repeated with the result in place of ``previous``.  After ``MOST_SCALINGS``
+        computations the last result is returned, whether it is accurate or not.
         """
         model = previous
         for _ in range(MOST_SCALINGS):

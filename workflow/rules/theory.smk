@@ -43,7 +43,7 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], settings=CHECKED),
 
 
-# One job for all cells, because starting Python and importing packages takes longer than a cell.
+# One job for all cells, because starting Python and importing packages takes about as long as a cell.
 use rule step as theory_pretrained with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),

@@ -105,7 +105,7 @@ class Steps:
             names = [name(wildcards) if callable(name) else name for name in names]
             if parameters.get("settings") == "list[str]":
                 # Settings of checks start with the name of their environment, such as "boyan-5".
-                names += sorted({setting.split("-")[0] for setting in values.get("settings", [])})
+                names += sorted({setting.split("-")[0] for setting in values["settings"]})
             return " ".join(environment_digest(name) for name in names if name in ENVIRONMENTS)
 
         results = Path(self.config["results"])
