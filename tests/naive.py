@@ -62,7 +62,7 @@ def alias_tables(tasks, i):
     """Alias tables of one task: thresholds (n+1, n), and outcomes (n+1, n, 2)."""
     n = tasks.states
     accept, successor, *scratch = sampling.steps_space(n)
-    sampling.fill_step_tables(tasks.transition[i], tasks.stationary[i], accept, successor, *scratch)
+    sampling.fill_step_tables(i, tasks.transition, tasks.stationary, accept, successor, *scratch)
     return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
@@ -107,7 +107,9 @@ def jump(state, bits, paths):
     columns = max(map(len, paths))
     probability = np.array([p for _, p in paths[state]] + [0.0] * (columns - len(paths[state])))
     accept, outcome = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16)
-    sampling.fill_alias_row(probability, accept, outcome, *sampling.alias_scratch(columns))
+    height, small, large = sampling.alias_scratch(columns)
+    height[:] = probability * columns
+    sampling.fill_alias_row(columns, accept, outcome, height, small, large)
     column, fraction = divmod(bits * columns, 2**32)
     return paths[state][outcome[2 * column + (fraction < int(accept[column]))]][0]
 

@@ -46,13 +46,14 @@ def test_unroll_equals_naive(batch, tau, discount):
 
 
 def test_the_length_of_jumps_keeps_their_tables_small():
-    p = ictd.sample_tasks("boyan", 4, 1, generator()).transition[0]
+    transition = ictd.sample_tasks("boyan", 4, 1, generator()).transition
+    p = transition[0]
     scratch = np.empty((2, 60), np.int64)
-    length = sampling.steps_of_jump(p, 50, scratch)
+    length = sampling.steps_of_jump(0, transition, 50, scratch)
     paths = {steps: max(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)}
     assert paths[length] <= sampling.PATHS < paths[length + 1]
-    assert sampling.steps_of_jump(p, 2, scratch) == 2
-    assert sampling.steps_of_jump(np.full((60, 60), 1 / 60), 5, scratch) == 1
+    assert sampling.steps_of_jump(0, transition, 2, scratch) == 2
+    assert sampling.steps_of_jump(0, np.full((1, 60, 60), 1 / 60), 5, scratch) == 1
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -60,7 +61,7 @@ def test_jumps_list_all_paths_of_their_length(steps):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
     space = sampling.jumps_space(4)
-    columns = sampling.fill_jump_table(p, r, 0.7, steps, *space)
+    columns = sampling.fill_jump_table(0, tasks.transition, tasks.reward, 0.7, steps, *space)
     assert columns == max(len(naive.paths_from(p, s, steps)) for s in range(4))
     rows = 4 * columns
     accept = space[0][:rows].reshape(4, columns)

@@ -73,16 +73,15 @@ def alias_scratch(columns: int) -> tuple[np.ndarray, ...]:
 
 
 @kernel
-def fill_alias_row(probability, accept, successor, height, small, large):
-    """Fill the alias table of one distribution (n,).
+def fill_alias_row(columns, accept, successor, height, small, large):
+    """Fill the alias table of one distribution, with one column for each outcome.
 
-    ``accept`` (n,) uint64 gets the threshold of each column k.  ``successor`` (2n,) gets its two outcomes: the alias,
-    and k itself, which is the outcome if the random fraction is below the threshold.  The others are scratch.
+    ``height`` has the probability of each outcome times the number of columns.  ``accept`` (columns,) uint64 gets the
+    threshold of each column k.  ``successor`` (2 columns,) gets its two outcomes: the alias, and k itself, which is the
+    outcome if the random fraction is below the threshold.  ``height`` and the others are scratch afterwards.
     """
-    states = probability.shape[0]
     smalls, larges = 0, 0
-    for k in range(states):
-        height[k] = probability[k] * states
+    for k in range(columns):
         accept[k] = np.uint64(0xFFFFFFFF)
         successor[2 * k] = k
         successor[2 * k + 1] = k
@@ -119,13 +118,18 @@ def steps_space(states: int) -> tuple[np.ndarray, ...]:
 
 
 @kernel
-def fill_step_tables(transition, stationary, accept, successor, height, small, large):
-    """Fill the alias tables of one task: row s for p(. | s), row n for the initial distribution."""
-    states = stationary.shape[0]
+def fill_step_tables(i, transition, stationary, accept, successor, height, small, large):
+    """Fill the alias tables of task i: row s for p(. | s), row n for the initial distribution.
+
+    This and the next kernels get the arrays of all tasks and an index, because counting references to slices takes 4%
+    of the time of a batch.
+    """
+    states = stationary.shape[1]
     for s in range(states + 1):
-        probability = transition[s] if s < states else stationary
+        for j in range(states):
+            height[j] = (transition[i, s, j] if s < states else stationary[i, j]) * states
         first = s * states
-        fill_alias_row(probability, accept[first:], successor[2 * first :], height, small, large)
+        fill_alias_row(states, accept[first:], successor[2 * first :], height, small, large)
 
 
 @kernel
@@ -180,9 +184,9 @@ def walk(starts, states, accept, successor, stream, path):
 
 
 @kernel
-def steps_of_jump(transition, most, paths):
-    """Number of steps of a jump, from 1 to ``most``; paths (2, n) is scratch."""
-    states = transition.shape[0]
+def steps_of_jump(i, transition, most, paths):
+    """Number of steps of a jump of task i, from 1 to ``most``; paths (2, n) is scratch."""
+    states = transition.shape[1]
     for s in range(states):
         paths[0, s] = 1
     length = 0
@@ -191,7 +195,7 @@ def steps_of_jump(transition, most, paths):
         for s in range(states):
             paths[new, s] = 0
             for j in range(states):
-                if transition[s, j] > 0.0:
+                if transition[i, s, j] > 0.0:
                     paths[new, s] += paths[old, j]
             if paths[new, s] > longest:
                 longest = paths[new, s]
@@ -207,48 +211,51 @@ def jumps_space(states: int) -> tuple[np.ndarray, ...]:
     columns = states * most
     table = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16), np.empty(2 * columns)
     paths = np.empty((2, states, most)), np.empty((2, states, most)), np.empty((2, states, most), np.uint8)
-    return *table, *paths, np.empty((2, states), np.int64), np.empty(2 * most, np.uint16), *alias_scratch(most)
+    return *table, *paths, np.empty((2, states), np.int64), *alias_scratch(most)
 
 
 @kernel
 def fill_jump_table(
-    transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, successor, height, small,
-    large,
-):  # fmt: skip
-    """Fill the alias table of the jumps of ``length`` steps from each state, and return the number of its columns.
+    i, transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, height, small, large
+):
+    """Fill the alias table of task i's jumps of ``length`` steps from each state; return the number of its columns.
 
     A row has as many columns as the state with the most paths needs.  Fills thresholds (n, columns), and for the two
     outcomes of each column the first columns of the last states' rows, and the gains (n, columns, 2), all flattened.
     The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).  The others are scratch.
     """
-    states = transition.shape[0]
+    states = transition.shape[1]
     for s in range(states):
         chance[0, s, 0], gain[0, s, 0], last[0, s, 0], paths[0, s] = 1.0, 0.0, s, 1
-    for k in range(length):
-        old, new = k % 2, 1 - k % 2
+    for step_number in range(length):
+        old, new = step_number % 2, 1 - step_number % 2
         for s in range(states):
             count = 0
             for j in range(states):
-                if transition[s, j] > 0.0:
-                    for i in range(paths[old, j]):
-                        chance[new, s, count] = transition[s, j] * chance[old, j, i]
-                        gain[new, s, count] = reward[j] + discount * gain[old, j, i]
-                        last[new, s, count] = last[old, j, i]
+                if transition[i, s, j] > 0.0:
+                    for k in range(paths[old, j]):
+                        chance[new, s, count] = transition[i, s, j] * chance[old, j, k]
+                        gain[new, s, count] = reward[i, j] + discount * gain[old, j, k]
+                        last[new, s, count] = last[old, j, k]
                         count += 1
             paths[new, s] = count
     made = length % 2
-    columns = 0
-    for s in range(states):
+    columns = paths[made, 0]
+    for s in range(1, states):
         if paths[made, s] > columns:
             columns = paths[made, s]
     for s in range(states):
-        for i in range(paths[made, s], columns):
-            chance[made, s, i], gain[made, s, i], last[made, s, i] = 0.0, 0.0, 0
+        for k in range(paths[made, s], columns):
+            chance[made, s, k], gain[made, s, k], last[made, s, k] = 0.0, 0.0, 0
+        for k in range(columns):
+            height[k] = chance[made, s, k] * columns
         first = s * columns
-        fill_alias_row(chance[made, s, :columns], accept[first:], successor, height, small, large)
-        for i in range(2 * columns):
-            rows[2 * first + i] = last[made, s, successor[i]] * columns
-            gains[2 * first + i] = gain[made, s, successor[i]]
+        row, gains_of_row = rows[2 * first :], gains[2 * first :]
+        fill_alias_row(columns, accept[first:], row, height, small, large)
+        for place in range(2 * columns):
+            path = row[place]
+            row[place] = last[made, s, path] * columns
+            gains_of_row[place] = gain[made, s, path]
     return columns
 
 
@@ -286,19 +293,21 @@ def unroll_tasks(
     tasks, states = reward.shape
     n = np.uint64(states)
     batch = len(total) - 1
-    paths = jumps_space[6]
+    step_accept, successor, step_height, step_small, step_large = steps_space
+    accept, rows, gains, chance, gain, last, paths, height, small, large = jumps_space
     path, walker, following = walkers[0], walkers[1], walkers[0, 1:]
     if behaviour is not None:
         following = walkers[2]
     for i in range(tasks):
         if behaviour is None:
-            fill_step_tables(transition[i], stationary[i], *steps_space)
+            fill_step_tables(i, transition, stationary, step_accept, successor, step_height, step_small, step_large)
         else:
-            fill_step_tables(behaviour[0][i], behaviour[1][i], *steps_space)
-        walk(None, n, *steps_space[:2], stream, path)
+            chain, visited = behaviour
+            fill_step_tables(i, chain, visited, step_accept, successor, step_height, step_small, step_large)
+        walk(None, n, step_accept, successor, stream, path)
         if behaviour is not None:
-            fill_step_tables(transition[i], stationary[i], *steps_space)
-            walk(path, n, *steps_space[:2], stream, following)
+            fill_step_tables(i, transition, stationary, step_accept, successor, step_height, step_small, step_large)
+            walk(path, n, step_accept, successor, stream, following)
         # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
         # walkers draws as many random numbers as the trajectory.
         for t in range(batch + 1):
@@ -306,17 +315,21 @@ def unroll_tasks(
             total[t] = reward[i, path[t]]
         # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
         left, weight = steps - 1, discount
-        longest = steps_of_jump(transition[i], left, paths)
+        longest = steps_of_jump(i, transition, left, paths)
         columns = np.uint64(1)
         while left > 0:
             length = min(longest, left)
             # Each table has its own number of columns; before the first jump, a walker is its state.
             previous = columns
-            columns = np.uint64(fill_jump_table(transition[i], reward[i], discount, length, *jumps_space))
+            width = fill_jump_table(
+                i, transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, height, small,
+                large,
+            )  # fmt: skip
+            columns = np.uint64(width)
             for t in range(batch + 1):
                 walker[t] = walker[t] // previous * columns
             for _ in range(left // length):
-                jump(walker, total, weight, stream, columns, *jumps_space[:3])
+                jump(walker, total, weight, stream, columns, accept, rows, gains)
                 weight *= discount**length
             left %= length
         for t in range(batch):
@@ -330,7 +343,7 @@ def next_states_block(transition, stationary, bits, space, paths, following):
     """Fill the next states (N, m) of the first m states of paths from random bits (N, m or more)."""
     n = np.uint64(stationary.shape[1])
     for i in range(len(stationary)):
-        fill_step_tables(transition[i], stationary[i], *space)
+        fill_step_tables(i, transition, stationary, *space)
         for t in range(following.shape[1]):
             following[i, t] = step(np.uint64(paths[i, t]), np.uint64(bits[i, t]), n, space[0], space[1])
 
@@ -341,7 +354,7 @@ def paths_block(transition, stationary, bits, space, paths):
     tasks, states = stationary.shape
     n = np.uint64(states)
     for i in range(tasks):
-        fill_step_tables(transition[i], stationary[i], *space)
+        fill_step_tables(i, transition, stationary, *space)
         state = n
         for t in range(paths.shape[1]):
             state = step(state, np.uint64(bits[i, t]), n, space[0], space[1])
