@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap_intervals
 from studies.control.grid import FORMATS, equal_except
 from studies.control.measured import Offline, Online
 
@@ -193,8 +193,7 @@ def lines(panels: list[Panel], shared_label: str = "") -> Figure:
             marker = "o" if len(x) < 12 else ""
             mean = samples.mean(axis=(0, 2))
             axes.plot(x, mean, color=colour, ls=style, lw=1.2, marker=marker, ms=2, label=label)
-            intervals = np.array([bootstrap_interval(of_processes) for of_processes in samples.mean(axis=0)])
-            low, high = intervals.T
+            low, high = bootstrap_intervals(samples.mean(axis=0).T).T
             axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=4 if len(x) == 1 else 0)
         axes.set(**panel.words)
         axes.xaxis.minorticks_off()
