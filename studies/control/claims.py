@@ -56,7 +56,7 @@ class Decider:
         self.variants = variants
         self.places = places
         self.home = next(iter(offline.values()))
-        self.first = next(name for name in self.home.methods if name in variants)
+        self.first = self.home.first(variants)
         self.main = variants[self.first]
 
     def claims(self) -> list[Claim]:
@@ -131,12 +131,9 @@ class Decider:
 
     def depth_claims(self) -> Iterator[Claim]:
         """Compare depths, after the number of tasks of the variant with the fewest."""
-        names = {self.variants[name]["depth"]: name for name in [*self.equal_except("depth"), self.first]}
-        tasks = min(self.variants[name]["tasks"] for name in names.values())
-        layers = [(depth, name) for depth, name in sorted(names.items()) if self.home.task_counts(name)[0] <= tasks]
-        for (few, shallower), (many, deeper) in pairwise(layers):
-            difference = self.home.share(deeper, tasks=tasks) - self.home.share(shallower, tasks=tasks)
-            yield from self.by_length("deeper", (f"{few} to {many} layers",), difference)
+        depths, shares = self.home.shares_by("depth", self.variants)
+        for (few, shallower), (many, deeper) in pairwise(zip(depths, shares, strict=True)):
+            yield from self.by_length("deeper", (f"{few} to {many} layers",), deeper - shallower)
 
     def iteration_claims(self) -> Iterator[Claim]:
         """Compare the last policy with the policy after the first iteration."""

@@ -113,7 +113,7 @@ def baselines(
     place : dict with "states" and "actions"
     depth : int, number of updates of theta^TD
     mean_transition : (S, A, S) array, mean transition probabilities of the place
-    ridges, pseudo_counts, step_sizes : arguments of ``ictd.evaluation.log_spaced``
+    ridges, pseudo_counts, step_sizes : arguments of ``ictd.statistics.log_spaced``
     """
     states, pairs = place["states"], place["states"] * place["actions"]
     numbers = log_spaced(**pseudo_counts)

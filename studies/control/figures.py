@@ -67,7 +67,7 @@ class Panel(NamedTuple):
 def main(variants: dict, offline: list[Path], online: Path, output: Path) -> None:
     """Write each figure as PNG and SVG; ``offline`` is the file of the first place."""
     home, acting = Offline(offline[0]), Online(online)
-    first = next(name for name in home.methods if name in variants)
+    first = home.first(variants)
     colour = COLOURS[variants[first]["algo"]]
     looks = {
         first: ("Transformer", colour, "-"),
@@ -149,8 +149,8 @@ def variant_panels(home: Offline, variants: dict, first: str) -> list[Panel]:
     iterations = range(1, home.arrays["mean_value"].shape[2])
     by_tasks = [home.share(first, tasks=tasks) for tasks in task_counts]
     by_iteration = [home.share(first, iteration) for iteration in iterations]
-    depths, by_depth = alike_shares(home, variants, first, "depth")
-    kinds, by_kind = alike_shares(home, variants, first, "policies")
+    depths, by_depth = home.shares_by("depth", variants)
+    kinds, by_kind = home.shares_by("policies", variants)
     order = [kinds.index(kind) for kind in POLICIES if kind in kinds]
     kinds, by_kind = [kinds[i] for i in order], [by_kind[i] for i in order]
     places = range(len(kinds))
@@ -171,17 +171,6 @@ def length_panel(home: Offline, x: list, shares: list[np.ndarray], words: dict) 
         samples = np.stack([share[:, k] for share in shares], axis=1)
         panel.lines.append(Line(x, samples, (f"m = {home.lengths[k]}", *look)))
     return panel
-
-
-def alike_shares(home: Offline, variants: dict, first: str, key: str) -> tuple[list, list[np.ndarray]]:
-    """Sorted values of a key in variants that differ only in this key, and their shares (seeds, lengths, N).
-
-    All shares are taken after the number of tasks of the variant with the fewest tasks.
-    """
-    names = {variants[name][key]: name for name in [*equal_except(variants, first, key), first]}
-    tasks = min(variants[name]["tasks"] for name in names.values())
-    values = [value for value in sorted(names) if home.task_counts(names[value])[0] <= tasks]
-    return values, [home.share(names[value], tasks=tasks) for value in values]
 
 
 def lines(panels: list[Panel], shared_label: str = "") -> Figure:

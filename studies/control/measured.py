@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.storage import load_named
+from studies.control.grid import equal_except
 
 # Arrays of a file of ``offline``: first those with a row for each method, seed and number of tasks, then those of the
 # place, and those of the run that the figure shows.
@@ -41,6 +42,22 @@ class Offline:
         uniform = self.arrays["mean_value"][0, 0, 0]
         value = self.rows("mean_value", method, tasks)[:, :, iteration]
         return 1 - (optimal - value) / (optimal - uniform).mean()
+
+    def first(self, variants: dict[str, dict]) -> str:
+        """Name of the first variant of the configuration; the variants that a step gets are in alphabetical order."""
+        return next(name for name in self.methods if name in variants)
+
+    def shares_by(self, key: str, variants: dict[str, dict]) -> tuple[list, list[np.ndarray]]:
+        """Values of a key of variants, ascending, and the shares (seeds, lengths, N) of the variants with these values.
+
+        The variants differ from the first variant only in this key and in the number of tasks.  All shares are taken
+        after the number of tasks of the variant with the fewest tasks.
+        """
+        first = self.first(variants)
+        names = {variants[name][key]: name for name in [*equal_except(variants, first, key), first]}
+        tasks = min(variants[name]["tasks"] for name in names.values())
+        values = [value for value in sorted(names) if self.task_counts(names[value])[0] <= tasks]
+        return values, [self.share(names[value], tasks=tasks) for value in values]
 
 
 class Online:

@@ -229,7 +229,7 @@ def baseline_methods(
     Parameters
     ----------
     online : dict, the settings of acting
-    ridges : dict, arguments of ``ictd.evaluation.log_spaced``
+    ridges : dict, arguments of ``ictd.statistics.log_spaced``
     states, actions : int, S and A
     depth : int, number of updates of theta^TD
     seeds : int
