@@ -30,7 +30,6 @@ from typing import Self
 import numpy as np
 
 from ictd.engine import Engine
-from ictd.mrp import Tasks
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
@@ -109,11 +108,8 @@ class Split:
     @cached_property
     def gram(self) -> Gram:
         """Averages over columns [phi; gamma m; gamma (P phi - m); gamma control; r], as TF_L depends on them."""
-        data = self.data
-        root = np.sqrt(data.weight * data.weight.shape[1])[..., None]
-        following = data.discount * np.concatenate([self.mean, self.rest, self.control], axis=-1)
-        columns = root * np.concatenate([data.phi, following, data.reward[..., None]], axis=-1)
-        return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
+        following = (self.data.discount * part for part in (self.mean, self.rest, self.control))
+        return self.data.gram_of(self.data.phi, *following)
 
     @cached_property
     def doubled(self) -> Gram:
@@ -286,18 +282,13 @@ def pretrained(setting: dict, target: str, seed: int, batch_size: int, learning_
         distribution(setting, seed), EnumeratedPrompts(), target, discount, setting["updates"], seed, batch_size, 1
     )
     for block in blocks:
-        split = Split.of(enumerated(block.tasks, discount), streams[1])
+        weight = np.full_like(block.tasks.reward, 1 / block.tasks.states)
+        shown = HeldOut.enumerated(block.tasks, block.tasks.transition, weight, discount)
+        split = Split.of(shown, streams[1])
         _, done = engine.train(block.tasks.reward, block.batches, split.doubled)
         if done < len(block.tasks):
             return None
     return engine.weights()
-
-
-def enumerated(tasks: Tasks, discount: float) -> HeldOut:
-    """Tasks of pretraining with the columns of their enumerated prompts; values are not needed, and NaN."""
-    weight, unknown = np.full_like(tasks.reward, 1 / tasks.states), np.full_like(tasks.reward, np.nan)
-    following = tasks.transition @ tasks.features
-    return HeldOut(tasks, unknown, tasks.features, following, tasks.reward, weight, tasks.transition, None, discount)
 
 
 def main(

@@ -18,13 +18,13 @@ features are normal ones without their mean sum_s mu(s) phi(s).  "rotated" featu
 A control are test functions with the rows of p in random order: they have the mean feature, and no eligibility.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ictd.baselines import lstd
-from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution, value_function
+from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_table
@@ -101,11 +101,7 @@ def draw_held_out(distribution: MixedChains, size: int, discount: float, seed: i
     """Draw held-out tasks of these chains."""
     rng = generator(seed, distribution.name, distribution.states, f"features {purpose}")
     tasks = distribution.sample(size, rng)
-    value = value_function(tasks.transition, tasks.reward, discount)
-    following = tasks.transition @ tasks.features
-    return HeldOut(
-        tasks, value, tasks.features, following, tasks.reward, tasks.stationary, tasks.transition, None, discount
-    )
+    return HeldOut.enumerated(tasks, tasks.transition, tasks.stationary, discount)
 
 
 def third_block(data: HeldOut, kind: str) -> np.ndarray:
@@ -118,10 +114,7 @@ def third_block(data: HeldOut, kind: str) -> np.ndarray:
 
 def three_block_gram(data: HeldOut, kind: str) -> Gram:
     """Averages over columns [phi; gamma P phi; gamma third block; r], in the form that TF_L depends on."""
-    root = np.sqrt(data.weight * data.weight.shape[1])[..., None]
-    blocks = data.phi, data.discount * data.phi_next, data.discount * third_block(data, kind), data.reward[..., None]
-    columns = root * np.concatenate(blocks, axis=-1)
-    return replace(Gram.of_columns(columns.mT), queries=data.tasks.features)
+    return data.gram_of(data.phi, data.discount * data.phi_next, data.discount * third_block(data, kind))
 
 
 def functions_of(data: HeldOut, eta: float, zeta: float, kind: str) -> np.ndarray:

@@ -3,8 +3,9 @@
 A setting is a dict with the keys of ``main`` in ``config.yaml``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -132,12 +133,11 @@ def prompts_of(setting: dict) -> EnumeratedPrompts | SampledPrompts | ShuffledPr
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Tasks that no model was pretrained on, with their true values and the columns of their prompts.
+    """Tasks that no model was pretrained on, with the columns of their prompts.
 
     Parameters
     ----------
     tasks : Tasks, N of them with n states
-    value : (N, n) array, v
     phi, phi_next : (N, m, d) arrays, the features and next features of the columns
     reward : (N, m) array
     weight : (N, m) array, weights of the columns, which sum to one
@@ -147,7 +147,6 @@ class HeldOut:
     """
 
     tasks: Tasks
-    value: np.ndarray
     phi: np.ndarray
     phi_next: np.ndarray
     reward: np.ndarray
@@ -155,6 +154,16 @@ class HeldOut:
     chain: np.ndarray | None
     paths: np.ndarray | None
     discount: float
+
+    @classmethod
+    def enumerated(cls, tasks: Tasks, chain: np.ndarray, weight: np.ndarray, discount: float) -> Self:
+        """Tasks whose prompts have a column for each state, with its next features under a chain (N, n, n)."""
+        return cls(tasks, tasks.features, chain @ tasks.features, tasks.reward, weight, chain, None, discount)
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """True values v (N, n)."""
+        return value_function(self.tasks.transition, self.tasks.reward, self.discount)
 
     @cached_property
     def context(self) -> Context:
@@ -166,6 +175,12 @@ class HeldOut:
     def gram(self) -> Gram:
         """The averages in the form that TF_L depends on."""
         return self.context.gram(self.discount, queries=self.tasks.features)
+
+    def gram_of(self, *blocks: np.ndarray) -> Gram:
+        """The averages for prompts whose columns [blocks; r] have other blocks (N, m, d)."""
+        root = np.sqrt(self.weight * self.weight.shape[1])[..., None]
+        columns = root * np.concatenate([*blocks, self.reward[..., None]], axis=-1)
+        return replace(Gram.of_columns(columns.mT), queries=self.tasks.features)
 
     def msve(self, w: np.ndarray) -> np.ndarray:
         """MSVE (..., N) of the estimates Phi w, for w (..., N, d)."""
@@ -185,19 +200,16 @@ def held_out(setting: dict, size: int, seed: int, purpose: str) -> HeldOut:
     """
     rng = generator(seed, setting["env"], setting["states"], f"features {purpose}")
     tasks = distribution(setting, seed).sample(size, rng)
-    value = value_function(tasks.transition, tasks.reward, setting["discount"])
-    kind, chain, paths = setting["prompts"], None, None
+    kind = setting["prompts"]
     if isinstance(kind, int):
         paths = sample_paths(tasks, kind, rng)
         visited = np.take_along_axis(tasks.features, paths[..., None], axis=1)
-        phi, phi_next = visited[:, :-1], visited[:, 1:]
         reward = np.take_along_axis(tasks.reward, paths[:, :-1], axis=1)
         weight = np.full_like(reward, 1 / kind)
-    else:
-        chain = shuffled_rows(tasks.transition, rng) if kind == "shuffled" else tasks.transition
-        phi, phi_next, reward = tasks.features, chain @ tasks.features, tasks.reward
-        weight = tasks.stationary if kind == "weighted" else np.full_like(reward, 1 / tasks.states)
-    return HeldOut(tasks, value, phi, phi_next, reward, weight, chain, paths, setting["discount"])
+        return HeldOut(tasks, visited[:, :-1], visited[:, 1:], reward, weight, None, paths, setting["discount"])
+    chain = shuffled_rows(tasks.transition, rng) if kind == "shuffled" else tasks.transition
+    weight = tasks.stationary if kind == "weighted" else np.full_like(tasks.reward, 1 / tasks.states)
+    return HeldOut.enumerated(tasks, chain, weight, setting["discount"])
 
 
 def shuffled_rows(transition: np.ndarray, rng: np.random.Generator) -> np.ndarray:
