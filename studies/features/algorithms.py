@@ -26,6 +26,8 @@ RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
 SECONDS = np.linspace(-1, 4, 26)
 MEANS = np.append(0, np.geomspace(0.3, 100, 18))
+# Candidates of x in the limit of many layers, for test functions phi + x gamma phi_{t+1} and the like.
+LIMIT_SECONDS = np.linspace(-2, 4, 61)
 # Algorithms that are tuned: their test functions, and the candidates of x and of the ridge or step size.
 TUNED = {
     "lstd": ("features", [0.0], RIDGES[:1]),
@@ -58,6 +60,23 @@ def instruments_of(data: HeldOut, z: np.ndarray) -> Instruments:
     """Averages over the columns of N prompts with test functions z (N, m, d) of the columns."""
     weighted = (data.weight[..., None] * z).mT
     return Instruments(data.context, weighted @ data.phi, weighted @ data.phi_next, np.matvec(weighted, data.reward))
+
+
+def limit(data: HeldOut, z: np.ndarray) -> np.ndarray:
+    """w (N, d) in the limit of many layers, if the iteration converges: LSTD with test functions z (N, m, d)."""
+    averages = instruments_of(data, z)
+    return lstd(averages, data.discount, RIDGES[0] * averages.length)
+
+
+def limit_error(data: HeldOut, z: np.ndarray) -> float:
+    """Trimmed mean of the MSVE in the limit of many layers, for test functions z (N, m, d)."""
+    return float(trimmed_mean(data.msve(limit(data, z))))
+
+
+def best_limit(data: HeldOut, second: np.ndarray) -> float:
+    """The x with the least ``limit_error`` of the test functions phi + x gamma (second), for second (N, m, d)."""
+    errors = [limit_error(data, data.phi + x * data.discount * second) for x in LIMIT_SECONDS]
+    return float(LIMIT_SECONDS[np.argmin(errors)])
 
 
 def estimates(name: str, data: HeldOut, x: float, others: np.ndarray, updates: int) -> np.ndarray:

@@ -35,10 +35,10 @@ from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, estimates, initial_weights
-from studies.features.algorithms import trimmed_mean
+from studies.features.algorithms import limit_error, trimmed_mean
 from studies.features.coefficients import measures, permutation_fit
 from studies.features.grid import is_plain
-from studies.features.reversibility import MixedChains, draw_held_out, limit_error
+from studies.features.reversibility import MixedChains, draw_held_out
 from studies.features.symmetric import best_of_starts, resting_point
 from studies.features.tasks import HeldOut, distribution, held_out
 

@@ -15,17 +15,18 @@ The weights with few numbers (``symmetric``) are compared with the gradient TD a
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import gtd2, lstd, tdc
+from ictd.baselines import gtd2, tdc
 from ictd.mrp import Tasks
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.transformer import estimates
-from studies.features.algorithms import RIDGES, instruments, projection, trimmed_mean
+from studies.features.algorithms import best_limit, limit, projection, trimmed_mean
 from studies.features.coefficients import measures
 from studies.features.compare import FAILED, described
 from studies.features.pretrain import pretrained_towards_values
@@ -37,8 +38,7 @@ BEHAVIOURS = "unstable", "stable", "random"
 CONCENTRATION, UNIFORM = 0.5, 0.01
 # A task is unstable if an eigenvalue has a smaller real part; features of rank below d have eigenvalues of about 0.
 UNSTABLE = -1e-12
-# Candidates of eta; of the step size of GTD2 and TDC, and of their second step size over the first.
-SECONDS = np.linspace(-2, 4, 61)
+# Candidates of the step size of GTD2 and TDC, and of their second step size over the first.
 STEPS, RATIOS = np.geomspace(0.02, 5, 12), np.array([0.1, 0.5, 1, 2, 10])
 # Values of alpha and eta from which descents start.
 STARTS = (0.3, 0.0), (1.0, 0.5), (0.3, -1.0)
@@ -113,17 +113,6 @@ def best_gradient_td(data: HeldOut, name: str, updates: int) -> tuple[float, flo
     return min(pairs, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
 
 
-def limit(data: HeldOut, eta: float) -> np.ndarray:
-    """w (N, d) in the limit of many layers, if the iteration converges: LSTD with phi + eta gamma P phi."""
-    averages = instruments(data, "second", eta)
-    return lstd(averages, data.discount, RIDGES[0] * averages.length)
-
-
-def best_limit(data: HeldOut) -> float:
-    """Eta with the least trimmed mean of the MSVE in the limit of many layers."""
-    return float(min(SECONDS, key=lambda eta: trimmed_mean(data.msve(limit(data, eta)))))
-
-
 def best_numbers(data: HeldOut, family: str, depth: int) -> np.ndarray:
     """The matrix B (2, 2) of a family with the least mean MSVE."""
     directions = FAMILIES[family]
@@ -160,40 +149,36 @@ def main(
     - ``pretrained``: all of u and A, pretrained towards true values.
     """
     rows = []
-    for kind in features:
+    for kind, behaviour, share, seed in product(features, BEHAVIOURS, shares, range(seeds)):
         own = setting | {"env": env, "features": kind, "prompts": "enumerated"}
-        for behaviour in BEHAVIOURS:
-            for share in shares:
-                prompts = OffPolicyPrompts(behaviour, share, candidates, own["discount"])
-                for seed in range(seeds):
-                    tuning, test = (
-                        off_policy(held_out(own, tasks, seed, purpose), prompts, seed, purpose)
-                        for purpose in ("tuning", "test")
-                    )
-                    found = methods(tuning, test, own["depth"], depths)
-                    if behaviour == "unstable" and share in pretrained_shares and seed < pretrained_seeds:
-                        weights = pretrained_towards_values(
-                            distribution(own, seed), prompts, own, updates, seed, batch_size, learning_rate
-                        )
-                        if weights is not None:
-                            eta = float(measures(weights.u, weights.A)["eta"])
-                            found["pretrained"] = eta, estimates(weights, test.gram, own["depth"])
-                    scale = FAILED * test.msve(found["zero"][1]).mean()
-                    unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < UNSTABLE).mean())
-                    place = env, kind, behaviour, share, seed, unstable
-                    for method, (eta, w) in found.items():
-                        rows.append((*place, method, eta, *described(test.msve(w), scale)))
+        prompts = OffPolicyPrompts(behaviour, share, candidates, own["discount"])
+        tuning, test = (
+            off_policy(held_out(own, tasks, seed, purpose), prompts, seed, purpose) for purpose in ("tuning", "test")
+        )
+        found = methods(tuning, test, own["depth"], depths)
+        if behaviour == "unstable" and share in pretrained_shares and seed < pretrained_seeds:
+            weights = pretrained_towards_values(
+                distribution(own, seed), prompts, own, updates, seed, batch_size, learning_rate
+            )
+            if weights is not None:
+                eta = float(measures(weights.u, weights.A)["eta"])
+                found["pretrained"] = eta, estimates(weights, test.gram, own["depth"])
+        scale = FAILED * test.msve(found["zero"][1]).mean()
+        unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < UNSTABLE).mean())
+        for method, (eta, w) in found.items():
+            summary = described(test.msve(w), scale)
+            rows.append((env, kind, behaviour, share, seed, unstable, method, eta, *summary))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 
 def methods(tuning: HeldOut, test: HeldOut, depth: int, depths: list[int]) -> dict[str, tuple[float, np.ndarray]]:
     """Eta, or NaN, and w (N, d) on the test tasks, by the names of the methods of ``main`` without pretraining."""
-    best = best_limit(tuning)
+    eta = best_limit(tuning, tuning.phi_next)
     found = {
         "zero": (np.nan, np.zeros((len(test.tasks), test.tasks.dimension))),
         "projection": (np.nan, projection(test)),
-        "lstd": (0.0, limit(test, 0.0)),
-        "limit": (best, limit(test, best)),
+        "lstd": (0.0, limit(test, test.phi)),
+        "limit": (eta, limit(test, test.phi + eta * test.discount * test.phi_next)),
     }
     for layers in depths:
         for family in ("theta_td", "residual_gradient", "two_numbers"):

@@ -19,24 +19,22 @@ A control are test functions with the rows of p in random order: they have the m
 """
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import lstd
 from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.training_data import EnumeratedPrompts
-from studies.features.algorithms import RIDGES, instruments_of, projection, trimmed_mean
+from studies.features.algorithms import best_limit, limit_error, projection, trimmed_mean
 from studies.features.coefficients import measures
 from studies.features.pretrain import pretrained_towards_values
 from studies.features.symmetric import FAMILIES, best_of_starts
 from studies.features.tasks import ENVIRONMENTS, HeldOut, normal, rotated, shuffled_rows
 
-# Candidates of eta and zeta.
-SECONDS = np.linspace(-2, 4, 61)
 # Directions of B, as in ``symmetric``, for prompts with the blocks phi, gamma P phi and gamma P~ phi.
 THREE_BLOCKS = np.eye(3)[:, :, None] * np.array([-1.0, 1.0, 0.0])
 # Values of alpha and eta from which descents start.
@@ -122,12 +120,6 @@ def functions_of(data: HeldOut, eta: float, zeta: float, kind: str) -> np.ndarra
     return data.phi + data.discount * (eta * data.phi_next + zeta * third_block(data, kind))
 
 
-def limit_error(data: HeldOut, z: np.ndarray) -> float:
-    """Trimmed mean of the MSVE in the limit of many layers, for test functions z (N, n, d)."""
-    averages = instruments_of(data, z)
-    return float(trimmed_mean(data.msve(lstd(averages, data.discount, RIDGES[0] * averages.length))))
-
-
 def span_cosine(data: HeldOut, z: np.ndarray) -> float:
     """Mean squared cosine of the angles between the spans of z and (I - gamma p~)^{-1} Phi, in the norm of mu."""
     identity, root = np.eye(data.tasks.states), np.sqrt(data.tasks.stationary)[..., None]
@@ -141,12 +133,6 @@ def first_order(data: HeldOut) -> float:
     """Regression coefficient of P~ phi on P phi, sum mu_i p_ij p~_ij / sum mu_i p_ij^2 over tasks."""
     weight, backward = data.tasks.stationary[..., None], reversed_chain(data.chain, data.tasks.stationary)
     return float((weight * data.chain * backward).sum() / (weight * data.chain**2).sum())
-
-
-def best_limit(data: HeldOut, second: np.ndarray) -> float:
-    """The x with the least trimmed mean of the MSVE in the limit of many layers, for phi + x gamma (second)."""
-    errors = [limit_error(data, data.phi + x * data.discount * second) for x in SECONDS]
-    return float(SECONDS[np.argmin(errors)])
 
 
 def fitted(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.ndarray:
@@ -188,41 +174,47 @@ def main(
     rounding errors.
     """
     rows = []
-    for kind in KINDS:
-        dimension = setting["states"] if kind == "rotated" else setting["dimension"]
-        for discount in discounts:
-            is_main = discount == setting["discount"]
-            for drift in drifts:
-                distribution = MixedChains(chain, drift, kind, setting["states"], dimension)
-                for seed in range(seeds):
-                    tuning, test = (
-                        draw_held_out(distribution, tasks, discount, seed, purpose) for purpose in ("tuning", "test")
-                    )
-                    found = {"first_order": (first_order(tuning), 0.0), "features": (0.0, 0.0)}
-                    if kind != "rotated":
-                        found["limit"] = best_limit(tuning, tuning.phi_next), 0.0
-                        for third in ("reversed", "shuffled"):
-                            found[f"limit_{third}"] = 0.0, best_limit(tuning, third_block(tuning, third))
-                    if is_main:
-                        (eta,) = fitted(tuning, FAMILIES["two_numbers"], tuning.gram, setting["depth"])
-                        found["two_numbers"] = float(eta), 0.0
-                    # The blocks of a reversible chain are equal, so that its numbers are not determined.
-                    if is_main and kind != "rotated" and drift > 0:
-                        for method, third in {"three_numbers": "reversed", "three_shuffled": "shuffled"}.items():
-                            gram = three_block_gram(tuning, third)
-                            found[method] = fitted(tuning, THREE_BLOCKS, gram, setting["depth"])
-                    if is_main and drift in pretrained_drifts and seed < pretrained_seeds:
-                        own = setting | {"env": chain, "dimension": dimension}
-                        weights = pretrained_towards_values(
-                            distribution, EnumeratedPrompts(), own, updates, seed, batch_size, learning_rate
-                        )
-                        if weights is not None:
-                            found["pretrained"] = float(measures(weights.u, weights.A)["eta"]), 0.0
-                    place = chain, kind, discount, drift, seed
-                    for method, (eta, zeta) in found.items():
-                        third = "shuffled" if method.endswith("shuffled") else "reversed"
-                        z = functions_of(test, eta, zeta, third)
-                        rows.append((*place, method, eta, zeta, limit_error(test, z), span_cosine(test, z)))
-                    least = float(trimmed_mean(test.msve(projection(test))))
-                    rows.append((*place, "projection", np.nan, np.nan, least, 1.0))
+    for kind, discount, drift, seed in product(KINDS, discounts, drifts, range(seeds)):
+        own = setting | {"env": chain, "discount": discount}
+        if kind == "rotated":
+            own["dimension"] = own["states"]
+        distribution = MixedChains(chain, drift, kind, own["states"], own["dimension"])
+        tuning, test = (draw_held_out(distribution, tasks, discount, seed, purpose) for purpose in ("tuning", "test"))
+        found = limits(tuning, kind)
+        if discount == setting["discount"]:
+            found |= fits(tuning, kind, drift, own["depth"])
+            if drift in pretrained_drifts and seed < pretrained_seeds:
+                weights = pretrained_towards_values(
+                    distribution, EnumeratedPrompts(), own, updates, seed, batch_size, learning_rate
+                )
+                if weights is not None:
+                    found["pretrained"] = float(measures(weights.u, weights.A)["eta"]), 0.0
+        place = chain, kind, discount, drift, seed
+        for method, (eta, zeta) in found.items():
+            z = functions_of(test, eta, zeta, "shuffled" if method.endswith("shuffled") else "reversed")
+            rows.append((*place, method, eta, zeta, limit_error(test, z), span_cosine(test, z)))
+        least = float(trimmed_mean(test.msve(projection(test))))
+        rows.append((*place, "projection", np.nan, np.nan, least, 1.0))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
+
+
+def limits(tuning: HeldOut, kind: str) -> dict[str, tuple[float, float]]:
+    """eta and zeta in the limit of many layers, by the names of the methods of ``main``."""
+    found = {"first_order": (first_order(tuning), 0.0), "features": (0.0, 0.0)}
+    # In tabular tasks all test functions give the true values.
+    if kind != "rotated":
+        found["limit"] = best_limit(tuning, tuning.phi_next), 0.0
+        for third in ("reversed", "shuffled"):
+            found[f"limit_{third}"] = 0.0, best_limit(tuning, third_block(tuning, third))
+    return found
+
+
+def fits(tuning: HeldOut, kind: str, drift: float, depth: int) -> dict[str, tuple[float, float]]:
+    """eta and zeta with the least mean MSVE at L layers, by the names of the methods of ``main``."""
+    (eta,) = fitted(tuning, FAMILIES["two_numbers"], tuning.gram, depth)
+    found = {"two_numbers": (float(eta), 0.0)}
+    # The blocks of a reversible chain are equal, so that its numbers are not determined.
+    if kind != "rotated" and drift > 0:
+        for method, third in {"three_numbers": "reversed", "three_shuffled": "shuffled"}.items():
+            found[method] = fitted(tuning, THREE_BLOCKS, three_block_gram(tuning, third), depth)
+    return found

@@ -7,7 +7,7 @@ from tolerances import ENGINES
 
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import Statements
-from studies.features.algorithms import projection, trimmed_mean
+from studies.features.algorithms import limit_error, projection, trimmed_mean
 from studies.features.cause_claims import off_policy_claims, reversibility_claims
 from studies.features.off_policy import OffPolicyPrompts, gradient_td, least_eigenvalue, off_policy, visited
 from studies.features.reversibility import (
@@ -18,7 +18,6 @@ from studies.features.reversibility import (
     draw_held_out,
     first_order,
     functions_of,
-    limit_error,
     reversed_chain,
     span_cosine,
     three_block_gram,

@@ -13,7 +13,7 @@ from ictd.report.claim import Statements
 from ictd.rng import generator
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, estimates
-from studies.features.algorithms import trimmed_mean
+from studies.features.algorithms import limit_error, trimmed_mean
 from studies.features.cause_claims import mean_part_claims
 from studies.features.mean_part import (
     FITS,
@@ -31,7 +31,7 @@ from studies.features.mean_part import (
     pretrained,
     two_block_fit,
 )
-from studies.features.reversibility import limit_error, reversed_chain
+from studies.features.reversibility import reversed_chain
 from studies.features.symmetric import values_and_derivatives
 from studies.features.tasks import distribution, held_out
 
