@@ -29,7 +29,7 @@ from typing import Self
 
 import numpy as np
 
-from ictd.engine import Engine
+from ictd.mrp import Tasks
 from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
@@ -38,6 +38,7 @@ from ictd.transformer import Weights, estimates, initial_weights
 from studies.features.algorithms import limit_error, trimmed_mean
 from studies.features.coefficients import measures, permutation_fit
 from studies.features.grid import is_plain
+from studies.features.pretrain import pretrain
 from studies.features.reversibility import MixedChains, draw_held_out
 from studies.features.symmetric import best_of_starts, resting_point
 from studies.features.tasks import HeldOut, distribution, held_out
@@ -274,21 +275,21 @@ def pretrained(setting: dict, target: str, seed: int, batch_size: int, learning_
 
     The target is "td" or "values".  None if pretraining diverges.
     """
-    d, discount = setting["dimension"], setting["discount"]
-    streams = [generator(seed, setting["env"], setting["states"], f"mean part {name}") for name in ("start", "control")]
-    first = initial_weights(2 * d, setting["initial_gain"], streams[0])
-    engine = Engine(first, "td" if target == "td" else "mc", setting["depth"], discount, learning_rate)
-    blocks = training_blocks(
-        distribution(setting, seed), EnumeratedPrompts(), target, discount, setting["updates"], seed, batch_size, 1
+    discount = setting["discount"]
+    start, control = (
+        generator(seed, setting["env"], setting["states"], f"mean part {name}") for name in ("start", "control")
     )
-    for block in blocks:
-        weight = np.full_like(block.tasks.reward, 1 / block.tasks.states)
-        shown = HeldOut.enumerated(block.tasks, block.tasks.transition, weight, discount)
-        split = Split.of(shown, streams[1])
-        _, done = engine.train(block.tasks.reward, block.batches, split.doubled)
-        if done < len(block.tasks):
-            return None
-    return engine.weights()
+    first = initial_weights(2 * setting["dimension"], setting["initial_gain"], start)
+    tasks, prompts = distribution(setting, seed), EnumeratedPrompts()
+    blocks = training_blocks(tasks, prompts, target, discount, setting["updates"], seed, batch_size, rollout_steps=1)
+    prompted = ((block, Split.of(enumerated(block.tasks, discount), control).doubled) for block in blocks)
+    *_, weights = pretrain(first, target, setting, learning_rate, prompted)
+    return weights
+
+
+def enumerated(tasks: Tasks, discount: float) -> HeldOut:
+    """Tasks with their enumerated prompts."""
+    return HeldOut.enumerated(tasks, tasks.transition, np.full_like(tasks.reward, 1 / tasks.states), discount)
 
 
 def main(

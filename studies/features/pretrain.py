@@ -1,14 +1,16 @@
 """Pretrain Transformers on tasks with features, for each target and seed of a setting."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ictd.engine import Engine
 from ictd.mrp import TaskDistribution
+from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_arrays
-from ictd.training_data import BLOCK, EnumeratedPrompts, training_blocks
+from ictd.training_data import BLOCK, Block, EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, initial_weights
 from studies.features.symmetric import SECOND, STEP, weights_of
 from studies.features.tasks import distribution, prompts_of
@@ -25,28 +27,43 @@ def main(
 
     The last snapshot is that after all updates.  The snapshots of a run that diverged are NaN from there on.
     """
-    updates = setting["updates"]
+    updates, discount = setting["updates"], setting["discount"]
     seen = np.append(np.arange(BLOCK, updates, BLOCK), updates)
     width = 2 * setting["dimension"]
     shape = len(setting["targets"]), setting["seeds"], len(seen), width
     u, A = np.full(shape, np.nan), np.full((*shape, width), np.nan)
     for i, target in enumerate(setting["targets"]):
         for seed in range(setting["seeds"]):
-            engine = Engine(
-                first_weights(setting, seed), target if target == "td" else "mc", setting["depth"],
-                setting["discount"], learning_rate,
-            )  # fmt: skip
-            blocks = training_blocks(
-                distribution(setting, seed), prompts_of(setting), target, setting["discount"], updates, seed,
-                batch_size, rollout_steps,
-            )  # fmt: skip
-            for k, block in enumerate(blocks):
-                _, done = engine.train(block.tasks.reward, block.batches, block.gram(setting["discount"]))
-                if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
-                    break
-                weights = engine.weights()
-                u[i, seed, k], A[i, seed, k] = weights.u, weights.A
+            tasks, prompts = distribution(setting, seed), prompts_of(setting)
+            blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
+            prompted = ((block, block.gram(discount)) for block in blocks)
+            snapshots = pretrain(first_weights(setting, seed), target, setting, learning_rate, prompted)
+            for k, weights in enumerate(snapshots):
+                if weights is not None:
+                    u[i, seed, k], A[i, seed, k] = weights.u, weights.A
     save_arrays(output, tasks_seen=seen, u=u, A=A)
+
+
+def pretrain(
+    first: Weights, target: str, setting: dict, learning_rate: float, blocks: Iterable[tuple[Block, Gram]]
+) -> Iterator[Weights | None]:
+    """Pretrain all of u and A, and yield the weights after each block of tasks; None, at last, if they diverge.
+
+    Parameters
+    ----------
+    first : Weights before the first update
+    target : "td", "mc" or "values"
+    setting : dict with depth and discount
+    learning_rate : float, Adam's
+    blocks : blocks of tasks with their prompts
+    """
+    engine = Engine(first, "td" if target == "td" else "mc", setting["depth"], setting["discount"], learning_rate)
+    for block, gram in blocks:
+        _, done = engine.train(block.tasks.reward, block.batches, gram)
+        if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
+            yield None
+            return
+        yield engine.weights()
 
 
 def first_weights(setting: dict, seed: int) -> Weights:
@@ -67,7 +84,7 @@ def pretrained_towards_values(
     batch_size: int,
     learning_rate: float,
 ) -> Weights | None:
-    """Weights after pretraining all of u and A with true values as targets; None if pretraining diverges.
+    """Weights after pretraining with true values as targets; None if pretraining diverges.
 
     Parameters
     ----------
@@ -80,9 +97,7 @@ def pretrained_towards_values(
     learning_rate : float, Adam's
     """
     discount = setting["discount"]
-    engine = Engine(first_weights(setting, seed), "mc", setting["depth"], discount, learning_rate)
-    for block in training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, rollout_steps=1):
-        _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
-        if done < len(block.tasks):
-            return None
-    return engine.weights()
+    blocks = training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, rollout_steps=1)
+    prompted = ((block, block.gram(discount)) for block in blocks)
+    *_, weights = pretrain(first_weights(setting, seed), "values", setting, learning_rate, prompted)
+    return weights

@@ -243,6 +243,10 @@ def test_pretraining_reads_the_four_blocks():
     assert not np.allclose(found.A, initial_weights(6, 0.1, generator(0, "boyan", 6, "mean part start")).A)
 
 
+def test_pretraining_that_diverges_has_no_weights():
+    assert pretrained(SETTING | {"initial_gain": 1e200}, "values", 0, 8, 0.01) is None
+
+
 def test_cases_of_settings():
     assert list(cases_of(SETTING)) == ["own", "stationary", "weighted", "reversible"]
     assert list(cases_of(SETTING | {"prompts": 30})) == ["own"]
