@@ -1,10 +1,7 @@
 """Is eta for the mean TD error, or for the TD errors of single states?  Both parts of gamma P phi get a coefficient.
 
-With weights c of the columns, next features are their mean and a rest whose mean is zero,
-
-    gamma P phi = gamma m + gamma (P phi - m),    m = sum_s c(s) (P phi)(s).
-
-With test functions phi + eta_m gamma m + eta_r gamma (P phi - m), an update of ``symmetric`` is
+The parts are the mean m of the next features over the columns and the rest (``split``).  With test functions
+phi + eta_m gamma m + eta_r gamma (P phi - m), an update of ``symmetric`` is
 
     w <- w + alpha (mean of delta phi) + alpha gamma (eta_m (mean of delta) m + eta_r cov(delta, P phi)),
 
@@ -22,31 +19,35 @@ another task, "exchanged".
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 
 from ictd.mrp import Tasks
-from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
-from ictd.transformer import Weights, estimates, initial_weights
+from ictd.transformer import Weights, initial_weights
 from studies.features.algorithms import limit_error, trimmed_mean
-from studies.features.coefficients import measures, permutation_fit
 from studies.features.grid import is_plain
 from studies.features.pretrain import pretrain
 from studies.features.reversibility import MixedChains, draw_held_out
+from studies.features.split import (
+    CONTROL,
+    MEAN,
+    PHI,
+    REST,
+    Split,
+    fit_form,
+    fit_test_functions,
+    fit_two_blocks,
+    on_blocks,
+)
 from studies.features.symmetric import best_of_starts, resting_point
 from studies.features.tasks import HeldOut, distribution, held_out
 
-# The TD error without the reward, in terms of the blocks phi, gamma m, gamma (P phi - m), and a control times gamma.
-TD_ERROR = np.array([-1.0, 1.0, 1.0, 0.0])
-# Directions of B, as in ``symmetric``, that add each block to the test functions.
-PHI, MEAN, REST, CONTROL = np.eye(4)[:, :, None] * TD_ERROR
 # Directions of each fit; its numbers are alpha, and alpha times the other coefficients.
 FITS = {
     "td": np.stack([PHI]),
@@ -68,113 +69,6 @@ TAKEN_OUT = {"ordinary": (), "without_mean": (1,), "without_rest": (2,)}
 COLUMNS = (
     "setting", "case", "target", "seed", "method", "alpha", "mean", "rest", "control", "share", "error",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Split:
-    """Held-out tasks with prompts that show the parts of the next features, and a control.
-
-    Parameters
-    ----------
-    data : HeldOut, N tasks with m columns
-    mean, rest : (N, m, d) arrays, m, the same in all columns, and P phi - m
-    control : (N, m, d) array
-    """
-
-    data: HeldOut
-    mean: np.ndarray
-    rest: np.ndarray
-    control: np.ndarray
-
-    @classmethod
-    def of(cls, data: HeldOut, rng: np.random.Generator, mean: str = "columns") -> Self:
-        """Split the next features; the control is the rest with next features of other columns, in a random order.
-
-        The mean is that over "columns", with their weights, or the one under the "stationary" distribution, sum_s
-        mu(s) phi(s).
-        """
-        weight = data.weight[..., None]
-        m = (weight * data.phi_next).sum(axis=1, keepdims=True)
-        order = rng.permuted(np.broadcast_to(np.arange(data.phi.shape[1]), data.phi.shape[:2]), axis=1)
-        others = np.take_along_axis(data.phi_next, order[..., None], axis=1)
-        control = others - (weight * others).sum(axis=1, keepdims=True)
-        if mean == "stationary":
-            m = (data.tasks.stationary[..., None] * data.tasks.features).sum(axis=1, keepdims=True)
-        return cls(data, np.broadcast_to(m, data.phi.shape), data.phi_next - m, control)
-
-    def exchanged(self) -> Self:
-        """The same with the mean of another task, the one before, as the control."""
-        return replace(self, control=np.roll(self.mean, 1, axis=0))
-
-    @cached_property
-    def gram(self) -> Gram:
-        """Averages over columns [phi; gamma m; gamma (P phi - m); gamma control; r], as TF_L depends on them."""
-        following = (self.data.discount * part for part in (self.mean, self.rest, self.control))
-        return self.data.gram_of(self.data.phi, *following)
-
-    @cached_property
-    def doubled(self) -> Gram:
-        """The same for Transformers of 2d features, which read the four blocks as two; queries are [phi; 0]."""
-        d = self.data.phi.shape[-1]
-        return replace(self.gram, queries=np.pad(self.gram.queries, [(0, 0), (0, 0), (0, d)]))
-
-    def error(self, weights: Weights, depth: int) -> float:
-        """Trimmed mean of the MSVE of weights of 2d features."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            w = estimates(weights, self.doubled, depth)
-        return float(trimmed_mean(self.data.msve(w[..., : self.data.phi.shape[-1]])))
-
-    def tests(self, eta_m: float, eta_r: float) -> np.ndarray:
-        """Test functions phi + eta_m gamma m + eta_r gamma (P phi - m) (N, m, d)."""
-        return self.data.phi + self.data.discount * (eta_m * self.mean + eta_r * self.rest)
-
-
-def on_blocks(weights: Weights, taken_out: tuple[int, ...]) -> Weights:
-    """Weights of 2d features on four blocks with the estimates of weights of d features on [phi; gamma P phi].
-
-    With [phi; gamma P phi] = S (blocks), they are u S and S' A S.  The rows of A are the test functions: blocks that
-    are ``taken_out`` have rows of zeros.
-    """
-    S = np.kron([[1, 0, 0, 0], [0, 1, 1, 0]], np.eye(weights.dimension))
-    A = S.T @ weights.A @ S
-    A.reshape(4, -1)[list(taken_out)] = 0
-    return Weights(weights.u @ S, A)
-
-
-def two_block_fit(weights: Weights, kept: int) -> tuple[np.ndarray, float]:
-    """Coefficients k (4,) of weights of d features on [phi; gamma P phi], over the first ``kept`` features.
-
-    They are alpha and eta of ``coefficients``, for the mean and for the rest; the share of the squared norm is that of
-    the multiples of I.
-    """
-    d = weights.dimension
-    index = np.concatenate([np.arange(kept), d + np.arange(kept)])
-    found = measures(weights.u[index], weights.A[np.ix_(index, index)])
-    return found["alpha"] * np.array([1, found["eta"], found["eta"], 0]), float(found["four"])
-
-
-def instrument_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
-    """Coefficients k (4,) of the blocks in the test functions of A (4d, 4d), over the first ``kept`` of d features.
-
-    The estimate is w = -(k_0 + ... + k_{L-1}) A[:, :d] (``ictd.transformer``), so that the test function of a column x
-    is -A[:, :d]' x.  Each d x d block is fitted by multiples of I and 11', as in ``coefficients``.  The share is that
-    of the squared norm of A[:, :d], over these features, in the multiples of I.
-    """
-    d = len(A) // 4
-    blocks = A.reshape(4, d, 4, d)[:, :kept, 0, :kept]
-    k = -permutation_fit(blocks)[0]
-    return k, float(kept * (k**2).sum() / (blocks**2).sum())
-
-
-def form_fit(A: np.ndarray, kept: int) -> tuple[np.ndarray, float]:
-    """Coefficients k (4,) of the nearest (k TD_ERROR') x I to A (4d, 4d), and its share of the squared norm.
-
-    All columns of A count, also those that are not in the test functions, but change how TD errors are updated.
-    """
-    d, square = len(A) // 4, (TD_ERROR**2).sum()
-    blocks = A.reshape(4, d, 4, d)[:, :kept, :, :kept].swapaxes(1, 2)
-    k = permutation_fit(blocks)[0] @ TD_ERROR / square
-    return k, float(kept * square * (k**2).sum() / (blocks**2).sum())
 
 
 @dataclass(frozen=True)
@@ -230,7 +124,7 @@ def fit_numbers(tuning: Split, directions: np.ndarray, depth: int) -> np.ndarray
 def limit_errors(split: Split) -> np.ndarray:
     """Trimmed mean (45, 21) of the MSVE in the limit of many layers, for each pair of ``MEANS`` and ``RESTS``.
 
-    The limit is LSTD with the test functions of ``Split.tests``, whose averages are linear in both coefficients.
+    The limit is LSTD with ``Split.test_functions``, whose averages are linear in both coefficients.
     """
     data, eta_r = split.data, RESTS[:, None, None]
     blocks = data.phi, data.discount * split.mean, data.discount * split.rest
@@ -266,7 +160,7 @@ def fitted(
         found[target, method] = -B[:, 0], 1.0, shown.error(weights, depth)
     errors = limit_errors(tuning)
     i, j = np.unravel_index(errors.argmin(), errors.shape)
-    best = limit_error(test.data, test.tests(MEANS[i], RESTS[j]))
+    best = limit_error(test.data, test.test_functions(MEANS[i], RESTS[j]))
     return found | {("values", "limit"): (np.array([1.0, MEANS[i], RESTS[j], 0.0]), 1.0, best)}
 
 
@@ -311,7 +205,7 @@ def main(
     - keys of ``FITS``: the numbers with the least mean MSVE; with the target "td", those at which TD rests;
     - ``limit``: the best eta_m and eta_r in the limit of many layers;
     - ``pretrained``: all of u and A, pretrained on prompts with the four blocks; coefficients and ``share`` are those
-      of ``instrument_fit``, and with ``pretrained_form`` those of ``form_fit``;
+      of ``fit_test_functions``, and with ``pretrained_form`` those of ``fit_form``;
     - ``ordinary``: the setting's own ``weights``, pretrained on prompts with gamma P phi in one block; coefficients are
       those of the features that are not constant;
     - ``without_mean``, ``without_rest``: these weights with one part taken out of the test functions.
@@ -319,28 +213,27 @@ def main(
     u, A = (array[:, :, -1] for array in load_arrays(weights, "u", "A"))
     depth, kept = setting["depth"], setting["dimension"] - (setting["features"] == "constant")
     rows = []
-    for case_name, case in cases_of(setting).items():
+    for (case_name, case), seed in product(cases_of(setting).items(), range(seeds)):
         own = case_name == "own"
-        methods = FITS if own and is_plain(setting) else COMPARED
-        for seed in range(seeds):
-            rng = generator(seed, "features", setting["states"], "mean part other states")
-            tuning, test = (
-                Split.of(case.draw(tasks, seed, f"mean part {purpose}"), rng, case.mean)
-                for purpose in ("tuning", "test")
-            )
-            found = fitted(tuning, test, depth, methods)
-            for i, target in enumerate(setting["targets"]) if own and seed < u.shape[1] else ():
+        rng = generator(seed, "features", setting["states"], "mean part other states")
+        tuning, test = (
+            Split.of(case.draw(tasks, seed, f"mean part {purpose}"), rng, case.mean) for purpose in ("tuning", "test")
+        )
+        found = fitted(tuning, test, depth, FITS if own and is_plain(setting) else COMPARED)
+        if own and seed < u.shape[1]:
+            for i, target in enumerate(setting["targets"]):
                 ordinary = Weights(u[i, seed], A[i, seed])
-                k, share = two_block_fit(ordinary, kept)
+                k, share = fit_two_blocks(ordinary, kept)
                 for method, taken_out in TAKEN_OUT.items():
                     left = np.where(np.isin(np.arange(4), taken_out), 0, k)
                     found[target, method] = left, share, test.error(on_blocks(ordinary, taken_out), depth)
-            for target in ("td", "values") if own and can_show(setting) and seed < pretrained_seeds else ():
+        if own and can_show(setting) and seed < pretrained_seeds:
+            for target in ("td", "values"):
                 trained = pretrained(setting, target, seed, batch_size, learning_rate)
                 if trained is not None:
                     error = test.error(trained, depth)
-                    found[target, "pretrained"] = *instrument_fit(trained.A, kept), error
-                    found[target, "pretrained_form"] = *form_fit(trained.A, kept), error
-            for (target, method), (k, share, error) in found.items():
-                rows.append((name, case_name, target, seed, method, k[0], *(k[1:] / k[0]), share, error))
+                    found[target, "pretrained"] = *fit_test_functions(trained.A, kept), error
+                    found[target, "pretrained_form"] = *fit_form(trained.A, kept), error
+        for (target, method), (k, share, error) in found.items():
+            rows.append((name, case_name, target, seed, method, k[0], *(k[1:] / k[0]), share, error))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))

@@ -15,23 +15,9 @@ from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, estimates
 from studies.features.algorithms import limit_error, trimmed_mean
 from studies.features.cause_claims import mean_part_claims
-from studies.features.mean_part import (
-    FITS,
-    MEANS,
-    RESTS,
-    TD_ERROR,
-    Split,
-    cases_of,
-    fit_numbers,
-    fitted,
-    form_fit,
-    instrument_fit,
-    limit_errors,
-    on_blocks,
-    pretrained,
-    two_block_fit,
-)
+from studies.features.mean_part import FITS, MEANS, RESTS, cases_of, fit_numbers, fitted, limit_errors, pretrained
 from studies.features.reversibility import reversed_chain
+from studies.features.split import TD_ERROR, Split, fit_form, fit_test_functions, fit_two_blocks, on_blocks
 from studies.features.symmetric import values_and_derivatives
 from studies.features.tasks import distribution, held_out
 
@@ -149,7 +135,7 @@ def test_a_part_is_taken_out_of_the_test_functions_only(taken_out, left):
 def test_fits_recover_coefficients():
     k = np.array([0.8, 1.6, -0.2, 0.1])
     A = np.kron(np.outer(k, TD_ERROR), np.eye(3))
-    for fit in (form_fit, instrument_fit):
+    for fit in (fit_form, fit_test_functions):
         fitted_k, share = fit(A, 3)
         np.testing.assert_allclose(fitted_k, k, rtol=ROUNDING)
         assert share == pytest.approx(1)
@@ -159,14 +145,14 @@ def test_fits_recover_coefficients():
     target = noisy.reshape(4, 3, 4, 3)[:, :2, :, :2].swapaxes(1, 2)
     blocks = np.array([[np.linalg.lstsq(np.stack([np.eye(2).ravel(), np.ones(4)], axis=1), block.ravel())[0][0]
                         for block in row] for row in target])  # fmt: skip
-    fitted_k, share = form_fit(noisy, 2)
+    fitted_k, share = fit_form(noisy, 2)
     np.testing.assert_allclose(fitted_k, np.linalg.lstsq(TD_ERROR[:, None], blocks.T)[0][0], rtol=ENGINES)
     assert share == pytest.approx(2 * 3 * (fitted_k**2).sum() / (target**2).sum())
-    fitted_k, share = instrument_fit(noisy, 2)
+    fitted_k, share = fit_test_functions(noisy, 2)
     np.testing.assert_allclose(fitted_k, -blocks[:, 0], rtol=ENGINES)
     assert share == pytest.approx(2 * (fitted_k**2).sum() / (target[:, 0] ** 2).sum())
     two = Weights(np.zeros(6), np.kron([[-0.8, 0.8], [-0.4, 0.4]], np.diag([1.0, 1.0, 5.0])))
-    k, share = two_block_fit(two, 2)
+    k, share = fit_two_blocks(two, 2)
     np.testing.assert_allclose(k, [0.8, 0.4, 0.4, 0], rtol=ROUNDING)
     assert share == pytest.approx(1)
 
