@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.storage import save_table
-from studies.features.symmetric import FAMILIES, best_of_starts, resting_point
+from studies.features.symmetric import FAMILIES, best_of_starts, fixed_point
 from studies.features.tasks import held_out
 
 # Values of alpha, and the eta, from which descents start.
@@ -14,7 +14,7 @@ COLUMNS = ("setting", "family", "target", "alpha", "eta", "outside", "b11", "b12
 
 
 def main(name: str, setting: dict, tasks: int, output: Path) -> None:
-    """Write the matrix B of each family with the least mean MSVE, and that at which multi-task TD rests.
+    """Write the matrix B of each family with the least mean MSVE, and that at the fixed point of multi-task TD.
 
     ``outside`` is the share of the squared norm of B outside of K [-1, 1].
     """
@@ -24,14 +24,14 @@ def main(name: str, setting: dict, tasks: int, output: Path) -> None:
     for family, directions in FAMILIES.items():
         starts = [np.pad([alpha, alpha * ETA], (0, 2))[: len(directions)] for alpha in ALPHAS]
         numbers = best_of_starts(starts, directions, data, gram, depth)
-        rows.append((name, family, "values", *described(np.tensordot(numbers, directions, axes=1))))
+        rows.append((name, family, "values", *coefficients_of(np.tensordot(numbers, directions, axes=1))))
         if len(directions) > 1:
-            numbers = resting_point(starts[0], directions, data, gram, depth)
-            rows.append((name, family, "td", *described(np.tensordot(numbers, directions, axes=1))))
+            numbers = fixed_point(starts[0], directions, data, gram, depth)
+            rows.append((name, family, "td", *coefficients_of(np.tensordot(numbers, directions, axes=1))))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 
-def described(B: np.ndarray) -> tuple[float, ...]:
+def coefficients_of(B: np.ndarray) -> tuple[float, ...]:
     """alpha, eta, the share outside, and the entries of B (2, 2)."""
     (g, h), n = (B[:, 1] - B[:, 0]) / 2, (B[:, 0] + B[:, 1]) / 2
     return g, h / g, 2 * (n**2).sum() / (B**2).sum(), *B.ravel()

@@ -135,15 +135,8 @@ def draw_means(axes: Axes, rows: pd.DataFrame, along: str, column: str, **look) 
     intervals = [bootstrap_interval(values.to_numpy()) if len(values) > 1 else (mean, mean)
                  for (_, values), mean in zip(groups, means, strict=True)]  # fmt: skip
     low, high = zip(*intervals, strict=True)
-    axes.errorbar(
-        means.index,
-        means,
-        [(means - low).clip(lower=0), (high - means).clip(lower=0)],
-        lw=1.2,
-        ms=3.5,
-        elinewidth=0.8,
-        **look,
-    )
+    lengths = [(means - low).clip(lower=0), (high - means).clip(lower=0)]
+    axes.errorbar(means.index, means, lengths, **{"lw": 1.2, "ms": 3.5, "elinewidth": 0.8} | look)
 
 
 def off_policy(table: pd.DataFrame, depth: int) -> Figure:

@@ -49,12 +49,12 @@ def main(name: str, setting: dict, tasks: int, test_tasks: int, weights: Path, b
             fitted[f"pretrained_{target}"] = transformer_estimates(Weights(u[i, seed], A[i, seed]), gram, depth)
         scale = FAILED * data.msve(zero).mean()
         for method, w in fitted.items():
-            found = described(data.msve(w), scale)
+            found = summary_of(data.msve(w), scale)
             rows.append((name, method, seed, *found, *parameters.get(method, (np.nan, np.nan))))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 
-def described(errors: np.ndarray, scale: float) -> tuple[float, ...]:
+def summary_of(errors: np.ndarray, scale: float) -> tuple[float, ...]:
     """Median, trimmed mean, mean, and share above a scale, of errors (N,); NaN counts as infinite."""
     errors = np.where(np.isnan(errors), np.inf, errors)
     return float(np.median(errors)), float(trimmed_mean(errors)), float(errors.mean()), float((errors > scale).mean())

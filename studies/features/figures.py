@@ -3,15 +3,12 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.report.tables import load_tables, rows_with
-from ictd.statistics import bootstrap_interval
-from studies.features.cause_figures import mean_part, off_policy, reversibility
+from studies.features.cause_figures import draw_means, mean_part, off_policy, reversibility
 from studies.features.claims import last_rows
 from studies.features.grid import FACTORS, varied
 
@@ -55,37 +52,24 @@ def coefficients(settings: dict[str, dict], table: pd.DataFrame, best: pd.DataFr
     figure, grid = plt.subplots(2, 2, figsize=(WIDTH, 4.6))
     for axes, (factor, label) in zip(grid.flat, FACTORS.items(), strict=False):
         at = varied(settings, factor)
-        for target in TARGETS:
+        for target, (name, colour, marker) in TARGETS.items():
             rows = rows_with(last[last["setting"].isin(at)], target=target)
-            _draw_means(axes, rows.groupby(rows["setting"].map(at))["eta"], target, "")
+            look = {"marker": marker, "ms": 4, "color": colour, "ls": "", "elinewidth": 1, "label": name}
+            draw_means(axes, rows.assign(value=rows["setting"].map(at)), "value", "eta", **look)
             computed = rows_with(best[best["setting"].isin(at)], family="four_numbers", target=target)
             line = computed.set_index(computed["setting"].map(at))["eta"].sort_index()
-            axes.plot(line.index, line, color=TARGETS[target][1], lw=1)
+            axes.plot(line.index, line, color=colour, lw=1)
         axes.axhline(0, color="0.6", lw=0.7, ls=":")
         axes.set(xlabel=label, ylabel=r"$\eta$")
     grid[0, 1].set_xscale("log")
     course = grid[1, 1]
     longest = table[table["tasks_seen"] == table["tasks_seen"].max()]["setting"].iloc[0]
-    for target in TARGETS:
+    for target, (_, colour, _) in TARGETS.items():
         rows = rows_with(table, setting=longest, target=target)
-        _draw_means(course, rows.groupby("tasks_seen")["eta"], target, "-", marker=None, label=None)
+        course.plot(rows.groupby("tasks_seen")["eta"].mean(), color=colour, lw=1.2)
     course.set(xscale="log", xlabel="tasks seen", ylabel=r"$\eta$")
     legend(figure)
     return figure
-
-
-def _draw_means(axes: Axes, groups, target: str, line: str, **look) -> None:
-    """Means over trials with 95% intervals, for trials grouped by the value on the horizontal axis."""
-    label, colour, marker = TARGETS[target]
-    means = groups.mean()
-    if means.empty:
-        return
-    look = {"marker": marker, "ms": 4, "color": colour, "ls": line, "lw": 1.2, "label": label} | look
-    if look["marker"] is None:
-        axes.plot(means.index, means, **look)
-        return
-    intervals = np.array([bootstrap_interval(values.to_numpy()) for _, values in groups])
-    axes.errorbar(means.index, means, np.abs(intervals.T - means.to_numpy()), capsize=0, elinewidth=1, **look)
 
 
 def all_settings(last: pd.DataFrame, best: pd.DataFrame) -> Figure:

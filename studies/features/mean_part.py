@@ -45,7 +45,7 @@ from studies.features.split import (
     fit_two_blocks,
     on_blocks,
 )
-from studies.features.symmetric import best_of_starts, resting_point
+from studies.features.symmetric import best_of_starts, fixed_point
 from studies.features.tasks import HeldOut, distribution, held_out
 
 # Directions of each fit; its numbers are alpha, and alpha times the other coefficients.
@@ -152,7 +152,7 @@ def fitted(
         own = tuning.exchanged() if method == "exchanged" else tuning
         numbers["values", method] = fit_numbers(own, FITS[method], depth)
     start = np.pad(numbers["values", "td"], (0, 2))
-    numbers["td", "split"] = resting_point(start, FITS["split"], tuning.data, tuning.gram, depth)
+    numbers["td", "split"] = fixed_point(start, FITS["split"], tuning.data, tuning.gram, depth)
     for (target, method), chosen in numbers.items():
         B = np.tensordot(chosen, FITS[method], axes=1)
         shown = test.exchanged() if method == "exchanged" else test
@@ -202,7 +202,7 @@ def main(
     ``alpha`` is the coefficient of phi, and ``mean``, ``rest`` and ``control`` are those of the other blocks over it.
     ``error`` is the trimmed mean of the MSVE on other tasks than those of the fits.  The methods are
 
-    - keys of ``FITS``: the numbers with the least mean MSVE; with the target "td", those at which TD rests;
+    - keys of ``FITS``: the numbers with the least mean MSVE; with the target "td", those at the fixed point of TD;
     - ``limit``: the best eta_m and eta_r in the limit of many layers;
     - ``pretrained``: all of u and A, pretrained on prompts with the four blocks; coefficients and ``share`` are those
       of ``fit_test_functions``, and with ``pretrained_form`` those of ``fit_form``;

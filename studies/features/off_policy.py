@@ -28,7 +28,7 @@ from ictd.storage import save_table
 from ictd.transformer import estimates
 from studies.features.algorithms import best_limit, limit, projection, trimmed_mean
 from studies.features.coefficients import measures
-from studies.features.compare import FAILED, described
+from studies.features.compare import FAILED, summary_of
 from studies.features.pretrain import pretrained_towards_values
 from studies.features.symmetric import FAMILIES, best_of_starts, weights_of
 from studies.features.tasks import HeldOut, distribution, held_out
@@ -166,7 +166,7 @@ def main(
         scale = FAILED * test.msve(found["zero"][1]).mean()
         unstable = float((least_eigenvalue(test.tasks, test.weight, test.discount) < UNSTABLE).mean())
         for method, (eta, w) in found.items():
-            summary = described(test.msve(w), scale)
+            summary = summary_of(test.msve(w), scale)
             rows.append((env, kind, behaviour, share, seed, unstable, method, eta, *summary))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 

@@ -115,7 +115,7 @@ def three_block_gram(data: HeldOut, kind: str) -> Gram:
     return data.gram_of(data.phi, data.discount * data.phi_next, data.discount * third_block(data, kind))
 
 
-def functions_of(data: HeldOut, eta: float, zeta: float, kind: str) -> np.ndarray:
+def three_block_functions(data: HeldOut, eta: float, zeta: float, kind: str) -> np.ndarray:
     """Test functions phi + eta gamma P phi + zeta gamma (third block) (N, n, d)."""
     return data.phi + data.discount * (eta * data.phi_next + zeta * third_block(data, kind))
 
@@ -191,7 +191,7 @@ def main(
                     found["pretrained"] = float(measures(weights.u, weights.A)["eta"]), 0.0
         place = chain, kind, discount, drift, seed
         for method, (eta, zeta) in found.items():
-            z = functions_of(test, eta, zeta, "shuffled" if method.endswith("shuffled") else "reversed")
+            z = three_block_functions(test, eta, zeta, "shuffled" if method.endswith("shuffled") else "reversed")
             rows.append((*place, method, eta, zeta, limit_error(test, z), span_cosine(test, z)))
         least = float(trimmed_mean(test.msve(projection(test))))
         rows.append((*place, "projection", np.nan, np.nan, least, 1.0))

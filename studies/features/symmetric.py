@@ -31,9 +31,9 @@ FAMILIES = {
 }
 # The descent: its first damping, the factors of the damping, the number of steps, and the relative change that ends it.
 DAMPING, LOWER, HIGHER, LARGEST_DAMPING, MOST_STEPS, TOLERANCE = 1e-3, 0.3, 10.0, 1e8, 60, 1e-7
-# The search for a resting point: number of steps, the share of a step that is taken because whole ones oscillate, the
-# longest, and the relative step that ends it.
-MOST_RESTING_STEPS, SHARE, LONGEST, RESTING = 200, 0.3, 0.2, 1e-5
+# The search for the fixed point of TD: the number of steps, the share of a step that is taken because whole steps
+# oscillate, the longest step, and the relative step that ends it.
+FIXED_POINT_STEPS, SHARE, LONGEST, FIXED_POINT_TOLERANCE = 200, 0.3, 0.2, 1e-5
 
 
 def weights_of(B: np.ndarray, dimension: int) -> Weights:
@@ -137,7 +137,7 @@ def normal_equations(derivatives: np.ndarray, mu: np.ndarray, error: np.ndarray)
     return hessian / len(error), (weighted * error).sum(axis=(1, 2)) / len(error)
 
 
-def resting_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram: Gram, depth: int) -> np.ndarray:
+def fixed_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram: Gram, depth: int) -> np.ndarray:
     """Numbers at which the expected update of multi-task TD is zero: sum of mu delta dTF_L over states and tasks.
 
     The update is a semi-gradient, so this is not a minimum.  A step solves the normal equations of Gauss and Newton
@@ -148,7 +148,7 @@ def resting_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram
     numbers : (K,) array, NaN if the steps do not converge
     """
     numbers, mu = np.asarray(start, dtype=float), data.tasks.stationary
-    for _ in range(MOST_RESTING_STEPS):
+    for _ in range(FIXED_POINT_STEPS):
         values, derivatives = values_and_derivatives(numbers, directions, gram, depth)
         delta = data.tasks.reward + data.discount * np.matvec(data.tasks.transition, values) - values
         hessian, slope = normal_equations(derivatives, mu, delta)
@@ -157,6 +157,6 @@ def resting_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram
         step = np.linalg.solve(hessian + DAMPING * np.diag(np.diag(hessian)), slope)
         # Long steps leave the region in which all iterations of a layer are stable.
         numbers = numbers + step * min(SHARE, LONGEST * np.abs(numbers).max() / np.abs(step).max())
-        if np.abs(step).max() < RESTING * np.abs(numbers).max():
+        if np.abs(step).max() < FIXED_POINT_TOLERANCE * np.abs(numbers).max():
             return numbers
     return np.full_like(numbers, np.nan)

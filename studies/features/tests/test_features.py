@@ -13,8 +13,8 @@ from studies.features.grid import varied
 from studies.features.symmetric import (
     FAMILIES,
     block_numbers,
+    fixed_point,
     least_squares,
-    resting_point,
     values_and_derivatives,
     weights_of,
 )
@@ -88,10 +88,10 @@ def test_least_squares_finds_the_least_error_of_a_grid():
     assert msve <= errors[best] and abs(numbers[0] - best) < 0.02
 
 
-def test_multi_task_td_rests_at_the_resting_point():
+def test_the_expected_update_is_zero_at_the_fixed_point():
     data = held_out(SETTING, 200, 0, "tuning")
     directions = FAMILIES["two_numbers"]
-    numbers = resting_point([0.5, 0.0], directions, data, data.gram, 4)
+    numbers = fixed_point([0.5, 0.0], directions, data, data.gram, 4)
     values, derivatives = values_and_derivatives(numbers, directions, data.gram, 4)
     tasks = data.tasks
     delta = tasks.reward + 0.9 * np.matvec(tasks.transition, values) - values

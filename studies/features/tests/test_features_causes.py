@@ -17,9 +17,9 @@ from studies.features.reversibility import (
     MixedChains,
     draw_held_out,
     first_order,
-    functions_of,
     reversed_chain,
     span_cosine,
+    three_block_functions,
     three_block_gram,
 )
 from studies.features.symmetric import values_and_derivatives
@@ -77,7 +77,7 @@ def test_eligibility_gives_the_projection(chain):
 def test_a_layer_reads_three_blocks(kind):
     data, numbers, depth = mixed(), np.array([0.7, 0.3, 0.2]), 4
     values, _ = values_and_derivatives(numbers, THREE_BLOCKS, three_block_gram(data, kind), depth)
-    z = functions_of(data, 0.3 / 0.7, 0.2 / 0.7, kind)
+    z = three_block_functions(data, 0.3 / 0.7, 0.2 / 0.7, kind)
     for i in range(5):
         w = np.zeros(3)
         for _ in range(depth):
