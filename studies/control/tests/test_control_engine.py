@@ -110,7 +110,7 @@ def test_transitions_of_pairs_are_products():
 def test_paths_invert_the_cumulative_probabilities():
     processes, policy = some_processes(), draw_policies("both", SHAPE, new_rng(2))
     p = pair_transitions(processes.transition, policy)
-    uniforms, paths = new_rng().random((SIZE, 5, 30)), np.zeros((SIZE, 5, 31), np.int64)
+    uniforms, paths = new_rng().random((SIZE, 5, 30)), np.zeros((SIZE, 5, 31), np.uint16)
     uniforms[0, 0, :5] = np.nextafter(1, 0)
     follow(size(PAIRS), p.cumsum(axis=-1), uniforms, paths)
     for i, w, t in np.ndindex(SIZE, 5, 30):

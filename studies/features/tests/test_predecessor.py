@@ -15,7 +15,8 @@ from studies.features.predecessor_grid import check, variants
 from studies.features.predecessor_pretrain import Setting
 
 torch.set_num_threads(1)
-STATES, DIMENSION, LENGTH, BATCH, GAMMA = 6, 3, 7, 5, 0.9
+# Kernels are compiled for d features: d is that of the public code, whose cases are compared too.
+STATES, DIMENSION, LENGTH, BATCH, GAMMA = 6, 4, 7, 5, 0.9
 HEIGHT = 2 * DIMENSION + 1
 
 
