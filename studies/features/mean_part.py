@@ -164,10 +164,10 @@ def fitted(
     return found | {("values", "limit"): (np.array([1.0, MEANS[i], RESTS[j], 0.0]), 1.0, best)}
 
 
-def pretrained(setting: dict, target: str, seed: int, batch_size: int, learning_rate: float) -> Weights | None:
+def pretrained(setting: dict, seed: int, batch_size: int, learning_rate: float) -> dict[str, Weights]:
     """Weights of 2d features after pretraining all of u and A on enumerated prompts with the four blocks.
 
-    The target is "td" or "values".  None if pretraining diverges.
+    The targets are TD and true values.  A target with which pretraining diverges is left out.
     """
     discount = setting["discount"]
     start, control = (
@@ -175,10 +175,10 @@ def pretrained(setting: dict, target: str, seed: int, batch_size: int, learning_
     )
     first = initial_weights(2 * setting["dimension"], setting["initial_gain"], start)
     tasks, prompts = distribution(setting, seed), EnumeratedPrompts()
-    blocks = training_blocks(tasks, prompts, target, discount, setting["updates"], seed, batch_size, rollout_steps=1)
+    blocks = training_blocks(tasks, prompts, "values", discount, setting["updates"], seed, batch_size, rollout_steps=1)
     prompted = ((block, Split.of(enumerated(block.tasks, discount), control).doubled) for block in blocks)
-    *_, weights = pretrain(first, target, setting, learning_rate, prompted)
-    return weights
+    *_, last = pretrain(first, ["td", "values"], setting, learning_rate, prompted)
+    return last
 
 
 def enumerated(tasks: Tasks, discount: float) -> HeldOut:
@@ -228,12 +228,10 @@ def main(
                     left = np.where(np.isin(np.arange(4), taken_out), 0, k)
                     found[target, method] = left, share, test.error(on_blocks(ordinary, taken_out), depth)
         if own and can_show(setting) and seed < pretrained_seeds:
-            for target in ("td", "values"):
-                trained = pretrained(setting, target, seed, batch_size, learning_rate)
-                if trained is not None:
-                    error = test.error(trained, depth)
-                    found[target, "pretrained"] = *fit_test_functions(trained.A, kept), error
-                    found[target, "pretrained_form"] = *fit_form(trained.A, kept), error
+            for target, trained in pretrained(setting, seed, batch_size, learning_rate).items():
+                error = test.error(trained, depth)
+                found[target, "pretrained"] = *fit_test_functions(trained.A, kept), error
+                found[target, "pretrained_form"] = *fit_form(trained.A, kept), error
         for (target, method), (k, share, error) in found.items():
             rows.append((name, case_name, target, seed, method, k[0], *(k[1:] / k[0]), share, error))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))

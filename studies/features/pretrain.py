@@ -1,6 +1,7 @@
 """Pretrain Transformers on tasks with features, for each target and seed of a setting."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from ictd.training_data import BLOCK, Block, EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, initial_weights
 from studies.features.symmetric import SECOND, STEP, weights_of
 from studies.features.tasks import distribution, prompts_of
+
+# Targets with the same tasks and batches: true values take the place of returns, which TD does not use.
+SAME_DATA = ("td", "values"), ("mc",)
 
 
 def main(
@@ -32,38 +36,45 @@ def main(
     width = 2 * setting["dimension"]
     shape = len(setting["targets"]), setting["seeds"], len(seen), width
     u, A = np.full(shape, np.nan), np.full((*shape, width), np.nan)
-    for i, target in enumerate(setting["targets"]):
-        for seed in range(setting["seeds"]):
+    for seed, same in product(range(setting["seeds"]), SAME_DATA):
+        targets = [target for target in same if target in setting["targets"]]
+        if targets:
             tasks, prompts = distribution(setting, seed), prompts_of(setting)
-            blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
+            blocks = training_blocks(tasks, prompts, targets[-1], discount, updates, seed, batch_size, rollout_steps)
             prompted = ((block, block.gram(discount)) for block in blocks)
-            snapshots = pretrain(first_weights(setting, seed), target, setting, learning_rate, prompted)
-            for k, weights in enumerate(snapshots):
-                if weights is not None:
+            snapshots = pretrain(first_weights(setting, seed), targets, setting, learning_rate, prompted)
+            for k, by_target in enumerate(snapshots):
+                for target, weights in by_target.items():
+                    i = setting["targets"].index(target)
                     u[i, seed, k], A[i, seed, k] = weights.u, weights.A
     save_arrays(output, tasks_seen=seen, u=u, A=A)
 
 
 def pretrain(
-    first: Weights, target: str, setting: dict, learning_rate: float, blocks: Iterable[tuple[Block, Gram]]
-) -> Iterator[Weights | None]:
-    """Pretrain all of u and A, and yield the weights after each block of tasks; None, at last, if they diverge.
+    first: Weights, targets: Sequence[str], setting: dict, learning_rate: float, blocks: Iterable[tuple[Block, Gram]]
+) -> Iterator[dict[str, Weights]]:
+    """Pretrain all of u and A with each target, and yield the weights after each block of tasks.
+
+    From the block in which pretraining with a target diverges, its weights are left out.
 
     Parameters
     ----------
     first : Weights before the first update
-    target : "td", "mc" or "values"
+    targets : one of ``SAME_DATA``, or a part of it
     setting : dict with depth and discount
     learning_rate : float, Adam's
-    blocks : blocks of tasks with their prompts
+    blocks : blocks of tasks with their prompts, drawn for the last target
     """
-    engine = Engine(first, "td" if target == "td" else "mc", setting["depth"], setting["discount"], learning_rate)
+    depth, discount = setting["depth"], setting["discount"]
+    engines = {
+        target: Engine(first, "td" if target == "td" else "mc", depth, discount, learning_rate) for target in targets
+    }
     for block, gram in blocks:
-        _, done = engine.train(block.tasks.reward, block.batches, gram)
-        if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
-            yield None
-            return
-        yield engine.weights()
+        for target, engine in list(engines.items()):
+            _, done = engine.train(block.tasks.reward, block.batches, gram)
+            if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
+                del engines[target]
+        yield {target: engine.weights() for target, engine in engines.items()}
 
 
 def first_weights(setting: dict, seed: int) -> Weights:
@@ -99,5 +110,5 @@ def pretrained_towards_values(
     discount = setting["discount"]
     blocks = training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, rollout_steps=1)
     prompted = ((block, block.gram(discount)) for block in blocks)
-    *_, weights = pretrain(first_weights(setting, seed), "values", setting, learning_rate, prompted)
-    return weights
+    *_, last = pretrain(first_weights(setting, seed), ["values"], setting, learning_rate, prompted)
+    return last.get("values")

@@ -208,11 +208,12 @@ def test_a_fit_with_more_numbers_is_no_worse_on_its_own_tasks():
     assert result["values", "limit"][2] == pytest.approx(errors.min(), rel=1e-6)
 
 
-def test_pretraining_reads_the_four_blocks():
-    found = pretrained(SETTING, "values", 0, 8, 0.01)
+@pytest.mark.parametrize(("target", "algo"), [("td", "td"), ("values", "mc")])
+def test_pretraining_reads_the_four_blocks(target, algo):
+    found = pretrained(SETTING, 0, 8, 0.01)[target]
     rng, control = (generator(0, "boyan", 6, f"mean part {name}") for name in ("start", "control"))
-    engine = Engine(initial_weights(6, 0.1, rng), "mc", 4, 0.9, 0.01)
-    (block,) = training_blocks(distribution(SETTING, 0), EnumeratedPrompts(), "values", 0.9, 30, 0, 8, 1)
+    engine = Engine(initial_weights(6, 0.1, rng), algo, 4, 0.9, 0.01)
+    (block,) = training_blocks(distribution(SETTING, 0), EnumeratedPrompts(), target, 0.9, 30, 0, 8, 1)
     tasks = block.tasks
     order = control.permuted(np.broadcast_to(np.arange(6), (30, 6)), axis=1)
     columns = np.empty((30, 13, 6))
@@ -230,7 +231,7 @@ def test_pretraining_reads_the_four_blocks():
 
 
 def test_pretraining_that_diverges_has_no_weights():
-    assert pretrained(SETTING | {"initial_gain": 1e200}, "values", 0, 8, 0.01) is None
+    assert pretrained(SETTING | {"initial_gain": 1e200}, 0, 8, 0.01) == {}
 
 
 def test_cases_of_settings():
