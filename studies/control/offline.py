@@ -73,9 +73,9 @@ def main(
                 if seed == 0:
                     best = trial.tuned(evaluators)
                 rows += trial.rows(f"{name}{format} pseudo_counts", evaluators, best, seed, tasks_seen[k])
-            if is_first and is_last and not format and seed == 0:
-                middle = test.counts[len(context_lengths) // 2]
-                shown = shown_run(evaluators[0.0], test.processes, middle, discount)
+    u, A = load_arrays(runs[0], "u", "A")
+    critic = InContext(Weights(u[0, -1], A[0, -1]), variants[runs[0].stem]["depth"])
+    shown = shown_run(critic, test.processes, test.counts[len(context_lengths) // 2], discount)
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     optimal = test.processes.mean_value(test.processes.optimal(discount), discount)
     save_arrays(output, **arrays, context_lengths=np.array(context_lengths), optimal=optimal, **shown)
