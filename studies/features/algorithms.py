@@ -5,7 +5,7 @@ this sum (``ictd.baselines``).  The test functions z_t are
 
     features     z_t = phi_t: TD(0) and LSTD(0)
     second       z_t = phi_t + x gamma phi_{t+1}
-    mean         z_t = phi_t + x m, with the mean m = sum_t c_t phi_t
+    mean         z_t = phi_t + x (sum_t c_t phi_t), with the mean feature
     traces       z_t = phi_t + x gamma z_{t-1}: TD(x) and LSTD(x), with x = lambda
 
 For enumerated prompts, traces have their expected values in long trajectories (``ictd.baselines.expected_traces``).
@@ -21,35 +21,35 @@ from studies.features.tasks import HeldOut
 TRIMMED = 0.05
 # Candidates of the parameters that are tuned.  Ridges are added to averages over the context; the
 # smallest one is practically zero.
-STEPS = np.geomspace(0.05, 20, 30)
+STEP_SIZES = np.geomspace(0.05, 20, 30)
 RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
-SECONDS = np.linspace(-1, 4, 26)
+ETAS = np.linspace(-1, 4, 26)
 MEANS = np.append(0, np.geomspace(0.3, 100, 18))
 # Candidates of x in the limit of many layers, for test functions phi + x gamma phi_{t+1} and the like.
-LIMIT_SECONDS = np.linspace(-2, 4, 61)
+LIMIT_ETAS = np.linspace(-2, 4, 61)
 # Algorithms that are tuned: their test functions, and the candidates of x and of the ridge or step size.
 TUNED = {
     "lstd": ("features", [0.0], RIDGES[:1]),
     "lstd_ridge": ("features", [0.0], RIDGES),
-    "lstd_second": ("second", SECONDS, RIDGES),
+    "lstd_second": ("second", ETAS, RIDGES),
     "lstd_mean": ("mean", MEANS, RIDGES),
     "lstd_lambda": ("traces", LAMBDAS, RIDGES),
-    "td_lambda": ("traces", LAMBDAS, STEPS),
+    "td_lambda": ("traces", LAMBDAS, STEP_SIZES),
 }
 
 
-def instruments(data: HeldOut, tests: str, x: float) -> Context | Instruments:
-    """Averages over the columns of N prompts with test functions "features", "second", "mean" or "traces"."""
-    if tests == "features":
+def instruments(data: HeldOut, kind: str, x: float) -> Context | Instruments:
+    """Averages over the columns of N prompts with test functions of a kind, such as "features"."""
+    if kind == "features":
         return data.context
     tasks = data.tasks
-    if tests == "traces" and data.paths is not None:
+    if kind == "traces" and data.paths is not None:
         return eligibility_traces(data.paths, data.reward, data.discount, x, features=tasks.features)
-    if tests == "traces":
+    if kind == "traces":
         return expected_traces(data.chain, data.reward, data.discount, x, tasks.features, data.weight)
     weight = data.weight[..., None]
-    if tests == "second":
+    if kind == "second":
         z = data.phi + x * data.discount * data.phi_next
     else:
         z = data.phi + x * (weight * data.phi).sum(axis=1, keepdims=True)
@@ -75,8 +75,8 @@ def limit_error(data: HeldOut, z: np.ndarray) -> float:
 
 def best_limit(data: HeldOut, second: np.ndarray) -> float:
     """The x with the least ``limit_error`` of the test functions phi + x gamma (second), for second (N, m, d)."""
-    errors = [limit_error(data, data.phi + x * data.discount * second) for x in LIMIT_SECONDS]
-    return float(LIMIT_SECONDS[np.argmin(errors)])
+    errors = [limit_error(data, data.phi + x * data.discount * second) for x in LIMIT_ETAS]
+    return float(LIMIT_ETAS[np.argmin(errors)])
 
 
 def estimates(name: str, data: HeldOut, x: float, others: np.ndarray, updates: int) -> np.ndarray:
