@@ -135,8 +135,8 @@ def first_order(data: HeldOut) -> float:
     return float((weight * data.chain * backward).sum() / (weight * data.chain**2).sum())
 
 
-def fitted(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.ndarray:
-    """Multiples (K - 1,) of alpha in the numbers (K,) with the least mean MSVE."""
+def multiples_of_alpha(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.ndarray:
+    """The other numbers over alpha, (K - 1,), for the numbers (K,) with the least mean MSVE."""
     starts = [np.pad([alpha, alpha * eta], (0, len(directions) - 2)) for alpha, eta in STARTS]
     numbers = best_of_starts(starts, directions, data, gram, depth)
     return numbers[1:] / numbers[0]
@@ -211,10 +211,10 @@ def limits(tuning: HeldOut, kind: str) -> dict[str, tuple[float, float]]:
 
 def fits(tuning: HeldOut, kind: str, drift: float, depth: int) -> dict[str, tuple[float, float]]:
     """eta and zeta with the least mean MSVE at L layers, by the names of the methods of ``main``."""
-    (eta,) = fitted(tuning, FAMILIES["two_numbers"], tuning.gram, depth)
+    (eta,) = multiples_of_alpha(tuning, FAMILIES["two_numbers"], tuning.gram, depth)
     found = {"two_numbers": (float(eta), 0.0)}
     # The blocks of a reversible chain are equal, so that its numbers are not determined.
     if kind != "rotated" and drift > 0:
         for method, third in {"three_numbers": "reversed", "three_shuffled": "shuffled"}.items():
-            found[method] = fitted(tuning, THREE_BLOCKS, three_block_gram(tuning, third), depth)
+            found[method] = multiples_of_alpha(tuning, THREE_BLOCKS, three_block_gram(tuning, third), depth)
     return found
