@@ -89,26 +89,27 @@ def sweep_forward(n, T, h, row, g):
     """Fill h (L, k) from its first row by h_{l+1} = h_l T, and g (k,) with the sum of its rows.
 
     ``row`` (k,) is scratch, a copy of h_l: the compiler cannot know that two rows of h do not overlap, and without the
-    copy it would store each sum after each of its terms.
+    copy it would store each sum after each of its terms.  The copy is made at the end of a layer, from registers.
     """
     depth, width = len(h), len(n)
     for s in range(width):
-        g[s] = h[0, s]
+        g[s] = row[s] = h[0, s]
     for layer in range(1, depth):
         if width > UNROLLED:
             for s in range(width):
                 h[layer, s] = 0.0
             add_vector_product(n, h[layer - 1], T, h[layer])
-        else:
             for s in range(width):
-                row[s] = h[layer - 1, s]
+                g[s] += h[layer, s]
+        else:
             for s in range(width):
                 total = 0.0
                 for j in range(width):
                     total += row[j] * T[j, s]
                 h[layer, s] = total
-        for s in range(width):
-            g[s] += h[layer, s]
+                g[s] += total
+            for s in range(width):
+                row[s] = h[layer, s]
 
 
 @kernel(noalias=True)
