@@ -132,8 +132,13 @@ class WeightedColumns:
         return cls(np.tile(X, (tasks, 1, 1)), y, shares, length)
 
 
-def estimates(weights: Weights, columns: WeightedColumns, attention: Attention, depth: int) -> np.ndarray:
-    """Compute TF_L of every query state on N contexts.
+def estimates(
+    weights: Weights, columns: WeightedColumns, attention: Attention, depth: int, unit_reward: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute TF_L of every query state on N contexts, and its response to the rewards.
+
+    Without u, TF_L is linear in the rewards.  So it responds to an increase of all rewards by TF_L with u = 0 and this
+    increase as rewards.
 
     Parameters
     ----------
@@ -141,10 +146,13 @@ def estimates(weights: Weights, columns: WeightedColumns, attention: Attention, 
     columns : WeightedColumns of N contexts
     attention : Attention
     depth : int, number of layers L
+    unit_reward : float
+        Increase of the rewards in the prompts.
 
     Returns
     -------
     estimates : (N, n) array
+    responses : (N, n) array
     """
     X, shares, n = columns.X, columns.shares[..., None], weights.dimension
     width = X.shape[-1]
@@ -160,25 +168,28 @@ def estimates(weights: Weights, columns: WeightedColumns, attention: Attention, 
     else:
         weight = shares * (scores.clip(min=0) if attention.kind == "relu" else scores)
     W, Wq = np.split(weight, [width], axis=-1)
-    k = weights.u @ X + attention.corner * columns.y
+    rewards = np.stack([columns.y, np.full_like(columns.y, unit_reward)], axis=1)
+    k = attention.corner * rewards  # (N, 2, K)
+    k[:, 0] += weights.u @ X
     if attention.kind != "softmax_with_query":
-        return _apply_layers(k, attention.corner, depth, W, Wq)
+        answers = _apply_layers(k, attention.corner, depth, W, Wq)
+        return answers[:, 0], answers[:, 1]
     query_scores = weights.A[:n] @ both - np.log(columns.length)[:, None, None]
     rho = 1 / (1 + np.exp(query_scores - largest - np.log(total)))  # (N, n, K+n)
-    answers = np.empty((len(X), n))
+    answers = np.empty((len(X), 2, n))
     for s in range(n):
         answer = _apply_layers(k, attention.corner, depth, W * rho[:, [s], :width], Wq[..., [s]])
-        answers[:, s] = answer[:, 0] * rho[:, s, width + s]
-    return answers
+        answers[..., s] = answer[..., 0] * rho[:, [s], width + s]
+    return answers[:, 0], answers[:, 1]
 
 
 def _apply_layers(k: np.ndarray, corner: float, depth: int, W: np.ndarray, Wq: np.ndarray) -> np.ndarray:
-    """Compute -(k_0 + ... + k_{L-1}) Wq, (N, queries), from k_0 (N, K)."""
+    """Compute -(k_0 + ... + k_{L-1}) Wq, (N, 2, queries), from two rows k_0 (N, 2, K)."""
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
-        k = k + corner * np.vecmat(k, W)
-    return -np.vecmat(total, Wq)
+        k = k + corner * (k @ W)
+    return -total @ Wq
 
 
 @kernel(noalias=True)

@@ -1,6 +1,5 @@
 """Evaluate the runs with one kind of attention on enumerated and on sampled prompts of unseen tasks."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,16 +33,15 @@ def main(
     kind = Attention(**attention)
     data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
     trained = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
+    unit_reward = kind.prompt_rewards(1.0, discount)
     table = []
     for length in (ENUMERATED, *context_lengths):
         columns = columns_of_length(data, length, kind)
-        unit_rewards = replace(columns, y=kind.prompt_rewards(np.ones_like(columns.y), discount))
         for (prompts, algo), weights in trained:
             for seed, u, A in zip(*weights, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    error = data.error(estimates(Weights(u, A), columns, kind, depth))
-                    # Without u, estimates are linear in the rewards.
-                    response = estimates(Weights(0 * u, A), unit_rewards, kind, depth)
+                    estimate, response = estimates(Weights(u, A), columns, kind, depth, unit_reward)
+                    error = data.error(estimate)
                 table.append({
                     "prompts": prompts, "algo": algo, "seed": seed, "context_length": length,
                     "mean": error.mean(), "median": np.median(error),
