@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
+from ictd.engine import compiled_estimates
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
+from ictd.prompt import Gram
 from ictd.storage import join_arrays, save_arrays
 from ictd.transformer import Weights
 
@@ -29,9 +31,10 @@ def main(
     """
 
     @cache
-    def unseen(states: int, env: str, discount: float) -> UnseenTasks:
+    def unseen(states: int, env: str, discount: float) -> tuple[UnseenTasks, list[Gram]]:
         options = env_options.get(env, {})
-        return draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **options)
+        data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **options)
+        return data, [data.gram(length) for length in context_lengths]
 
     for output in outputs:
         run, place = output.parent.name, output.stem
@@ -44,9 +47,33 @@ def main(
             kept = (tasks_seen == tasks) | (tasks_seen == tasks_seen[-1])
             tasks_seen, u, A = tasks_seen[kept], u[:, kept], A[:, kept]
         weights = Weights(u, A)  # Leading axes: seeds, snapshots.
-        with np.errstate(over="ignore", invalid="ignore"):
-            msve = weights_msve(weights, unseen(states, env, float(discount)), context_lengths, depth, scaled_attention)
+        msve = compiled_msve(weights, *unseen(states, env, float(discount)), depth, scaled_attention)
         save_arrays(
             output, seeds=seeds, tasks_seen=tasks_seen, context_lengths=np.array(context_lengths),
             mean=msve.mean(axis=-1), median=np.median(msve, axis=-1), msve_by_task=msve[:, -1].mean(axis=0),
         )  # fmt: skip
+
+
+def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[Gram], depth: int, scaled: bool) -> np.ndarray:
+    """Compute the MSVE of R Transformers on k unseen tasks, by compiled kernels.
+
+    Parameters
+    ----------
+    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes in place of R
+    data : UnseenTasks, k of them
+    grams : list of K Grams of their contexts
+    depth : int, number of layers L
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    msve : (R, K, k) array
+    """
+    lead = weights.u.shape[:-1]
+    msve = np.empty((*lead, len(grams), len(data.tasks)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in np.ndindex(lead):
+            estimates = [compiled_estimates(weights[i][None], gram, depth, scaled) for gram in grams]
+            msve[i] = data.error(np.stack(estimates))
+    return msve

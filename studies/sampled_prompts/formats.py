@@ -10,7 +10,8 @@ from ictd.pipeline.grid import Cell
 from ictd.prompt import Context
 from ictd.statistics import bootstrap_ratio, standard_error
 from ictd.storage import join_arrays, load_arrays, save_table
-from ictd.transformer import Weights, estimates
+from ictd.transformer import Weights
+from studies.sampled_prompts.evaluate import compiled_msve
 from studies.sampled_prompts.grid import SETTING
 from studies.sampled_prompts.training_data import algorithm, prompt_format
 
@@ -90,14 +91,11 @@ def formats_msve(
     weights: Weights, data: UnseenTasks, lengths: list[int], depth: int, scaled: bool
 ) -> dict[str, np.ndarray]:
     """MSVE (trials, lengths, tasks) of weights with a leading axis of trials, by the names of the formats."""
-    errors = {}
-    with np.errstate(over="ignore", invalid="ignore"):
-        for length in lengths:
-            for name, context in formats_of(data.context(length)).items():
-                gram = context.gram(data.discount)
-                found = [data.error(estimates(weights[i], gram, depth, scaled)) for i in range(len(weights.u))]
-                errors.setdefault(name, []).append(np.stack(found))
-    return {name: np.stack(parts, axis=1) for name, parts in errors.items()}
+    grams = {}
+    for length in lengths:
+        for name, context in formats_of(data.context(length)).items():
+            grams.setdefault(name, []).append(context.gram(data.discount))
+    return {name: compiled_msve(weights, data, grams[name], depth, scaled) for name in grams}
 
 
 def lstd_msve(path: Path, lengths: list[int]) -> np.ndarray:
