@@ -436,6 +436,8 @@ def test_bayes_samples_the_prior_weighted_by_the_likelihood(states, path):
     posterior = boyan_posterior(path, states, 50_000, np.random.default_rng(2))
     found = posterior_values(posterior, known, DISCOUNT)
     assert posterior.effective_size > 1_500
+    mu = ictd.stationary_distribution(posterior.transition)
+    np.testing.assert_allclose(posterior.stationary, mu, rtol=ROUNDING)
     np.testing.assert_array_less(np.abs(found[0] - mean), 5 * error + 0.005)
     np.testing.assert_array_less(np.abs(found[1] - by_state), 5 * error + 0.005)
 

@@ -53,7 +53,7 @@ from ictd.checks import (
     validate,
     validate_fields,
 )
-from ictd.mrp import stationary_distribution, value_function
+from ictd.mrp import value_function
 from ictd.prompt import Context, features_of, state_features
 from ictd.transformer import Weights, preconditioned_td
 
@@ -821,9 +821,22 @@ def boyan_posterior(path: ArrayLike, states: int, samples: int, rng: np.random.G
     transition[:, inner, inner + 2] = 1 - epsilon
     transition[:, states - 2, states - 1] = 1
     transition[:, -1], log_weights = _last_rows(counts[-1], samples, rng)
-    stationary = stationary_distribution(transition)
+    stationary = _boyan_stationary(transition)
     weights = np.exp(log_weights - log_weights.max()) * stationary[:, path[0]]
     return Posterior(transition, stationary, weights / weights.sum())
+
+
+def _boyan_stationary(transition: np.ndarray) -> np.ndarray:
+    """Stationary distributions (K, n) of chains (K, n, n) whose states, except the last, lead to later states only.
+
+    From the last state on, mu(s) = mu(n) p(s | n) + sum_{i < s} mu(i) p(s | i).  This is faster than
+    ``stationary_distribution`` and as accurate, because it adds and multiplies non-negative numbers only.
+    """
+    last = transition.shape[-1] - 1
+    mu = np.ones(transition.shape[:-1])
+    for s in range(last):
+        mu[:, s] = transition[:, last, s] + (mu[:, :s] * transition[:, :s, s]).sum(axis=-1)
+    return mu / mu.sum(axis=-1, keepdims=True)
 
 
 def _last_rows(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
