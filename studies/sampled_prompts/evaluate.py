@@ -10,6 +10,7 @@ from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import Gram
 from ictd.storage import join_arrays, save_arrays
 from ictd.transformer import Weights
+from studies.sampled_prompts.grid import Run
 
 
 def main(
@@ -24,10 +25,10 @@ def main(
 ) -> None:
     """Write the mean and the median over tasks of the MSVE, for each seed, snapshot and context length.
 
-    Outputs are named RUN/ENV-DISCOUNT.npz.  RUN is the name of a file or folder in ``runs``, and begins with
-    ALGO-ENV-STATES-DEPTH.  All snapshots are evaluated only for outputs RUN/ENV-DISCOUNT in ``shown_by_tasks``; for
-    other outputs, only the snapshot after ``tasks`` tasks and the last snapshot are evaluated.  ``msve_by_task``
-    (lengths, tasks) is the MSVE on each task at the last snapshot, averaged over seeds.
+    Outputs are named RUN/ENV-DISCOUNT.npz, where RUN is the name of a file or folder in ``runs``.  All snapshots are
+    evaluated only for outputs RUN/ENV-DISCOUNT in ``shown_by_tasks``; for other outputs, only the snapshot after
+    ``tasks`` tasks and the last snapshot are evaluated.  ``msve_by_task`` (lengths, tasks) is the MSVE on each task at
+    the last snapshot, averaged over seeds.
     """
 
     @cache
@@ -37,17 +38,17 @@ def main(
         return data, [data.gram(length) for length in context_lengths]
 
     for output in outputs:
-        run, place = output.parent.name, output.stem
-        states, depth = map(int, run.split("-")[2:4])
+        name, place = output.parent.name, output.stem
+        run = Run.parse(name)
         env, discount = place.split("-")
-        paths = [path for path in runs if run in (path.stem, path.parent.name)]
+        paths = [path for path in runs if name in (path.stem, path.parent.name)]
         seeds, tasks_seen, u, A = join_arrays(paths, "seeds", "tasks_seen", "history_u", "history_A")
         tasks_seen = tasks_seen[: u.shape[1]]
-        if f"{run}/{place}" not in shown_by_tasks:
+        if f"{name}/{place}" not in shown_by_tasks:
             kept = (tasks_seen == tasks) | (tasks_seen == tasks_seen[-1])
             tasks_seen, u, A = tasks_seen[kept], u[:, kept], A[:, kept]
         weights = Weights(u, A)  # Leading axes: seeds, snapshots.
-        msve = compiled_msve(weights, *unseen(states, env, float(discount)), depth, scaled_attention)
+        msve = compiled_msve(weights, *unseen(run.states, env, float(discount)), run.depth, scaled_attention)
         save_arrays(
             output, seeds=seeds, tasks_seen=tasks_seen, context_lengths=np.array(context_lengths),
             mean=msve.mean(axis=-1), median=np.median(msve, axis=-1), msve_by_task=msve[:, -1].mean(axis=0),

@@ -12,7 +12,7 @@ from ictd.statistics import bootstrap_ratio, standard_error
 from ictd.storage import join_arrays, load_arrays, save_table
 from ictd.transformer import Weights
 from studies.sampled_prompts.evaluate import compiled_msve
-from studies.sampled_prompts.grid import SETTING
+from studies.sampled_prompts.grid import Run
 from studies.sampled_prompts.training_data import algorithm, prompt_format
 
 # Names of the pretraining prompts in the table, by the format in the name of a run.
@@ -66,7 +66,7 @@ def main(
         for shown, msve in found.items():
             for k, length in enumerate(shown_lengths):
                 by_task = msve[:, k].mean(axis=0)
-                other = lstd[f"{evaluation_env}-{setting['states']}-{discount}"][k]
+                other = lstd[f"{evaluation_env}-{setting['states']}-{float(discount)}"][k]
                 row = {
                     **setting, "shown": shown, "context_length": length, "mean": by_task.mean(),
                     "standard_error": standard_error(by_task), "median": np.median(msve[:, k], axis=-1).mean(),
@@ -112,11 +112,11 @@ def by_folder(paths: list[Path]) -> list[list[Path]]:
 
 def weights_of_run(paths: list[Path], tasks: int) -> tuple[dict, Weights]:
     """The pretraining prompts of a run of the study, and its weights (trials, ...) after a number of tasks."""
-    names = dict(zip(["target", *SETTING], paths[0].parent.name.split("-"), strict=True))
+    run = Run.parse(paths[0].parent.name)
     tasks_seen, u, A = join_arrays(paths, "tasks_seen", "history_u", "history_A")
     at = list(tasks_seen[: u.shape[1]]).index(min(tasks, tasks_seen.max()))
-    setting = {"prompts": PROMPTS[prompt_format(names["target"])], "algo": algorithm(names["target"])}
-    setting |= {"env": names["env"], "states": int(names["states"]), "depth": int(names["depth"])}
+    cell = Cell(algorithm(run.target), run.env, run.states, run.depth)
+    setting = {"prompts": PROMPTS[prompt_format(run.target)], **cell._asdict()}
     return setting, Weights(u[:, at], A[:, at])
 
 

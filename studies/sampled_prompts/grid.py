@@ -25,6 +25,38 @@ class Setting(NamedTuple):
 SETTING = list(Setting._fields)  # The columns that name a setting in tables.
 
 
+class Run(NamedTuple):
+    """A run: the target of its pretraining, and its setting."""
+
+    target: str
+    env: str
+    states: int
+    depth: int
+    discount: float
+
+    def __str__(self) -> str:
+        return "-".join(map(str, self))
+
+    @property
+    def place(self) -> tuple[str, int, float]:
+        """Environment, number of states and discount, which determine tasks and batches."""
+        return self.env, self.states, self.discount
+
+    @property
+    def columns(self) -> dict:
+        """The columns that name a run in tables."""
+        return dict(zip(["algo", *SETTING], self, strict=True))
+
+    @classmethod
+    def parse(cls, name: str, discount: float | None = None) -> "Run":
+        """Make the run from its name, such as "td-boyan-5-30-0.9".
+
+        Names of the paper's cells have no discount; their ``discount`` is the one of evaluation.
+        """
+        target, env, states, depth, *own = name.split("-")
+        return cls(target, env, int(states), int(depth), float(own[0]) if own else discount)
+
+
 class Grid:
     """The study's runs, and where the runs and the baselines are evaluated.
 
@@ -39,13 +71,13 @@ class Grid:
     Attributes
     ----------
     main : the main Setting
-    tasks : number of tasks of each run, by its name TARGET-ENV-STATES-DEPTH-DISCOUNT
-    main_runs : names of the runs with the environment, number of states and discount of the main Setting
+    tasks : number of tasks of each Run
+    main_runs : the Runs with the environment, number of states and discount of the main Setting
     values : names RUN/ENV-DISCOUNT of runs and places
-    evaluated : names of the runs in ``values``
+    evaluated : the Runs in ``values``
     shown_by_tasks : names in ``values`` whose MSVE is shown against the number of tasks
-    paper, paper_cells : the same as ``values`` and ``evaluated`` for cells of the paper
-    formats : names of the runs in the main Setting that differ in the format of their prompts
+    paper, paper_cells : the same as ``values`` and ``evaluated`` for names of cells of the paper
+    formats : the Runs in the main Setting that differ in the format of their prompts
     cells : names of the paper's cells
     format_baselines : names, as in ``baselines``, of the baselines that the formats are compared with
     baselines : names ENV-STATES-DISCOUNT of the settings in which baselines are evaluated
@@ -62,36 +94,39 @@ class Grid:
 
     def __init__(self, config: dict, folder: Path, cores: int):
         study, algos, envs = config["sampled_prompts"], config["algos"], config["envs"]
-        self.main = Setting(**main_setting(config), discount=config["discount"])
-        discounts = [self.main.discount, *study["discounts"]]
+        # Names have discounts as Python writes floats.
+        discounts = [float(discount) for discount in (config["discount"], *study["discounts"])]
+        self.main = Setting(**main_setting(config), discount=discounts[0])
         for discount in discounts:
             if 0 < discount < SMALLEST_DISCOUNT:
                 raise ValueError(f"Config: there is a discount of {discount}; give 0, or at least {SMALLEST_DISCOUNT}.")
-        settings = self._settings(study, envs)
+        settings = self._settings(study, envs, discounts[1:])
 
-        self.tasks = {_name(algo, *setting): study["tasks"] for algo in algos for setting in settings}
-        self.tasks |= {_name(algo, *self.main): study["main_tasks"] for algo in algos}
-        self.tasks |= {_name(f"expected_{algo}", *self.main): study["tasks"] for algo in algos}
-        self.formats = [_name(prefix + algo, *self.main) for prefix in ("", GROUPED, ENUMERATED) for algo in algos]
-        self.tasks |= {name: study["tasks"] for name in self.formats if name not in self.tasks}
+        self.tasks = {Run(algo, *setting): study["tasks"] for algo in algos for setting in settings}
+        self.tasks |= {Run(algo, *self.main): study["main_tasks"] for algo in algos}
+        self.tasks |= {Run(f"expected_{algo}", *self.main): study["tasks"] for algo in algos}
+        self.formats = [Run(prefix + algo, *self.main) for prefix in ("", GROUPED, ENUMERATED) for algo in algos]
+        self.tasks |= {run: study["tasks"] for run in self.formats if run not in self.tasks}
 
-        self.main_runs = [name for name in self.tasks if _place(name) == _place(_name("td", *self.main))]
+        self.main_runs = [run for run in self.tasks if run.place == Run("td", *self.main).place]
 
         # Runs with the main numbers of states and layers are evaluated at every place, other runs only at their own
         # place.
         places = [(env, discount) for env in envs for discount in discounts]
         own_place = _name(self.main.env, self.main.discount)
         values = [
-            f"{_name(algo, *setting)}/{_name(*place)}"
+            (Run(algo, *setting), _name(*place))
             for algo in algos
             for setting in settings
             for place in places
             if place == (setting.env, setting.discount) or setting[1:3] == self.main[1:3]
         ]
         main_targets = [target for algo in algos for target in (algo, f"expected_{algo}")]
-        self.shown_by_tasks = [f"{_name(target, *self.main)}/{own_place}" for target in main_targets]
-        self.values = list(dict.fromkeys([*values, *self.shown_by_tasks]))
-        self.evaluated = list(dict.fromkeys(name.split("/")[0] for name in self.values))
+        shown_by_tasks = [(Run(target, *self.main), own_place) for target in main_targets]
+        values = dict.fromkeys([*values, *shown_by_tasks])
+        self.shown_by_tasks = [f"{run}/{place}" for run, place in shown_by_tasks]
+        self.values = [f"{run}/{place}" for run, place in values]
+        self.evaluated = list(dict.fromkeys(run for run, _ in values))
         self.paper_cells = [str(Cell(algo, *self.main[:3])) for algo in algos]
         self.paper = [f"{cell}/{own_place}" for cell in self.paper_cells]
 
@@ -112,13 +147,13 @@ class Grid:
 
         # Runs with the same tasks and batches are in one job.
         size, seeds = config["seeds_per_job"], study["seeds"]
-        shared = len({_place(name) for name in self.tasks})
+        shared = len({run.place for run in self.tasks})
         self.seeds = seed_ranges(size, seeds, shared, cores, folder.glob("runs/*/*.npz"))
         self.attention_seeds = seed_ranges(size, seeds, 1, cores, folder.glob("attention/*/*/*.npz"))
 
-    def _settings(self, study: dict, envs: list[str]) -> list[Setting]:
+    def _settings(self, study: dict, envs: list[str], discounts: list[float]) -> list[Setting]:
         """The main setting, and the settings that change one of its values."""
-        varied = {"depth": study["depths"], "states": study["states"], "env": envs[1:], "discount": study["discounts"]}
+        varied = {"depth": study["depths"], "states": study["states"], "env": envs[1:], "discount": discounts}
         settings = [self.main]
         for name, values in varied.items():
             settings += [self.main._replace(**{name: value}) for value in values]
@@ -127,9 +162,3 @@ class Grid:
 
 def _name(*parts) -> str:
     return "-".join(map(str, parts))
-
-
-def _place(run: str) -> tuple[str, ...]:
-    """Environment, number of states and discount of a run, which determine its tasks and batches."""
-    _, env, states, _, discount = run.split("-")
-    return env, states, discount

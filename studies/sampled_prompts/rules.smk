@@ -51,9 +51,9 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_main with:
             "studies.sampled_prompts.pretrain",
             SAMPLED.main._asdict(),
             config["sampled_prompts"],
-            targets=[name.split("-")[0] for name in SAMPLED.main_runs],
-            depths=[int(name.split("-")[3]) for name in SAMPLED.main_runs],
-            run_tasks=[SAMPLED.tasks[name] for name in SAMPLED.main_runs],
+            targets=[run.target for run in SAMPLED.main_runs],
+            depths=[run.depth for run in SAMPLED.main_runs],
+            run_tasks=[SAMPLED.tasks[run] for run in SAMPLED.main_runs],
             env_options=env_options(config, SAMPLED.main.env),
         ),
 

@@ -18,7 +18,7 @@ from ictd.rng import generator
 from ictd.statistics import bootstrap_ratio, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
-from studies.sampled_prompts.grid import SETTING
+from studies.sampled_prompts.grid import Run
 from studies.sampled_prompts.selection import BASELINES
 from studies.sampled_prompts.traces import trace_measures
 
@@ -72,21 +72,15 @@ def main(
     save_tables(output, tables)
 
 
-def setting_of(folder: Path) -> dict[str, str]:
-    """The algorithm and setting that a folder is named after; names of the paper's cells have no discount."""
-    return dict(zip(["algo", *SETTING], folder.name.split("-"), strict=False))
-
-
 def values_table(path: Path, prompts: str) -> pd.DataFrame:
     """A row for each seed, snapshot and context length."""
     names = ("seeds", "tasks_seen", "context_lengths", "mean", "median")
     seeds, tasks_seen, lengths, mean, median = load_arrays(path, *names)
     env, discount = path.stem.rsplit("-", 1)
-    # The paper's runs have the discount that they are evaluated with.
-    setting = {"discount": discount, **setting_of(path.parent)}
+    run = Run.parse(path.parent.name, float(discount))
     axes = {"seed": seeds, "tasks_seen": tasks_seen, "context_length": lengths}
     columns = {"mean": mean, "median": median}
-    return long_table(axes, columns, **setting, on_env=env, on_discount=discount, prompts=prompts)
+    return long_table(axes, columns, **run.columns, on_env=env, on_discount=discount, prompts=prompts)
 
 
 def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
@@ -95,13 +89,14 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     ``value`` is the MSVE, averaged over trials at the last snapshot, divided by the MSVE of the baseline.  ``low`` and
     ``high`` are the ends of its interval.  MC also has the ratio to TD, as the baseline "td".
     """
-    setting = setting_of(path.parent)
+    run = Run.parse(path.parent.name)
     env, discount = path.stem.rsplit("-", 1)
     msve, lengths, tasks_seen = load_arrays(path, "msve_by_task", "context_lengths", "tasks_seen")
-    methods, errors = load_arrays(baselines[f"{env}-{setting['states']}-{discount}"], "methods", "msve")
+    methods, errors = load_arrays(baselines[f"{env}-{run.states}-{discount}"], "methods", "msve")
     error = dict(zip(methods, errors, strict=True))  # (lengths, tasks) each
-    td_path = path.parent.with_name(path.parent.name.replace("mc", "td", 1)) / path.name
-    has_td = "mc" in setting["algo"] and td_path.exists()
+    td_run = run._replace(target=run.target.replace("mc", "td"))
+    td_path = path.parent.with_name(str(td_run)) / path.name
+    has_td = td_run != run and td_path.exists()
     td_msve = load_arrays(td_path, "msve_by_task")[0] if has_td else None
     table = []
     for k, length in enumerate(lengths):
@@ -113,7 +108,7 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
         for name, other in compared.items():
             row = {"context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name}
             table.append(row | bootstrap_ratio(msve[k], other)._asdict())
-    return pd.DataFrame(table).assign(**setting, on_env=env, on_discount=discount)
+    return pd.DataFrame(table).assign(**run.columns, on_env=env, on_discount=discount)
 
 
 def baselines_table(path: Path) -> pd.DataFrame:
@@ -142,22 +137,22 @@ def place_of(path: Path) -> dict[str, str]:
 def weights_table(path: Path, env_options: dict) -> pd.DataFrame:
     """A row for each seed and snapshot: the measures of its weights."""
     seeds, tasks_seen, u, A = load_arrays(path, "seeds", "tasks_seen", "history_u", "history_A")
-    setting = setting_of(path.parent)
-    env, states, discount = setting["env"], int(setting["states"]), float(setting["discount"])
+    run = Run.parse(path.parent.name)
+    env, states, discount = run.place
     rng = generator(0, env, states, "beyond transitions")
     tasks = sample_tasks(env, states, AVERAGED, rng, **env_options.get(env, {}))
     weights = Weights(u, A)
     measures = decomposition_measures(weights, discount)
     measures["outside_shortest"] = share_outside(shortest_identifiable(A, discount))
     measures |= trace_measures(weights, discount, tasks.transition.mean(axis=0))
-    return long_table({"seed": seeds, "tasks_seen": tasks_seen}, measures, **setting)
+    return long_table({"seed": seeds, "tasks_seen": tasks_seen}, measures, **run.columns)
 
 
 def preconditioners_table(paths: list[Path]) -> pd.DataFrame:
     """A row for each entry of [G; H]: its mean over the trials of one setting."""
-    setting = setting_of(paths[0].parent)
+    run = Run.parse(paths[0].parent.name)
     u, A = join_arrays(paths, "history_u", "history_A")
-    projected = project_identifiable(Weights(u[:, -1], A[:, -1]), float(setting["discount"]))
+    projected = project_identifiable(Weights(u[:, -1], A[:, -1]), run.discount)
     K = preconditioner(projected.A).mean(axis=0)  # (2n, n)
     axes = {"row": np.arange(1, K.shape[0] + 1), "column": np.arange(1, K.shape[1] + 1)}
-    return long_table(axes, {"mean": K}, **setting)
+    return long_table(axes, {"mean": K}, **run.columns)

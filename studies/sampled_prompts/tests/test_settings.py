@@ -7,7 +7,7 @@ import pytest
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
 from studies.sampled_prompts.attention_engine import KINDS, Attention
-from studies.sampled_prompts.grid import Grid, Setting
+from studies.sampled_prompts.grid import Grid, Run, Setting
 
 
 def grid(given, folder=Path("nowhere"), cores=1, **paper):
@@ -40,7 +40,7 @@ def test_the_studys_grid():
     names += ["boyan-3-30-0.9", "boyan-10-30-0.9", "boyan-20-30-0.9", "loop-5-30-0.9"]
     names += ["boyan-5-30-0.5", "boyan-5-30-0.95"]
     runs = [f"{algo}-{name}" for algo in ("td", "mc") for name in names]
-    assert list(found.tasks) == [
+    assert [str(run) for run in found.tasks] == [
         *runs,
         *(
             f"{prefix}_{algo}-boyan-5-30-0.9"
@@ -49,8 +49,9 @@ def test_the_studys_grid():
         ),
     ]
     long = {"td-boyan-5-30-0.9", "mc-boyan-5-30-0.9"}
-    assert found.tasks == {name: 1_000_000 if name in long else 100_000 for name in found.tasks}
-    main_runs = [name for name in found.tasks if name.split("-")[1:3] == ["boyan", "5"] and name.endswith("-0.9")]
+    assert found.tasks == {run: 1_000_000 if str(run) in long else 100_000 for run in found.tasks}
+    assert [Run.parse(str(run)) for run in found.tasks] == list(found.tasks)
+    main_runs = [run for run in found.tasks if run[1:3] == ("boyan", 5) and run.discount == 0.9]
     assert found.main_runs == main_runs and len(main_runs) == 16
     # Four settings with five states and 30 layers at six places, the other seven settings only at home.
     assert len(set(found.values)) == len(found.values) == 2 * (4 * 6 + 7) + 2
@@ -60,18 +61,18 @@ def test_the_studys_grid():
     # Every value has its baselines.
     for name in found.values:
         run, place = name.split("/")
-        assert f"{place.split('-')[0]}-{run.split('-')[2]}-{place.split('-')[1]}" in found.baselines
+        assert f"{place.split('-')[0]}-{Run.parse(run).states}-{place.split('-')[1]}" in found.baselines
     assert len(found.baselines) == len(set(found.baselines)) == 9
     targets = ("td", "expected_td", "mc", "expected_mc")
     assert found.shown_by_tasks == [f"{target}-boyan-5-30-0.9/boyan-0.9" for target in targets]
-    assert len(found.evaluated) == 24 and not [name for name in found.evaluated if name.startswith(("gr", "en"))]
+    assert len(found.evaluated) == 24 and not [name for name in found.evaluated if name.target.startswith(("gr", "en"))]
     assert {Attention(**parameters).kind for parameters in found.attentions.values()} == {*KINDS}
 
 
 def test_values_that_the_main_setting_has_too_are_no_runs_of_their_own():
     found = grid({"depths": [30], "states": [5], "discounts": [0.9]}, envs=["boyan"])
     runs = ["td-boyan-5-30-0.9", "mc-boyan-5-30-0.9"]
-    assert list(found.tasks) == [
+    assert [str(run) for run in found.tasks] == [
         f"{prefix}{run}" for prefix in ("", "expected_", "grouped_", "enumerated_") for run in runs
     ]
     assert found.values == [f"{run}/boyan-0.9" for run in list(found.tasks)[:4]]
