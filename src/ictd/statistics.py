@@ -144,9 +144,13 @@ def bootstrap_intervals(samples: np.ndarray) -> np.ndarray:
     return np.array([column.estimate()[1:] for column in columns.values()])
 
 
-def bootstrap_ratio(numerator: np.ndarray, denominator: np.ndarray) -> Estimate:
-    """Ratio of the means of two paired arrays of samples, (N,) each, with its 95% BCa interval."""
-    return bootstrap(lambda first, second: {"ratio": first / second}, numerator, denominator)["ratio"].estimate()
+def bootstrap_ratios(numerators: np.ndarray, denominators: np.ndarray) -> list[Estimate]:
+    """Ratios of the means of K pairs of samples, the columns of (N, K) arrays, each with its 95% BCa interval."""
+
+    def ratios(first: np.ndarray, second: np.ndarray) -> dict[int, np.ndarray]:
+        return dict(enumerate((first / second).T))
+
+    return [ratio.estimate() for ratio in bootstrap(ratios, numerators, denominators).values()]
 
 
 def proportion(successes: int, trials: int) -> Estimate:

@@ -8,7 +8,7 @@ import pandas as pd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.prompt import Context
-from ictd.statistics import bootstrap_ratio, standard_error
+from ictd.statistics import bootstrap_ratios, standard_error
 from ictd.storage import join_arrays, load_arrays, save_table
 from ictd.transformer import Weights
 from studies.sampled_prompts.evaluate import compiled_msve
@@ -63,20 +63,21 @@ def main(
         reference = errors.get(tuple((setting | {"prompts": "enumerated"}).values()))
         if setting["prompts"] == "paper":
             reference = None
+        other = lstd[f"{evaluation_env}-{setting['states']}-{float(discount)}"]
         for shown, msve in found.items():
+            by_task = msve.mean(axis=0)  # (lengths, tasks)
+            to_lstd = bootstrap_ratios(by_task.T, other.T)
+            to_enumerated = [(np.nan, np.nan, np.nan)] * len(shown_lengths)
+            if reference is not None:
+                to_enumerated = bootstrap_ratios(by_task.T, reference["grouped"].mean(axis=0).T)
             for k, length in enumerate(shown_lengths):
-                by_task = msve[:, k].mean(axis=0)
-                other = lstd[f"{evaluation_env}-{setting['states']}-{float(discount)}"][k]
                 row = {
-                    **setting, "shown": shown, "context_length": length, "mean": by_task.mean(),
-                    "standard_error": standard_error(by_task), "median": np.median(msve[:, k], axis=-1).mean(),
-                    "lstd": other.mean(),
+                    **setting, "shown": shown, "context_length": length, "mean": by_task[k].mean(),
+                    "standard_error": standard_error(by_task[k]), "median": np.median(msve[:, k], axis=-1).mean(),
+                    "lstd": other[k].mean(),
                 }  # fmt: skip
-                _, row["low"], row["high"] = bootstrap_ratio(by_task, other)
-                ratio = (np.nan, np.nan, np.nan)
-                if reference is not None:
-                    ratio = bootstrap_ratio(by_task, reference["grouped"][:, k].mean(axis=0))
-                row["enumerated_ratio"], row["enumerated_low"], row["enumerated_high"] = ratio
+                _, row["low"], row["high"] = to_lstd[k]
+                row["enumerated_ratio"], row["enumerated_low"], row["enumerated_high"] = to_enumerated[k]
                 table.append(row)
     save_table(output, pd.DataFrame(table))
 

@@ -15,7 +15,7 @@ from ictd.anatomy import (
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
-from ictd.statistics import bootstrap_ratio, standard_error
+from ictd.statistics import bootstrap_ratios, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import Run
@@ -98,7 +98,7 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     td_path = path.parent.with_name(str(td_run)) / path.name
     has_td = td_run != run and td_path.exists()
     td_msve = load_arrays(td_path, "msve_by_task")[0] if has_td else None
-    table = []
+    rows, pairs = [], []
     for k, length in enumerate(lengths):
         at_length = {name: error[name][k] for name in BASELINES}
         at_length["best"] = min(at_length.values(), key=lambda msve: np.nan_to_num(msve.mean(), nan=np.inf))
@@ -106,9 +106,11 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
         if has_td:
             compared["td"] = td_msve[k]
         for name, other in compared.items():
-            row = {"context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name}
-            table.append(row | bootstrap_ratio(msve[k], other)._asdict())
-    return pd.DataFrame(table).assign(**run.columns, on_env=env, on_discount=discount)
+            rows.append({"context_length": length, "tasks_seen": tasks_seen[-1], "baseline": name})
+            pairs.append((msve[k], other))
+    ratios = bootstrap_ratios(*np.stack(pairs, axis=-1))
+    table = pd.DataFrame(rows).join(pd.DataFrame(ratios))
+    return table.assign(**run.columns, on_env=env, on_discount=discount)
 
 
 def baselines_table(path: Path) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import ictd
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Gram
-from ictd.statistics import bootstrap_ratio
+from ictd.statistics import bootstrap_ratios
 from studies.sampled_prompts import formats, pages, pretrain
 from studies.sampled_prompts.grid import Setting
 from studies.sampled_prompts.training_data import training_data
@@ -105,7 +105,9 @@ def test_formats_are_evaluated_on_whole_prompts(folder):
             found = row[["mean", "standard_error", "median"]].tolist()
             np.testing.assert_allclose(found, expected, rtol=1e-9)
             assert row.lstd == pytest.approx(lstd[k].mean())
-            np.testing.assert_allclose([row.low, row.high], bootstrap_ratio(means, lstd[k])[1:], rtol=1e-9)
+            np.testing.assert_allclose(
+                [row.low, row.high], bootstrap_ratios(means[:, None], lstd[k][:, None])[0][1:], rtol=1e-9
+            )
     for row in table.itertuples():
         if row.prompts == "paper":
             assert np.isnan(row.enumerated_high)
@@ -113,7 +115,7 @@ def test_formats_are_evaluated_on_whole_prompts(folder):
             own = by_task[row.prompts, row.shown, row.context_length]
             reference = by_task["enumerated", "grouped", row.context_length]
             found = [row.enumerated_ratio, row.enumerated_low, row.enumerated_high]
-            np.testing.assert_allclose(found, bootstrap_ratio(own, reference), rtol=1e-9)
+            np.testing.assert_allclose(found, bootstrap_ratios(own[:, None], reference[:, None])[0], rtol=1e-9)
             assert row.enumerated_ratio == pytest.approx(own.mean() / reference.mean())
 
 

@@ -15,7 +15,7 @@ import ictd.baselines
 from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
-from ictd.statistics import bootstrap_ratio
+from ictd.statistics import bootstrap_ratios
 from studies.sampled_prompts import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
 from studies.sampled_prompts.tests.test_attention import WholePrompts
@@ -239,7 +239,7 @@ def test_intervals_over_tasks(folder):
             names.append("td")
         for row, name in zip(rows.itertuples(), names, strict=True):
             assert row.baseline in (name, "best")
-            ratio = bootstrap_ratio(own, error[name])
+            (ratio,) = bootstrap_ratios(own[:, None], error[name][:, None])
             assert [row.value, row.low, row.high] == pytest.approx([*ratio])
             assert row.value == pytest.approx(own.mean() / error[name].mean())
 
