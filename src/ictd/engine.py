@@ -244,20 +244,25 @@ def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
 def collapse_gram(d, u, A, M, c, T, R, h0):
     """Fill T = I + A M, R = A[:, :d] and h_0 = u M + c of one context."""
     wide = 2 * len(d)
+    for s in range(wide):
+        h0[s] = c[s]
+    if len(d) > UNROLLED:
+        add_vector_product(d + d, u, M, h0)
     for i in range(wide):
-        for s in range(wide):
-            total = 0.0
-            for j in range(wide):
-                total += A[i, j] * M[j, s]
-            T[i, s] = total
+        if len(d) > UNROLLED:
+            for s in range(wide):
+                T[i, s] = 0.0
+            add_vector_product(d + d, A[i], M, T[i])
+        else:
+            for s in range(wide):
+                h0[s] += u[i] * M[i, s]
+                total = 0.0
+                for j in range(wide):
+                    total += A[i, j] * M[j, s]
+                T[i, s] = total
         T[i, i] += 1.0
         for s in range(len(d)):
             R[i, s] = A[i, s]
-    for s in range(wide):
-        total = c[s]
-        for j in range(wide):
-            total += u[j] * M[j, s]
-        h0[s] = total
 
 
 @kernel(noalias=True)
@@ -288,13 +293,18 @@ def expand_gram(d, lam, dT, g, e, M, du, dA):
             total -= lam[j] * M[j, s]
         du[s] = total
     for i in range(wide):
-        for s in range(wide):
-            dA[i, s] = -g[i] * e[s] if s < width else 0.0
-        for s in range(wide):
-            total = dA[i, s]
-            for j in range(wide):
-                total -= dT[i, j] * M[j, s]
-            dA[i, s] = total
+        if width > UNROLLED:
+            for s in range(wide):
+                dA[i, s] = g[i] * e[s] if s < width else 0.0
+            add_vector_product(d + d, dT[i], M, dA[i])
+            for s in range(wide):
+                dA[i, s] = -dA[i, s]
+        else:
+            for s in range(wide):
+                total = -g[i] * e[s] if s < width else 0.0
+                for j in range(wide):
+                    total -= dT[i, j] * M[j, s]
+                dA[i, s] = total
 
 
 @kernel(noalias=True)
