@@ -9,6 +9,7 @@ from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.report import result_tables as tables
 from ictd.report.claim import Statements, as_records
+from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.summaries import agreement_summary, by_threshold, pattern_by_cell
@@ -178,6 +179,26 @@ def test_only_claims_are_counted():
     # The verdict without data is "not shown".
     without = [record for record in records if not record["id"].startswith("msve_lower")]
     assert counted(decide(SENTENCES, without, MAIN)) == {"holds": 5, "not shown": 2, "refuted": 0}
+
+
+def test_an_algorithm_that_was_not_run_shows_nothing():
+    made = result_tables()
+    alone = {name: table[table["algo"] == "mc"] for name, table in made.items() if "algo" in table}
+    tables_of_mc = made | alone | {"agreement": made["agreement"][:0]}
+    records = as_records(check_claims(STATEMENTS, SENTENCES, tables_of_mc, MAIN))
+    sentences = {one["name"]: one for one in decide(SENTENCES, records, MAIN)}
+    assert {record["verdict"] for record in records if record["id"].startswith("beats_zero")} == {"holds"}
+    assert sentences["capable"]["verdict"] == "not shown" and "noise_is_similar" not in sentences
+    # The bias of truncated returns does not depend on the algorithm.
+    assert sentences["bias_is_negligible"]["verdict"] == "holds"
+    shown = sentences_overview([*sentences.values()], records).set_index("the paper's words")["parts"]
+    said = {
+        quote: part.rpartition("not tested in this run: ")[2] for quote, part in shown.items() if "not tested" in part
+    }
+    assert said[f"“{sentences['capable']['quote']}”"] == "TD</small>"
+    assert said[f"“{sentences['same_place']['quote']}”"] == "same place, TD</small>"
+    assert f"“{sentences['bias_is_negligible']['quote']}”" not in said
+    assert said[f"“{sentences['capable']['quote']}”"] in sentences_that_do_not_hold([sentences["capable"]], records)
 
 
 def test_sentences_name_tests_of_the_file_of_claims():

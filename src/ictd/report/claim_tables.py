@@ -5,7 +5,19 @@ import re
 import pandas as pd
 
 from ictd.report.html import Markup, anchor, table, text
-from ictd.report.verdicts import HOLDS, by_name, holding, in_words, interval, measured, number, verdict, verdict_on
+from ictd.report.sentences import untested
+from ictd.report.verdicts import (
+    HOLDS,
+    by_name,
+    holding,
+    in_words,
+    interval,
+    measured,
+    number,
+    verdict,
+    verdict_on,
+    words,
+)
 
 
 def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
@@ -34,7 +46,7 @@ def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFram
                 "the paper's words": f"“{sentence['quote']}”",
                 "our tests": Markup("<br>".join(_tests(parts) + _note(sentence))),
                 "verdict": sentence["verdict"],
-                "parts": Markup(_parts_in_short(parts)),
+                "parts": Markup(_parts_in_short(sentence, parts)),
                 "see": Markup(_links(links, "parts", sentence["name"]) if parts else ""),
             }
         )
@@ -54,8 +66,8 @@ def _tests(parts: list[dict]) -> list[str]:
     ]
 
 
-def _parts_in_short(parts: list[dict]) -> str:
-    """The parts of a sentence that do not hold, as HTML."""
+def _parts_in_short(sentence: dict, parts: list[dict]) -> str:
+    """The parts of a sentence that do not hold, and what was not tested, as HTML."""
     others = [claim for claim in parts if claim["verdict"] != HOLDS]
     if not parts:
         return ""
@@ -63,6 +75,9 @@ def _parts_in_short(parts: list[dict]) -> str:
     for claim in others:
         said = f"{text(claim['statement'])} {in_words(claim['setting'])}: {measured(claim)}; needs {needs(claim)}"
         lines.append(f"{claim['verdict']}: {said}")
+    missing = untested(sentence["tests"], parts)
+    if missing:
+        lines.append(f"not tested in this run: {', '.join(map(words, missing))}")
     return "<br>".join([text(lines[0]), *(f"<small>{line}</small>" for line in lines[1:])])
 
 
@@ -168,7 +183,7 @@ def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str
     items = []
     for sentence in sentences:
         if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
-            parts = _parts_in_short([by_id[name] for name in sentence["parts"]])
+            parts = _parts_in_short(sentence, [by_id[name] for name in sentence["parts"]])
             items.append(f"<li>“{text(sentence['quote'])}” <b>In this run: {sentence['verdict']}.</b> {parts}</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 

@@ -95,6 +95,23 @@ def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]
     ]
 
 
+def untested(tests: list[str], parts: list[dict]) -> list[str]:
+    """Names of the tests and algorithms that a sentence needs and a run lacks.
+
+    A run lacks a test that could not be made, such as one on a single trial.  The paper's sentences are on both
+    algorithms.
+
+    Parameters
+    ----------
+    tests : list of str, names of the tests of the sentence
+    parts : list of records of the claims that decide the sentence
+    """
+    tested = {claim["id"].split("/")[0] for claim in parts}
+    algos = {PLACE.fullmatch(claim["setting"])[1] for claim in parts} - {None}
+    not_run = [algo for algo in ("td", "mc") if algos and algo not in algos]
+    return [name for name in tests if name not in tested] + not_run
+
+
 def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
     """Decide sentences from the verdicts of their tests.
 
@@ -115,9 +132,8 @@ def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, 
         parts = tested_by(sentence, claims, main)
         if sentence.tests and not parts:
             continue
-        tested = {claim["id"].split("/")[0] for claim in parts}
-        # A test that could not be made, such as one on a single trial, shows nothing.
-        missing = [NOT_SHOWN for name in sentence.tests if name not in tested]
+        # What a run lacks shows nothing.
+        missing = [NOT_SHOWN for _ in untested(sentence.tests, parts)]
         verdict = overall([claim["verdict"] for claim in parts] + missing) if parts else ""
         records.append({**asdict(sentence), "parts": [claim["id"] for claim in parts], "verdict": verdict})
     return records
