@@ -105,3 +105,9 @@ def test_files_that_register_nothing_are_refused(ring, text, message):
     ring.unlink() if text is None else ring.write_text(text)
     with pytest.raises(ValueError, match=message):
         load_environments([str(ring)])
+
+
+@pytest.mark.parametrize("name", ["ring.txt", "my:ring.py"])
+def test_files_with_other_names_are_refused(ring, name):
+    with pytest.raises(ValueError, match=f"{name}; give a path that ends in .py, without ':'"):
+        load_environments([str(ring.rename(ring.with_name(name)))])

@@ -25,12 +25,17 @@ def load_environments(files: list[str]) -> None:
     Raises
     ------
     ValueError
-        If a file is missing, is not valid Python, raises an error, or registers no environment.
+        If a file is missing, has a path that cannot be used, is not valid Python, raises an error, or registers no
+        environment.
     """
     for file in files:
         path = Path(file)
         if not path.is_file():
             raise ValueError(f"Config: environments names {file}, which is no file.")
+        if path.suffix != ".py" or os.pathsep in file:
+            raise ValueError(
+                f"Config: environments names {file}; give a path that ends in .py, without {os.pathsep!r}."
+            )
         syntax_tree(path)
         spec = importlib.util.spec_from_file_location(f"environments_{path.stem}", path)
         try:
