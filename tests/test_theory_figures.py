@@ -81,6 +81,8 @@ def test_expected_updates(algo, J, error):
         lines.append((label, first, side / side.max()))
     check_lines(right, lines)
     check_bands(right, [(first, (early["norm"] - spread) / greatest, (early["norm"] + spread) / greatest)])
+    falling = figures.expected_update(neu.assign(norm=0.9 ** neu["layer"]), SIDES, algo, "boyan", 3)
+    assert [axes.get_title() for axes in (right, falling.axes[1])] == [f"why {J} rises first", f"why {J} falls"]
 
 
 def test_the_family():

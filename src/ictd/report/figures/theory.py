@@ -22,7 +22,7 @@ ALGORITHMS = {
 }
 # Errors relative to the largest value down to which float64 resolves the ratio of an error to its bound.
 ROUNDING = 1e-12
-# Depths up to which the figure shows why J rises before it falls.
+# Depths up to which the figure shows what explains the course of J.
 EARLY = 60
 # Of each panel the statement, its title, what is measured, and the scale of its axis.
 PANELS = (
@@ -114,7 +114,7 @@ def lemmas(statements: pd.DataFrame, env: str, states: int) -> Figure:
 
 
 def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env: str, states: int) -> Figure:
-    """J or J' at theta^TD against the depth L with its bounds, and why it rises first, in one setting.
+    """J or J' at theta^TD against the depth L with its bounds, and what explains its course, in one setting.
 
     ``algo`` is "td" for J and Theorem 2, or "mc" for J' and Corollary 1.  The tables are the theory's.
     """
@@ -144,7 +144,8 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
         sides = early_sides[early_sides["statement"] == statement]
         relative = sides["left_mean"] / sides["left_mean"].max()
         right.plot(sides["layer"], relative, color=OURS, lw=1, ls=dashes, label=label)
-    right.set(xlabel="layers $L$", ylabel="value / its maximum", title=f"why {J} rises first")
+    rises = early["norm"].iloc[0] < largest
+    right.set(xlabel="layers $L$", ylabel="value / its maximum", title=f"why {J} {'rises first' if rises else 'falls'}")
     legend(figure)
     return figure
 
