@@ -809,9 +809,11 @@ def boyan_posterior(path: ArrayLike, states: int, samples: int, rng: np.random.G
     Raises
     ------
     ValueError
-        If a state is not from 0 to n-1, or a number is out of range.
+        If a state is not from 0 to n-1, a step is impossible in a Boyan's chain, or a number is out of range.
     """
     refuse("path", path >= states, f"is not one of {states} states, which are 0 to {states - 1}")
+    inside, ahead = path[:-1] < states - 1, np.diff(path)
+    refuse("path", inside & (ahead != 1) & (ahead != 2), "starts a step that no Boyan's chain makes")
     counts = np.zeros((states, states))
     np.add.at(counts, (path[:-1], path[1:]), 1)
     inner = np.arange(states - 2)
