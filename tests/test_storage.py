@@ -114,6 +114,7 @@ def files(tmp_path):
         ("a.json", lambda whole: whole[:-5], "Expecting value: line 3"),
         ("a.json", lambda whole: b"\xff", "'utf-8' codec can't decode"),
         ("a.csv", lambda whole: b"", "No columns to parse from file"),
+        ("a.csv", lambda whole: whole[:-1], "it ends in the middle of a line"),
         ("a.csv", lambda whole: whole + b"1,2,3,4\n", "Error tokenizing data"),
     ],
 )

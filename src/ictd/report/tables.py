@@ -1,5 +1,6 @@
 """Reading of result tables as pandas DataFrames."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ except ModuleNotFoundError as error:
 def load_table(path: Path) -> pd.DataFrame:
     """Read a table.  A missing or damaged file raises a ValueError, ``ictd.storage.Unusable``."""
     with reading(path):
-        return pd.read_csv(path)
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            raise ValueError("it ends in the middle of a line")
+        return pd.read_csv(BytesIO(content))
 
 
 def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
