@@ -1,6 +1,7 @@
 """The paper's claims on the tables of made-up runs; each claim can hold and fail."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ictd
@@ -12,7 +13,7 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
-from ictd.report.summaries import agreement_summary, by_threshold, pattern_by_cell
+from ictd.report.summaries import agreement_summary, by_threshold, mean_and_median, msve_summary, pattern_by_cell
 
 STATEMENTS = Statements(PROJECT / "report/claims.toml")
 SENTENCES = load_sentences(PROJECT / "report/sentences.toml")
@@ -199,6 +200,16 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
     assert said[f"“{sentences['same_place']['quote']}”"] == "same place, TD</small>"
     assert f"“{sentences['bias_is_negligible']['quote']}”" not in said
     assert said[f"“{sentences['capable']['quote']}”"] in sentences_that_do_not_hold([sentences["capable"]], records)
+
+
+@pytest.mark.parametrize(("error", "short", "long"), [(0.25, "1.2 ± 0.2 (", "1.25 ± 0.25 ("), (0.0, "1.2 (", "1.25 (")])
+def test_a_single_trial_has_no_standard_error(error, short, long):
+    row = {"mean": 1.25, "standard_error": error, "median": 0.5, "worst_share": 0.1}
+    assert mean_and_median(row) == f"{short}median 0.5)"
+    place = {"method": "lstd", "env": "any", "states": 3, "depth": 0}
+    over_tasks = pd.DataFrame([place | row | {"context_length": length} for length in (0, 5)])
+    (shown,) = msve_summary(over_tasks, result_tables()["weights"]).to_dict("records")
+    assert shown["mean (median), 5 steps"] == f"{long}0.5)"
 
 
 def test_sentences_name_tests_of_the_file_of_claims():

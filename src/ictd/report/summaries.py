@@ -130,7 +130,13 @@ def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
 
 def mean_and_median(row) -> str:
     """The mean of errors with its standard error, and the median, from a row of the table ``over_tasks``."""
-    return f"{row['mean']:.2g} ± {row['standard_error']:.1g} (median {row['median']:.2g})"
+    return f"{_with_standard_error(row, 2)} (median {row['median']:.2g})"
+
+
+def _with_standard_error(row, digits: int) -> str:
+    """The mean of errors with its standard error; a single trial has none, and 0 in the table ``over_tasks``."""
+    error = f" ± {row['standard_error']:.{digits - 1}g}" if row["standard_error"] else ""
+    return f"{row['mean']:.{digits}g}{error}"
 
 
 def msve_summary(over_tasks: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
@@ -150,8 +156,7 @@ def msve_summary(over_tasks: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFram
         for length in dict.fromkeys(ends):
             name = "enumerated" if length == ENUMERATED else f"{length} steps"
             (error,) = errors[errors["context_length"] == length].to_dict("records")
-            mean = f"{error['mean']:.3g} ± {error['standard_error']:.2g}"
-            row[f"mean (median), {name}"] = f"{mean} ({error['median']:.3g})"
+            row[f"mean (median), {name}"] = f"{_with_standard_error(error, 3)} ({error['median']:.3g})"
             row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
         row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
         rows.append(row)
