@@ -244,7 +244,7 @@ def decomposition_measures(weights: Weights, discount: float, scaled: bool = Tru
         "cosine": np.sign(theta) * np.sqrt(along_theta / whole),
         "theta": along_theta / whole,
         "preconditioner": (inside - along_theta) / whole,
-        "outside": share_outside(projected.A),
+        "outside": 1 - inside / whole,
         "H": squared_norm(H) / squared_norm(K),
         "diagonal": diagonal / squared_norm(G),
         "symmetric": (squared_norm((G + G.mT) / 2) - diagonal) / squared_norm(G),
