@@ -177,13 +177,19 @@ def agreement_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def unidentifiable_direction(states: int, discount: float) -> np.ndarray:
-    """The direction a = [-gamma 1; 1], (2n,), with a' x = 0 for every column x of a context."""
+def unidentifiable_direction(states: int, discount: float | np.ndarray) -> np.ndarray:
+    """The direction a = [-gamma 1; 1], (2n,), with a' x = 0 for every column x of a context.
+
+    ``discount`` is gamma, or an array (n,) of a discount for each state.
+    """
     return np.concatenate([np.full(states, -discount), np.ones(states)])
 
 
-def project_identifiable(weights: Weights, discount: float) -> Weights:
-    """Find the weights with the same outputs for which the lower half of each column of A, and of u, sums to zero."""
+def project_identifiable(weights: Weights, discount: float | np.ndarray) -> Weights:
+    """Find the weights with the same outputs for which the lower half of each column of A, and of u, sums to zero.
+
+    ``discount`` is that of ``unidentifiable_direction``.
+    """
     a, n = unidentifiable_direction(weights.dimension, discount), weights.dimension
     u = weights.u - weights.u[..., n:].mean(axis=-1)[..., None] * a
     return Weights(u, weights.A - a[:, None] * weights.A[..., n:, :].mean(axis=-2)[..., None, :])

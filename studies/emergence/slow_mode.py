@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import preconditioner
+from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.mrp import Tasks, boyan
 from ictd.prompt import Gram
@@ -116,10 +116,7 @@ def trained_row(
     _, done = engine.train(tasks.reward, scaled, c[:, None] * tasks.transition)
     if done < size:
         raise ValueError(f"The run on the design {design} with seed {seed} diverged; choose other settings.")
-    A = engine.weights().A
-    # The columns x = [phi; gamma c p] have a' x = 0 for this a, as in ``ictd.anatomy``.
-    a = np.concatenate([-discount * c, np.ones(states)])
-    A = A - np.outer(a, A[states:].mean(axis=0))
+    A = project_identifiable(engine.weights(), discount * c).A
     alpha, left, right = rank_one_part(preconditioner(A)[:states])
     slow, slow_left = mean_perron_vectors(design, states)
     ones = np.ones(states) / np.sqrt(states)
