@@ -8,7 +8,7 @@ from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED
 from ictd.storage import save_table
 from ictd.transformer import estimates
-from studies.emergence.few_numbers import SETS, basis, least_squares, mean_msve, weights_at
+from studies.emergence.few_numbers import SETS, BestNumbers, basis, least_squares, mean_msve, weights_at
 
 # Number of groups of the tasks for evaluation, over which intervals are computed.
 GROUPS = 20
@@ -41,19 +41,19 @@ def main(
             for seed, size in ((0, tuning_tasks), (1, tasks))
         )
         for depth in depths:
-            for number, (found, tuning_msve) in best_numbers(tuning, [ENUMERATED], depth, tuple(SETS)).items():
-                bases = basis(number, states)
-                error = data.error(estimates(weights_at(found, bases), data.gram(ENUMERATED), depth))
-                numbers = [*found[:2] / states, 0.0][:2]
+            for count, best in best_numbers(tuning, [ENUMERATED], depth, tuple(SETS)).items():
+                weights = weights_at(best.numbers, basis(count, states))
+                error = data.error(estimates(weights, data.gram(ENUMERATED), depth))
+                alpha_beta = [*best.numbers[:2] / states, 0.0][:2]
                 for group, errors in enumerate(np.array_split(error, min(GROUPS, len(error)))):
-                    measured = *numbers, tuning_msve, errors.mean(), np.median(errors)
-                    rows.append((env, states, discount, depth, number, group, *measured))
+                    measured = *alpha_beta, best.msve, errors.mean(), np.median(errors)
+                    rows.append((env, states, discount, depth, count, group, *measured))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 
 def best_numbers(
     data: UnseenTasks, contexts: list[int] | list, depth: int, sets: tuple[int, ...]
-) -> dict[int, tuple[np.ndarray, float]]:
+) -> dict[int, BestNumbers]:
     """Find the numbers of each set with the lowest mean MSVE over tasks and contexts.
 
     Parameters
@@ -65,22 +65,22 @@ def best_numbers(
 
     Returns
     -------
-    dict of (coefficients (K,), MSVE) by the key of the set
+    dict of BestNumbers by the key of the set
     """
     n = data.tasks.states
     grams = [data.gram(one) if isinstance(one, int) else one.gram(data.discount) for one in contexts]
     slow = 1 / (n * (1 - data.discount))
-    found = {}
-    for number in sets:
-        bases = basis(number, n)
-        if number == 1:
+    best = {}
+    for count in sets:
+        bases = basis(count, n)
+        if count == 1:
             starts = [np.array([n * alpha]) for alpha in ALPHAS]
-        elif number == 2:
+        elif count == 2:
             starts = [n * np.array([alpha, beta * slow]) for alpha in ALPHAS for beta in BETAS]
         else:
-            starts = [np.append(found[2][0], np.zeros(len(bases) - 2))]
+            starts = [np.append(best[2].numbers, np.zeros(count - 2))]
         given = bases, grams, data.value, data.tasks.stationary, depth
         starts = sorted(starts, key=lambda start: mean_msve(start, *given))[:STARTS]
         ends = [least_squares(start, *given) for start in starts]
-        found[number] = min(ends, key=lambda end: end[1])
-    return found
+        best[count] = min(ends, key=lambda end: end.msve)
+    return best

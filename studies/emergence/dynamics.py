@@ -53,7 +53,7 @@ def main(
 ) -> None:
     """Write alpha and beta at the snapshots of a long run of ``tasks`` tasks, up to ``predicted_tasks``.
 
-    ``variables`` is a number of SETS, or "all" for all entries of A.  With ``noise`` "batches", gradients come from
+    ``variables`` is a key of SETS, or "all" for all entries of A.  With ``noise`` "batches", gradients come from
     sampled batches; with "tasks", from expected batches.  The rule "gradient" replaces Adam by plain gradients.
     """
     rng = generator(0, env, states, "dynamics")
@@ -71,8 +71,8 @@ def main(
         batches = sampled if noise == "batches" else expected
         data = pool.transition, pool.reward, batches.visits, batches.transitions, batches.return_sums
         A = mean_field(data, given, learning_rate, projection, rule == "adam", stops)
-        numbers = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
-        for stop, identity, ones in zip(stops, numbers["identity"], numbers["ones"], strict=True):
+        measures = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
+        for stop, identity, ones in zip(stops, measures["identity"], measures["ones"], strict=True):
             rows.append((algo, str(variables), noise, rule, stop, identity, ones))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 

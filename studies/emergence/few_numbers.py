@@ -14,21 +14,22 @@ Constants are the slow mode of TD: P 1 = 1, so TD shrinks a constant error by th
 update.  The term beta 11' takes larger steps only along constants.  Numerical linear algebra calls this deflation.
 
 We do not use H = 11', because it changes outputs in the same way as G = gamma 11': a' x = 0 for a = [-gamma 1; 1] and
-every column x of a context (``ictd.anatomy``).  Coefficients and shares are computed after the component of A along a
-is removed.  The result is the same for all weights with the same outputs.
+every column x of a context (``ictd.anatomy``).  Numbers and shares are those of ``shortest_identifiable`` matrices, so
+they are the same for all weights with the same outputs.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ictd.anatomy import preconditioner, squared_norm, unidentifiable_direction
+from ictd.anatomy import preconditioner, shortest_identifiable, squared_norm
 from ictd.kernels import size
 from ictd.prompt import Gram
 from ictd.transformer import Weights, estimates, preconditioned_td
-from studies.emergence.numbers_engine import iterate
+from studies.emergence.numbers_engine import repeat_updates
 
-# The directions of each set of numbers, by their number.
+# The directions of each set of numbers, by the count of its numbers.
 SETS = {
     1: ("alpha",),
     2: ("alpha", "beta"),
@@ -41,6 +42,13 @@ IN_FAMILY = (1, 2, 3)
 STEPS, DAMPING, DECREASE = 100, 1e-3, 1e-6
 # Damping at which ``least_squares`` gives up.
 LARGEST_DAMPING = 1e12
+
+
+class BestNumbers(NamedTuple):
+    """Numbers (K,) and their mean MSVE, which is infinite if it is not finite at the start of the search."""
+
+    numbers: np.ndarray
+    msve: float
 
 
 def directions(states: int) -> dict[str, np.ndarray]:
@@ -56,38 +64,33 @@ def directions(states: int) -> dict[str, np.ndarray]:
     }
 
 
-def basis(number: int, states: int) -> np.ndarray:
-    """The directions (K, 2n, 2n) of one of SETS."""
+def basis(count: int, states: int) -> np.ndarray:
+    """The directions (K, 2n, 2n) of the set with ``count`` numbers."""
     named = directions(states)
-    return np.stack([named[name] for name in SETS[number]])
+    return np.stack([named[name] for name in SETS[count]])
 
 
-def weights_at(coefficients: np.ndarray, bases: np.ndarray) -> Weights:
-    """Weights with u = 0 and A = sum_k coefficients_k bases_k, from (..., K) and (K, 2n, 2n)."""
-    A = np.tensordot(coefficients, bases, axes=1)
+def weights_at(numbers: np.ndarray, bases: np.ndarray) -> Weights:
+    """Weights with u = 0 and A = sum_k theta_k B_k, for numbers theta (..., K) and bases B (K, 2n, 2n)."""
+    A = np.tensordot(numbers, bases, axes=1)
     return Weights(np.zeros(A.shape[:-1]), A)
 
 
-def without_unidentifiable(A: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """A (..., 2n, 2n) without its component along a (2n,), which changes no output."""
-    return A - a[:, None] * (a @ A)[..., None, :] / (a @ a)
-
-
-def coefficients(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Coefficients (..., K) of the combination of bases (K, 2n, 2n) nearest to A (..., 2n, 2n), up to a (2n,)."""
-    columns = without_unidentifiable(bases, a).reshape(len(bases), -1).T
-    flat = without_unidentifiable(A, a).reshape(*A.shape[:-2], -1)
+def nearest_numbers(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
+    """Numbers (..., K) of the combination of bases (K, 2n, 2n) that is nearest to A (..., 2n, 2n)."""
+    columns = shortest_identifiable(bases, discount).reshape(len(bases), -1).T
+    flat = shortest_identifiable(A, discount).reshape(*A.shape[:-2], -1)
     return flat @ np.linalg.pinv(columns).T
 
 
-def nearest(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """The combination (..., 2n, 2n) of bases that is nearest to A, without its component along a."""
-    return np.tensordot(coefficients(A, bases, a), without_unidentifiable(bases, a), axes=1)
+def nearest(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
+    """The combination (..., 2n, 2n) of bases that is nearest to A."""
+    return np.tensordot(nearest_numbers(A, bases, discount), shortest_identifiable(bases, discount), axes=1)
 
 
-def share(A: np.ndarray, bases: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Share (...) of the nearest combination of bases in the squared norm of A, without the component along a."""
-    return squared_norm(nearest(A, bases, a)) / squared_norm(without_unidentifiable(A, a))
+def share(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
+    """Share (...) of the nearest combination of bases in the squared norm of A."""
+    return squared_norm(nearest(A, bases, discount)) / squared_norm(shortest_identifiable(A, discount))
 
 
 def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str, np.ndarray]:
@@ -99,10 +102,11 @@ def number_measures(weights: Weights, discount: float, scaled: bool) -> dict[str
         identity, ones : alpha and beta, divided by n if attention is divided by the context length
         two : share of alpha I + beta 11' in G in the squared norm of the family part
     """
-    n, a = weights.dimension, unidentifiable_direction(weights.dimension, discount)
+    n = weights.dimension
+    bases = basis(2, n)
     family = preconditioned_td(preconditioner(weights.A))
-    found = coefficients(family, basis(2, n), a) / (n if scaled else 1)
-    return {"identity": found[..., 0], "ones": found[..., 1], "two": share(family, basis(2, n), a)}
+    numbers = nearest_numbers(family, bases, discount) / (n if scaled else 1)
+    return {"identity": numbers[..., 0], "ones": numbers[..., 1], "two": share(family, bases, discount)}
 
 
 def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,8 +128,8 @@ def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.
     return alpha, left, right.T
 
 
-def updates(bases: np.ndarray, gram: Gram) -> np.ndarray:
-    """Make the updates that ``numbers_engine.iterate`` repeats, of weights A = sum_k theta_k B_k with u = 0.
+def update_matrices(bases: np.ndarray, gram: Gram) -> np.ndarray:
+    """Make the matrices U_k of the updates of ``numbers_engine.repeat_updates``, of A = sum_k theta_k B_k with u = 0.
 
     TF_L is the sum of w_l = -k_l A[:, :n] over layers l, with k_0 = c and k_{l+1} = k_l + k_l A M
     (``ictd.transformer.estimates``).  Let y_l = -(k_0 + ... + k_{l-1}) A, so that TF_L is the first half of y_L.  Then
@@ -144,8 +148,8 @@ def updates(bases: np.ndarray, gram: Gram) -> np.ndarray:
 
     Returns
     -------
-    updates : (T, K, p+1, p) array
-        The matrices of an update, with the terms without y_l or w_l in their last rows; p is n in the family, else 2n.
+    matrices : (T, K, p+1, p) array
+        Their last rows have the terms without y_l or w_l; p is n in the family, else 2n.
     """
     n = bases.shape[-1] // 2
     left, right = bases[..., :n], bases[..., n:]
@@ -157,17 +161,17 @@ def updates(bases: np.ndarray, gram: Gram) -> np.ndarray:
 
 
 def estimates_and_jacobian(
-    numbers: np.ndarray, updates: np.ndarray, states: int, depth: int
+    numbers: np.ndarray, matrices: np.ndarray, states: int, depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """TF_L (T, n) and its derivatives (K, T, n) with respect to the numbers (K,), from ``updates`` of T contexts."""
-    tasks, count, _, width = updates.shape
-    y = np.empty((1 + count, tasks, width))
-    iterate(size(width + 1), size(width), numbers, updates, depth, y)
+    """TF_L (T, n) and its derivatives (K, T, n) for the numbers (K,), from the ``update_matrices`` of T contexts."""
+    contexts, count, _, width = matrices.shape
+    y = np.empty((1 + count, contexts, width))
+    repeat_updates(size(width + 1), size(width), numbers, matrices, depth, y)
     return y[0, :, :states], y[1:, :, :states]
 
 
 def mean_msve(
-    coefficients: np.ndarray,
+    numbers: np.ndarray,
     bases: np.ndarray,
     grams: Sequence[Gram],
     value: np.ndarray,
@@ -176,7 +180,7 @@ def mean_msve(
 ) -> float:
     """Mean MSVE over tasks and sets of contexts, with the arguments of ``least_squares``; infinite if not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = weights_at(coefficients, bases)
+        weights = weights_at(numbers, bases)
         estimate = np.stack([estimates(weights, gram, depth) for gram in grams])
         msve = (weight * (estimate - value) ** 2).sum(axis=-1).mean()
     return float(msve) if np.isfinite(msve) else np.inf
@@ -184,12 +188,12 @@ def mean_msve(
 
 def least_squares(
     start: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], value: np.ndarray, weight: np.ndarray, depth: int
-) -> tuple[np.ndarray, float]:
+) -> BestNumbers:
     """Minimise the mean MSVE over tasks and sets of contexts by the method of Levenberg and Marquardt.
 
     Parameters
     ----------
-    start : (K,) array
+    start : (K,) array, numbers at which the descent starts
     bases : (K, 2n, 2n) array
     grams : sequence of S Grams of T contexts, one context for each task
     value, weight : (T, n) arrays, v and mu of the tasks
@@ -197,28 +201,27 @@ def least_squares(
 
     Returns
     -------
-    coefficients : (K,) array
-    msve : float, at these coefficients; infinite if it is not finite at the start
+    BestNumbers
     """
     root = np.sqrt(weight / (len(grams) * len(weight)))
-    contexts = np.concatenate([updates(bases, gram) for gram in grams])
+    matrices = np.concatenate([update_matrices(bases, gram) for gram in grams])
 
-    def linearised(at):
+    def linearised(numbers):
         with np.errstate(over="ignore", invalid="ignore"):
-            estimate, jacobian = estimates_and_jacobian(at, contexts, value.shape[-1], depth)
+            estimate, jacobian = estimates_and_jacobian(numbers, matrices, value.shape[-1], depth)
             error = (root * (estimate.reshape(-1, *value.shape) - value)).ravel()
-            jacobian = root * jacobian.reshape(len(at), -1, *value.shape)
-            return error, jacobian.reshape(len(at), -1), error @ error
+            jacobian = root * jacobian.reshape(len(numbers), -1, *value.shape)
+            return error, jacobian.reshape(len(numbers), -1), error @ error
 
-    at, damping = start, DAMPING
-    error, jacobian, msve = linearised(at)
+    numbers, damping = start, DAMPING
+    error, jacobian, msve = linearised(numbers)
     if not np.isfinite(msve):
-        return at, np.inf
+        return BestNumbers(numbers, np.inf)
     for _ in range(STEPS):
         gradient, curvature = jacobian @ error, jacobian @ jacobian.T
         scale = np.diag(curvature) + np.finfo(float).tiny
         while damping < LARGEST_DAMPING:
-            trial = at - np.linalg.solve(curvature + damping * np.diag(scale), gradient)
+            trial = numbers - np.linalg.solve(curvature + damping * np.diag(scale), gradient)
             trial_error, trial_jacobian, trial_msve = linearised(trial)
             if trial_msve < msve:
                 break
@@ -226,8 +229,8 @@ def least_squares(
         else:
             break
         small = msve - trial_msve < DECREASE * msve
-        at, error, jacobian, msve = trial, trial_error, trial_jacobian, trial_msve
+        numbers, error, jacobian, msve = trial, trial_error, trial_jacobian, trial_msve
         damping /= 3
         if small:
             break
-    return at, float(msve)
+    return BestNumbers(numbers, float(msve))

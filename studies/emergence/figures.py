@@ -14,7 +14,7 @@ from ictd.report.tables import load_tables, rows_with
 
 # Labels of the parts of A, in the order of ``shares``.
 PARTS = (r"$\alpha I$", r"$\beta 11'$", "rest of $[G; H][-I, I]$", "outside")
-# Labels of the sets of numbers.
+# Labels of the sets of numbers, by the count of the numbers.
 NUMBERS = {1: r"$\alpha$ ($\theta^{\mathrm{TD}}$)", 2: r"$\alpha, \beta$", 3: r"$\alpha, \beta$, $H$",
            4: r"$\alpha, \beta$, $a, b$"}  # fmt: skip
 # Symbols in the titles of panels.
@@ -77,9 +77,9 @@ def best_numbers(table: pd.DataFrame, env: str, states: int, depth: int, discoun
     figure, grid = plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(WIDTH, 2.4))
     for axes, (varied, label) in zip(grid[0], panels.items(), strict=True):
         rows = rows_with(table, **{name: value for name, value in at.items() if name != varied})
-        for (numbers, of_set), colour in zip(rows.groupby("numbers"), LINES, strict=False):
+        for (count, of_set), colour in zip(rows.groupby("numbers"), LINES, strict=False):
             means = of_set.groupby(varied)["mean"].mean().clip(lower=SMALLEST_SHOWN)
-            axes.plot(means.index, means, "o-", ms=3, color=colour, label=NUMBERS[numbers])
+            axes.plot(means.index, means, "o-", ms=3, color=colour, label=NUMBERS[count])
         others = ", ".join(f"{symbol} = {at[name]:g}" for name, symbol in SYMBOLS.items() if name != varied)
         axes.set(yscale="log", xlabel=label, title=f"${others}$")
     grid[0, 0].set_ylabel("MSVE, enumerated")

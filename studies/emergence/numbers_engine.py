@@ -118,15 +118,15 @@ def gradient_moments(
 
 
 @kernel(noalias=True)
-def iterate(terms, p, numbers, updates, depth, y):
+def repeat_updates(terms, p, numbers, matrices, depth, y):
     """Fill y (1 + K, T, p) with y_L of T contexts and its derivatives with respect to K numbers theta.
 
-    An update is y_{l+1} = y_l + [y_l, 1] sum_k theta_k U_k from y_0 = 0, with ``updates`` U (T, K, p+1, p).
+    An update is y_{l+1} = y_l + [y_l, 1] sum_k theta_k U_k from y_0 = 0, with ``matrices`` U (T, K, p+1, p).
     """
     count, width = len(numbers), len(p)
     U, rows, change = np.empty((width + 1, width)), np.empty((1 + count, width + 1)), np.empty((1 + count, width))
     for t in range(y.shape[1]):
-        own = updates[t]
+        own = matrices[t]
         U[:] = 0.0
         for k in range(count):
             U += numbers[k] * own[k]

@@ -8,8 +8,8 @@ from ictd.anatomy import (
     decomposition_measures,
     preconditioner,
     project_identifiable,
+    shortest_identifiable,
     squared_norm,
-    unidentifiable_direction,
 )
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import sample_tasks
@@ -26,7 +26,6 @@ from studies.emergence.few_numbers import (
     number_measures,
     rank_one_part,
     share,
-    without_unidentifiable,
 )
 
 # Seed of the unseen tasks, which are the same for all models.
@@ -100,19 +99,18 @@ def shares(A: np.ndarray, mean_stationary: np.ndarray, discount: float) -> dict[
             place of 11': 1 mu', mu 1', the best matrix of rank one, and random matrices of rank one
     """
     n = A.shape[-1] // 2
-    a = unidentifiable_direction(n, discount)
     family = preconditioned_td(preconditioner(A))
-    found = {f"family_{number}": share(family, basis(number, n), a) for number in IN_FAMILY}
-    found |= {f"all_{number}": share(A, basis(number, n), a) for number in SETS}
+    found = {f"family_{count}": share(family, basis(count, n), discount) for count in IN_FAMILY}
+    found |= {f"all_{count}": share(A, basis(count, n), discount) for count in SETS}
     ones, rng = np.ones(n), np.random.default_rng(0)
-    found["ones_mu"] = share(family, with_rank_one(ones, mean_stationary), a)
-    found["mu_ones"] = share(family, with_rank_one(mean_stationary, ones), a)
+    found["ones_mu"] = share(family, with_rank_one(ones, mean_stationary), discount)
+    found["mu_ones"] = share(family, with_rank_one(mean_stationary, ones), discount)
     best = []
     for run in project_identifiable(Weights(np.zeros(A.shape[:-1]), family), discount).A:
         _, left, right = rank_one_part(preconditioner(run)[:n])
-        best.append(share(run, with_rank_one(left[:, 0], right[:, 0]), a))
+        best.append(share(run, with_rank_one(left[:, 0], right[:, 0]), discount))
     found["best_rank_one"] = np.array(best)
-    random = [share(family, with_rank_one(*rng.normal(size=(2, n))), a) for _ in range(DRAWS)]
+    random = [share(family, with_rank_one(*rng.normal(size=(2, n))), discount) for _ in range(DRAWS)]
     found["random_rank_one"] = np.mean(random, axis=0)
     return found
 
@@ -153,9 +151,9 @@ def exchanges(A: np.ndarray, discount: float) -> dict[str, list[np.ndarray]]:
         random : with a random matrix of the same norm
     """
     n = A.shape[-1] // 2
-    a, rng = unidentifiable_direction(n, discount), np.random.default_rng(0)
-    A = without_unidentifiable(A, a)
-    two = nearest(A, basis(2, n), a)
+    rng = np.random.default_rng(0)
+    A = shortest_identifiable(A, discount)
+    two = nearest(A, basis(2, n), discount)
     rest = A - two
     permuted, random = [], []
     for _ in range(DRAWS):
@@ -164,7 +162,7 @@ def exchanges(A: np.ndarray, discount: float) -> dict[str, list[np.ndarray]]:
             order = rng.permutation(n)
         index = np.concatenate([order, order + n])
         permuted.append(two + rest[:, index[:, None], index])
-        noise = without_unidentifiable(rng.normal(size=A.shape), a)
+        noise = shortest_identifiable(rng.normal(size=A.shape), discount)
         random.append(two + noise * np.sqrt(squared_norm(rest) / squared_norm(noise))[:, None, None])
     return {
         "own": [A],

@@ -164,8 +164,8 @@ def best_rows(design: str, states: int, depths: list[int], discount: float) -> l
             ends = [
                 least_squares(np.array(start[: len(bases)]), bases, [gram], value, weight, depth) for start in STARTS
             ]
-            found, _ = min(ends, key=lambda end: end[1])
-            estimate = estimates(weights_at(found, bases), other_gram, depth)
+            best = min(ends, key=lambda end: end.msve)
+            estimate = estimates(weights_at(best.numbers, bases), other_gram, depth)
             errors = (other_weight * (estimate - other_value) ** 2).sum(axis=-1)
             rows.append((design, name, depth, errors.mean(), np.median(errors)))
     return rows

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import unidentifiable_direction
 from ictd.baselines import lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
@@ -13,7 +12,7 @@ from ictd.statistics import standard_error
 from ictd.steps.training_data import stored_runs
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
-from studies.emergence.few_numbers import SETS, basis, coefficients, number_measures, weights_at
+from studies.emergence.few_numbers import SETS, basis, nearest_numbers, number_measures, weights_at
 from studies.emergence.numbers_engine import pretrain_numbers
 from studies.emergence.shares import SEED, finite_runs
 from studies.emergence.tuned_numbers import ALGORITHMS, formats
@@ -54,37 +53,37 @@ def main(
     options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **options)
     models = {"all": finite_runs(weights)}
-    for number in SETS:
+    for count in SETS:
+        bases = basis(count, states)
         trained = []
         for tasks_file, unrolls_file in zip(tasks, unrolls, strict=True):
             for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks_file, unrolls_file):
-                bases = basis(number, states)
-                initial = coefficients(start.A, bases, unidentifiable_direction(states, discount))
+                initial = nearest_numbers(start.A, bases, discount)
                 given = task_set.reward, task_set.transition, batches, algo, depth, discount, learning_rate, scaled
                 trained.append((seed, pretrain_numbers(initial, bases, *given)))
         kept = [(seed, numbers) for seed, numbers in trained if np.isfinite(numbers).all()]
         if kept:
             seeds, numbers = zip(*kept, strict=True)
-            models[f"numbers_{number}"] = seeds, weights_at(np.array(numbers), bases)
+            models[f"numbers_{count}"] = seeds, weights_at(np.array(numbers), bases)
     step_sizes = load_arrays(tuned, *ALGORITHMS.values())
     rows = []
 
-    def add(method, name, length, seed, numbers, errors):
-        measured = *numbers, errors.mean(), standard_error(errors), np.median(errors)
+    def add(method, name, length, seed, alpha_beta, errors):
+        measured = *alpha_beta, errors.mean(), standard_error(errors), np.median(errors)
         rows.append((*Cell(algo, env, states, depth), method, name, length, seed, *measured))
 
     for index, (name, contexts) in enumerate(formats(data, context_lengths).items()):
         for length, context in contexts.items():
             gram = context.gram(discount)
             for method, (seeds, runs) in models.items():
-                numbers = number_measures(runs, discount, scaled)
+                measures = number_measures(runs, discount, scaled)
                 for i, seed in enumerate(seeds):
-                    own = numbers["identity"][i], numbers["ones"][i]
-                    add(method, name, length, seed, own, msve(runs[i], data, gram, depth, scaled))
-            for (number, method), best in zip(ALGORITHMS.items(), step_sizes, strict=True):
-                algorithm = weights_at(best[index], basis(number, states))
-                own = [*best[index] / states, 0.0][:2]
-                add(method, name, length, -1, own, msve(algorithm, data, gram, depth, True))
+                    alpha_beta = measures["identity"][i], measures["ones"][i]
+                    add(method, name, length, seed, alpha_beta, msve(runs[i], data, gram, depth, scaled))
+            for (count, method), best in zip(ALGORITHMS.items(), step_sizes, strict=True):
+                algorithm = weights_at(best[index], basis(count, states))
+                alpha_beta = [*best[index] / states, 0.0][:2]
+                add(method, name, length, -1, alpha_beta, msve(algorithm, data, gram, depth, True))
             if name == "steps":
                 add("lstd", name, length, -1, (np.nan, np.nan), data.error(lstd(context, discount, lstd_ridge)))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))

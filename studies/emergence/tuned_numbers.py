@@ -10,7 +10,7 @@ from ictd.storage import save_arrays
 from studies.emergence.best_numbers import best_numbers
 from studies.emergence.shares import SEED
 
-# Names of the algorithms by the number of their step sizes.
+# Names of the algorithms by the count of their step sizes.
 ALGORITHMS = {1: "td", 2: "deflated_td"}
 
 
@@ -32,11 +32,13 @@ def main(
     steps = max(context_lengths)
     options = {"env": evaluation_env, "stream": "ablation tuning", **env_options}
     tuning = draw_unseen_tasks(SEED, states, tuning_tasks, steps, discount, **options)
-    found = [
+    best = [
         best_numbers(tuning, list(contexts.values()), depth, tuple(ALGORITHMS))
         for contexts in formats(tuning, context_lengths).values()
     ]
-    step_sizes = {method: np.array([best[number][0] for best in found]) for number, method in ALGORITHMS.items()}
+    step_sizes = {
+        method: np.array([of_format[count].numbers for of_format in best]) for count, method in ALGORITHMS.items()
+    }
     save_arrays(output, **step_sizes)
 
 

@@ -53,22 +53,19 @@ def test_the_two_numbers_are_deflated_td():
     np.testing.assert_allclose(model.values(Context.enumerated(p, r)), w)
 
 
-@pytest.mark.parametrize("number", few_numbers.SETS)
-def test_coefficients_equal_least_squares_on_identifiable_parts(number):
-    A, bases = some_weights().A, few_numbers.basis(number, STATES)
+@pytest.mark.parametrize("count", few_numbers.SETS)
+def test_nearest_numbers_equal_least_squares_on_identifiable_parts(count):
+    A, bases = some_weights().A, few_numbers.basis(count, STATES)
     remove = np.eye(2 * STATES) - np.outer(A_DIRECTION, A_DIRECTION) / (A_DIRECTION @ A_DIRECTION)
     columns = np.stack([(remove @ one).ravel() for one in bases], axis=1)
-    for run, found, share in zip(
-        A, few_numbers.coefficients(A, bases, A_DIRECTION), few_numbers.share(A, bases, A_DIRECTION), strict=True
-    ):
+    numbers, shares_of_runs = few_numbers.nearest_numbers(A, bases, GAMMA), few_numbers.share(A, bases, GAMMA)
+    for run, found, share in zip(A, numbers, shares_of_runs, strict=True):
         target = (remove @ run).ravel()
         expected = np.linalg.lstsq(columns, target, rcond=None)[0]
         np.testing.assert_allclose(found, expected)
         assert share == pytest.approx(1 - ((target - columns @ expected) ** 2).sum() / (target**2).sum())
     shifted = A + A_DIRECTION[:, None] * np.arange(2.0 * STATES)
-    np.testing.assert_allclose(
-        few_numbers.coefficients(shifted, bases, A_DIRECTION), few_numbers.coefficients(A, bases, A_DIRECTION)
-    )
+    np.testing.assert_allclose(few_numbers.nearest_numbers(shifted, bases, GAMMA), numbers)
 
 
 def test_the_rank_one_part_is_found():
@@ -78,19 +75,19 @@ def test_the_rank_one_part_is_found():
     assert abs(found_right[:, 0] @ right) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("number", few_numbers.SETS)
-def test_derivatives_equal_finite_differences(number):
+@pytest.mark.parametrize("count", few_numbers.SETS)
+def test_derivatives_equal_finite_differences(count):
     data = draw_unseen_tasks(0, STATES, 5, 9, GAMMA, "boyan")
-    bases = few_numbers.basis(number, STATES)
-    at, step = np.linspace(0.9, 0.3, len(bases)), 1e-6
+    bases = few_numbers.basis(count, STATES)
+    numbers, step = np.linspace(0.9, 0.3, count), 1e-6
     for length in (0, 9):
-        updates = few_numbers.updates(bases, data.gram(length))
-        estimate, jacobian = few_numbers.estimates_and_jacobian(at, updates, STATES, DEPTH)
-        expected = naive.errors(few_numbers.weights_at(at, bases), data, length, DEPTH)
+        matrices = few_numbers.update_matrices(bases, data.gram(length))
+        estimate, jacobian = few_numbers.estimates_and_jacobian(numbers, matrices, STATES, DEPTH)
+        expected = naive.errors(few_numbers.weights_at(numbers, bases), data, length, DEPTH)
         np.testing.assert_allclose(data.error(estimate), expected)
-        for i, direction in enumerate(np.eye(len(bases))):
+        for i, direction in enumerate(np.eye(count)):
             up, down = (
-                few_numbers.estimates_and_jacobian(at + sign * step * direction, updates, STATES, DEPTH)[0]
+                few_numbers.estimates_and_jacobian(numbers + sign * step * direction, matrices, STATES, DEPTH)[0]
                 for sign in (1, -1)
             )
             np.testing.assert_allclose(jacobian[i], (up - down) / (2 * step), rtol=1e-5, atol=1e-7)
@@ -99,21 +96,21 @@ def test_derivatives_equal_finite_differences(number):
 def test_the_best_numbers_are_no_worse_than_a_grid_search():
     data = draw_unseen_tasks(0, STATES, 20, 1, GAMMA, "boyan")
     found = best_numbers.best_numbers(data, [0], DEPTH, (1, 2, 3, 4))
-    msve = [value for _, value in found.values()]
+    msve = [best.msve for best in found.values()]
     grid = [STATES * np.array(pair) for pair in itertools.product(np.linspace(0.2, 1.6, 29), np.linspace(0, 3, 61))]
     bases = few_numbers.basis(2, STATES)
     scores = [naive.errors(few_numbers.weights_at(pair, bases), data, 0, DEPTH).mean() for pair in grid[::7]]
     assert msve[1] <= min(scores) * (1 + 1e-9) and msve[1] <= msve[0] and max(msve[2:]) <= msve[1]
-    own = naive.errors(few_numbers.weights_at(found[2][0], bases), data, 0, DEPTH).mean()
+    own = naive.errors(few_numbers.weights_at(found[2].numbers, bases), data, 0, DEPTH).mean()
     assert msve[1] == pytest.approx(own, rel=1e-6)
 
 
-@pytest.mark.parametrize(("algo", "number"), [("td", 2), ("mc", 2), ("td", 4)])
-def test_training_a_few_numbers_equals_autograd_on_whole_prompts(algo, number):
+@pytest.mark.parametrize(("algo", "count"), [("td", 2), ("mc", 2), ("td", 4)])
+def test_training_a_few_numbers_equals_autograd_on_whole_prompts(algo, count):
     """Train the numbers by Adam, with gradients of Algorithms 1 and 2 on whole prompts by the chain rule."""
     tasks, batches = material()
-    bases = few_numbers.basis(number, STATES)
-    start = np.linspace(0.4, 0.1, len(bases))
+    bases = few_numbers.basis(count, STATES)
+    start = np.linspace(0.4, 0.1, count)
     given = tasks.reward, tasks.transition, batches, algo, DEPTH, GAMMA, 0.05
     found = numbers_engine.pretrain_numbers(start, bases, *given)
     numbers = torch.tensor(start, requires_grad=True)
@@ -199,7 +196,7 @@ def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled
     bases = few_numbers.basis(2, STATES)
     for row, (seed, (tasks, batches)) in zip(two.itertuples(), enumerate(stored), strict=True):
         start = ictd.initial_weights(STATES, 0.2, ictd.generator(seed, "boyan", STATES, "weights"))
-        initial = few_numbers.coefficients(start.A, bases, A_DIRECTION)
+        initial = few_numbers.nearest_numbers(start.A, bases, GAMMA)
         given = tasks.reward, tasks.transition, batches, "td", DEPTH, GAMMA, 0.01, scaled
         numbers = numbers_engine.pretrain_numbers(initial, bases, *given)
         assert [row.identity, row.ones] == pytest.approx(numbers / (STATES if scaled else 1))
@@ -209,10 +206,10 @@ def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled
     assert set(algorithms["method"]) == {"td", "deflated_td", "lstd"}
     tuning = draw_unseen_tasks(0, STATES, 10, 9, GAMMA, "boyan", "ablation tuning")
     found = best_numbers.best_numbers(tuning, [tuning.context(4).grouped(), tuning.context(9).grouped()], DEPTH, (1, 2))
-    for number, method in tuned_numbers.ALGORITHMS.items():
+    for count, method in tuned_numbers.ALGORITHMS.items():
         row = where(table, method=method, format="grouped", context_length=9)
-        step_sizes = row[["identity", "ones"]].to_numpy()[0, :number]
-        assert step_sizes == pytest.approx(found[number][0] / STATES)
+        step_sizes = row[["identity", "ones"]].to_numpy()[0, :count]
+        assert step_sizes == pytest.approx(found[count].numbers / STATES)
 
 
 def test_shares_exchanges_and_spectral_radii(cell, tmp_path):
@@ -222,9 +219,9 @@ def test_shares_exchanges_and_spectral_radii(cell, tmp_path):
     measures, exchanged = pd.read_csv(tmp_path / "m.csv"), pd.read_csv(tmp_path / "x.csv")
     assert measures["seed"].tolist() == [0, 2] and len(exchanged) == 5 * 2
     family = preconditioned_td(preconditioner(runs.A[[0, 2]]))
-    for number in (1, 2, 3):
-        expected = few_numbers.share(family, few_numbers.basis(number, STATES), A_DIRECTION)
-        np.testing.assert_allclose(measures[f"family_{number}"], expected)
+    for count in (1, 2, 3):
+        expected = few_numbers.share(family, few_numbers.basis(count, STATES), GAMMA)
+        np.testing.assert_allclose(measures[f"family_{count}"], expected)
     assert (measures["best_rank_one"] >= measures["family_1"] - 1e-12).all()
     data = draw_unseen_tasks(0, STATES, 6, 1, GAMMA, "boyan", "ablation")
     for k, run in enumerate((0, 2)):
