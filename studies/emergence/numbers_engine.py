@@ -4,6 +4,8 @@ Let A = sum_k theta_k B_k and u = 0.  An update is the same as in ``ictd.engine`
 with respect to theta_k is the sum of the products of the entries of B_k and of dA.  Adam acts on the K numbers.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ictd.engine import adam, batch_errors, collapse, expand, sweep_adjoint, sweep_forward
@@ -12,17 +14,66 @@ from ictd.sampling import BatchStatistics
 from ictd.small_matrices import add_product
 
 
+class Scratch(NamedTuple):
+    """Arrays that ``gradient`` fills for one task, in the notation of ``ictd.engine``; it allocates nothing.
+
+    Parameters
+    ----------
+    Y : (n, n) array, gamma p', the lower half of X
+    Yt : (n, n) array, Y'
+    AX : (2n, n) array, A X
+    T : (n, n) array, I + X'A X, with the scale of attention
+    R : (n, n) array, the left half of X'A, with the scale of attention
+    h : (L, n) array, h_0, ..., h_{L-1}
+    row : (n,) array, scratch of ``sweep_forward``
+    g : (n,) array, the sum of the rows of h
+    e : (n,) array, the weights of the states in the gradient
+    q : (n,) array, R e
+    lam : (n,) array, lam_0
+    following : (L, n) array, scratch of ``sweep_adjoint``
+    across : (n, n) array, scratch of ``sweep_adjoint``
+    dT : (n, n) array, minus the derivative for T
+    D : (n, 2n) array, scratch of ``expand``
+    """
+
+    Y: np.ndarray
+    Yt: np.ndarray
+    AX: np.ndarray
+    T: np.ndarray
+    R: np.ndarray
+    h: np.ndarray
+    row: np.ndarray
+    g: np.ndarray
+    e: np.ndarray
+    q: np.ndarray
+    lam: np.ndarray
+    following: np.ndarray
+    across: np.ndarray
+    dT: np.ndarray
+    D: np.ndarray
+
+
 @kernel
-def workspace(n, depth):
-    """Allocate the scratch arrays of ``gradient``, with the names and shapes of ``ictd.engine.train_block``."""
+def scratch_arrays(n, depth):
+    """Allocate the ``Scratch`` of n states and L layers."""
     states, wide = len(n), 2 * len(n)
-    Y, Yt = np.empty((states, states)), np.empty((states, states))
-    AX, D = np.empty((wide, states)), np.empty((states, wide))
-    T, dT, across = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
-    R, h = np.empty((states, states)), np.empty((depth, states))
-    row, g, q, lam = np.empty(states), np.empty(states), np.empty(states), np.empty(states)
-    following, e = np.empty((depth, states)), np.empty(states)
-    return Y, Yt, AX, D, T, dT, across, R, h, row, g, q, lam, following, e
+    return Scratch(
+        Y=np.empty((states, states)),
+        Yt=np.empty((states, states)),
+        AX=np.empty((wide, states)),
+        T=np.empty((states, states)),
+        R=np.empty((states, states)),
+        h=np.empty((depth, states)),
+        row=np.empty(states),
+        g=np.empty(states),
+        e=np.empty(states),
+        q=np.empty(states),
+        lam=np.empty(states),
+        following=np.empty((depth, states)),
+        across=np.empty((states, states)),
+        dT=np.empty((states, states)),
+        D=np.empty((states, wide)),
+    )
 
 
 @kernel(noalias=True)
@@ -32,15 +83,17 @@ def gradient(
 ):  # fmt: skip
     """Fill the gradient du (2n,) and dA (2n, 2n) of one task, and its estimates (n,), as ``ictd.engine.train_block``.
 
-    ``scratch`` is from ``workspace``.
+    ``scratch`` is a ``Scratch``.
     """
     states = len(n)
-    Y, Yt, AX, D, T, dT, across, R, h, row, g, q, lam, following, e = scratch
+    Y, Yt, T, R = scratch.Y, scratch.Yt, scratch.T, scratch.R
+    h, g, e, q = scratch.h, scratch.g, scratch.e, scratch.q
+    lam, dT = scratch.lam, scratch.dT
     for s in range(states):
         for j in range(states):
             Yt[s, j] = Y[j, s] = discount * transition[s, j]
-    collapse(n, u, A, Y, reward, scale, AX, T, R, h[0])
-    sweep_forward(n, T, h, row, g)
+    collapse(n, u, A, Y, reward, scale, scratch.AX, T, R, h[0])
+    sweep_forward(n, T, h, scratch.row, g)
     for s in range(states):
         total = 0.0
         for j in range(states):
@@ -51,8 +104,8 @@ def gradient(
         q[j] = 0.0
         for s in range(states):
             q[j] += R[j, s] * e[s]
-    sweep_adjoint(n, T, h, q, lam, following, across, dT)
-    expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
+    sweep_adjoint(n, T, h, q, lam, scratch.following, scratch.across, dT)
+    expand(n, lam, dT, g, e, Y, Yt, scale, scratch.D, du, dA)
 
 
 @kernel(noalias=True)
@@ -68,7 +121,7 @@ def train_numbers(
     """
     tasks, states, wide = len(reward), len(n), 2 * len(n)
     u, A, du, dA = np.zeros(wide), np.empty((wide, wide)), np.empty(wide), np.empty((wide, wide))
-    scratch, estimate = workspace(n, depth), np.empty(states)
+    scratch, estimate = scratch_arrays(n, depth), np.empty(states)
     slope = np.empty_like(numbers)
     for task in range(tasks):
         for i in range(wide):
@@ -102,7 +155,7 @@ def gradient_moments(
     """
     tasks, states, wide = len(reward), len(n), 2 * len(n)
     u, du, dA = np.zeros(wide), np.empty(wide), np.empty((wide, wide))
-    scratch, estimate = workspace(n, depth), np.empty(states)
+    scratch, estimate = scratch_arrays(n, depth), np.empty(states)
     for i in range(wide):
         for j in range(wide):
             mean[i, j] = square[i, j] = 0.0

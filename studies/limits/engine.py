@@ -28,6 +28,7 @@ Parameters are vectors (2n + 4n^2 + 1,) of u, the rows of A, and w.  Kernels tak
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,28 +91,74 @@ def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Promp
     return Prompts(X, y, target, weight)
 
 
-@kernel
-def workspace(n, k, depth):
-    """Allocate the arrays of a prompt of k columns, in two tuples.
+class ForwardArrays(NamedTuple):
+    """Arrays of one prompt of k columns that ``forward`` fills.
 
-    ``forward`` fills the first tuple: AX (2n, k) with A X, T (k, k), R (k, n), h (L, k), scratch and g (k,).
-    ``backward`` reads it, and fills the second tuple: q (k,), lam (k,), dT (k, k), D (k, 2n) with dT X' + w [g' e', 0],
-    and scratch arrays of the sweep, ``following`` (L, k) and ``across`` (k, k).
+    Parameters
+    ----------
+    AX : (2n, k) array, A X
+    T : (k, k) array, I + X' A X
+    R : (k, n) array, X' A[:, :n]
+    h : (L, k) array, h_0, ..., h_{L-1}
+    row : (k,) array, scratch of ``sweep_forward``
+    g : (k,) array, the sum of the rows of h
     """
-    states, wide, width = len(n), 2 * len(n), len(k)
-    AX = np.empty((wide, width))
-    T = np.empty((width, width))
-    R = np.empty((width, states))
-    h = np.empty((depth, width))
-    row = np.empty(width)
-    g = np.empty(width)
-    q = np.empty(width)
-    lam = np.empty(width)
-    dT = np.empty((width, width))
-    D = np.empty((width, wide))
-    following = np.empty((depth, width))
-    across = np.empty((width, width))
-    return (AX, T, R, h, row, g), (q, lam, dT, D, following, across)
+
+    AX: np.ndarray
+    T: np.ndarray
+    R: np.ndarray
+    h: np.ndarray
+    row: np.ndarray
+    g: np.ndarray
+
+
+@kernel
+def forward_arrays(n, k, depth):
+    """Allocate ``ForwardArrays``."""
+    states, width = len(n), len(k)
+    return ForwardArrays(
+        AX=np.empty((2 * states, width)),
+        T=np.empty((width, width)),
+        R=np.empty((width, states)),
+        h=np.empty((depth, width)),
+        row=np.empty(width),
+        g=np.empty(width),
+    )
+
+
+class BackwardArrays(NamedTuple):
+    """Arrays of one prompt of k columns that ``backward`` fills.
+
+    Parameters
+    ----------
+    q : (k,) array, w R e
+    lam : (k,) array, minus the derivative for h_0
+    dT : (k, k) array, minus the derivative for T
+    D : (k, 2n) array, dT X' + w [g' e', 0]
+    following : (L, k) array, scratch of ``sweep_adjoint``
+    across : (k, k) array, scratch of ``sweep_adjoint``
+    """
+
+    q: np.ndarray
+    lam: np.ndarray
+    dT: np.ndarray
+    D: np.ndarray
+    following: np.ndarray
+    across: np.ndarray
+
+
+@kernel
+def backward_arrays(n, k, depth):
+    """Allocate ``BackwardArrays``."""
+    wide, width = 2 * len(n), len(k)
+    return BackwardArrays(
+        q=np.empty(width),
+        lam=np.empty(width),
+        dT=np.empty((width, width)),
+        D=np.empty((width, wide)),
+        following=np.empty((depth, width)),
+        across=np.empty((width, width)),
+    )
 
 
 @kernel(noalias=True)
@@ -142,7 +189,7 @@ def columns_times(n, k, columns, X, right, product):
 
 @kernel(noalias=True)
 def forward(n, k, parameter, X, y, arrays, estimate):
-    """Fill the estimates TF_L (n,) of one prompt, and the first arrays of ``workspace``."""
+    """Fill the estimates TF_L (n,) of one prompt, and its ``ForwardArrays``."""
     AX, T, R, h, row, g = arrays
     wide = 2 * len(n)
     A = parameter[wide:-1].reshape(wide, wide)
@@ -160,18 +207,21 @@ def forward(n, k, parameter, X, y, arrays, estimate):
 
 
 @kernel(noalias=True)
-def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
-    """Fill ``gradient`` (2n + 4n^2 + 1,) with the gradient of sum_s e_s TF_L(s), after ``forward``."""
+def backward(n, k, gain, X, arrays, scratch, e, gradient):
+    """Fill ``gradient`` (2n + 4n^2 + 1,) with the gradient of sum_s e_s TF_L(s).
+
+    ``arrays`` are the ``ForwardArrays`` that ``forward`` has filled, and ``scratch`` are ``BackwardArrays``.
+    """
     single = (0,)  # The size 1.
-    _, T, R, h, _, g = arrays
-    q, lam, dT, D, following, across = sweep_arrays
+    g = arrays.g
+    q, lam, dT, D, following, across = scratch
     wide = 2 * len(n)
-    multiply(n, single, R, e[:, None], q[:, None])
+    multiply(n, single, arrays.R, e[:, None], q[:, None])
     gradient[-1] = 0.0
     for s in range(len(k)):
         gradient[-1] -= g[s] * q[s]
         q[s] *= gain
-    sweep_adjoint(k, T, h, q, lam, following, across, dT)
+    sweep_adjoint(k, arrays.T, arrays.h, q, lam, following, across, dT)
     columns_times(n, k, k, X, dT.T, D.T)
     for i in range(len(k)):
         for s in range(len(n)):
@@ -183,14 +233,13 @@ def backward(n, k, gain, X, arrays, sweep_arrays, e, gradient):
 
 
 @kernel(noalias=True)
-def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient, jacobian):
+def msve_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates, gradient):
     """Fill the estimates (N, n) and the gradient of the mean MSVE over N prompts, and return the mean MSVE.
 
-    If ``jacobian`` (N, n, 2n + 4n^2 + 1) has rows, it gets the derivatives of sqrt(mu) TF_L, and the gradient is not
-    computed but zero.  The kernel stops at a prompt whose error is not finite, and returns infinity.
+    The kernel stops at a prompt whose error is not finite, and returns infinity.
     """
     states, tasks, gain = len(n), len(y), parameter[-1]
-    arrays, sweep_arrays = workspace(n, k, depth)
+    arrays, scratch = forward_arrays(n, k, depth), backward_arrays(n, k, depth)
     e, task_gradient = np.empty(states), np.empty_like(parameter)
     loss = 0.0
     gradient[:] = 0.0
@@ -202,16 +251,24 @@ def errors_and_gradient(n, k, X, y, target, weight, parameter, depth, estimates,
             e[s] = 2.0 * weight[i, s] * error
         if not np.isfinite(loss):
             return np.inf
-        if len(jacobian) > 0:
-            for s in range(states):
-                e[:] = 0.0
-                e[s] = np.sqrt(weight[i, s])
-                backward(n, k, gain, X[i], arrays, sweep_arrays, e, jacobian[i, s])
-        else:
-            backward(n, k, gain, X[i], arrays, sweep_arrays, e, task_gradient)
-            for j in range(len(parameter)):
-                gradient[j] += task_gradient[j] / tasks
+        backward(n, k, gain, X[i], arrays, scratch, e, task_gradient)
+        for j in range(len(parameter)):
+            gradient[j] += task_gradient[j] / tasks
     return loss / tasks
+
+
+@kernel(noalias=True)
+def estimates_and_jacobian(n, k, X, y, weight, parameter, depth, estimates, jacobian):
+    """Fill the estimates (N, n) on N prompts, and the derivatives (N, n, 2n + 4n^2 + 1) of sqrt(mu) TF_L."""
+    states, gain = len(n), parameter[-1]
+    arrays, scratch = forward_arrays(n, k, depth), backward_arrays(n, k, depth)
+    e = np.empty(states)
+    for i in range(len(y)):
+        forward(n, k, parameter, X[i], y[i], arrays, estimates[i])
+        for s in range(states):
+            e[:] = 0.0
+            e[s] = np.sqrt(weight[i, s])
+            backward(n, k, gain, X[i], arrays, scratch, e, jacobian[i, s])
 
 
 @kernel(noalias=True)
@@ -242,35 +299,58 @@ def chain_rule(X, derivatives, rows, product):
     add_columns_times(X, rows.reshape(width, -1), product.reshape(wide, -1))
 
 
-@kernel
-def hessian_workspace(n, k, depth):
-    """Allocate the arrays of ``collapsed_hessian``.
+class HessianArrays(NamedTuple):
+    """Arrays of one prompt of k columns that ``collapsed_hessian`` fills.
 
-    ``powers`` and ``S`` (L, k, k) have T^l and S_l, ``mu`` (L, k) has mu_l, ``ends`` and ``before`` (k, k) have sums of
-    h_a[i] mu_c[q] over a + c, ``T_to_g`` (k, k, k) has the derivatives of g for T, ``gradients`` (n, k (1 + k + n)) has
-    those of TF_L, and ``half`` (k, 1 + k + n, k, 1 + k + n) has half of the Hessian of g R e.
+    Parameters
+    ----------
+    powers : (L, k, k) array, T^l
+    S : (L, k, k) array, S_l
+    mu : (L, k) array, mu_l
+    ends : (k, k) array, the sum of h_a[i] mu_c[q] over a + c = l
+    before : (k, k) array, the same for l - 1
+    T_to_g : (k, k, k) array, the derivatives of g for T
+    gradients : (n, k (1 + k + n)) array, the derivatives of TF_L for [h_0', T, R]
+    half : (k, 1 + k + n, k, 1 + k + n) array, half of the Hessian of g R e
     """
+
+    powers: np.ndarray
+    S: np.ndarray
+    mu: np.ndarray
+    ends: np.ndarray
+    before: np.ndarray
+    T_to_g: np.ndarray
+    gradients: np.ndarray
+    half: np.ndarray
+
+
+@kernel
+def hessian_arrays(n, k, depth):
+    """Allocate ``HessianArrays``."""
     states, width = len(n), len(k)
     columns = 1 + width + states
-    powers = np.empty((depth, width, width))
-    S = np.empty((depth, width, width))
-    mu = np.empty((depth, width))
-    ends = np.empty((width, width))
-    before = np.empty((width, width))
-    T_to_g = np.empty((width, width, width))
-    gradients = np.empty((states, width * columns))
-    half = np.empty((width, columns, width, columns))
-    return powers, S, mu, ends, before, T_to_g, gradients, half
+    return HessianArrays(
+        powers=np.empty((depth, width, width)),
+        S=np.empty((depth, width, width)),
+        mu=np.empty((depth, width)),
+        ends=np.empty((width, width)),
+        before=np.empty((width, width)),
+        T_to_g=np.empty((width, width, width)),
+        gradients=np.empty((states, width * columns)),
+        half=np.empty((width, columns, width, columns)),
+    )
 
 
 @kernel(noalias=True)
-def collapsed_hessian(gain, weight, e, arrays, hessian_arrays, hessian):
-    """Fill the Hessian, (k (1 + k + n)) squared, of sum_s weight_s error_s^2 for [h_0', T, R], after ``forward``.
+def collapsed_hessian(gain, weight, e, arrays, scratch, hessian):
+    """Fill the Hessian, (k (1 + k + n)) squared, of sum_s weight_s error_s^2 for [h_0', T, R].
 
-    ``e`` is 2 weight error.
+    ``e`` is 2 weight error, ``arrays`` are the ``ForwardArrays`` that ``forward`` has filled, and ``scratch`` are
+    ``HessianArrays``.
     """
-    _, T, R, h, _, g = arrays
-    powers, S, mu, ends, before, T_to_g, gradients, half = hessian_arrays
+    T, R, h, g = arrays.T, arrays.R, arrays.h, arrays.g
+    powers, S, mu, ends, before = scratch.powers, scratch.S, scratch.mu, scratch.ends, scratch.before
+    T_to_g, gradients, half = scratch.T_to_g, scratch.gradients, scratch.half
     depth, (width, states) = len(h), R.shape
     first_of_R = 1 + width
     powers[:] = 0.0
@@ -339,8 +419,7 @@ def add_hessian(n, k, X, y, target, weight, parameter, depth, hessian):
     """
     states, width, tasks, gain = len(n), len(k), len(y), parameter[-1]
     before, after = 1 + width + states, 1 + 2 * states
-    arrays, _ = workspace(n, k, depth)
-    hessian_arrays = hessian_workspace(n, k, depth)
+    arrays, scratch = forward_arrays(n, k, depth), hessian_arrays(n, k, depth)
     e, estimate = np.empty(states), np.empty(states)
     collapsed = np.empty((width * before, width * before))
     rows = np.empty((width, after, width * before))
@@ -352,7 +431,7 @@ def add_hessian(n, k, X, y, target, weight, parameter, depth, hessian):
         forward(n, k, parameter, X[i], y[i], arrays, estimate)
         for s in range(states):
             e[s] = 2.0 * weight[i, s] * (estimate[s] - target[i, s])
-        collapsed_hessian(gain, weight[i], e, arrays, hessian_arrays, collapsed)
+        collapsed_hessian(gain, weight[i], e, arrays, scratch, collapsed)
         chain_rule(X[i], collapsed.reshape(width, before, -1), rows, product)
         transpose(product.reshape(len(hessian), -1), across)
         chain_rule(X[i], across.reshape(width, before, -1), across_rows, of_task)
@@ -391,7 +470,7 @@ def train_block(
     The kernel stops at a prompt whose estimates are not finite, before its update, and returns the number of updates.
     """
     states, tasks = len(n), len(y)
-    arrays, sweep_arrays = workspace(n, k, depth)
+    arrays, scratch = forward_arrays(n, k, depth), backward_arrays(n, k, depth)
     e, estimate = np.empty(states), np.empty(states)
     heads, parameters = parameter.shape
     gradient, sum_gradient, weighted_sum = np.empty_like(parameter), np.empty(parameters), np.empty(parameters)
@@ -411,7 +490,7 @@ def train_block(
             e[s] = weight[i, s] * (estimate[s] - wanted)
         if not np.isfinite(np.sum(e)):
             return i
-        backward(n, k, weighted_sum[-1], X[i], arrays, sweep_arrays, e, sum_gradient)
+        backward(n, k, weighted_sum[-1], X[i], arrays, scratch, e, sum_gradient)
         if not train_gain:
             sum_gradient[-1] = 0.0
         for head in range(heads):

@@ -19,7 +19,7 @@ import numpy as np
 from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
 from ictd.transformer import Weights
-from studies.limits.engine import Prompts, add_hessian, errors_and_gradient
+from studies.limits.engine import Prompts, add_hessian, estimates_and_jacobian, msve_and_gradient
 from studies.limits.grid import LEAST_MSVE
 
 # Number of prompts whose Jacobians are in memory at once.
@@ -106,18 +106,6 @@ def diagonalise(H: np.ndarray, gradient: np.ndarray) -> QuadraticModel:
     return QuadraticModel(axes, curvature, axes.T @ gradient)
 
 
-class Evaluation(NamedTuple):
-    """Mean MSVE of N prompts, its gradient, estimates (N, n), and the Jacobian of sqrt(mu) TF_L, (N, n, parameters).
-
-    There is either a gradient or a Jacobian; the gradient is zero with a Jacobian, which has no rows otherwise.
-    """
-
-    msve: float
-    gradient: np.ndarray
-    estimates: np.ndarray
-    jacobian: np.ndarray
-
-
 class MeanMsve(SumOfSquares):
     """The mean MSVE of TF_L over several sets of prompts, as a function of coordinates z (k,).
 
@@ -142,15 +130,16 @@ class MeanMsve(SumOfSquares):
         total = 0.0
         total_gradient = np.zeros(len(z))
         for prompts, basis in self.parts:
-            evaluation = self._evaluate(prompts, basis, z)
+            msve, gradient, _ = self._evaluate(prompts, basis, z)
             share = len(prompts) / self.count
-            total = total + share * evaluation.msve
-            total_gradient = total_gradient + share * (evaluation.gradient @ basis)
+            total = total + share * msve
+            total_gradient = total_gradient + share * (gradient @ basis)
         return total, total_gradient
 
     def estimates(self, z: np.ndarray) -> list[np.ndarray]:
         """Compute TF_L (N, n) on the prompts of each part."""
-        return [self._evaluate(prompts, basis, z).estimates for prompts, basis in self.parts]
+        evaluations = [self._evaluate(prompts, basis, z) for prompts, basis in self.parts]
+        return [estimates for _, _, estimates in evaluations]
 
     def jacobians(self, z: np.ndarray, directions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield blocks of rows of J @ directions (rows, d) and of r (rows,), for directions (k, d)."""
@@ -195,23 +184,28 @@ class MeanMsve(SumOfSquares):
     def _jacobians(self, z: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield blocks of rows of the derivatives of r for all parameters, and of r, and their basis."""
         for prompts, basis in self.parts:
+            parameters = basis @ z + self.offset
             for first in range(0, len(prompts), PROMPTS_AT_ONCE):
                 block = prompts[first : first + PROMPTS_AT_ONCE]
-                evaluation = self._evaluate(block, basis, z, with_jacobian=True)
-                residuals = np.sqrt(block.weight) * (evaluation.estimates - block.target)
-                yield evaluation.jacobian.reshape(-1, len(self.offset)), residuals.ravel(), basis
+                estimates = np.empty(block.target.shape)
+                jacobian = np.empty((*block.target.shape, len(parameters)))
+                estimates_and_jacobian(
+                    size(block.target.shape[1]), size(block.y.shape[1]), block.X, block.y, block.weight, parameters,
+                    self.depth, estimates, jacobian,
+                )  # fmt: skip
+                residuals = np.sqrt(block.weight) * (estimates - block.target)
+                yield jacobian.reshape(-1, len(parameters)), residuals.ravel(), basis
 
-    def _evaluate(self, prompts: Prompts, basis: np.ndarray, z: np.ndarray, with_jacobian: bool = False) -> Evaluation:
-        tasks, states = prompts.target.shape
-        parameters = len(self.offset)
-        estimates = np.empty((tasks, states))
-        gradient = np.empty(parameters)
-        jacobian = np.empty((tasks if with_jacobian else 0, states, parameters))
-        msve = errors_and_gradient(
-            size(states), size(prompts.y.shape[1]), prompts.X, prompts.y, prompts.target, prompts.weight,
-            basis @ z + self.offset, self.depth, estimates, gradient, jacobian,
+    def _evaluate(self, prompts: Prompts, basis: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Compute the mean MSVE of a part, its gradient for all parameters, and the estimates (N, n)."""
+        parameters = basis @ z + self.offset
+        estimates = np.empty(prompts.target.shape)
+        gradient = np.empty(len(parameters))
+        msve = msve_and_gradient(
+            size(prompts.target.shape[1]), size(prompts.y.shape[1]), prompts.X, prompts.y, prompts.target,
+            prompts.weight, parameters, self.depth, estimates, gradient,
         )  # fmt: skip
-        return Evaluation(msve, gradient, estimates, jacobian)
+        return msve, gradient, estimates
 
 
 def msve_of_parameters(prompts: Prompts, depth: int) -> MeanMsve:
