@@ -9,8 +9,9 @@ from ictd.anatomy import decomposition_measures
 from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights, estimates
+from ictd.transformer import estimates
 from studies.emergence.few_numbers import number_measures
+from studies.emergence.runs import SEED, load_runs
 
 
 def main(
@@ -32,19 +33,19 @@ def main(
     ``msve_M`` is the mean MSVE on contexts of M steps, ``msve_0`` on enumerated prompts.
     """
     longest = max(context_lengths)
-    data = draw_unseen_tasks(0, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
+    data = draw_unseen_tasks(SEED, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
     enumerated = data.gram(ENUMERATED)
+    (tasks_seen,) = load_arrays(runs[0], "tasks_seen")
+    seeds, snapshots = load_runs(runs)
     tables = []
-    for path in runs:
-        seeds, tasks_seen, *arrays = load_arrays(path, "seeds", "tasks_seen", "u", "A")
-        for seed, u, A in zip(seeds, *arrays, strict=True):
-            weights = Weights(u, A)
-            with np.errstate(over="ignore", invalid="ignore"):
-                msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
-                values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
-            columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
-            columns |= number_measures(weights, discount, scaled_attention)
-            columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
-            columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
-            tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": seed, **columns}))
+    for run, seed in enumerate(seeds):
+        weights = snapshots[run]
+        with np.errstate(over="ignore", invalid="ignore"):
+            msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
+            values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
+        columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
+        columns |= number_measures(weights, discount, scaled_attention)
+        columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)
+        columns |= {f"msve_{length}": msve[:, i] for i, length in enumerate(context_lengths)}
+        tables.append(pd.DataFrame({"algo": algo, "env": env, "seed": seed, **columns}))
     save_table(output, pd.concat(tables, ignore_index=True))

@@ -15,6 +15,7 @@ from ictd.report.verdicts import HOLDS, in_words, overall
 from ictd.statistics import bootstrap_interval
 from ictd.storage import load_arrays, load_json
 from studies.emergence.claims import prediction_errors
+from studies.emergence.runs import load_finite_runs
 
 # Columns of alpha and beta, the multiples of I and 11' in G, in the page's words.
 NUMBERS = {"identity": "α", "ones": "β", "identity_seen": "α seen", "ones_seen": "β seen"}
@@ -90,20 +91,17 @@ def slider_data(course: pd.DataFrame, runs: list[Path]) -> dict[str, dict]:
     A and the numbers of tasks come from ``runs``, files ALGO-ENV/SEEDS.npz; cosine and MSVE come from the table
     ``course``.
     """
-    A_by_cell, tasks_by_cell = {}, {}
-    for path in runs:
-        cell = path.parent.name
-        seeds, tasks_by_cell[cell], runs_A = load_arrays(path, "seeds", "tasks_seen", "A")
-        for seed, A in zip(seeds.tolist(), runs_A, strict=True):
-            if np.isfinite(A).all():
-                A_by_cell.setdefault(cell, {})[seed] = A
     data = {}
-    for cell, A_by_seed in A_by_cell.items():
+    for cell in dict.fromkeys(path.parent.name for path in runs):
+        files = [path for path in runs if path.parent.name == cell]
+        (tasks_seen,) = load_arrays(files[0], "tasks_seen")
+        seeds, snapshots = load_finite_runs(files)
+        if not len(seeds):
+            continue
         algo, env = cell.split("-")
         table = rows_with(course, algo=algo, env=env).pivot(index="seed", columns="tasks_seen")
-        cosine, msve = (table[name].loc[list(A_by_seed)].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}"))
-        mean_A = np.mean(list(A_by_seed.values()), axis=0)
-        data[in_words(cell)] = run_data(tasks_by_cell[cell], mean_A, cosine, msve)
+        cosine, msve = (table[name].loc[seeds].to_numpy() for name in ("cosine", f"msve_{ENUMERATED}"))
+        data[in_words(cell)] = run_data(tasks_seen, snapshots.A.mean(axis=0), cosine, msve)
     return data
 
 

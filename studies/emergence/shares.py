@@ -16,7 +16,7 @@ from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import Cell
 from ictd.prompt import ENUMERATED
 from ictd.rng import generator
-from ictd.storage import load_arrays, long_table, save_table
+from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, estimates, preconditioned_td
 from studies.emergence.few_numbers import (
     IN_FAMILY,
@@ -27,9 +27,8 @@ from studies.emergence.few_numbers import (
     rank_one_part,
     share,
 )
+from studies.emergence.runs import SEED, load_finite_runs
 
-# Seed of the unseen tasks, which are the same for all models.
-SEED = 0
 # Number of random directions, of random orders of the states, and of random matrices in an average.
 DRAWS = 5
 
@@ -53,7 +52,7 @@ def main(
 
     The MSVE is on enumerated prompts of unseen tasks.
     """
-    seeds, runs = finite_runs(weights)
+    seeds, runs = load_finite_runs([weights])
     if not len(seeds):
         raise ValueError(f"All runs of {weights.stem} diverged, so none can be measured; choose other settings.")
     cell = Cell(algo, env, states, depth)._asdict()
@@ -72,13 +71,6 @@ def main(
         columns["median"].append(np.median(errors, axis=2).mean(axis=0))
     columns = {name: np.array(column) for name, column in columns.items()}
     save_table(exchanged, long_table({"rest": np.array(list(variants)), "seed": seeds}, columns, **cell))
-
-
-def finite_runs(path: Path) -> tuple[np.ndarray, Weights]:
-    """Seeds (S,) and weights of the runs of a cell that did not diverge."""
-    seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-    kept = diverged_at == 0
-    return seeds[kept], Weights(u[kept], A[kept])
 
 
 def shares(A: np.ndarray, mean_stationary: np.ndarray, discount: float) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
 from studies.emergence.few_numbers import SETS, basis, nearest_numbers, number_measures, weights_at
 from studies.emergence.numbers_engine import pretrain_numbers
-from studies.emergence.shares import SEED, finite_runs
+from studies.emergence.runs import SEED, load_finite_runs
 from studies.emergence.tuned_numbers import ALGORITHMS, formats
 
 COLUMNS = (
@@ -52,7 +52,7 @@ def main(
     scaled = scaled_attention
     options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
     data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **options)
-    models = {"all": finite_runs(weights)}
+    models = {"all": load_finite_runs([weights])}
     for count in SETS:
         bases = basis(count, states)
         trained = []

@@ -8,7 +8,7 @@ from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.prompt import ENUMERATED, Context
 from ictd.storage import save_arrays
 from studies.emergence.best_numbers import best_numbers
-from studies.emergence.shares import SEED
+from studies.emergence.runs import SEED
 
 # Names of the algorithms by the count of their step sizes.
 ALGORITHMS = {1: "td", 2: "deflated_td"}

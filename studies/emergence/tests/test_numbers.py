@@ -173,7 +173,9 @@ def cell(tmp_path_factory):
     save_material(folder / "tasks.npz", range(3), [tasks for tasks, _ in stored])
     save_material(folder / "unrolls.npz", range(3), [batches for _, batches in stored])
     runs = some_weights(3)
-    save_arrays(folder / "w.npz", seeds=np.arange(3), u=runs.u, A=runs.A, diverged_at=np.array([0, 7, 0]))
+    u, A = runs.u.copy(), runs.A.copy()
+    u[1] = A[1] = np.nan
+    save_arrays(folder / "w.npz", seeds=np.arange(3), u=u, A=A)
     return folder, stored, runs
 
 
