@@ -59,6 +59,7 @@ def main(
             end = weights_of_coordinates(minimum.z, states)
             msve, gradient = float(minimum.msve), float(minimum.gradient)
         end_weights.append(end)
+        measures = decomposition_measures(end, discount)
         points.append(basis.T @ parameters_of(project_identifiable(end, discount)))
         distances = [np.linalg.norm(points[-1] - earlier) / np.linalg.norm(earlier) for earlier in points]
         rows.append(
@@ -74,8 +75,8 @@ def main(
                 "steps": minimum.steps,
                 "strict": minimum.strict,
                 "point": next(i for i, distance in enumerate(distances) if distance < 1e-6),
-                "alpha": float(decomposition_measures(end, discount)["alpha"]),
-                "outside": float(decomposition_measures(end, discount)["outside"]),
+                "alpha": float(measures["alpha"]),
+                "outside": float(measures["outside"]),
                 "test_msve": test_objective.value_and_gradient(points[-1])[0],
             }
         )
