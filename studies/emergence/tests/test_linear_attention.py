@@ -58,7 +58,7 @@ def train_on_whole_prompts(P, Q, algo, depth, tasks, batches, scaled=True, clip=
 
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize(
-    ("height", "length", "depth", "layers"), [(5, 2, 1, 1), (4, 4, 3, 3), (7, 40, 6, 1), (5, 9, 4, 4)]
+    ("height", "length", "depth", "layers"), [(7, 2, 1, 1), (7, 7, 3, 3), (7, 40, 6, 1), (7, 9, 4, 4)]
 )
 def test_estimates_equal_those_on_whole_prompts(height, length, depth, layers, scaled):
     """With features and queries that are not one-hot."""
@@ -87,7 +87,7 @@ def test_estimates_in_theta_equal_linear_transformers():
     ("algo", "env", "states", "depth", "layers", "scaled", "clip"),
     [
         ("td", "boyan", 5, 30, 1, True, 0),
-        ("mc", "boyan", 2, 1, 1, True, 0),
+        ("mc", "boyan", 3, 1, 1, True, 0),
         ("mc", "loop", 3, 4, 4, True, 0),
         ("td", "loop", 3, 1, 1, False, 0.3),
         ("mc", "boyan", 3, 6, 1, True, 0.01),

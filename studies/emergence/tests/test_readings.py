@@ -37,7 +37,7 @@ def pretrain(algo, depth, tasks, batches, kind=Reading, **changes):
     [
         ("td", "boyan", 3, 6, {}),
         ("mc", "loop", 3, 4, {"scaled_attention": False}),
-        ("td", "boyan", 2, 1, {"scaled_attention": False}),
+        ("td", "boyan", 3, 1, {"scaled_attention": False}),
         ("td", "boyan", 3, 5, {"clip": 0.01}),
         ("mc", "loop", 3, 5, {"clip": 0.3}),
     ],

@@ -112,11 +112,11 @@ def test_pivots_distinguish_a_saddle_from_a_minimum():
 
 
 def test_newton_ends_at_a_strict_minimum():
-    tasks = sample_tasks("boyan", 2, 30, np.random.default_rng(0))
-    basis = identifiable_basis(2, GAMMA)
+    tasks = sample_tasks("boyan", N, 30, np.random.default_rng(0))
+    basis = identifiable_basis(N, GAMMA)
     in_floats = MeanMsve([(enumerated_prompts(tasks, GAMMA), basis)], 3)
-    near = minimise(in_floats, basis.T @ parameters_of(theta_td(2)), 1e-10, 300, 8)
-    weights = weights_of(basis @ near.z + in_floats.offset, 2)
+    near = minimise(in_floats, basis.T @ parameters_of(theta_td(N)), 1e-10, 300, 8)
+    weights = weights_of(basis @ near.z + in_floats.offset, N)
     objective = DecimalMsve(tasks, GAMMA, 3)
     minimum = minimise_in_decimals(objective, coordinates(weights, GAMMA), Decimal("1e-24"), 100)
     assert minimum.strict
@@ -147,16 +147,16 @@ def test_one_layer_with_u_zero_has_a_closed_form(tasks):
 def test_the_step_numbers_the_points_at_which_descents_end(tmp_path):
     files = {"table": tmp_path / "unique.csv", "ends": tmp_path / "unique.npz"}
     unique.main(
-        env="boyan", states=2, depth=3, discount=GAMMA, fixed_tasks=8, test_tasks=20, starts=2, digits=40,
+        env="boyan", states=N, depth=2, discount=GAMMA, fixed_tasks=22, test_tasks=20, starts=3, digits=40,
         tolerance=1e-10, most_steps=100, newton_steps=8, env_options={}, **files,
     )  # fmt: skip
     table = load_table(files["table"])
     u, A = load_arrays(files["ends"], "u", "A")
-    tasks = sample_tasks("boyan", 2, 8, generator(0, "boyan", 2, "limits"))
+    tasks = sample_tasks("boyan", N, 22, generator(0, "boyan", N, "limits"))
     for *end, expected in zip(u, A, table["msve"], strict=True):
-        found, _ = in_float64(tasks, Weights(*end), depth=3)
+        found, _ = in_float64(tasks, Weights(*end), depth=2)
         np.testing.assert_allclose(found, expected, rtol=DIFFERENCES)
-    assert table["start"].tolist() == ["theta_td", "random", "random"]
+    assert table["start"].tolist() == ["theta_td", "random", "random", "random"]
     assert table["point"][0] == 0
     assert (table["msve"] <= table["msve_in_floats"] * (1 + ROUNDING)).all()
     for _, same in table.groupby("point"):
