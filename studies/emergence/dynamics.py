@@ -15,7 +15,7 @@ import numpy as np
 
 from ictd.engine import BETA_2, EPSILON
 from ictd.kernels import size
-from ictd.mrp import sample_tasks, value_function
+from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.statistics import log_spaced_integers
@@ -64,13 +64,12 @@ def main(
         visits=mu, transitions=mu[..., None] * p, return_sums=mu * value_function(p, pool.reward, discount)
     )
     stops = [stop for stop in log_spaced_integers(tasks, snapshots).tolist() if stop <= predicted_tasks]
-    given = algo == "td", depth, discount, 1 / states if scaled_attention else 1.0
+    scale = 1 / states if scaled_attention else 1.0
     rows = []
     for variables, noise, rule in PREDICTIONS:
         projection = None if variables == "all" else projector(basis(variables, states))
         batches = sampled if noise == "batches" else expected
-        data = pool.transition, pool.reward, batches.visits, batches.transitions, batches.return_sums
-        A = mean_field(data, given, learning_rate, projection, rule == "adam", stops)
+        A = mean_field(pool, batches, algo, depth, discount, scale, learning_rate, projection, rule == "adam", stops)
         measures = number_measures(Weights(np.zeros(A.shape[:-1]), A), discount, scaled_attention)
         for stop, identity, ones in zip(stops, measures["identity"], measures["ones"], strict=True):
             rows.append((algo, str(variables), noise, rule, stop, identity, ones))
@@ -84,14 +83,27 @@ def projector(bases: np.ndarray) -> np.ndarray:
 
 
 def mean_field(
-    data: tuple, given: tuple, learning_rate: float, projection: np.ndarray | None, adam: bool, stops: list[int]
+    tasks: Tasks,
+    batches: BatchStatistics,
+    algo: str,
+    depth: int,
+    discount: float,
+    scale: float,
+    learning_rate: float,
+    projection: np.ndarray | None,
+    adam: bool,
+    stops: list[int],
 ) -> np.ndarray:
     """Follow the equation from A = 0.
 
     Parameters
     ----------
-    data : arrays of transition, reward, visits, transitions and return_sums with an axis of tasks
-    given : bootstrap, depth, discount and scale of ``gradient_moments``
+    tasks : Tasks
+    batches : BatchStatistics of these tasks
+    algo : "td" or "mc"
+    depth : int, number of layers L
+    discount : float, gamma
+    scale : float, the factor of attention, which is 1/n or 1
     learning_rate : float, eta
     projection : (4n^2, 4n^2) array, or None
     adam : bool, true for Adam, false for plain gradients
@@ -101,15 +113,16 @@ def mean_field(
     -------
     A : (stops, 2n, 2n) array, at the first step that reaches each number of tasks
     """
-    states = data[1].shape[-1]
-    n, shape = size(states), (2 * states, 2 * states)
+    data = tasks.transition, tasks.reward, batches.visits, batches.transitions, batches.return_sums
+    n, shape = size(tasks.states), (2 * tasks.states, 2 * tasks.states)
     A, mean, square, average = np.zeros(shape), np.empty(shape), np.empty(shape), np.zeros(shape)
-    blocks = max(1, len(data[0]) // AVERAGED)
+    blocks = max(1, len(tasks) // AVERAGED)
     found, step = [], 0
     for stop in stops:
         while step * STRIDE < stop:
             first = step % blocks * AVERAGED
-            gradient_moments(n, A, *(part[first : first + AVERAGED] for part in data), *given, mean, square)
+            block = [array[first : first + AVERAGED] for array in data]
+            gradient_moments(n, A, *block, algo == "td", depth, discount, scale, mean, square)
             step += 1
             average += (1 - BETA_2**STRIDE) / (1 - BETA_2 ** (step * STRIDE)) * (square - average)
             change = mean / (np.sqrt(average) + EPSILON) if adam else mean

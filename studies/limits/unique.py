@@ -1,7 +1,6 @@
 """Is there only one minimum?  Descents in decimal arithmetic from several starts, for one environment and depth.
 
-A descent in float64 (``studies.limits.descend``) is continued by Newton's method with ``digits`` decimal digits.  With
-one layer and u = 0 the minimiser has a closed form; descents are compared with it.
+A descent in float64 (``studies.limits.descend``) is continued by Newton's method with ``digits`` decimal digits.
 """
 
 from decimal import Decimal, localcontext

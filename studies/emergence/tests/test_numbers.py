@@ -155,12 +155,12 @@ def test_the_mean_field_equation_of_one_task_is_adam_without_first_moment(monkey
     monkeypatch.setattr(dynamics, "STRIDE", 1)
     tasks, batches = material(4)
     data = tasks.transition, tasks.reward, batches.visits, batches.transitions, batches.return_sums
-    given = True, DEPTH, GAMMA, 1 / STATES
-    found = dynamics.mean_field(data, given, 0.01, None, True, [2, 4])
+    found = dynamics.mean_field(tasks, batches, "td", DEPTH, GAMMA, 1 / STATES, 0.01, None, True, [2, 4])
     A, second, mean, square = np.zeros((6, 6)), np.zeros((6, 6)), np.empty((6, 6)), np.empty((6, 6))
     for i in range(4):
         part = [array[i : i + 1] for array in data]
-        numbers_engine.gradient_moments(ictd.kernels.size(STATES), A, *part, *given, mean, square)
+        sizes, given = ictd.kernels.size(STATES), (True, DEPTH, GAMMA, 1 / STATES)
+        numbers_engine.gradient_moments(sizes, A, *part, *given, mean, square)
         second = 0.999 * second + 0.001 * square
         A = A - 0.01 * mean / (np.sqrt(second / (1 - 0.999 ** (i + 1))) + 1e-8)
     np.testing.assert_allclose(found[1], A)
