@@ -80,13 +80,13 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
     sizes = {"test_tasks": TEST, "tuning_tasks": 8, "step_sizes": SIZES}
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
-            ["td", "mc"], "boyan", [2, STATES], "5-6", [1, 3], 20, **given, **sizes, learning_rate=learning_rate,
+            ["td", "mc"], "boyan", [4, STATES], "5-6", [1, 3], 20, **given, **sizes, learning_rate=learning_rate,
             env_options={}, output=tmp_path / f"both/{name}.csv",
         )  # fmt: skip
     concatenate.main([tmp_path / "both/a.csv", tmp_path / "both/b.csv"], [tmp_path / "both.csv"])
     both = pd.read_csv(tmp_path / "both.csv")
     assert list(both) == phase.COLUMNS and len(both) == 32
-    assert both["seed"].tolist() == 2 * (8 * [5] + 8 * [6]) and both["states"].tolist() == 4 * (4 * [2] + 4 * [STATES])
+    assert both["seed"].tolist() == 2 * (8 * [5] + 8 * [6]) and both["states"].tolist() == 4 * (4 * [4] + 4 * [STATES])
     assert (both["diverged_at"][16:] > 0).all() and both[["msve", "cosine"]][16:].isna().all(axis=None)
     tasks = ictd.sample_tasks("boyan", STATES, 20, ictd.generator(5, "boyan", STATES, "phase tasks"))
     unrolls = ictd.unroll(tasks, 8, GAMMA, 15, ictd.generator(5, "boyan", STATES, "phase unrolls"))
