@@ -15,9 +15,8 @@ from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.transformer import Weights, initial_weights, theta_td
-from studies.limits.descend import enumerated_prompts
-from studies.limits.engine import Prompts, train_block
-from studies.limits.minimise import msve_of_parameters, parameters_of, weights_of
+from studies.limits.engine import Prompts, enumerated_prompts, parameters_of, train_block, weights_of
+from studies.limits.minimise import msve_of_parameters
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,14 @@ import numpy as np
 
 from ictd.anatomy import decomposition_measures
 from ictd.baselines import theta_preconditioned_td
-from ictd.mrp import Tasks, sample_tasks, value_function
+from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import Cell
-from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays, save_table
 from ictd.transformer import Weights, initial_weights
-from studies.limits.engine import Prompts
-from studies.limits.minimise import (
-    MeanMsve,
-    family_basis,
-    identifiable_basis,
-    minimise,
-    parameters_of,
-    weights_of,
-)
+from studies.limits.engine import Prompts, enumerated_prompts, parameters_of, weights_of
+from studies.limits.minimise import MeanMsve, family_basis, identifiable_basis, minimise
 
 # Step sizes of theta^TD.  Descents start from the best of these.
 STEP_SIZES = log_spaced(0.2, 10, 40)
@@ -131,24 +123,6 @@ def curvature_measures(hessian: np.ndarray, curvatures: np.ndarray, along_family
         "family_curvature": within_family[0] / curvatures[0],
         "least_curvature": curvatures[-1] / curvatures[0],
     }
-
-
-def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
-    """Enumerated prompts of tasks, eq. (Z0 redef), with attention divided by n.
-
-    Parameters
-    ----------
-    tasks : Tasks, N of them with n states
-    discount : float, gamma
-
-    Returns
-    -------
-    Prompts with X (N, 2n, n) and y (N, n), both divided by the square root of n
-    """
-    root = np.sqrt(tasks.states)
-    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
-    value = value_function(tasks.transition, tasks.reward, discount)
-    return Prompts(np.ascontiguousarray(X / root), tasks.reward / root, value, tasks.stationary)
 
 
 def best_theta_td(prompts: Prompts, depth: int, basis: np.ndarray) -> Weights:

@@ -34,8 +34,10 @@ import numpy as np
 
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
-from ictd.prompt import Gram
+from ictd.mrp import Tasks, value_function
+from ictd.prompt import Gram, enumerated_columns
 from ictd.small_matrices import multiply, transpose
+from ictd.transformer import Weights
 
 # Eigenvalues of M below this share of the greatest eigenvalue are zero up to rounding.
 RANK_TOLERANCE = 1e-12
@@ -68,6 +70,24 @@ class Prompts:
         return Prompts(*(np.ascontiguousarray(array[index]) for array in vars(self).values()))
 
 
+def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
+    """Enumerated prompts of tasks, eq. (Z0 redef), with attention divided by n.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    discount : float, gamma
+
+    Returns
+    -------
+    Prompts with X (N, 2n, n) and y (N, n), both divided by the square root of n
+    """
+    root = np.sqrt(tasks.states)
+    X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
+    value = value_function(tasks.transition, tasks.reward, discount)
+    return Prompts(np.ascontiguousarray(X / root), tasks.reward / root, value, tasks.stationary)
+
+
 def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Prompts:
     """Make prompts of 2n - 1 columns with the averages of given contexts.
 
@@ -89,6 +109,18 @@ def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Promp
     X = np.ascontiguousarray(eigenvectors * roots[:, None])
     y = np.vecmat(gram.c, eigenvectors) / np.where(nonzero, roots, np.inf)
     return Prompts(X, y, target, weight)
+
+
+def parameters_of(weights: Weights) -> np.ndarray:
+    """Parameters (2n + 4n^2 + 1,) of weights: u, the rows of A, and a gain of one."""
+    return np.concatenate([weights.u, weights.A.ravel(), [1.0]])
+
+
+def weights_of(parameters: np.ndarray, states: int) -> Weights:
+    """Weights u (..., 2n) and A (..., 2n, 2n) of parameters (..., 2n + 4n^2 + 1), without the gain."""
+    wide = 2 * states
+    A = parameters[..., wide:-1].reshape(*parameters.shape[:-1], wide, wide)
+    return Weights(parameters[..., :wide], A)
 
 
 class ForwardArrays(NamedTuple):

@@ -11,12 +11,12 @@ import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd, theta_preconditioned_td
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
-from ictd.mrp import Tasks, boyan
+from ictd.mrp import Tasks
 from ictd.prompt import Context
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
-from studies.limits.engine import Prompts, sampled_prompts
-from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of
+from studies.limits.engine import Prompts, parameters_of, sampled_prompts
+from studies.limits.minimise import MeanMsve, identifiable_basis, minimise
 
 # Candidates for the parameters of the baselines.
 RIDGES = log_spaced(1e-4, 30, 30)
@@ -71,37 +71,6 @@ def main(
             rows.append((method, m, i, group.mean(), chosen.get((method, m), np.nan)))
     columns = zip(*rows, strict=True)
     save_table(output, dict(zip(("method", "length", "group", "msve", "chosen"), columns, strict=True)))
-
-
-def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
-    """Draw Boyan's chains from a shifted distribution.
-
-    Parameters
-    ----------
-    kind : str
-        "uniform" is the paper's distribution.  "steps" draws the probabilities of inner states to step to the next
-        state from Beta(5, 1).  "last_row" multiplies the last row by weights that fall from 1 to 0.1, and normalises
-        it.  "rewards" adds 0.5 to rewards.
-    states : int, n
-    size : int, number of tasks N
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Tasks
-    """
-    transition, reward = boyan(states, size, rng)
-    if kind == "steps":
-        inner = np.arange(states - 2)
-        next_state = rng.beta(5, 1, (size, states - 2))
-        transition[:, inner, inner + 1] = next_state
-        transition[:, inner, inner + 2] = 1 - next_state
-    if kind == "last_row":
-        last = transition[:, -1] * np.linspace(1, 0.1, states)
-        transition[:, -1] = last / last.sum(axis=1, keepdims=True)
-    if kind == "rewards":
-        reward = reward + 0.5
-    return Tasks(transition, reward)
 
 
 def baseline_errors(

@@ -18,7 +18,6 @@ import numpy as np
 
 from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
-from ictd.transformer import Weights
 from studies.limits.engine import Prompts, add_hessian, estimates_and_jacobian, msve_and_gradient
 from studies.limits.grid import LEAST_MSVE
 
@@ -347,18 +346,6 @@ def _lower_point(
             return LowerPoint(trial, trial_value, trial_gradient, max(damping / 5, LEAST_DAMPING))
         damping = max(4 * damping, LEAST_DAMPING)
     return None
-
-
-def parameters_of(weights: Weights) -> np.ndarray:
-    """Parameters (2n + 4n^2 + 1,) of weights: u, the rows of A, and a gain of one."""
-    return np.concatenate([weights.u, weights.A.ravel(), [1.0]])
-
-
-def weights_of(parameters: np.ndarray, states: int) -> Weights:
-    """Weights u (..., 2n) and A (..., 2n, 2n) of parameters (..., 2n + 4n^2 + 1), without the gain."""
-    wide = 2 * states
-    A = parameters[..., wide:-1].reshape(*parameters.shape[:-1], wide, wide)
-    return Weights(parameters[..., :wide], A)
 
 
 def identifiable_basis(states: int, discount: float) -> np.ndarray:

@@ -14,17 +14,17 @@ import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
-from ictd.mrp import value_function
+from ictd.mrp import Tasks, boyan, value_function
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.training_data import sample_contexts
 from ictd.transformer import initial_weights
 from studies.limits.course import train
-from studies.limits.engine import sampled_prompts
-from studies.limits.forms import FEW, RIDGES, draw_tasks
+from studies.limits.engine import parameters_of, sampled_prompts
+from studies.limits.forms import FEW, RIDGES
 from studies.limits.grid import GAP
-from studies.limits.minimise import Residuals, minimise, msve_of_parameters, parameters_of
+from studies.limits.minimise import Residuals, minimise, msve_of_parameters
 
 # Largest norm of a gradient in pretraining.
 CLIP = 1.0
@@ -106,6 +106,37 @@ def main(
                 columns = setting | fits(unseen, m, estimate, mean_tasks, ridge, pseudo_counts)
                 tables.append({name: [entry] for name, entry in columns.items()})
     save_table(output, *tables)
+
+
+def draw_tasks(kind: str, states: int, size: int, rng: np.random.Generator) -> Tasks:
+    """Draw Boyan's chains from a shifted distribution.
+
+    Parameters
+    ----------
+    kind : str
+        "uniform" is the paper's distribution.  "steps" draws the probabilities of inner states to step to the next
+        state from Beta(5, 1).  "last_row" multiplies the last row by weights that fall from 1 to 0.1, and normalises
+        it.  "rewards" adds REWARD_SHIFT to rewards.
+    states : int, n
+    size : int, number of tasks N
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Tasks
+    """
+    transition, reward = boyan(states, size, rng)
+    if kind == "steps":
+        inner = np.arange(states - 2)
+        next_state = rng.beta(5, 1, (size, states - 2))
+        transition[:, inner, inner + 1] = next_state
+        transition[:, inner, inner + 2] = 1 - next_state
+    if kind == "last_row":
+        last = transition[:, -1] * np.linspace(1, 0.1, states)
+        transition[:, -1] = last / last.sum(axis=1, keepdims=True)
+    if kind == "rewards":
+        reward = reward + REWARD_SHIFT
+    return Tasks(transition, reward)
 
 
 def shares_of_heads(m: int | np.ndarray, kind: str, added: int) -> np.ndarray:

@@ -14,8 +14,9 @@ from ictd.rng import generator
 from ictd.storage import save_arrays, save_table
 from ictd.transformer import initial_weights
 from studies.limits.decimal_newton import DecimalMsve, coordinates, minimise_in_decimals, weights_of_coordinates
-from studies.limits.descend import GAIN, best_theta_td, enumerated_prompts
-from studies.limits.minimise import MeanMsve, identifiable_basis, minimise, parameters_of, weights_of
+from studies.limits.descend import GAIN, best_theta_td
+from studies.limits.engine import enumerated_prompts, parameters_of, weights_of
+from studies.limits.minimise import MeanMsve, identifiable_basis, minimise
 
 # Relative change of the MSVE at which Newton's method ends.
 TOLERANCE = Decimal("1e-20")

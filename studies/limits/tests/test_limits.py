@@ -19,9 +19,9 @@ from ictd.training_data import sample_contexts
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
 from studies.limits.course import train
-from studies.limits.descend import enumerated_prompts, expected_updates
-from studies.limits.engine import sampled_prompts
-from studies.limits.forms import baseline_errors, draw_tasks, importance_of_lengths
+from studies.limits.descend import expected_updates
+from studies.limits.engine import enumerated_prompts, parameters_of, sampled_prompts, weights_of
+from studies.limits.forms import baseline_errors, importance_of_lengths
 from studies.limits.minimise import (
     SMALL,
     MeanMsve,
@@ -30,10 +30,8 @@ from studies.limits.minimise import (
     identifiable_basis,
     minimise,
     msve_of_parameters,
-    parameters_of,
-    weights_of,
 )
-from studies.limits.shrinkage import MeanTask, fits
+from studies.limits.shrinkage import MeanTask, draw_tasks, fits
 
 GAMMA, N, DEPTH = 0.9, 3, 4
 WIDE = 2 * N

@@ -24,16 +24,8 @@ from studies.limits.decimal_newton import (
     solve,
     weights_of_coordinates,
 )
-from studies.limits.descend import enumerated_prompts
-from studies.limits.minimise import (
-    MeanMsve,
-    family_basis,
-    identifiable_basis,
-    minimise,
-    msve_of_parameters,
-    parameters_of,
-    weights_of,
-)
+from studies.limits.engine import enumerated_prompts, parameters_of, weights_of
+from studies.limits.minimise import MeanMsve, family_basis, identifiable_basis, minimise, msve_of_parameters
 
 GAMMA, N, DEPTH = 0.9, 3, 4
 DIGITS = 60
