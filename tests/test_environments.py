@@ -10,7 +10,7 @@ from projects import ROOT
 
 import ictd
 from ictd import mrp
-from ictd.pipeline import config, environments, rules
+from ictd.pipeline import config, environments
 from ictd.pipeline.config import load_config
 from ictd.pipeline.environments import load_environments
 from ictd.pipeline.rules import Steps
@@ -33,7 +33,7 @@ def ring(states, size, rng, least=0.0):
 def ring(tmp_path, monkeypatch):
     """A file with an environment, whose name is forgotten after the test."""
     monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
-    for module in (config, environments, rules):
+    for module in (config, environments):
         monkeypatch.setattr(module, "ENVIRONMENTS", mrp.ENVIRONMENTS)
     path = tmp_path / "ring.py"
     path.write_text(RING)
@@ -53,8 +53,8 @@ def test_the_configuration_knows_an_environment_of_a_file(ring):
 
 def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
     load_environments([str(ring)])
-    options = "--env ring --states 4 --seeds 0-1 --tasks 5 --env-options {}".split()
-    command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options]
+    options = "--env ring --states 4 --seeds 0-1 --tasks 5 --env-options".split()
+    command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options, '{"ring": {}}']
     env = os.environ | {"ICTD_ENVIRONMENTS": str(ring)}
     subprocess.run([*command, "--output", tmp_path / "tasks.npz"], env=env, check=True)
     with np.load(tmp_path / "tasks.npz") as tasks:
@@ -64,15 +64,15 @@ def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
 
 def test_an_edit_reruns_the_jobs_of_this_environment(ring):
     load_environments([str(ring)])
-    settings = load_config({}, ROOT)
+    settings = load_config({"envs": ["boyan", "ring"]}, ROOT)
 
     class Wildcards(dict):
         __getattr__ = dict.__getitem__
 
     def digests():
-        simulate = Steps(settings)("ictd.steps.unrolls")["environments"]
+        simulate = Steps(settings)("ictd.steps.tasks", seeds="0-1")["environments"]
         unseen = Steps(settings)(
-            "ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", env_options={}, settings=["4-6"]
+            "ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", settings=["4-6"]
         )
         family = Steps(settings)("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
         return [

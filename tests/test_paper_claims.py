@@ -57,7 +57,7 @@ def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(M
         "mean_weights": tables.mean_weights_table(runs, GAMMA),
         "agreement": tables.agreement_table(runs, GAMMA),
         "learning": tables.learning_table(runs, GAMMA),
-        "truncation": tables.truncation_table([("boyan", 3)], GAMMA, tau, {}),
+        "truncation": tables.truncation_table([("boyan", 3)], GAMMA, tau, {"boyan": {}}),
     }
 
 

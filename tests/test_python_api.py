@@ -25,7 +25,7 @@ MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>
 SETTINGS = {
     "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
     "initial_gain": 0.1, "scaled_attention": True, "engine": "fused", "on_divergence": "record",
-    "env_options": {}, "evaluation_env": "boyan", "context_lengths": [3], "seeds": "0-1", "tasks": 20,
+    "env_options": {"boyan": {}}, "evaluation_env": "boyan", "context_lengths": [3], "seeds": "0-1", "tasks": 20,
 }  # fmt: skip
 
 

@@ -31,19 +31,20 @@ from ictd.storage import load_named, save_arrays
 
 torch.set_num_threads(1)
 LENGTHS, SIZES = [4, 9], np.geomspace(0.2, 3, 4)
+OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 SETTINGS = {
     "discount": 0.9, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3, "depth": 2,
     "scaled_attention": True, "engine": "fused", "snapshots": 3, "on_divergence": "record",
     "evaluation_env": "loop", "context_lengths": LENGTHS, "tuning_tasks": 7, "claim_tasks": 6, "lstd_ridge": 0.1,
     "tolerance": 1e-8,
     "step_sizes": {"smallest": 0.2, "largest": 3, "number": 4},
+    "env_options": OPTIONS,
 }  # fmt: skip
-OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
 DIVERGED = Cell("mc", "boyan", 2, 2)
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
 EVALUATED = {"weights": "weights", "evaluations": "evaluation"}
-AUDITED = {"tasks": 5, "unseen_tasks": TEST, "env_options": OPTIONS["loop"]}
+AUDITED = {"tasks": 5, "unseen_tasks": TEST}
 
 
 def carry_out(step, **given):
@@ -56,7 +57,7 @@ def run(tmp_path_factory):
     """The folder of a run; all runs on Boyan's chain with two states diverged."""
     folder = tmp_path_factory.mktemp("run")
     for cell, group in itertools.product(CELLS, GROUPS):
-        at = cell._asdict() | {"env_options": OPTIONS[cell.env]}
+        at = cell._asdict()
         place = f"{cell.env}-{cell.states}/{group}.npz"
         files = {"tasks": folder / "tasks" / place, "unrolls": folder / "unrolls" / place}
         if cell.algo == "td":
@@ -67,13 +68,13 @@ def run(tmp_path_factory):
         carry_out(pretrain, **given, outputs=[folder / f"runs/{cell}/{group}.npz"])
     for some in zip(CELLS[::2], CELLS[1::2], strict=True):
         carry_out(
-            evaluate, **some[0]._asdict() | {"env_options": OPTIONS["loop"]}, tasks=TEST,
+            evaluate, **some[0]._asdict(), tasks=TEST,
             runs=[folder / f"runs/{cell}/{group}.npz" for cell in some for group in GROUPS],
             **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
         )  # fmt: skip
     sizes = ["3-2", "2-2"]
     errors = [folder / f"baselines/{size}.npz" for size in sizes]
-    carry_out(baselines, seeds=3, tasks=TEST, env_options=OPTIONS["loop"], settings=sizes, outputs=errors)
+    carry_out(baselines, seeds=3, tasks=TEST, settings=sizes, outputs=errors)
     cells = sorted(CELLS)
     material = {
         name: [folder / f"{kind}/{cell.env}-{cell.states}/0-1.npz" for cell in cells]
@@ -83,12 +84,12 @@ def run(tmp_path_factory):
     carry_out(audit, **material | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
     carry_out(
         result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
-        evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS], env_options=OPTIONS,
+        evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS],
         baselines=errors, output=folder / "metrics",
     )  # fmt: skip
     carry_out(
         unseen_step, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], baselines=errors,
-        env_options=OPTIONS["loop"], output=folder / "metrics",
+        output=folder / "metrics",
     )  # fmt: skip
     return folder
 
@@ -200,7 +201,7 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
 
 def test_an_evaluation_without_the_scaled_attention(run, tmp_path):
     carry_out(
-        evaluate, states=3, env_options=OPTIONS["loop"], tasks=TEST, scaled_attention=False,
+        evaluate, states=3, tasks=TEST, scaled_attention=False,
         runs=[run / "runs/td-loop-3-2/2-2.npz"],
         **{name: [tmp_path / name / "td-loop-3-2.npz"] for name in EVALUATED},
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Steps: params of rules from their signatures, and parsing of their command lines."""
 
 import errno
+import json
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, env_options, job_environment, main_parameters
+from ictd.pipeline.rules import Steps, job_environment, main_parameters
 from ictd.steps import tasks
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -117,9 +118,19 @@ def test_the_help_of_a_step_has_its_docstring_and_parameters():
     assert all(f"--{name.replace('_', '-')}" in said for name in main_parameters("ictd.steps.tasks"))
 
 
-def test_options_of_environments_are_the_readings():
-    assert env_options(CONFIG, "loop") == CONFIG["readings"]["env_options"]["loop"]
-    assert env_options(CONFIG, "boyan") == {}
+@pytest.mark.parametrize(
+    ("parameters", "options"),
+    [
+        ("env: str, env_options: dict", {"loop": {"threshold": 0.5}}),
+        ("evaluation_env: str, env_options: dict", {"boyan": {}}),
+        ("env: str, evaluation_env: str, env_options: dict", {"loop": {"threshold": 0.5}, "boyan": {}}),
+        ("env_options: dict", {"boyan": {}, "loop": {"threshold": 0.5}}),
+    ],
+)
+def test_a_step_gets_the_options_of_its_environments(written, parameters, options):
+    written(f"def main({parameters}):\n    pass")
+    words = shlex.split(Steps(CONFIG)("ours.m")["settings"](named(env="loop")))
+    assert json.loads(words[-1]) == options
 
 
 def carried_out(main, words: str, monkeypatch) -> None:

@@ -43,8 +43,8 @@ def trained(algo):
 def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
     """Tables of the steps with small settings."""
     folder = tmp_path_factory.mktemp("theory")
-    for env, options in ENVS.items():
-        given = {"discount": GAMMA, "env_options": options}
+    given = {"discount": GAMMA, "env_options": ENVS}
+    for env in ENVS:
         values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"statements/{env}.csv")
         files = {name: folder / f"{name}/{env}-2.csv" for name in ("statements", "neu")}
         descent.main(env, 2, 40, DEPTH, **given, **files)
@@ -201,7 +201,7 @@ def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
 
 def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
-    family.main(["boyan-3"], 20, 12, GAMMA, {}, tmp_path / "errors.csv", tmp_path / "updates.csv")
+    family.main(["boyan-3"], 20, 12, GAMMA, ENVS, tmp_path / "errors.csv", tmp_path / "updates.csv")
     violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
     expected = {"inside": [8]} | {member: [0] for member in ("beyond", "with_u", *ALGORITHMS)}
     assert violations.unique().map(list).to_dict() == expected
@@ -286,7 +286,7 @@ def test_descent_does_not_depend_on_how_many_tasks_are_in_memory(at_once, monkey
     sweep = descent.sweep_gradients
     monkeypatch.setattr(descent, "AT_ONCE", at_once)
     monkeypatch.setattr(descent, "sweep_gradients", lambda Z, groups: sizes.append(len(Z.tasks)) or sweep(Z, groups))
-    descent.main("boyan", 2, 40, 3, GAMMA, {}, tmp_path / "statements.csv", tmp_path / "neu.csv")
+    descent.main("boyan", 2, 40, 3, GAMMA, ENVS, tmp_path / "statements.csv", tmp_path / "neu.csv")
     assert sizes == [{1: 2, 160: 10, 700_000: 40}[at_once]] * (40 // sizes[0])
     row = where(load_table(tmp_path / "neu.csv"), algo="td", space="looped", layer=3).iloc[0]
     tasks = theory_tasks("boyan", 2, 40)
@@ -296,7 +296,7 @@ def test_descent_does_not_depend_on_how_many_tasks_are_in_memory(at_once, monkey
 
 
 def test_gradients_for_separate_layers_are_taken_at_24_depths_or_fewer(tmp_path):
-    descent.main("loop", 2, 20, 90, GAMMA, {}, tmp_path / "statements.csv", tmp_path / "neu.csv")
+    descent.main("loop", 2, 20, 90, GAMMA, {"loop": {}}, tmp_path / "statements.csv", tmp_path / "neu.csv")
     depths = where(load_table(tmp_path / "neu.csv"), algo="mc", space="separate")["layer"].to_numpy()
     assert depths[0] == 1 and depths[-1] == 90 and len(depths) < 24
     np.testing.assert_array_equal(depths, sorted({round(90 ** (i / 23)) for i in range(24)}))

@@ -71,7 +71,7 @@ class UnseenTasks:
 
 
 def draw_unseen_tasks(
-    seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **env_options
+    seed: int, states: int, size: int, steps: int, discount: float, env: str, stream: str = "validation", **options
 ) -> UnseenTasks:
     """Draw unseen tasks and their trajectories, the same for every model of a seed.
 
@@ -84,9 +84,9 @@ def draw_unseen_tasks(
     discount : float, gamma
     env : str, environment of the tasks
     stream : str, purpose of the random number streams
-    **env_options : options of the environment
+    **options : options of the environment
     """
-    tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **env_options)
+    tasks = sample_tasks(env, states, size, generator(seed, env, states, stream), **options)
     paths = sample_paths(tasks, steps, generator(seed, env, states, f"{stream} contexts"))
     return UnseenTasks(tasks, value_function(tasks.transition, tasks.reward, discount), paths, discount)
 

@@ -369,7 +369,7 @@ def register_environment(name: str) -> Callable[[Environment], Environment]:
 
 
 @validate(states=integer(2), size=integer(1), rng=GENERATOR)
-def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.Generator, **env_options) -> Tasks:
+def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.Generator, **options) -> Tasks:
     """Draw a task set from an environment.
 
     Parameters
@@ -378,7 +378,7 @@ def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.
     states : int, n, at least 2
     size : int, number of tasks N, at least 1
     rng : numpy.random.Generator
-    **env_options : options of the environment, such as Loop's ``threshold``
+    **options : options of the environment, such as Loop's ``threshold``
 
     Returns
     -------
@@ -399,11 +399,11 @@ def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.
     """
     function = env if callable(env) else ENVIRONMENTS[choice(ENVIRONMENTS)("env", env, {})]
     try:
-        drawn = function(states, size, rng, **env_options)
+        drawn = function(states, size, rng, **options)
     except TypeError as error:
-        if env_options and "argument" in str(error):
+        if options and "argument" in str(error):
             raise ValueError(
-                f"environment {name_of(env)!r} does not take the options {sorted(env_options)}: {error}."
+                f"environment {name_of(env)!r} does not take the options {sorted(options)}: {error}."
             ) from None
         raise
     if not isinstance(drawn, tuple) or len(drawn) != 2:
@@ -437,7 +437,7 @@ class TaskDistribution:
         Distribution of the visited states of all tasks, or chain of these states, as in ``Tasks``.  A function
         f(transition, rng) returns those of N tasks, (N, n) or (N, n, n), from the chains (N, n, n) of the tasks.  By
         default tasks are on-policy.
-    **env_options : options of the environment, such as Loop's ``threshold``
+    **options : options of the environment, such as Loop's ``threshold``
 
     Raises
     ------
@@ -464,11 +464,11 @@ class TaskDistribution:
         states: int,
         features: int | np.ndarray | Callable | None = None,
         behaviour: np.ndarray | Callable | None = None,
-        **env_options,
+        **options,
     ):
         if not callable(env):
             choice(ENVIRONMENTS)("env", env, {})
-        self.env, self.states, self.env_options = env, states, env_options
+        self.env, self.states, self.options = env, states, options
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)
         for name in ("features", "behaviour"):
@@ -479,13 +479,13 @@ class TaskDistribution:
         self.dimension = self.sample(1, np.random.default_rng(0)).dimension
 
     def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.env_options.items())
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         behaviour = "" if self.behaviour is None else ", with a behaviour"
         return f"TaskDistribution({self.name!r}, states={self.states}{options}; d={self.dimension}{behaviour})"
 
     def sample(self, size: int, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
-        tasks = sample_tasks(self.env, self.states, size, rng, **self.env_options)
+        tasks = sample_tasks(self.env, self.states, size, rng, **self.options)
         features, behaviour = self.features, self.behaviour
         if isinstance(features, int):
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))

@@ -37,7 +37,7 @@ def main(
     rows = []
     for discount in discounts:
         tuning, data = (
-            draw_unseen_tasks(seed, states, size, 1, discount, env, "best numbers", **env_options)
+            draw_unseen_tasks(seed, states, size, 1, discount, env, "best numbers", **env_options[env])
             for seed, size in ((0, tuning_tasks), (1, tasks))
         )
         for depth in depths:

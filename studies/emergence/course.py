@@ -43,7 +43,7 @@ def main(
         engine = Engine(start, algo, depth, discount, learning_rate, scaled_attention)
 
         def draw(size, _):
-            block = sample_tasks(env, states, size, streams["tasks"], **env_options)
+            block = sample_tasks(env, states, size, streams["tasks"], **env_options[env])
             batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
             return [(block.reward, batches, block.transition)]
 

@@ -33,7 +33,8 @@ def main(
     ``msve_M`` is the mean MSVE on contexts of M steps, ``msve_0`` on enumerated prompts.
     """
     longest = max(context_lengths)
-    data = draw_unseen_tasks(SEED, states, tasks, longest, discount, evaluation_env, "ablation", **env_options)
+    options = env_options[evaluation_env]
+    data = draw_unseen_tasks(SEED, states, tasks, longest, discount, evaluation_env, "ablation", **options)
     enumerated = data.gram(ENUMERATED)
     (tasks_seen,) = load_arrays(runs[0], "tasks_seen")
     seeds, snapshots = load_runs(runs)

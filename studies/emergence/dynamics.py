@@ -57,7 +57,7 @@ def main(
     sampled batches; with "tasks", from expected batches.  The rule "gradient" replaces Adam by plain gradients.
     """
     rng = generator(0, env, states, "dynamics")
-    pool = sample_tasks(env, states, POOL, rng, **env_options)
+    pool = sample_tasks(env, states, POOL, rng, **env_options[env])
     sampled = unroll(pool, batch_size, discount, rollout_steps if algo == "mc" else 1, rng)
     mu, p = pool.stationary, pool.transition
     expected = BatchStatistics.unchecked(

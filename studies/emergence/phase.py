@@ -51,13 +51,13 @@ def main(
     scaled = scaled_attention
     table = []
     for seed, n in itertools.product(seeds_of(seeds), states):
-        task_set = sample_tasks(env, n, tasks, generator(seed, env, n, "phase tasks"), **env_options)
+        task_set = sample_tasks(env, n, tasks, generator(seed, env, n, "phase tasks"), **env_options[env])
         rng = generator(seed, env, n, "phase unrolls")
         batches = unroll(task_set, batch_size, discount, rollout_steps, rng)
         start = initial_weights(n, initial_gain, generator(seed, env, n, "weights"))
         # Contexts are enumerated, so one step of a trajectory is enough.
-        data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options)
-        tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options)
+        data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options[env])
+        tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options[env])
         gram = data.gram(ENUMERATED)
         grams = [gram[first : first + EVALUATED] for first in range(0, test_tasks, EVALUATED)]
         theta_msve = tuned_theta_msve(data, tuning, depths, n * log_spaced(**step_sizes))

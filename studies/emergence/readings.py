@@ -46,7 +46,7 @@ def main(
     for task_file, unroll_file in zip(tasks, unrolls, strict=True):
         for seed, task_set, batches, _ in stored_runs(env, states, chosen.initial_gain, task_file, unroll_file):
             data = draw_unseen_tasks(
-                seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options
+                seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options[evaluation_env]
             )
             contexts = [linear_attention.context_rows(data.columns(m), chosen.scaled_attention) for m in lengths]
             seeds.append(seed)

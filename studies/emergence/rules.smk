@@ -41,7 +41,7 @@ use rule emergence_step as emergence_shares with:
     pathvars:
         job=f"emergence_shares/{CELL}",
     params:
-        **step("studies.emergence.shares", EMERGENCE, env_options=UNSEEN_OPTIONS, own_options=own_options),
+        **step("studies.emergence.shares", EMERGENCE),
 
 
 use rule emergence_step as emergence_tuned_numbers with:
@@ -54,7 +54,6 @@ use rule emergence_step as emergence_tuned_numbers with:
             "studies.emergence.tuned_numbers",
             EMERGENCE["best_numbers"],
             context_lengths=EMERGENCE["context_lengths"],
-            env_options=UNSEEN_OPTIONS,
         ),
 
 
@@ -76,7 +75,6 @@ use rule emergence_step as emergence_train_numbers with:
             config["evaluation"],
             test_tasks=EMERGENCE["tasks"],
             context_lengths=EMERGENCE["context_lengths"],
-            env_options=UNSEEN_OPTIONS,
         ),
 
 
@@ -92,7 +90,6 @@ use rule emergence_step as emergence_best_numbers with:
             "studies.emergence.best_numbers",
             EMERGENCE["best_numbers"],
             discounts=lambda wildcards: EMERGENCE_GRID.discounts(config, int(wildcards.states)),
-            env_options=own_options,
         ),
 
 
@@ -118,7 +115,6 @@ use rule emergence_step as emergence_dynamics with:
             EMERGENCE["course"],
             EMERGENCE_MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
-            env_options=env_options(config, EMERGENCE_MAIN["env"]),
         ),
 
 
@@ -136,7 +132,6 @@ use rule emergence_step as emergence_course with:
             EMERGENCE["course"],
             EMERGENCE_MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
-            env_options=own_options,
         ),
 
 
@@ -148,7 +143,7 @@ use rule emergence_step as emergence_course_measures with:
     pathvars:
         job="emergence_course_measures/{algo}-{env}",
     params:
-        **step("studies.emergence.course_measures", EMERGENCE, EMERGENCE_MAIN, env_options=UNSEEN_OPTIONS),
+        **step("studies.emergence.course_measures", EMERGENCE, EMERGENCE_MAIN),
 
 
 use rule emergence_step as emergence_phase with:
@@ -168,7 +163,6 @@ use rule emergence_step as emergence_phase with:
             EMERGENCE,
             EMERGENCE_MAIN,
             test_tasks=EMERGENCE["tasks"],
-            env_options=env_options(config, EMERGENCE_MAIN["env"]),
         ),
 
 
@@ -189,7 +183,6 @@ use rule emergence_step as emergence_readings with:
             EMERGENCE_MAIN,
             reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
             **EMERGENCE_EVALUATION,
-            env_options=UNSEEN_OPTIONS,
         ),
 
 

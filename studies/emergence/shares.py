@@ -42,7 +42,6 @@ def main(
     scaled_attention: bool,
     evaluation_env: str,
     env_options: dict,
-    own_options: dict,
     tasks: int,
     weights: Path,
     measures: Path,
@@ -56,8 +55,9 @@ def main(
     if not len(seeds):
         raise ValueError(f"All runs of {weights.stem} diverged, so none can be measured; choose other settings.")
     cell = Cell(algo, env, states, depth)._asdict()
-    data = draw_unseen_tasks(SEED, states, tasks, 1, discount, evaluation_env, "ablation", **env_options)
-    own = sample_tasks(env, states, tasks, generator(SEED, env, states, "mean task"), **own_options)
+    options = env_options[evaluation_env]
+    data = draw_unseen_tasks(SEED, states, tasks, 1, discount, evaluation_env, "ablation", **options)
+    own = sample_tasks(env, states, tasks, generator(SEED, env, states, "mean task"), **env_options[env])
     columns = decomposition_measures(runs, discount, scaled_attention)
     columns |= number_measures(runs, discount, scaled_attention)
     columns |= shares(runs.A, own.stationary.mean(axis=0), discount)

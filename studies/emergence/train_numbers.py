@@ -50,7 +50,8 @@ def main(
     ``tuned``.  Methods without seeds have seed -1.  ``error`` is the standard error of the mean over tasks.
     """
     scaled = scaled_attention
-    options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
+    options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env}
+    options |= env_options[evaluation_env]
     data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **options)
     models = {"all": load_finite_runs([weights])}
     for count in SETS:

@@ -63,8 +63,8 @@ def main(
     output: Path,
 ) -> None:
     """Write a row for each run, discount, depth and number of tasks in ``marks``, for one seed."""
-    tasks = sample_tasks(env, states, marks[-1], generator(seed, env, states, "limits course"), **env_options)
-    test = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
+    tasks = sample_tasks(env, states, marks[-1], generator(seed, env, states, "limits course"), **env_options[env])
+    test = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options[env])
     random = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
     tables = []
     for discount in discounts:

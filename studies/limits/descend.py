@@ -48,8 +48,10 @@ def main(
     The first descent starts from theta^TD.  ``weights`` are files of pretrained weights, of which those of other cells
     are ignored.
     """
-    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
-    test_tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits held out"), **env_options)
+    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options[env])
+    test_tasks = sample_tasks(
+        env, states, fixed_tasks, generator(0, env, states, "limits held out"), **env_options[env]
+    )
     prompts = enumerated_prompts(tasks, discount)
     test_prompts = enumerated_prompts(test_tasks, discount)
     whole = identifiable_basis(states, discount)

@@ -3,7 +3,6 @@ import studies.limits.grid as LIMITS_GRID
 
 LIMITS = config["limits"]
 LIMITS_MAIN = main_setting(config)
-LIMITS_OPTIONS = env_options(config, LIMITS_MAIN["env"])
 LIMITS_FORMS = ["baselines", *LIMITS_GRID.forms(LIMITS["forms"]["added"])]
 LIMITS_PARTS = [
     *expand(
@@ -45,7 +44,7 @@ use rule limits_step as limits_descend with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step("studies.limits.descend", LIMITS["descend"], env_options=own_options),
+        **step("studies.limits.descend", LIMITS["descend"]),
 
 
 use rule limits_step as limits_unique with:
@@ -59,12 +58,7 @@ use rule limits_step as limits_unique with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step(
-            "studies.limits.unique",
-            LIMITS["unique"],
-            env=LIMITS_MAIN["env"],
-            env_options=LIMITS_OPTIONS,
-        ),
+        **step("studies.limits.unique", LIMITS["unique"], env=LIMITS_MAIN["env"]),
 
 
 use rule limits_step as limits_course with:
@@ -76,7 +70,7 @@ use rule limits_step as limits_course with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step("studies.limits.course", LIMITS["course"], LIMITS_MAIN, env_options=LIMITS_OPTIONS),
+        **step("studies.limits.course", LIMITS["course"], LIMITS_MAIN),
 
 
 use rule limits_step as limits_forms with:

@@ -42,8 +42,10 @@ def main(
 
     The starts are theta^TD with its best step size, and random weights.
     """
-    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options)
-    other_tasks = sample_tasks(env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options)
+    tasks = sample_tasks(env, states, fixed_tasks, generator(0, env, states, "limits"), **env_options[env])
+    other_tasks = sample_tasks(
+        env, states, test_tasks, generator(0, env, states, "limits held out"), **env_options[env]
+    )
     basis = identifiable_basis(states, discount)
     objective = MeanMsve([(enumerated_prompts(tasks, discount), basis)], depth)
     test_objective = MeanMsve([(enumerated_prompts(other_tasks, discount), basis)], depth)

@@ -62,8 +62,8 @@ def main(
     error is computed for Boyan's chains only.
     """
     longest = max(context_lengths)
-    data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options)
-    tuning = draw_unseen_tasks(0, states, tuning_tasks, longest, discount, env, "beyond tuning", **env_options)
+    data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options[env])
+    tuning = draw_unseen_tasks(0, states, tuning_tasks, longest, discount, env, "beyond tuning", **env_options[env])
     contexts = [(data.context(length), tuning.context(length)) for length in context_lengths]
     tasks = (data, tuning, contexts)
     sizes = log_spaced(**step_sizes)

@@ -33,7 +33,7 @@ def main(
 
     @cache
     def unseen(states: int, env: str, discount: float) -> tuple[UnseenTasks, list[Gram]]:
-        options = env_options.get(env, {})
+        options = env_options[env]
         data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **options)
         return data, [data.gram(length) for length in context_lengths]
 

@@ -31,7 +31,7 @@ def main(
     folders PROMPTS-ALGO.
     """
     kind = Attention(**attention)
-    data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options)
+    data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **env_options[env])
     trained = [(path.parent.name.split("-"), load_arrays(path, "seeds", "u", "A")) for path in runs]
     unit_reward = kind.prompt_rewards(1.0, discount)
     table = []

@@ -47,12 +47,13 @@ def main(
     lstd = {path.stem: lstd_msve(path, shown_lengths) for path in baselines}
     trained = [*(weights_of_run(paths, tasks) for paths in by_folder(runs)), *map(weights_of_cell, cells)]
     scaled = {"paper": scaled_attention}
+    options = env_options[evaluation_env]
     table, unseen, errors = [], {}, {}
     for setting, weights in trained:
         states = setting["states"]
         if states not in unseen:
             unseen[states] = draw_unseen_tasks(
-                0, states, test_tasks, max(context_lengths), discount, evaluation_env, "beyond", **env_options
+                0, states, test_tasks, max(context_lengths), discount, evaluation_env, "beyond", **options
             )
         found = formats_msve(
             weights, unseen[states], shown_lengths, setting["depth"], scaled.get(setting["prompts"], True)

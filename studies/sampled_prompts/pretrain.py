@@ -54,7 +54,7 @@ def main(
     tasks_seen = [np.union1d(log_spaced_integers(own, snapshots), min(tasks, own)) for own in run_tasks]
     histories, prompts_of = [], TrainingPrompts()
     for seed in seeds_of(seeds):
-        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options[env])
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         engines = [
             Engine(start, algorithm(target), depth, discount, learning_rate, clip=clip)

@@ -49,7 +49,7 @@ def main(
     stops = [np.array([attention_tasks])] * len(runs)
     trained = []
     for seed in seeds_of(seeds):
-        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options)
+        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options[env])
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         engines = [AttentionEngine(start, algo, depth, discount, learning_rate, clip, kind) for kind, _, algo in runs]
 

@@ -54,7 +54,6 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_main with:
             targets=[run.target for run in SAMPLED.main_runs],
             depths=[run.depth for run in SAMPLED.main_runs],
             run_tasks=[SAMPLED.tasks[run] for run in SAMPLED.main_runs],
-            env_options=env_options(config, SAMPLED.main.env),
         ),
 
 
@@ -74,7 +73,6 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
             targets=config["algos"],
             depths=[SAMPLED.main.depth] * len(config["algos"]),
             run_tasks=[config["sampled_prompts"]["tasks"]] * len(config["algos"]),
-            env_options=own_options,
         ),
 
 
@@ -123,12 +121,10 @@ use rule sampled_prompts_step as sampled_prompts_baselines with:
             "studies.sampled_prompts.baselines",
             config["sampled_prompts"],
             depth=SAMPLED.main.depth,
-            env_options=own_options,
         ),
 
 
 # Other kinds of attention, in the main setting.
-SAMPLED_ATTENTION = main_setting(config) | {"env_options": env_options(config, SAMPLED.main.env)}
 SAMPLED_ATTENTION_RUNS = expand(
     "<results>/sampled_prompts/attention/{attention}/{run}/{{seeds}}.npz",
     attention=sorted(SAMPLED.attentions),
@@ -150,7 +146,7 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
             "studies.sampled_prompts.pretrain_attention",
             config["sampled_prompts"],
             attentions=SAMPLED.attentions,
-            **SAMPLED_ATTENTION,
+            **main_setting(config),
         ),
 
 
@@ -171,7 +167,7 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
             "studies.sampled_prompts.evaluate_attention",
             config["sampled_prompts"],
             attention=lambda wildcards: SAMPLED.attentions[wildcards.attention],
-            **SAMPLED_ATTENTION,
+            **main_setting(config),
         ),
 
 
@@ -188,7 +184,7 @@ use rule sampled_prompts_step as sampled_prompts_formats with:
     pathvars:
         job="sampled_prompts_formats",
     params:
-        **step("studies.sampled_prompts.formats", config["sampled_prompts"], env_options=UNSEEN_OPTIONS),
+        **step("studies.sampled_prompts.formats", config["sampled_prompts"]),
 
 
 use rule step as sampled_prompts_tables with:

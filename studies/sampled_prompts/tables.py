@@ -142,7 +142,7 @@ def weights_table(path: Path, env_options: dict) -> pd.DataFrame:
     run = Run.parse(path.parent.name)
     env, states, discount = run.place
     rng = generator(0, env, states, "beyond transitions")
-    tasks = sample_tasks(env, states, AVERAGED, rng, **env_options.get(env, {}))
+    tasks = sample_tasks(env, states, AVERAGED, rng, **env_options[env])
     weights = Weights(u, A)
     measures = decomposition_measures(weights, discount)
     measures["outside_shortest"] = share_outside(shortest_identifiable(A, discount))

@@ -86,7 +86,7 @@ def training_data(
     discount: float,
     batch_size: int,
     rollout_steps: int,
-    **env_options,
+    **options,
 ) -> Callable[[int, Iterable[str]], tuple[Tasks, Context, dict[str, BatchStatistics]]]:
     """Make a function that samples the next tasks of a seed, with their contexts, and their batches for some targets.
 
@@ -102,7 +102,7 @@ def training_data(
     discount : float, gamma
     batch_size : int, b
     rollout_steps : int, tau
-    **env_options : options of the environment
+    **options : options of the environment
 
     Returns
     -------
@@ -117,7 +117,7 @@ def training_data(
     unroll_streams = {algo: generator(seed, env, states, "agent unrolls") for algo in steps}
 
     def draw(size: int, targets: Iterable[str]) -> tuple[Tasks, Context, dict[str, BatchStatistics]]:
-        tasks = sample_tasks(env, states, size, streams["tasks"], **env_options)
+        tasks = sample_tasks(env, states, size, streams["tasks"], **options)
         context_lengths = streams["lengths"].integers(lengths[0], lengths[1], size, endpoint=True)
         context = sample_contexts(tasks, context_lengths, streams["contexts"])
         batches = {}

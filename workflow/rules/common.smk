@@ -28,7 +28,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.record import check_results, write_record
-from ictd.pipeline.rules import Steps, env_options, job_environment, use_own_python
+from ictd.pipeline.rules import Steps, job_environment, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():
@@ -54,13 +54,7 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
-UNSEEN_OPTIONS = env_options(config, config["readings"]["evaluation_env"])
 step = Steps(config)
-
-
-def own_options(wildcards):
-    """Options of the environment of a job."""
-    return env_options(config, wildcards.env)
 
 
 def more_states_first(wildcards):

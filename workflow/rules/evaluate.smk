@@ -24,7 +24,7 @@ use rule step as evaluate with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("ictd.steps.evaluate", config["evaluation"], env_options=UNSEEN_OPTIONS),
+        **step("ictd.steps.evaluate", config["evaluation"]),
 
 
 # One job makes all baselines, because baselines with the same number of states share contexts.
@@ -37,7 +37,7 @@ use rule step as baselines with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES, env_options=UNSEEN_OPTIONS),
+        **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES),
 
 
 # Additional unseen tasks, which decide the claims on the MSVE. All cells share them.
@@ -53,7 +53,7 @@ use rule step as unseen with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("ictd.steps.unseen", config["evaluation"], env_options=UNSEEN_OPTIONS),
+        **step("ictd.steps.unseen", config["evaluation"]),
 
 
 use rule step as metrics with:

@@ -7,7 +7,7 @@ WEIGHT_FIGURES = shown_cells(
 )
 # Environment, its options, and layout.
 ENVIRONMENT_FIGURES = {
-    name: [env, env_options(config, env), layout]
+    name: [env, config["readings"]["env_options"].get(env, {}), layout]
     for name, env, layout in (("figure_03", "boyan", "line"), ("figure_08", "loop", "circle"))
 }
 EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *ENVIRONMENT_FIGURES]), "learning"]

@@ -39,5 +39,4 @@ use rule step as audit with:
             config["audit"],
             unseen_tasks=config["evaluation"]["tasks"],
             context_lengths=config["evaluation"]["context_lengths"],
-            env_options=UNSEEN_OPTIONS,
         ),

@@ -8,7 +8,7 @@ use rule step as tasks with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("ictd.steps.tasks", tasks=config["tasks"], env_options=own_options),
+        **step("ictd.steps.tasks", tasks=config["tasks"]),
 
 
 use rule step as unrolls with:

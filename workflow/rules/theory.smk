@@ -18,7 +18,7 @@ use rule step as theory_values with:
         job="theory_values/{env}",
     priority: 1
     params:
-        **step("ictd.steps.theory.values", config["theory"], states=VALUE_STATES, env_options=own_options),
+        **step("ictd.steps.theory.values", config["theory"], states=VALUE_STATES),
 
 
 use rule step as theory_descent with:
@@ -29,7 +29,7 @@ use rule step as theory_descent with:
         job="theory_descent/{env}-{states}",
     priority: before_unrolls
     params:
-        **step("ictd.steps.theory.descent", config["theory"], env_options=own_options),
+        **step("ictd.steps.theory.descent", config["theory"]),
 
 
 use rule step as theory_family with:

@@ -53,8 +53,10 @@ def load_from_variable() -> None:
 
 
 def environment_digest(name: str) -> str:
-    """Digest of the file that registers an environment; empty for an environment of the package."""
-    return "" if name in BUILT_IN else f"{name} {digest(ast.dump(syntax_tree(_file_of(name))))}"
+    """Digest of the file that registers an environment of one's own; empty for other names."""
+    if name in BUILT_IN or name not in ENVIRONMENTS:
+        return ""
+    return f"{name} {digest(ast.dump(syntax_tree(_file_of(name))))}"
 
 
 def _file_of(name: str) -> Path | None:

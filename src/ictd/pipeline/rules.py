@@ -13,7 +13,6 @@ import sys
 from os.path import commonpath
 from pathlib import Path
 
-from ictd.mrp import ENVIRONMENTS
 from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
 from ictd.pipeline.provenance import code_digests, module_path, notebook_digests, syntax_tree, text_digest
 from ictd.pipeline.record import RECORD_VARIABLE, record_path
@@ -50,6 +49,10 @@ class Steps:
         Any other parameter gets the first value found in ``given``, in the wildcards of the rule, in ``sections``, in
         the readings, and in the top level of the configuration.
 
+        The parameter ``env_options`` gets the options of some environments, by their names.  The environments are those
+        of the parameters ``env`` and ``evaluation_env``, or all ``envs`` of the configuration if the step has neither
+        parameter.
+
         Parameters
         ----------
         module : str, the step, such as "ictd.steps.tasks"
@@ -63,7 +66,7 @@ class Steps:
         dict with
             step : name of the module
             one entry for each module that the step imports, and for each text file in ``given`` : its digest
-            environments : function that returns the digest of the file of an environment of one's own
+            environments : function that returns the digests of the files of environments of one's own
             settings, files : functions that return the options of the command line
 
         Raises
@@ -76,18 +79,22 @@ class Steps:
         if unknown:
             raise ValueError(f"Step {module} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
         paths = [name for name, kind in parameters.items() if "Path" in kind and name not in given]
+        others = [(name, kind) for name, kind in parameters.items() if name not in paths]
         configured = self.config | self.config["readings"]
         for section in reversed(sections):
             configured |= section
 
+        def arguments(wildcards) -> dict:
+            computed = {name: value(wildcards) if callable(value) else value for name, value in given.items()}
+            values = configured | dict(wildcards.items()) | computed
+            values = {name: value_of(module, name, kind, values) for name, kind in others}
+            if "env_options" in values:
+                envs = [values[name] for name in ("env", "evaluation_env") if name in values] or configured["envs"]
+                values["env_options"] = {env: values["env_options"].get(env, {}) for env in envs}
+            return values
+
         def settings(wildcards) -> str:
-            values = configured | dict(wildcards.items()) | given
-            return shlex.join(
-                word
-                for name in parameters
-                if name not in paths
-                for word in option(name, value_of(module, name, parameters[name], values, wildcards))
-            )
+            return shlex.join(word for name, value in arguments(wildcards).items() for word in option(name, value))
 
         def files(wildcards, input, output) -> str:
             files_by_name = dict(output.items()) | dict(input.items())
@@ -100,13 +107,7 @@ class Steps:
             return shlex.join(word for name in paths for word in option(name, files_by_name[name]))
 
         def environments(wildcards) -> str:
-            values = configured | dict(wildcards.items()) | given
-            names = [values[name] for name in ("env", "evaluation_env") if name in parameters]
-            names = [name(wildcards) if callable(name) else name for name in names]
-            if parameters.get("settings") == "list[str]":
-                # Settings of checks start with the name of their environment, such as "boyan-5".
-                names += sorted({setting.split("-")[0] for setting in values["settings"]})
-            return " ".join(environment_digest(name) for name in names if name in ENVIRONMENTS)
+            return " ".join(map(environment_digest, sorted(arguments(wildcards).get("env_options", ()))))
 
         results = Path(self.config["results"])
         given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
@@ -146,11 +147,9 @@ def main_parameters(module: str) -> dict[str, str]:
     return parameters
 
 
-def value_of(module: str, name: str, kind: str, values: dict, wildcards):
+def value_of(module: str, name: str, kind: str, values: dict):
     """Look up the value of a step's parameter; no value, or a list in place of one value, raises a ValueError."""
     value = values.get(name)
-    if callable(value):
-        value = value(wildcards)
     if value is None or isinstance(value, list | tuple) != kind.startswith("list"):
         raise ValueError(f"Step {module}: {name!r} has no value of type {kind}; give it in the rule.")
     return value
@@ -162,11 +161,6 @@ def option(name: str, value) -> list[str]:
         value = json.dumps(value, sort_keys=True)
     values = value if isinstance(value, list | tuple) else [value]
     return [f"--{name.replace('_', '-')}", *map(str, values)]
-
-
-def env_options(config: dict, env: str) -> dict:
-    """The options of an environment, from the readings of the configuration."""
-    return config["readings"]["env_options"].get(env, {})
 
 
 def job_environment(source: str, results: Path, environments: list[str]) -> str:

@@ -261,13 +261,13 @@ def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
 
 
 def truncation_table(
-    settings: list[tuple[str, int]], discount: float, rollout_steps: int, env_options: dict[str, dict]
+    settings: list[tuple[str, int]], discount: float, rollout_steps: int, env_options: dict
 ) -> pd.DataFrame:
     """Tabulate for each (env, states) the largest exact bias of a truncated return, and the root mean square of v."""
     rows = []
     for env, states in settings:
         rng = generator(0, env, states, "truncation")
-        tasks = sample_tasks(env, states, BIAS_TASKS, rng, **env_options.get(env, {}))
+        tasks = sample_tasks(env, states, BIAS_TASKS, rng, **env_options[env])
         value = value_function(tasks.transition, tasks.reward, discount)
         bias = np.abs(truncation_bias(tasks.transition, value, discount, rollout_steps)).max()
         rows.append({"env": env, "states": states, "largest_bias": bias, "typical_value": np.sqrt((value**2).mean())})

@@ -44,6 +44,7 @@ def main(
     """
     other_engine = next(name for name in ENGINES if name != engine)
     lengths = [ENUMERATED, *context_lengths]
+    options = env_options[evaluation_env]
     records, faults = [], []
     for task_file, unroll_file, run_file in zip(task_sets, unrolls, trained, strict=True):
         cell = Cell.parse(run_file.parent.name)
@@ -62,7 +63,7 @@ def main(
         again = flat(history.weights.u, history.weights.A)
         compared_tasks, difference = largest_difference(snapshots, stored, again)
         data = draw_unseen_tasks(
-            seed, cell.states, unseen_tasks, max(context_lengths), discount, evaluation_env, **env_options
+            seed, cell.states, unseen_tasks, max(context_lengths), discount, evaluation_env, **options
         )
         of_msve = evaluation_difference(Weights(u[-1], A[-1]), data, lengths, cell.depth, scaled_attention)
         records.append(

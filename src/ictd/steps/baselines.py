@@ -33,7 +33,8 @@ def main(
     the same order.  Settings with the same number of states are evaluated on the same contexts.
     """
     candidates = log_spaced(**step_sizes)
-    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env, **env_options}
+    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env}
+    place |= env_options[evaluation_env]
 
     def contexts_of(data: UnseenTasks) -> list[Context]:
         return [data.context(length) for length in context_lengths]

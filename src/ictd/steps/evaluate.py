@@ -39,7 +39,7 @@ def main(
     msve = np.empty((len(seeds), len(cells), len(lengths), tasks))
     for i, seed in enumerate(seeds):
         data = draw_unseen_tasks(
-            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options
+            int(seed), states, tasks, max(context_lengths), discount, evaluation_env, **env_options[evaluation_env]
         )
         msve[i] = weights_msve(last[i], data, lengths, depth, scaled_attention)
     for i, history in enumerate(histories):

@@ -47,12 +47,13 @@ def main(
         cells.setdefault(cell.states, {})[cell] = path
     step_sizes = {tuple(map(int, path.stem.split("-"))): best_step_size(path) for path in baselines}
     lengths = [ENUMERATED, *context_lengths]
+    options = env_options[evaluation_env]
     tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": []}
     for states, paths in cells.items():
         (seeds,) = load_arrays(next(iter(paths.values())), "seeds")
         parts = [
             draw_unseen_tasks(
-                int(seed), states, claim_tasks, max(lengths), discount, evaluation_env, stream="claims", **env_options
+                int(seed), states, claim_tasks, max(lengths), discount, evaluation_env, stream="claims", **options
             )
             for seed in seeds
         ]

@@ -27,7 +27,7 @@ def smoke_results(smoke):
 @pytest.mark.parametrize("depth", [3, 6])
 def test_deflated_td(smoke_results, tmp_path, depth):
     results, table = smoke_results, tmp_path / "best_numbers.csv"
-    best_numbers.main(results.env, results.states, [results.discount], [depth], TASKS, TASKS, {}, table)
+    best_numbers.main(results.env, results.states, [results.discount], [depth], TASKS, TASKS, {results.env: {}}, table)
     errors, least = headlines.deflation(results, depth, table)
     headlines.check(errors, ENGINES)
     headlines.check(least, SEARCH)
@@ -39,8 +39,8 @@ def test_shares_of_two_numbers(smoke_results, tmp_path):
     results, table = smoke_results, tmp_path / "measures.csv"
     for algo in results.algorithms:
         shares.main(
-            algo, results.env, results.states, results.depth, results.discount, True, results.env, {}, {}, TASKS,
-            results.folder / f"weights/{results.cell(algo)}.npz", table, tmp_path / "exchanged.csv",
+            algo, results.env, results.states, results.depth, results.discount, True, results.env, {results.env: {}},
+            TASKS, results.folder / f"weights/{results.cell(algo)}.npz", table, tmp_path / "exchanged.csv",
         )  # fmt: skip
         headlines.check([headlines.shares_of_two(results, algo, table)], ENGINES)
 

@@ -182,9 +182,9 @@ def cell(tmp_path_factory):
 @pytest.mark.parametrize("scaled", [True, False])
 def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled, tmp_path):
     folder, stored, runs = cell
-    tuned_numbers.main(STATES, DEPTH, GAMMA, "boyan", {}, 10, [4, 9], tmp_path / "tuned.npz")
+    tuned_numbers.main(STATES, DEPTH, GAMMA, "boyan", {"boyan": {}}, 10, [4, 9], tmp_path / "tuned.npz")
     train_numbers.main(
-        "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {}, 6, [4, 9],
+        "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {"boyan": {}}, 6, [4, 9],
         [folder / "tasks.npz"], [folder / "unrolls.npz"], folder / "w.npz", tmp_path / "tuned.npz", tmp_path / "t.csv",
     )  # fmt: skip
     table = pd.read_csv(tmp_path / "t.csv")
@@ -216,7 +216,7 @@ def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled
 
 def test_shares_exchanges_and_spectral_radii(cell, tmp_path):
     folder, _, runs = cell
-    given = "td", "boyan", STATES, DEPTH, GAMMA, True, "boyan", {}, {}, 6, folder / "w.npz"
+    given = "td", "boyan", STATES, DEPTH, GAMMA, True, "boyan", {"boyan": {}}, 6, folder / "w.npz"
     shares.main(*given, tmp_path / "m.csv", tmp_path / "x.csv")
     measures, exchanged = pd.read_csv(tmp_path / "m.csv"), pd.read_csv(tmp_path / "x.csv")
     assert measures["seed"].tolist() == [0, 2] and len(exchanged) == 5 * 2
@@ -287,7 +287,7 @@ def test_the_slow_mode_has_a_row_for_each_seed_and_direction(tmp_path):
 def test_predictions_are_made_at_the_snapshots_of_the_long_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(dynamics, "POOL", 40)
     monkeypatch.setattr(dynamics, "AVERAGED", 10)
-    given = "td", "boyan", STATES, DEPTH, GAMMA, 8, 12, 0.01, True, {}, 1000, 60, 5
+    given = "td", "boyan", STATES, DEPTH, GAMMA, 8, 12, 0.01, True, {"boyan": {}}, 1000, 60, 5
     dynamics.main(*given, tmp_path / "d.csv")
     table = pd.read_csv(tmp_path / "d.csv")
     stops = sorted(set(table["tasks_seen"]))

@@ -47,7 +47,7 @@ def unseen(size, stream="ablation"):
 def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     scaled, options = scale, {"threshold": 0.3}
     file = tmp_path / "2-3.npz"
-    course.main(algo, "loop", STATES, DEPTH, "2-3", 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, options, file)
+    course.main(algo, "loop", STATES, DEPTH, "2-3", 25, 3, GAMMA, 16, 20, 0.01, 0.2, scale, {"loop": options}, file)
     tasks = ictd.sample_tasks("loop", STATES, 25, ictd.generator(3, "loop", STATES, "course tasks"), **options)
     steps = 20 if algo == "mc" else 1
     unrolls = ictd.unroll(tasks, 16, GAMMA, steps, ictd.generator(3, "loop", STATES, "course unrolls"))
@@ -59,7 +59,7 @@ def test_long_runs_are_measured_at_their_snapshots(tmp_path, algo, scale):
     assert stored["tasks_seen"].tolist() == [1, 5, 25] and stored["seeds"].tolist() == [2, 3]
     np.testing.assert_array_equal(stored["A"][1], run.A)
     np.testing.assert_array_equal(stored["u"][1], run.u)
-    given = algo, "loop", STATES, DEPTH, GAMMA, scale, "boyan", {}, TEST, LENGTHS
+    given = algo, "loop", STATES, DEPTH, GAMMA, scale, "boyan", {"boyan": {}}, TEST, LENGTHS
     course_measures.main(*given, [file] * 2, tmp_path / "t.csv")
     table = pd.read_csv(tmp_path / "t.csv")
     assert table["tasks_seen"].tolist() == [1, 5, 25] * 4 and table["seed"].tolist() == [2, 2, 2, 3, 3, 3] * 2
@@ -81,7 +81,7 @@ def test_the_plane_has_a_row_for_each_run(tmp_path, scale):
     for name, learning_rate in (("a", rate), ("b", 1e200)):
         phase.main(
             ["td", "mc"], "boyan", [4, STATES], "5-6", [1, 3], 20, **given, **sizes, learning_rate=learning_rate,
-            env_options={}, output=tmp_path / f"both/{name}.csv",
+            env_options={"boyan": {}}, output=tmp_path / f"both/{name}.csv",
         )  # fmt: skip
     concatenate.main([tmp_path / "both/a.csv", tmp_path / "both/b.csv"], [tmp_path / "both.csv"])
     both = pd.read_csv(tmp_path / "both.csv")
@@ -133,8 +133,8 @@ def read(tmp_path_factory):
     files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "unrolls")}
     for name, changes in READINGS.items():
         readings.main(
-            ["td", "mc"], "boyan", STATES, DEPTH, GAMMA, ours | changes, "loop", {"threshold": 0.3}, TEST, LENGTHS,
-            **files, output=folder / f"{name}.npz",
+            ["td", "mc"], "boyan", STATES, DEPTH, GAMMA, ours | changes, "loop", {"loop": {"threshold": 0.3}}, TEST,
+            LENGTHS, **files, output=folder / f"{name}.npz",
         )  # fmt: skip
     zero = pd.DataFrame(itertools.product(range(3), LENGTHS), columns=["seed", "context_length"])
     save_table(folder / "baselines.csv", zero.assign(method="zero", states=STATES, depth=DEPTH, msve=5.0))

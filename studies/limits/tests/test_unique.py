@@ -140,7 +140,7 @@ def test_the_step_numbers_the_points_at_which_descents_end(tmp_path):
     files = {"table": tmp_path / "unique.csv", "ends": tmp_path / "unique.npz"}
     unique.main(
         env="boyan", states=N, depth=2, discount=GAMMA, fixed_tasks=22, test_tasks=20, starts=3, digits=40,
-        tolerance=1e-10, most_steps=100, newton_steps=8, env_options={}, **files,
+        tolerance=1e-10, most_steps=100, newton_steps=8, env_options={"boyan": {}}, **files,
     )  # fmt: skip
     table = load_table(files["table"])
     u, A = load_arrays(files["ends"], "u", "A")
@@ -161,7 +161,7 @@ def test_the_weights_at_the_ends_of_descents_have_the_msve_of_the_table(tmp_path
     save_arrays(weights_file, u=start.u[None], A=start.A[None])
     descend.main(
         [weights_file], env="boyan", states=N, depth=DEPTH, discount=GAMMA, fixed_tasks=12, starts=1, pretrained=1,
-        tolerance=1e-10, most_steps=20, newton_steps=8, env_options={}, output=tmp_path,
+        tolerance=1e-10, most_steps=20, newton_steps=8, env_options={"boyan": {}}, output=tmp_path,
     )  # fmt: skip
     table = load_table(tmp_path / "rows.csv")
     assert table["start"].tolist() == ["theta_td", "family", "random", "family", "td"]

@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("formats")
     pretrain.main(
         list(KINDS), [DEPTH] * 3, [TASKS] * 3, "boyan", STATES, GAMMA, "4-5", snapshots=3, tasks=TASKS, clip=0.5,
-        learning_rate=0.01, initial_gain=0.3, env_options={}, **TRAINING,
+        learning_rate=0.01, initial_gain=0.3, env_options={"boyan": {}}, **TRAINING,
         outputs=[folder / f"runs/{kind}-boyan-3-2-0.9/4-5.npz" for kind in KINDS],
     )  # fmt: skip
     (folder / "cells").mkdir()
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
         folder / "baselines/boyan-3-0.9.npz", methods=["zero", "lstd"], context_lengths=[2, 5, 9], msve=errors
     )  # fmt: skip
     formats.main(
-        "boyan", GAMMA, False, TASKS, TEST, LENGTHS, [2, 100], {}, sorted(folder.glob("runs/*/*.npz")),
+        "boyan", GAMMA, False, TASKS, TEST, LENGTHS, [2, 100], {"boyan": {}}, sorted(folder.glob("runs/*/*.npz")),
         [folder / "cells/td-loop-3-4.npz"], [folder / "baselines/boyan-3-0.9.npz"], folder / "formats.csv",
     )  # fmt: skip
     return folder

@@ -28,13 +28,10 @@ ENV_OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 TRAINING = {
     "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3,
 }  # fmt: skip
+SETTING = {"states": STATES, "env_options": ENV_OPTIONS}
 RUNS = {"td-boyan-3-2-0.9": "boyan", "expected_mc-loop-3-2-0.9": "loop"}
 SEEDS, SNAPSHOTS = [4, 5], [1, 6, 10, 30]
 KINDS = {"linear": {}, "softmax": {"kind": "softmax", "corner": -0.5, "scaled_rewards": True}}
-
-
-def place(env):
-    return {"states": STATES, "env_options": ENV_OPTIONS[env]}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +43,7 @@ def folder(tmp_path_factory):
         for path in paths:
             pretrain.main(
                 [run.split("-")[0]], [DEPTH], [30], env, discount=GAMMA, seeds=path.stem, snapshots=3, tasks=10,
-                **TRAINING, **place(env), outputs=[path],
+                **TRAINING, **SETTING, outputs=[path],
             )  # fmt: skip
     evaluation = {"tasks": 10, "test_tasks": TEST, "context_lengths": LENGTHS, "env_options": ENV_OPTIONS}
     shown_by_tasks = [f"{run}/{env}-0.9" for run, env in RUNS.items()]
@@ -68,7 +65,7 @@ def folder(tmp_path_factory):
     for env in ENV_OPTIONS:
         baselines.main(
             env, discount=GAMMA, depth=DEPTH, test_tasks=TEST, tuning_tasks=11, context_lengths=LENGTHS, updates=[1, 8],
-            bayes_samples=400, **grids, **place(env), output=folder / f"baselines/{env}-3-0.9.npz",
+            bayes_samples=400, **grids, **SETTING, output=folder / f"baselines/{env}-3-0.9.npz",
         )  # fmt: skip
     paths = {
         name: [folder / f"attention/{name}/{prompts}-mc/4-5.npz" for prompts in ("contexts", "enumerated")]
@@ -76,11 +73,11 @@ def folder(tmp_path_factory):
     }
     pretrain_attention.main(
         KINDS, ["mc"], "loop", depth=DEPTH, discount=GAMMA, seeds="4-5", attention_tasks=9,
-        **TRAINING, **place("loop"), outputs=[path for name in sorted(KINDS) for path in paths[name]],
+        **TRAINING, **SETTING, outputs=[path for name in sorted(KINDS) for path in paths[name]],
     )  # fmt: skip
     for name, attention in KINDS.items():
         evaluate_attention.main(
-            attention, "loop", depth=DEPTH, discount=GAMMA, test_tasks=TEST, context_lengths=LENGTHS, **place("loop"),
+            attention, "loop", depth=DEPTH, discount=GAMMA, test_tasks=TEST, context_lengths=LENGTHS, **SETTING,
             runs=paths[name], output=folder / f"attention/{name}.csv",
         )  # fmt: skip
     files = {name: sorted((folder / name).rglob("*.npz")) for name in ("runs", "values", "paper", "baselines")}

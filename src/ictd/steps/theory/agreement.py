@@ -26,7 +26,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
         env, states, depth = setting.split("-")
         n, L = int(states), int(depth)
         rng = generator(0, env, n, "agreement")
-        tasks = sample_tasks(env, n, TASKS, rng, **env_options.get(env, {}))
+        tasks = sample_tasks(env, n, TASKS, rng, **env_options[env])
         deviation = SPREAD / np.sqrt(2 * n)
         random = Weights(rng.normal(0, deviation, 2 * n), rng.normal(0, deviation, (2 * n, 2 * n)))
         for name, weights in (("theta_td", theta_td(n)), ("random", random)):

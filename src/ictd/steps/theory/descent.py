@@ -43,7 +43,7 @@ def main(
     neu: Path,
 ) -> None:
     """Write both sides of each statement, summarised over tasks, and J and J' at each depth with their bounds."""
-    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
+    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options[env])
     setting = {"env": env, "states": states}
     sweeps = sweep_in_parts(sampled, discount, update_depth)
     save_table(statements, *statement_tables(sweeps, setting))

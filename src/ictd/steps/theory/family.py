@@ -39,7 +39,7 @@ def main(
     error_tables, update_tables = [], []
     for setting in settings:
         env, states = setting.split("-")
-        options = env_options.get(env, {})
+        options = env_options[env]
         of_errors, of_updates = family_tables(env, int(states), pretrained_tasks, update_depth, discount, options)
         error_tables += of_errors
         update_tables += of_updates
@@ -48,10 +48,10 @@ def main(
 
 
 def family_tables(
-    env: str, states: int, tasks: int, update_depth: int, discount: float, env_options: dict
+    env: str, states: int, tasks: int, update_depth: int, discount: float, options: dict
 ) -> tuple[list[dict], list[dict]]:
     """Compute the tables of errors and of expected updates for one environment and number of states."""
-    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options)
+    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **options)
     rng = generator(0, env, states, "family")
     u_rng = generator(0, env, states, "family u")
     depths = update_depths(update_depth)

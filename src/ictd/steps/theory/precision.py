@@ -35,7 +35,7 @@ def main(
     for env in sorted({env for env, _ in pairs}):
         update_states = [int(n) for other_env, n in pairs if other_env == env]
         for n in sorted({*states, *update_states}):
-            tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options.get(env, {}))
+            tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options[env])
             for task in range(TASKS):
                 names = {"env": env, "states": n, "task": task}
                 if n in states:

@@ -41,7 +41,7 @@ def main(
     for file in weights:
         cell = Cell.parse(file.stem)
         rng = generator(0, cell.env, cell.states, "theory")
-        sampled = sample_tasks(cell.env, cell.states, pretrained_tasks, rng, **env_options.get(cell.env, {}))
+        sampled = sample_tasks(cell.env, cell.states, pretrained_tasks, rng, **env_options[cell.env])
         scale = 1 / cell.states if scaled_attention else 1.0
         runs = load_arrays(file, "seeds", "u", "A")
         of_line, of_repeated = norm_tables(runs, sampled, discount, scale, update_depth, cell)

@@ -19,7 +19,7 @@ def main(env: str, states: list[int], tasks: int, depth: int, discount: float, e
     """Write both sides of each statement at each layer, summarised over tasks, for each number of states."""
     tables = []
     for n in states:
-        sampled = sample_tasks(env, n, tasks, generator(0, env, n, "theory"), **env_options)
+        sampled = sample_tasks(env, n, tasks, generator(0, env, n, "theory"), **env_options[env])
         inequalities = {statement.__name__: [] for statement in OF_VALUES}
         for first in range(0, tasks, AT_ONCE):
             Z = evolve(theta_td(n), sampled[first : first + AT_ONCE], discount, depth)
