@@ -71,9 +71,7 @@ def test_an_edit_reruns_the_jobs_of_this_environment(ring):
 
     def digests():
         simulate = Steps(settings)("ictd.steps.tasks", seeds="0-1")["environments"]
-        unseen = Steps(settings)(
-            "ictd.steps.baselines", settings["evaluation"], evaluation_env="ring", settings=["4-6"]
-        )
+        unseen = Steps(settings)("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
         family = Steps(settings)("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
         return [
             simulate(Wildcards(env="ring", states=4)),

@@ -32,13 +32,11 @@ KEYS = {
     "envs": (["boyan"], {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (
         [4],
-        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN,
+        {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN,
     ),
     "depths": (
         [6],
-        {"baselines", "audit", "metrics", "unseen", *FIGURES, "notebook"}
-        | {"theory_agreement", "theory_pretrained"}
-        | SHOWN,
+        {"audit", "metrics", "unseen", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
     ),
     "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
     "tasks": (301, {"tasks"} | SHOWN),

@@ -72,9 +72,8 @@ def run(tmp_path_factory):
             runs=[folder / f"runs/{cell}/{group}.npz" for cell in some for group in GROUPS],
             **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
         )  # fmt: skip
-    sizes = ["3-2", "2-2"]
-    errors = [folder / f"baselines/{size}.npz" for size in sizes]
-    carry_out(baselines, seeds=3, tasks=TEST, settings=sizes, outputs=errors)
+    errors = [folder / f"baselines/{size}.npz" for size in ("3-2", "2-2")]
+    carry_out(baselines, seeds=3, tasks=TEST, outputs=errors)
     cells = sorted(CELLS)
     material = {
         name: [folder / f"{kind}/{cell.env}-{cell.states}/0-1.npz" for cell in cells]

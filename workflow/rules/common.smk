@@ -46,7 +46,7 @@ CELL = f"{{algo}}-{SETTING}"
 CELLS = cells(config)
 GRID = sorted(map(str, CELLS))
 GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
-SIMULATIONS = sorted({(cell.env, cell.states) for cell in CELLS})
+SIMULATIONS = [f"{env}-{states}" for env, states in sorted({(cell.env, cell.states) for cell in CELLS})]
 try:
     CORES = workflow.cores
 except WorkflowError:  # Remote executors have no number of cores.

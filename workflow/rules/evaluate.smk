@@ -1,5 +1,5 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
-BASELINES = ["{}-{}".format(*pair) for pair in sorted({(cell.states, cell.depth) for cell in CELLS})]
+BASELINES = [f"{n}-{depth}" for n, depth in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks".split()
 
@@ -37,7 +37,7 @@ use rule step as baselines with:
     conda:
         f"{ENVS}/simulate.yaml"
     params:
-        **step("ictd.steps.baselines", config["evaluation"], settings=BASELINES),
+        **step("ictd.steps.baselines", config["evaluation"]),
 
 
 # Additional unseen tasks, which decide the claims on the MSVE. All cells share them.

@@ -1,6 +1,5 @@
 # Numerical checks of the paper's theory. They run before the other figures, because the theory's figures take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
-CHECKED = [f"{env}-{states}" for env, states in SIMULATIONS]
 # Tables that do not depend on training, and tables of pretrained weights.
 OF_THEORY = "statements neu agreement precision family family_updates".split()
 # Tables that consist of parts from several jobs.
@@ -40,7 +39,7 @@ use rule step as theory_family with:
         job="theory_family",
     priority: 1
     params:
-        **step("ictd.steps.theory.family", config["theory"], settings=CHECKED),
+        **step("ictd.steps.theory.family", config["theory"], settings=SIMULATIONS),
 
 
 # One job for all cells, because starting Python and importing packages takes about as long as a cell.
@@ -76,14 +75,14 @@ use rule step as theory_precision with:
         job="theory_precision",
     priority: 1
     params:
-        **step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=CHECKED),
+        **step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS),
 
 
 use rule step as theory_tables with:
     input:
         parts=[
             *expand("<results>/theory/statements/{env}.csv", env=sorted(config["envs"])),
-            *expand("<results>/theory/{table}/{setting}.csv", table=IN_PARTS, setting=CHECKED),
+            *expand("<results>/theory/{table}/{setting}.csv", table=IN_PARTS, setting=SIMULATIONS),
         ],
     output:
         tables=expand("<results>/theory/{table}.csv", table=IN_PARTS),

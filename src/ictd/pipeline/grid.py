@@ -27,8 +27,12 @@ class Cell(NamedTuple):
     @classmethod
     def parse(cls, name: str) -> "Cell":
         """Make the cell from its name, such as "td-boyan-5-30"."""
-        algo, env, states, depth = name.split("-")
-        return cls(algo, env, int(states), int(depth))
+        return cls(*parse_name(name))
+
+
+def parse_name(name: str) -> tuple:
+    """Split the name of a cell or setting, such as "boyan-5-30"; numbers become integers."""
+    return tuple(int(part) if part.isdecimal() else part for part in name.split("-"))
 
 
 # Largest number of seeds in a job with seeds_per_job: auto.  The memory of a job grows with the number of its seeds.

@@ -17,7 +17,7 @@ from ictd.anatomy import (
     squared_norm,
 )
 from ictd.mrp import sample_tasks, truncation_bias, value_function
-from ictd.pipeline.grid import CELL, Cell
+from ictd.pipeline.grid import CELL, Cell, parse_name
 from ictd.rng import generator
 from ictd.statistics import bootstrap
 from ictd.storage import load_named, long_table, save_tables
@@ -50,7 +50,7 @@ def main(
     """
     runs = {Cell.parse(path.stem): load_named(path, *WEIGHT_ARRAYS) for path in weights}
     evaluated = {Cell.parse(path.stem): load_named(path, *EVALUATION_ARRAYS) for path in evaluations}
-    by_size = {tuple(map(int, path.stem.split("-"))): load_named(path, *BASELINE_ARRAYS) for path in baselines}
+    by_size = {parse_name(path.stem): load_named(path, *BASELINE_ARRAYS) for path in baselines}
     settings = sorted({(cell.env, cell.states) for cell in runs})
     tables = {
         "msve": msve_table(evaluated),

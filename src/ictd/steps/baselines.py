@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, tune_step_size
+from ictd.pipeline.grid import parse_name
 from ictd.prompt import Context
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
@@ -24,13 +25,12 @@ def main(
     context_lengths: list[int],
     step_sizes: dict,
     lstd_ridge: float,
-    settings: list[str],
     outputs: list[Path],
 ) -> None:
     """Write the MSVE of each method, seed, context length and task, and the MSVE of each candidate step size.
 
-    ``settings`` are the numbers of states and layers, each "states-depth"; ``outputs`` has a file for each setting, in
-    the same order.  Settings with the same number of states are evaluated on the same contexts.
+    The files of ``outputs`` are named after numbers of states and layers, "states-depth".  Baselines with the same
+    number of states are evaluated on the same contexts.
     """
     candidates = log_spaced(**step_sizes)
     place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env}
@@ -41,8 +41,8 @@ def main(
 
     # Files by number of states, and by depth.
     files = {}
-    for setting, output in zip(settings, outputs, strict=True):
-        states, depth = map(int, setting.split("-"))
+    for output in outputs:
+        states, depth = parse_name(output.stem)
         files.setdefault(states, {})[depth] = output
     for states, by_depth in files.items():
         tuning = draw_unseen_tasks(0, states, tuning_tasks, stream="tuning", **place)

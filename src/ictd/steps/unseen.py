@@ -11,7 +11,7 @@ import numpy as np
 from ictd.baselines import lstd, theta_preconditioned_td
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
-from ictd.pipeline.grid import Cell
+from ictd.pipeline.grid import Cell, parse_name
 from ictd.prompt import ENUMERATED, Context
 from ictd.sampling import transition_counts
 from ictd.statistics import standard_error
@@ -45,7 +45,7 @@ def main(
     for path in weights:
         cell = Cell.parse(path.stem)
         cells.setdefault(cell.states, {})[cell] = path
-    step_sizes = {tuple(map(int, path.stem.split("-"))): best_step_size(path) for path in baselines}
+    step_sizes = {parse_name(path.stem): best_step_size(path) for path in baselines}
     lengths = [ENUMERATED, *context_lengths]
     options = env_options[evaluation_env]
     tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": []}

@@ -8,6 +8,7 @@ import torch
 from ictd.engine import value_gradients
 from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
+from ictd.pipeline.grid import parse_name
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.rng import generator
 from ictd.storage import save_table
@@ -23,8 +24,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
     """Write the largest differences for each setting "env-states-depth", at theta^TD and at random weights."""
     tables = []
     for setting in settings:
-        env, states, depth = setting.split("-")
-        n, L = int(states), int(depth)
+        env, n, L = parse_name(setting)
         rng = generator(0, env, n, "agreement")
         tasks = sample_tasks(env, n, TASKS, rng, **env_options[env])
         deviation = SPREAD / np.sqrt(2 * n)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import sample_tasks
+from ictd.pipeline.grid import parse_name
 from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
@@ -38,9 +39,9 @@ def main(
     """
     error_tables, update_tables = [], []
     for setting in settings:
-        env, states = setting.split("-")
+        env, states = parse_name(setting)
         options = env_options[env]
-        of_errors, of_updates = family_tables(env, int(states), pretrained_tasks, update_depth, discount, options)
+        of_errors, of_updates = family_tables(env, states, pretrained_tasks, update_depth, discount, options)
         error_tables += of_errors
         update_tables += of_updates
     save_table(errors, *error_tables)

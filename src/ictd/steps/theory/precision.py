@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
+from ictd.pipeline.grid import parse_name
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.theory.decimals import exact_sides, exact_update
@@ -31,9 +32,9 @@ def main(
     ``difference`` is the relative difference of the float64 update from the exact one.
     """
     tables = []
-    pairs = [setting.split("-") for setting in settings]
+    pairs = list(map(parse_name, settings))
     for env in sorted({env for env, _ in pairs}):
-        update_states = [int(n) for other_env, n in pairs if other_env == env]
+        update_states = [n for other_env, n in pairs if other_env == env]
         for n in sorted({*states, *update_states}):
             tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options[env])
             for task in range(TASKS):
