@@ -13,7 +13,7 @@ from ictd.evaluation import (
     draw_unseen_tasks,
     index_of_best,
     joined,
-    tune_step_size,
+    step_size_scores,
     weights_msve,
 )
 from ictd.prompt import ENUMERATED
@@ -70,7 +70,7 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
 
 def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
     step_sizes = np.array([0.1, 1.0, 30.0])
-    scores = tune_step_size(data, 20, contexts, step_sizes)
+    scores = step_size_scores(data, 20, contexts, step_sizes)
     with np.errstate(over="ignore"):  # The largest step size diverges.
         each = [batch_td_msve(data, 20, contexts, np.array([step_size])).mean() for step_size in step_sizes]
     np.testing.assert_allclose(scores, each)
@@ -78,7 +78,7 @@ def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
 
 
 def test_the_score_of_a_step_size_that_overflows_is_infinite(data, contexts):
-    assert tune_step_size(data, 3000, contexts, np.array([30.0]))[0] == np.inf
+    assert step_size_scores(data, 3000, contexts, np.array([30.0]))[0] == np.inf
 
 
 def test_the_course_of_batch_td_equals_runs_from_the_start(data, contexts):
@@ -105,7 +105,7 @@ def test_theta_td_on_enumerated_prompts_is_value_iteration(scaled):
     for _ in range(40):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
     np.testing.assert_allclose(by_td[2], data.error(value), rtol=1e-9)
-    assert tune_step_size(data, 40, contexts, step_sizes, scaled).argmin() == 2
+    assert step_size_scores(data, 40, contexts, step_sizes, scaled).argmin() == 2
 
 
 def test_errors_are_weighted_by_the_stationary_distribution(data):

@@ -194,22 +194,23 @@ def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray,
     return np.stack(errors, axis=1)
 
 
+def mean_score(msve: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
+    """Mean of MSVE over axes, by which candidates are compared; NaN, from an overflow, counts as infinite."""
+    means = msve.mean(axis=axis)
+    return np.where(np.isnan(means), np.inf, means)
+
+
 def index_of_best(msve: np.ndarray) -> int:
-    """Index of the lowest mean over tasks of MSVE (K, k); NaN counts as infinite."""
-    means = msve.mean(axis=-1)
-    return int(np.where(np.isnan(means), np.inf, means).argmin())
+    """Index of the lowest ``mean_score`` of MSVE (K, k) over tasks."""
+    return int(mean_score(msve).argmin())
 
 
-def tune_step_size(
+def step_size_scores(
     data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
 ) -> np.ndarray:
-    """Compute the mean MSVE (K,) of batch TD with K step sizes, over tasks and contexts.
-
-    The best step size has the least.  Values that overflow count as infinite.
-    """
+    """Compute the ``mean_score`` (K,) of batch TD with K step sizes, over contexts and tasks."""
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = batch_td_msve(data, depth, contexts, step_sizes, scaled).mean(axis=(0, 2))
-    return np.where(np.isnan(scores), np.inf, scores)
+        return mean_score(batch_td_msve(data, depth, contexts, step_sizes, scaled), axis=(0, 2))
 
 
 def baseline_msve(

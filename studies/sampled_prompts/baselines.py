@@ -19,7 +19,7 @@ from ictd.evaluation import (
     batch_td_msve,
     draw_unseen_tasks,
     index_of_best,
-    tune_step_size,
+    step_size_scores,
 )
 from ictd.mrp import value_function
 from ictd.prompt import Context
@@ -182,7 +182,7 @@ def tuned_theta_td(
     ``tuned_msve`` for the other parameters.
     """
     tested, tuned_on = map(list, zip(*contexts, strict=True))
-    best = step_sizes[tune_step_size(tuning, depth, tuned_on, step_sizes).argmin()]
+    best = step_sizes[step_size_scores(tuning, depth, tuned_on, step_sizes).argmin()]
     return batch_td_msve(data, depth, tested, np.array([best]))[:, 0], np.full(len(contexts), best)
 
 

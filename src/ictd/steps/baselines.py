@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, tune_step_size
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, step_size_scores
 from ictd.pipeline.grid import parse_name
 from ictd.prompt import Context
 from ictd.statistics import log_spaced
@@ -51,7 +51,7 @@ def main(
         unseen = joined([draw_unseen_tasks(seed, states, tasks, **place) for seed in range(seeds)])
         contexts = contexts_of(unseen)
         for depth, output in by_depth.items():
-            tuning_msve = tune_step_size(tuning, depth, tuning_contexts, candidates, scaled_attention)
+            tuning_msve = step_size_scores(tuning, depth, tuning_contexts, candidates, scaled_attention)
             best = float(candidates[np.argmin(tuning_msve)])
             errors = baseline_msve(unseen, depth, contexts, best, lstd_ridge, scaled_attention)
             save_arrays(
