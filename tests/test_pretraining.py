@@ -8,7 +8,7 @@ from tolerances import ENGINES
 import ictd
 from ictd import pretraining
 from ictd.engine import Engine
-from ictd.pretraining import Divergence, pretrain_history, pretrain_in_blocks
+from ictd.pretraining import Divergence, pretrain_history, pretrain_runs
 from ictd.statistics import log_spaced_integers
 
 
@@ -114,7 +114,7 @@ def test_a_divergence_of_the_last_update_is_found():
 
 
 def in_blocks(tasks, batches, seen, start):
-    """Snapshots of ``pretrain_in_blocks`` with blocks of 7 tasks."""
+    """Snapshots of ``pretrain_runs`` with blocks of 7 tasks."""
     blocks = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
 
     def draw(size, running):
@@ -122,7 +122,7 @@ def in_blocks(tasks, batches, seen, start):
         assert block.stop - block.start == size and running == [0]
         return [(tasks.reward[block], batches[block], tasks.transition[block])]
 
-    return pretrain_in_blocks([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [seen])[0]
+    return pretrain_runs([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [seen])[0]
 
 
 def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
@@ -147,7 +147,7 @@ def test_blocks_of_another_size_are_refused():
         return [(tasks.reward, batches, tasks.transition)]
 
     with pytest.raises(ValueError, match="20 tasks in place of 30"):
-        pretrain_in_blocks([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [np.array([30])])
+        pretrain_runs([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [np.array([30])])
 
 
 def test_runs_with_shared_tasks_stop_independently(monkeypatch):
@@ -166,7 +166,7 @@ def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     engines = [Engine(weights, algo, 4, 0.9, 1e-3) for algo, weights in starts]
     seen = [np.array([20]), np.array([3, 9]), np.array([20])]
     with np.errstate(over="ignore", invalid="ignore"):
-        long, short, diverged = pretrain_in_blocks(engines, draw, seen)
+        long, short, diverged = pretrain_runs(engines, draw, seen)
     assert asked == [[0, 1, 2], [0, 1], [0]] and np.isnan(diverged.A).all()
     expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start).weights
     np.testing.assert_array_equal(long.A, expected.A)

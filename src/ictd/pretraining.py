@@ -265,17 +265,17 @@ def pretrain(
         start = initial_weights(tasks.dimension, initial_gain, generator(seed, tasks.name, tasks.states, "weights"))
         engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
         blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
-        weights.append(_train_on_blocks(engine, blocks, target, discount, seed, report))
+        weights.append(_final_weights(engine, blocks, target, discount, seed, report))
     if report:
         report.close()
     u, A = (np.stack([getattr(one, name) for one in weights]) for name in ("u", "A"))
     return Model(Weights(u, A) if several else weights[0], depth, discount)
 
 
-def _train_on_blocks(
+def _final_weights(
     engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, report: "Progress"
 ) -> Weights:
-    """Weights after the updates of all blocks, or NaN after a divergence."""
+    """Weights of one run after the updates of all blocks, or NaN after a divergence."""
     for block in blocks:
         if callable(target):
             done = _train_towards(engine, block, target, discount)
@@ -373,12 +373,13 @@ class Progress:
         print(file=sys.stderr)
 
 
-def pretrain_in_blocks(
+def pretrain_runs(
     engines: list, draw: Callable[[int, list[int]], list[tuple]], seen: list[np.ndarray]
 ) -> list[Weights]:
-    """Pretrain on tasks that are drawn in blocks, so that memory does not grow with their number.
+    """Pretrain several runs on the same tasks, and keep snapshots of their weights.
 
-    Several runs share the draws: run i trains on the first ``seen[i][-1]`` tasks.
+    Run i trains on the first ``seen[i][-1]`` tasks.  Tasks are drawn in blocks, so memory does not grow with their
+    number.
 
     Parameters
     ----------

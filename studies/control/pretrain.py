@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.engine import Engine
-from ictd.pretraining import pretrain_in_blocks
+from ictd.pretraining import pretrain_runs
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
@@ -47,7 +47,7 @@ def main(
         rng = generator(seed, name, variant["states"], "control tasks")
         engine = Engine(start, variant["algo"], variant["depth"], variant["discount"], learning_rate, clip=clip)
         draw = training_data(variant, prompt_lengths, concentrations, batch, rollout, rng)
-        (weights,) = pretrain_in_blocks([engine], lambda size, _, draw=draw: [draw(size)], [tasks_seen])
+        (weights,) = pretrain_runs([engine], lambda size, _, draw=draw: [draw(size)], [tasks_seen])
         u.append(weights.u)
         A.append(weights.A)
     save_arrays(output, tasks_seen=tasks_seen, u=np.stack(u), A=np.stack(A))

@@ -7,7 +7,7 @@ import numpy as np
 from ictd.engine import Engine
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
-from ictd.pretraining import pretrain_in_blocks
+from ictd.pretraining import pretrain_runs
 from ictd.rng import generator
 from ictd.sampling import unroll
 from ictd.statistics import log_spaced_integers
@@ -47,7 +47,7 @@ def main(
             batches = unroll(block, batch_size, discount, steps, streams["unrolls"])
             return [(block.reward, batches, block.transition)]
 
-        return pretrain_in_blocks([engine], draw, [tasks_seen])[0]
+        return pretrain_runs([engine], draw, [tasks_seen])[0]
 
     runs = [run(seed) for seed in seeds_of(seeds)]
     u, A = (np.stack([getattr(weights, name) for weights in runs]) for name in ("u", "A"))

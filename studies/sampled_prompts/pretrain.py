@@ -10,7 +10,7 @@ import numpy as np
 
 from ictd.engine import Engine
 from ictd.pipeline.grid import seeds_of
-from ictd.pretraining import pretrain_in_blocks
+from ictd.pretraining import pretrain_runs
 from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
 from ictd.storage import save_arrays
@@ -68,7 +68,7 @@ def main(
             prompts = {name: prompts_of(name, block, context, discount) for name in formats}
             return [(block.reward, batches[batch_kind(name)], prompts[prompt_format(name)]) for name in names]
 
-        histories.append(pretrain_in_blocks(engines, draw, tasks_seen))
+        histories.append(pretrain_runs(engines, draw, tasks_seen))
         logger.info("seed %d pretrained", seed)
     for run, output in enumerate(outputs):
         save_arrays(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ictd.mrp import Tasks
 from ictd.pipeline.grid import seeds_of
-from ictd.pretraining import pretrain_in_blocks
+from ictd.pretraining import pretrain_runs
 from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import save_arrays
@@ -65,7 +65,7 @@ def main(
                 arguments.append((block.reward, batches[algo], columns[place]))
             return arguments
 
-        trained.append(pretrain_in_blocks(engines, draw, stops))
+        trained.append(pretrain_runs(engines, draw, stops))
         logger.info("seed %d pretrained", seed)
     for run, output in enumerate(outputs):
         save_arrays(
