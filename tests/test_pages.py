@@ -61,6 +61,7 @@ def test_tables_have_words_marks_and_escaped_text():
     )
     text = html.table(frame)
     assert '<th>algorithm</th><th>said</th><th class="number">θ<sup>TD</sup></th>' in text
+    assert '<td class="number" data-of="θᵀᴰ">0.5</td>' in text
     assert '<tr><td data-of="algorithm">TD</td><td class=\'holds\' data-of="said">holds</td>' in text
     assert (
         '<tr><td data-of="algorithm"><b>mc</b></td><td class=\'refuted\' data-of="said">refuted &lt;x&gt;</td>' in text
@@ -99,8 +100,9 @@ def shown(tmp_path):
 
 def test_parts_of_a_page(shown, tmp_path):
     assert "<p>table</p>" in shown.part("x")._repr_html_() and 'What "it" shows.' in shown.table("x")
-    assert 'alt="What \'it\' shows." src="data:image/png;base64,' in shown.figure("x")
+    assert 'alt="What &quot;it&quot; shows." src="data:image/png;base64,' in shown.figure("x")
     assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
+    assert "<summary>Θ<sup>looped</sup></summary>" in shown.fold("Theta^looped", "a")
     said = shown.say("It is so {more} & so {less, mean}.")
     assert re.sub("<.*?>", "", said) == "It is so 1 of 2 &amp; so 1 of 1.\n"
     assert 'title="refuted in 1 of 2 settings: b (1)"><a href="#rows-more"' in said

@@ -32,7 +32,7 @@ MEASURES = {
     ),
 }  # fmt: skip
 # Labels of the curves of the slider.
-LABELS = ("cosine of A to θᵀᴰ (median over trials)", "MSVE on enumerated prompts (median over trials)")
+LABELS = ("cosine of A to theta^TD (median over trials)", "MSVE on enumerated prompts (median over trials)")
 
 
 def main(claims: Path, tables: list[Path], runs: list[Path], env: str, output: Path) -> None:

@@ -57,7 +57,7 @@ def table(frame) -> str:
     kinds = [' class="number"' if frame[name].dtype.kind in "iuf" else "" for name in frame.columns]
     head = "".join(f"<th{kind}>{text(heading)}</th>" for kind, heading in zip(kinds, headings, strict=True))
     has_verdicts = [frame[name].astype(str).str.match(f"$|{VERDICT}").all() for name in frame.columns]
-    names = [html.escape(heading.replace("theta^TD", "θ^TD")) for heading in headings]
+    names = list(map(attribute, headings))
     body = ""
     for values in frame.itertuples(index=False):
         cells = "".join(map(_cell, names, has_verdicts, values))
@@ -77,6 +77,8 @@ def _cell(name: str, is_verdict: bool, value) -> str:
     return f'<td{f" class={VERDICTS[verdict[0]]!r}" if verdict else ""} data-of="{name}">{shown}</td>'
 
 
+# Symbols in texts, as HTML.
+SYMBOLS = {"theta^TD": "θ<sup>TD</sup>", "Theta^looped": "Θ<sup>looped</sup>"}
 # Signs for words in formulas; formulas stand between dollar signs.
 SIGNS = {
     "beta": "β", "eta": "η", "gamma": "γ", "nu": "ν", "theta": "θ", "xi": "ξ", "zeta": "ζ", "grad": "∇", "inf": "∞",
@@ -87,7 +89,15 @@ def text(raw: str) -> str:
     """Text as HTML, with formulas in italics; no line ends beside ±."""
     parts = html.escape(raw, quote=False).split("$")
     parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
-    return "".join(parts).replace("theta^TD", "θ<sup>TD</sup>").replace(" ± ", "\u00a0±\u00a0")
+    shown = "".join(parts).replace(" ± ", "\u00a0±\u00a0")
+    for name, symbol in SYMBOLS.items():
+        shown = shown.replace(name, symbol)
+    return shown
+
+
+def attribute(raw: str) -> str:
+    """Text as an attribute of HTML, which has no markup."""
+    return html.escape(raw.replace("theta^TD", "θᵀᴰ"))
 
 
 def _formula(formula: str) -> str:

@@ -6,7 +6,7 @@ from functools import cached_property
 from html import unescape
 from pathlib import Path
 
-from ictd.report.html import Markup, anchor, save, text, without_dead_links
+from ictd.report.html import Markup, anchor, attribute, save, text, without_dead_links
 from ictd.report.verdicts import VERDICTS, by_name, holding, verdict, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
@@ -102,7 +102,7 @@ class Shown:
         data = (self.results / f"figures/{name}.png").read_bytes()
         caption = self._caption(name)
         width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
-        alt = text(caption.partition(". ")[2] or caption).replace('"', "'")
+        alt = attribute(caption.partition(". ")[2] or caption)
         picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
         return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ictd.anatomy import cosine, project_identifiable
 from ictd.pipeline.grid import Cell
+from ictd.report.html import attribute, text
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import in_words
 from ictd.transformer import Weights, theta_td
@@ -20,7 +21,7 @@ COLOURS = ("#2166ac", "#b2182b")
 WIDTH, HEIGHT = 320, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 26, 10, 38
 # Labels of the curves of the paper's runs.
-LABELS = ("cosine of mean A to θᵀᴰ", "training error (median over trials)")
+LABELS = ("cosine of mean A to theta^TD", "training error (median over trials)")
 
 
 def runs_of(
@@ -158,8 +159,8 @@ def _drawn(label: str, curve: dict) -> str:
     """A curve as SVG below its label and value, with a circle at its first point."""
     points = " ".join(f"{x},{y}" for x, y in curve["points"])
     x, y = curve["points"][0]
-    return f"""<figure><figcaption>{label}: <b class="value">{curve["values"][0]}</b></figcaption>
-<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label} against tasks seen"
+    return f"""<figure><figcaption>{text(label)}: <b class="value">{curve["values"][0]}</b></figcaption>
+<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{attribute(label)} against tasks seen"
 font-size="12" fill="currentColor">
 <g>{curve["axes"]}</g>
 <polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>
