@@ -2,7 +2,6 @@
 import studies.emergence.grid as EMERGENCE_GRID
 
 EMERGENCE = config["emergence"]
-EMERGENCE_MAIN = main_setting(config)
 EMERGENCE_EVALUATION = {
     "test_tasks": config["evaluation"]["tasks"],
     "context_lengths": config["evaluation"]["context_lengths"],
@@ -100,7 +99,7 @@ use rule emergence_step as emergence_slow_mode with:
     pathvars:
         job="emergence_slow_mode/{design}",
     params:
-        **step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], EMERGENCE_MAIN),
+        **step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], MAIN),
 
 
 use rule emergence_step as emergence_dynamics with:
@@ -113,7 +112,7 @@ use rule emergence_step as emergence_dynamics with:
             "studies.emergence.dynamics",
             EMERGENCE["dynamics"],
             EMERGENCE["course"],
-            EMERGENCE_MAIN,
+            MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
         ),
 
@@ -130,7 +129,7 @@ use rule emergence_step as emergence_course with:
         **step(
             "studies.emergence.course",
             EMERGENCE["course"],
-            EMERGENCE_MAIN,
+            MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
         ),
 
@@ -143,7 +142,7 @@ use rule emergence_step as emergence_course_measures with:
     pathvars:
         job="emergence_course_measures/{algo}-{env}",
     params:
-        **step("studies.emergence.course_measures", EMERGENCE, EMERGENCE_MAIN),
+        **step("studies.emergence.course_measures", EMERGENCE, MAIN),
 
 
 use rule emergence_step as emergence_phase with:
@@ -161,15 +160,15 @@ use rule emergence_step as emergence_phase with:
             "studies.emergence.phase",
             EMERGENCE["phase"],
             EMERGENCE,
-            EMERGENCE_MAIN,
+            MAIN,
             test_tasks=EMERGENCE["tasks"],
         ),
 
 
 use rule emergence_step as emergence_readings with:
     input:
-        tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
-        unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **EMERGENCE_MAIN, seeds=GROUPS),
+        tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
+        unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
     output:
         "<results>/emergence/readings/{reading}.npz",
     pathvars:
@@ -180,7 +179,7 @@ use rule emergence_step as emergence_readings with:
     params:
         **step(
             "studies.emergence.readings",
-            EMERGENCE_MAIN,
+            MAIN,
             reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
             **EMERGENCE_EVALUATION,
         ),
@@ -195,7 +194,7 @@ use rule emergence_step as emergence_reading_tables with:
     pathvars:
         job="emergence_reading_tables",
     params:
-        **step("studies.emergence.reading_tables", EMERGENCE_MAIN, statements=ROOT / "report/claims.toml"),
+        **step("studies.emergence.reading_tables", MAIN, statements=ROOT / "report/claims.toml"),
 
 
 use rule step as emergence_join_tables with:
@@ -221,7 +220,7 @@ use rule step as emergence_claims with:
         job="emergence_claims",
     localrule: True
     params:
-        **step("studies.emergence.claims", EMERGENCE_MAIN, statements=EMERGENCE_FOLDER / "claims.toml"),
+        **step("studies.emergence.claims", MAIN, statements=EMERGENCE_FOLDER / "claims.toml"),
 
 
 use rule step as emergence_figures with:
@@ -233,7 +232,7 @@ use rule step as emergence_figures with:
         job="emergence_figures",
     localrule: True
     params:
-        **step("studies.emergence.figures", EMERGENCE_MAIN),
+        **step("studies.emergence.figures", MAIN),
 
 
 use rule step as emergence_pages with:
@@ -254,7 +253,7 @@ use rule step as emergence_pages with:
         job="emergence_pages",
     localrule: True
     params:
-        **step("studies.emergence.pages", EMERGENCE_MAIN),
+        **step("studies.emergence.pages", MAIN),
 
 
 use rule notebook as emergence_notebook with:

@@ -2,7 +2,6 @@
 import studies.limits.grid as LIMITS_GRID
 
 LIMITS = config["limits"]
-LIMITS_MAIN = main_setting(config)
 LIMITS_FORMS = ["baselines", *LIMITS_GRID.forms(LIMITS["forms"]["added"])]
 LIMITS_PARTS = [
     *expand(
@@ -58,7 +57,7 @@ use rule limits_step as limits_unique with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step("studies.limits.unique", LIMITS["unique"], env=LIMITS_MAIN["env"]),
+        **step("studies.limits.unique", LIMITS["unique"], env=MAIN["env"]),
 
 
 use rule limits_step as limits_course with:
@@ -70,7 +69,7 @@ use rule limits_step as limits_course with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step("studies.limits.course", LIMITS["course"], LIMITS_MAIN),
+        **step("studies.limits.course", LIMITS["course"], MAIN),
 
 
 use rule limits_step as limits_forms with:
@@ -82,7 +81,7 @@ use rule limits_step as limits_forms with:
         mem_mb=memory,
         runtime=120,
     params:
-        **step("studies.limits.forms", LIMITS["forms"], LIMITS_MAIN),
+        **step("studies.limits.forms", LIMITS["forms"], MAIN),
 
 
 use rule limits_step as limits_shrinkage with:
@@ -99,7 +98,7 @@ use rule limits_step as limits_shrinkage with:
         **step(
             "studies.limits.shrinkage",
             LIMITS["shrinkage"],
-            LIMITS_MAIN,
+            MAIN,
             **{name: LIMITS["forms"][name] for name in ("lengths", "added")},
         ),
 
@@ -127,7 +126,7 @@ use rule step as limits_figures with:
         job="limits_figures",
     localrule: True
     params:
-        **step("studies.limits.figures", LIMITS_MAIN),
+        **step("studies.limits.figures", MAIN),
 
 
 use rule notebook as limits_notebook with:

@@ -146,7 +146,7 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
             "studies.sampled_prompts.pretrain_attention",
             config["sampled_prompts"],
             attentions=SAMPLED.attentions,
-            **main_setting(config),
+            **MAIN,
         ),
 
 
@@ -167,7 +167,7 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
             "studies.sampled_prompts.evaluate_attention",
             config["sampled_prompts"],
             attention=lambda wildcards: SAMPLED.attentions[wildcards.attention],
-            **main_setting(config),
+            **MAIN,
         ),
 
 

@@ -44,7 +44,7 @@ ENVS = (ROOT / "envs").resolve()
 SETTING = "{env}-{states}-{depth}"
 CELL = f"{{algo}}-{SETTING}"
 CELLS = cells(config)
-GRID = sorted(map(str, CELLS))
+MAIN = main_setting(config)
 GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 SIMULATIONS = [f"{env}-{states}" for env, states in sorted({(cell.env, cell.states) for cell in CELLS})]
 try:

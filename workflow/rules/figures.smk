@@ -28,6 +28,6 @@ use rule step as curves with:
         **step(
             "ictd.report.figures.curves",
             figures=MSVE_FIGURES,
-            overview_cells=[str(cell) for cell in cells(config, "main")],
+            overview_cells=cells(config, "main"),
             folder=RESULTS / "figures",
         ),

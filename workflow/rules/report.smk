@@ -3,13 +3,13 @@
 CLAIM_TABLES = [table for table in TABLES if table not in ("msve", "step_sizes", "mean_entries")]
 CLAIM_TABLES += ["unseen_msve", "unseen_baselines"]
 PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
-SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights pattern thresholds agreement audit".split()
-SUMMARY_PAGES += ["settings", "readings"]
+SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights".split()
+SUMMARY_PAGES += "pattern thresholds agreement audit settings readings".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json"]
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
-RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=GRID)
+RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
 PAGE_FILES = expand("tables/{name}.html", name=[*SUMMARY_PAGES, "slider", "theory", "compute"])
 FIGURE_FILES = expand(
@@ -27,11 +27,9 @@ REPORT_NOTEBOOK = notebook_params(
 )
 AS_REPORT = dict(category="1. Report", labels={"report": "In-context TD: claims and results"})
 # Rules whose time the page on computing times shows, and the number of jobs of a rule with one seed in each job.
-COMPUTING = (
-    "tasks unrolls pretrain evaluate unseen baselines audit theory_values theory_descent theory_family"
-)
-COMPUTING += " theory_pretrained theory_agreement theory_precision theory_tables"
-COMPUTING += " metrics claims"
+COMPUTING = "tasks unrolls pretrain evaluate unseen baselines audit".split()
+COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
+COMPUTING += "theory_precision theory_tables metrics claims".split()
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "unrolls")}
 JOBS |= {
     "theory_descent": len(SIMULATIONS),
@@ -57,7 +55,7 @@ use rule step as claims with:
     params:
         **step(
             "ictd.report.claims",
-            main_setting(config),
+            MAIN,
             statements=ROOT / "report/claims.toml",
             sentences=ROOT / "report/sentences.toml",
             theory_statements=ROOT / "report/theory_claims.toml",
@@ -83,8 +81,8 @@ use rule step as pages with:
             "ictd.report.pages",
             settings=PAPER_SETTINGS,
             schema=SCHEMA_FILE,
-            cells=list(map(str, CELLS)),
-            rules=COMPUTING.split(),
+            cells=CELLS,
+            rules=COMPUTING,
             benchmarks=RESULTS / "benchmarks",
             folder=RESULTS / "tables",
         ),

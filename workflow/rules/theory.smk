@@ -104,7 +104,7 @@ use rule step as theory_figures with:
     priority: 1
     localrule: True
     params:
-        **step("ictd.report.figures.theory", main_setting(config)),
+        **step("ictd.report.figures.theory", MAIN),
 
 
 use rule step as pretrained_figure with:
@@ -116,4 +116,4 @@ use rule step as pretrained_figure with:
         job="pretrained_figure",
     localrule: True
     params:
-        **step("ictd.report.figures.pretrained", main_setting(config)),
+        **step("ictd.report.figures.pretrained", MAIN),
