@@ -9,7 +9,7 @@ import pytest
 from ictd.report import html
 from ictd.report.claim import Statements, as_records
 from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
-from ictd.report.verdicts import LISTED, in_words, overall, verdict, verdict_by
+from ictd.report.verdicts import LISTED, in_words, overall, verdict_by, verdict_in_words
 from ictd.statistics import Estimate, bootstrap_interval
 
 TABLE = """[more]
@@ -159,16 +159,16 @@ def claimed(setting, value, low=None, high=None, **more):
 def test_verdicts_in_words():
     place, other = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
     between = claimed("boyan-3", 1.25, 0.5, 2)
-    assert verdict([place]) == "holds" and verdict([other]) == "refuted" and verdict([between]) == "not shown"
-    assert verdict([place, other]) == "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"
+    assert [verdict_in_words([one]) for one in (place, other, between)] == ["holds", "refuted", "not shown"]
+    assert verdict_in_words([place, other]) == "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"
     said = (
         "not shown in 1 of 3 cells: Boyan's chain, n = 3 (1.25, 0.5 to 2); refuted in 1 of 3 cells:"
         " Boyan's chain, n = 5 (0.25)"
     )
-    assert verdict([place, other, between]) == said
-    assert verdict([place, *[other] * LISTED]).count("Boyan's chain, n = 5 (0.25)") == LISTED
-    assert verdict([place, *[other] * (LISTED + 1)]) == f"refuted in {LISTED + 1} of {LISTED + 2} cells"
-    corrected = verdict([place, place | {"corrected": "not shown"}])
+    assert verdict_in_words([place, other, between]) == said
+    assert verdict_in_words([place, *[other] * LISTED]).count("Boyan's chain, n = 5 (0.25)") == LISTED
+    assert verdict_in_words([place, *[other] * (LISTED + 1)]) == f"refuted in {LISTED + 1} of {LISTED + 2} cells"
+    corrected = verdict_in_words([place, place | {"corrected": "not shown"}])
     assert corrected == "holds in all 2 cells; it holds in 1 after correction for multiple testing"
     words = {
         "mc-boyan-3-30": "MC, Boyan's chain, n = 3, L = 30", "loop-3": "Loop, n = 3", "all": "all",

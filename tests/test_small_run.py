@@ -26,7 +26,7 @@ from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
 from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
 from ictd.steps import unseen as unseen_step
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_named, save_arrays
 
 torch.set_num_threads(1)

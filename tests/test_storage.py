@@ -14,7 +14,7 @@ import pytest
 import ictd
 from ictd.report.tables import load_table, load_tables, rows_with
 from ictd.steps.material import save_material, stored_tasks
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import (
     file_digest,
     join_arrays,

@@ -14,7 +14,7 @@ from ictd.pretraining import PROGRESS_SECONDS
 from ictd.prompt import ENUMERATED, enumerated_columns, query_columns
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import save_arrays
 from ictd.transformer import Weights
 from studies.emergence import linear_attention

@@ -9,7 +9,7 @@ from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.prompt import Gram
 from ictd.statistics import standard_error
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates
 from studies.emergence.few_numbers import SETS, basis, nearest_numbers, number_measures, weights_at

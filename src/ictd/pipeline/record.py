@@ -76,7 +76,7 @@ def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
         return
     # The manifest is older than the record if the last run did not make all results.
     records = [load_json(file) for file in (path, results / "manifest.json") if file.exists()]
-    names = list(dict.fromkeys(name for record in records for name in differences(record, settings, code)))
+    names = list(dict.fromkeys(name for record in records for name in changed_names(record, settings, code)))
     if names:
         raise ValueError(
             f"{results} was made with other settings or code ({', '.join(names)}), and .snakemake has no record of it. "
@@ -91,7 +91,7 @@ def check_results(results: Path, settings: dict, code: dict[str, str]) -> None:
         )
 
 
-def differences(record: dict, settings: dict, code: dict[str, str]) -> list[str]:
+def changed_names(record: dict, settings: dict, code: dict[str, str]) -> list[str]:
     """List the keys of settings and the modules in which a record differs, the first ten of them."""
     changed = []
     for recorded, current in ((record["settings"], settings), (record["code"], code)):

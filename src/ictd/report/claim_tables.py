@@ -14,7 +14,7 @@ from ictd.report.verdicts import (
     interval,
     measured,
     number,
-    verdict,
+    verdict_in_words,
     verdict_on,
     words,
 )
@@ -123,7 +123,7 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
             {
                 "claim": first["statement"],
                 "measured": Markup(f"{_measured(group)}<br><small>{text(first['statistic'])}</small>"),
-                "verdict": verdict(group),
+                "verdict": verdict_in_words(group),
                 "trials": f"{hold} of {sum(trials)}" if trials else "",
                 "see": Markup(_links(first["shown"].split(), "rows", name)),
             }
@@ -193,6 +193,6 @@ def what_does_not_hold(claims: list[dict]) -> str:
     items = []
     for group in by_name(claims).values():
         if verdict_on(group) != HOLDS:
-            sentence, colon, where = verdict(group).partition(": ")
+            sentence, colon, where = verdict_in_words(group).partition(": ")
             items.append(f"<li>{text(group[0]['statement'])} <b>In this run: {sentence}</b>{colon}{text(where)}.</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""

@@ -7,7 +7,7 @@ from html import unescape
 from pathlib import Path
 
 from ictd.report.html import Markup, anchor, attribute, save, text, without_dead_links
-from ictd.report.verdicts import VERDICTS, by_name, holding, verdict, verdict_on
+from ictd.report.verdicts import VERDICTS, by_name, holding, verdict_in_words, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
 
@@ -123,7 +123,7 @@ class Shown:
         if remaining != number:
             counts += f" ({remaining} corrected)"
         kind = VERDICTS[verdict_on(group)]
-        return f'<b class="{kind}" title="{verdict(group)}"><a href="#{anchor("rows", name)}">{counts}</a></b>'
+        return f'<b class="{kind}" title="{verdict_in_words(group)}"><a href="#{anchor("rows", name)}">{counts}</a></b>'
 
     def document(self, path: str) -> "Markdown":
         """A page of the documentation in a fold with its title; links to figures replace its images."""

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.report.claim import Claim, Statements, has_pattern
-from ictd.report.sentences import STUDIES, Sentence, study_of
+from ictd.report.sentences import VARIED, Sentence, varied_in
 from ictd.report.tables import rows_with
 from ictd.statistics import Estimate, proportion, rank_correlation
 
@@ -40,7 +40,7 @@ def check_claims(
         *_batch_td_claims(statements, tables["baselines"]),
     ]
     tests = {(name, sentence.cells) for sentence in sentences for name in sentence.tests}
-    is_test = [(claim.id.split("/")[0], study_of(claim.setting, main)) in tests for claim in claims]
+    is_test = [(claim.id.split("/")[0], varied_in(claim.setting, main)) in tests for claim in claims]
     return [replace(claim, kind="paper") if test else claim for claim, test in zip(claims, is_test, strict=True)]
 
 
@@ -63,7 +63,7 @@ def check_cells(statements: Statements, tables: dict[str, pd.DataFrame], main: t
 
 def _section(setting: tuple, main: tuple) -> str:
     """The section of the paper that a cell or setting belongs to."""
-    title = STUDIES[study_of("-".join(map(str, setting)), main)]
+    title = VARIED[varied_in("-".join(map(str, setting)), main)]
     return f"Hyperparameter Study: {title}" if title else "Experiments"
 
 

@@ -8,8 +8,8 @@ from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
 
 # Kinds of sentences; only claims are counted.
 KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
-# The cells that a sentence covers: those of the main setting, or those of a study of section "Hyperparameter Study".
-STUDIES = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
+# What is varied in the cells that a sentence covers, with the title in section "Hyperparameter Study".
+VARIED = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Sentence:
     section, paragraph : str, where the sentence is in the paper
     quote : str, the paper's words
     tests : list of str, names of the tests that decide
-    cells : str, one of STUDIES
+    cells : str, one of VARIED
     note : str, a remark for readers
     shown : str, names of the figures that show it
     """
@@ -57,17 +57,17 @@ def load_sentences(path: Path) -> list[Sentence]:
             sentence = Sentence(**table)
         except TypeError as error:
             raise ValueError(f"{path}, sentence {table.get('name')!r}: {error}.") from None
-        if sentence.kind not in KINDS or sentence.cells not in STUDIES:
+        if sentence.kind not in KINDS or sentence.cells not in VARIED:
             raise ValueError(
                 f"{path}, sentence {sentence.name!r}: give a kind of {', '.join(KINDS)}, and cells of"
-                f" {', '.join(STUDIES)}."
+                f" {', '.join(VARIED)}."
             )
         sentences.append(sentence)
     return sentences
 
 
-def study_of(setting: str, main: tuple[str, int, int]) -> str | None:
-    """The key in STUDIES of the study that a cell or setting belongs to; None for other texts.
+def varied_in(setting: str, main: tuple[str, int, int]) -> str | None:
+    """What is varied in a cell or setting, a key of VARIED; None for other texts.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]
         claim
         for name in sentence.tests
         for claim in claims
-        if claim["id"].split("/")[0] == name and study_of(claim["setting"], main) == sentence.cells
+        if claim["id"].split("/")[0] == name and varied_in(claim["setting"], main) == sentence.cells
     ]
 
 

@@ -76,7 +76,7 @@ def count(claims: list[dict]) -> tuple[int, int]:
     return len(groups), sum(verdict_on(group) == HOLDS for group in groups)
 
 
-def verdict(group: list[dict]) -> str:
+def verdict_in_words(group: list[dict]) -> str:
     """The verdicts on a claim in all of its settings, as a sentence without a full stop.
 
     It names the settings where the claim is not shown or refuted, unless these are all settings or more than LISTED.

@@ -11,7 +11,7 @@ from ictd.literal import LinearTransformer, literal_estimates
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.prompt import ENUMERATED
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 

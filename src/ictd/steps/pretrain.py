@@ -9,7 +9,7 @@ from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.statistics import log_spaced_integers
-from ictd.steps.training_data import stored_runs
+from ictd.steps.stored_runs import stored_runs
 from ictd.storage import save_arrays, stacked
 
 logger = logging.getLogger(__name__)
