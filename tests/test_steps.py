@@ -13,7 +13,7 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, job_environment, main_parameters
+from ictd.pipeline.rules import Steps, job_variables, main_parameters
 from ictd.steps import tasks
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -50,7 +50,7 @@ def written(tmp_path, monkeypatch):
 def test_jobs_store_bytecode_for_any_environment_variables(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
-    command = f"{job_environment(str(tmp_path), tmp_path, [])} {python}"
+    command = f"{job_variables(str(tmp_path), tmp_path, [])} {python}"
     assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
 
 

@@ -28,7 +28,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.record import check_results, write_record
-from ictd.pipeline.rules import Steps, job_environment, use_own_python
+from ictd.pipeline.rules import Steps, job_variables, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():

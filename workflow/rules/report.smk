@@ -25,7 +25,6 @@ REPORT_NOTEBOOK = notebook_params(
     figures=" ".join(EXPERIMENT_FIGURES),
     theory=" ".join(THEORY_SHOWN),
 )
-AS_REPORT = dict(category="1. Report", labels={"report": "In-context TD: claims and results"})
 # Rules whose time the page on computing times shows, and the number of jobs of a rule with one seed in each job.
 COMPUTING = "tasks unrolls pretrain evaluate unseen baselines audit".split()
 COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
@@ -100,7 +99,7 @@ use rule step as diagrams with:
         **step(
             "ictd.report.figures.diagrams",
             weight_figures=WEIGHT_FIGURES,
-            environments=ENVIRONMENT_FIGURES,
+            environment_figures=ENVIRONMENT_FIGURES,
             states=6,
             jobs=JOBS,
             folder=RESULTS / "figures",
@@ -114,7 +113,12 @@ use rule step as notebook with:
         documents=DOCUMENTS,
     output:
         executed="<results>/report.ipynb",
-        page=report("<results>/report.html", caption="../../report/captions/report.rst", **AS_REPORT),
+        page=report(
+            "<results>/report.html",
+            caption="../../report/captions/report.rst",
+            category="1. Report",
+            labels={"report": "In-context TD: claims and results"},
+        ),
     pathvars:
         job="notebook",
     localrule: True

@@ -14,7 +14,7 @@ rule step:
         runtime=60,
     params:
         # A function of input, because Snakemake does not compare such params: moving the project reruns no job.
-        environment=lambda wildcards, input: job_environment(SOURCE, RESULTS, config["environments"]),
+        variables=lambda wildcards, input: job_variables(SOURCE, RESULTS, config["environments"]),
     shell:
-        "{params.environment} python -m ictd.pipeline.runner"
+        "{params.variables} python -m ictd.pipeline.runner"
         " {params.step} {params.settings} {params.files} > {log:q} 2>&1"

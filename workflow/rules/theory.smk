@@ -1,11 +1,8 @@
 # Numerical checks of the paper's theory. They run before the other figures, because the theory's figures take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
-# Tables that do not depend on training, and tables of pretrained weights.
-OF_THEORY = "statements neu agreement precision family family_updates".split()
+THEORY_TABLES = "statements neu agreement precision family family_updates pretrained repeated".split()
 # Tables that consist of parts from several jobs.
 IN_PARTS = "statements neu".split()
-OF_PRETRAINED = "pretrained repeated".split()
-THEORY_TABLES = [*OF_THEORY, *OF_PRETRAINED]
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
 THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
@@ -109,7 +106,7 @@ use rule step as theory_figures with:
 
 use rule step as pretrained_figure with:
     input:
-        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+        tables=expand("<results>/theory/{table}.csv", table=["pretrained", "repeated"]),
     output:
         figure("pretrained"),
     pathvars:

@@ -163,7 +163,7 @@ def option(name: str, value) -> list[str]:
     return [f"--{name.replace('_', '-')}", *map(str, values)]
 
 
-def job_environment(source: str, results: Path, environments: list[str]) -> str:
+def job_variables(source: str, results: Path, environments: list[str]) -> str:
     """Make the prefix of a job's command that sets its environment variables.
 
     Parameters
