@@ -178,7 +178,7 @@ def claims_rows(claims: list[dict]) -> str:
 
 
 def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str:
-    """The claims of the paper that do not hold, as an HTML list with their parts; empty if there are none."""
+    """The sentences of the kind "claim" that do not hold, as an HTML list with their parts; empty if there are none."""
     by_id = {claim["id"]: claim for claim in claims}
     items = []
     for sentence in sentences:

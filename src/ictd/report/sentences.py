@@ -140,13 +140,13 @@ def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, 
 
 
 def counted(sentences: list[dict]) -> dict[str, int]:
-    """Number of the paper's claims by verdict, given the records of its sentences."""
+    """Number of sentences of the kind "claim" by verdict, given the records of sentences."""
     verdicts = [sentence["verdict"] for sentence in sentences if sentence["kind"] == "claim"]
     return {verdict: verdicts.count(verdict) for verdict in (HOLDS, NOT_SHOWN, REFUTED)}
 
 
 def in_one_sentence(counts: dict[str, int]) -> str:
-    """How many of the paper's claims hold, as a sentence."""
+    """How many of the paper's sentences hold, as a sentence; ``counts`` is that of ``counted``."""
     return (
         f"By our thresholds, of the {sum(counts.values())} sentences with which the paper claims something about its"
         f" experiments, {counts[HOLDS]} hold; not shown: {counts[NOT_SHOWN]}; refuted: {counts[REFUTED]}."
