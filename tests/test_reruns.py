@@ -27,7 +27,7 @@ SHOWN = {"pages", "manifest"}
 KEYS = {
     "algos": (
         ["mc"],
-        {"evaluate", "theory_pretrained", "audit", "metrics", "unseen", *FIGURES} | SHOWN,
+        {"evaluate", "pretrained_tables", "audit", "metrics", "unseen", *FIGURES} | SHOWN,
     ),
     "envs": (["boyan"], {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN),
     "states": (

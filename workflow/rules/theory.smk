@@ -1,8 +1,11 @@
 # Numerical checks of the paper's theory. They run before the other figures, because the theory's figures take longest.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
-THEORY_TABLES = "statements neu agreement precision family family_updates pretrained repeated".split()
-# Tables that consist of parts from several jobs.
+# Tables that consist of parts from several jobs: those of theta^TD, and those of pretrained weights.
 IN_PARTS = "statements neu".split()
+OF_PRETRAINED = "pretrained repeated".split()
+THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split(), *OF_PRETRAINED]
+# Settings by their numbers of states and layers, not by name.
+ORDERED_SETTINGS = list(dict.fromkeys(cell.setting for cell in sorted(CELLS)))
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
 THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
@@ -39,15 +42,15 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], settings=SIMULATIONS),
 
 
-# One job for all cells, because starting Python and importing packages takes about as long as a cell.
+# One job for each algorithm: starting Python takes about as long as a cell, and on many cores every other job is shorter.
 use rule step as theory_pretrained with:
     input:
-        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
+        weights=[f"<results>/weights/{{algo}}-{setting}.npz" for setting in ORDERED_SETTINGS],
     output:
-        line="<results>/theory/pretrained.csv",
-        repeated="<results>/theory/repeated.csv",
+        line="<results>/theory/pretrained/{algo}.csv",
+        repeated="<results>/theory/repeated/{algo}.csv",
     pathvars:
-        job="theory_pretrained",
+        job="theory_pretrained/{algo}",
     priority: 1
     params:
         **step("ictd.steps.theory.pretrained", config["theory"]),
@@ -91,6 +94,15 @@ use rule step as theory_tables with:
         **step("ictd.steps.concatenate"),
 
 
+use rule theory_tables as pretrained_tables with:
+    input:
+        parts=expand("<results>/theory/{table}/{algo}.csv", table=OF_PRETRAINED, algo=sorted(config["algos"])),
+    output:
+        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+    pathvars:
+        job="pretrained_tables",
+
+
 use rule step as theory_figures with:
     input:
         tables=expand("<results>/theory/{table}.csv", table="statements neu family family_updates".split()),
@@ -106,7 +118,7 @@ use rule step as theory_figures with:
 
 use rule step as pretrained_figure with:
     input:
-        tables=expand("<results>/theory/{table}.csv", table=["pretrained", "repeated"]),
+        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
     output:
         figure("pretrained"),
     pathvars:

@@ -20,7 +20,7 @@ BOXES = {
     ),
     "Tables and claims": (
         1, 2, "statistics, thresholds,\nverdicts",
-        "metrics claims theory_tables pages",
+        "metrics claims theory_tables pretrained_tables pages",
     ),
     "Figures": (
         2, 2, "1 to 10, the theory's,\nand ours",
