@@ -502,7 +502,6 @@ def test_the_best_linear_estimate_given_a_posterior():
             lambda context: boyan_posterior([3, 0, 2, 2], 4, 10, np.random.default_rng(0)),
             r"path\[2\] starts a step that no Boyan's chain makes",
         ),
-        (lambda context: certainty_equivalence(context, DISCOUNT, -np.eye(2)), r"pseudo_counts\[0, 0\] is negative"),
         (
             lambda context: certainty_equivalence(context.with_features([[1.0, 1.0], [0.0, 1.0]]), DISCOUNT),
             "not one-hot",

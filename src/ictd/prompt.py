@@ -398,8 +398,7 @@ class Context:
         Raises
         ------
         ValueError
-            If a pseudo-count is negative, or if the features are not one-hot: such a context does not tell states
-            apart.
+            If the features are not one-hot: such a context does not tell states apart.
         """
         if not self.one_hot:
             raise ValueError(
@@ -408,7 +407,6 @@ class Context:
             )
         counts = np.asarray(self.length)[..., None, None] * self.D
         if pseudo_counts is not None:
-            refuse("pseudo_counts", np.asarray(pseudo_counts) < 0, "is negative")
             counts = counts + pseudo_counts
         # The difference is rounding unless steps end an episode, with next features of zeros.
         ended = self.visits - self.D.sum(axis=-1)
