@@ -76,9 +76,10 @@ def alias_scratch(columns: int) -> tuple[np.ndarray, ...]:
 def fill_alias_row(columns, accept, successor, height, small, large):
     """Fill the alias table of one distribution, with one column for each outcome.
 
-    ``height`` has the probability of each outcome times the number of columns.  ``accept`` (columns,) uint64 gets the
-    threshold of each column k.  ``successor`` (2 columns,) gets its two outcomes: the alias, and k itself, which is the
-    outcome if the random fraction is below the threshold.  ``height`` and the others are scratch afterwards.
+    ``height`` has the probability of each outcome times the number of columns, and is overwritten.  ``accept``
+    (columns,) uint64 gets the threshold of each column k.  ``successor`` (2 columns,) gets its two outcomes: the alias,
+    and k itself, which is the outcome if the random fraction is below the threshold.  ``small`` and ``large`` are
+    scratch.
     """
     smalls, larges = 0, 0
     for k in range(columns):
@@ -121,8 +122,8 @@ def steps_space(states: int) -> tuple[np.ndarray, ...]:
 def fill_step_tables(i, transition, stationary, accept, successor, height, small, large):
     """Fill the alias tables of task i: row s for p(. | s), row n for the initial distribution.
 
-    This and the next kernels get the arrays of all tasks and an index, because counting references to slices takes 4%
-    of the time of a batch.
+    Like ``steps_of_jump`` and ``fill_jump_table``, it gets the arrays of all tasks and the index of one, because
+    counting references to slices took 4% of the time of a batch.
     """
     states = stationary.shape[1]
     for s in range(states + 1):

@@ -44,14 +44,18 @@ class Offline:
         return 1 - (optimal - value) / (optimal - uniform).mean()
 
     def first(self, variants: dict[str, dict]) -> str:
-        """Name of the first variant of the configuration; the variants that a step gets are in alphabetical order."""
+        """Name of the first variant in the configuration.
+
+        It is the first in ``methods``, because ``variants`` is in alphabetical order here.
+        """
         return next(name for name in self.methods if name in variants)
 
     def shares_by(self, key: str, variants: dict[str, dict]) -> tuple[list, list[np.ndarray]]:
         """Values of a key of variants, ascending, and the shares (seeds, lengths, N) of the variants with these values.
 
-        The variants differ from the first variant only in this key and in the number of tasks.  All shares are taken
-        after the number of tasks of the variant with the fewest tasks.
+        The variants differ from the first variant only in this key and in the number of tasks.  All shares are those
+        after the same number of tasks, the least number of these variants.  Variants without a snapshot up to then are
+        left out.
         """
         first = self.first(variants)
         names = {variants[name][key]: name for name in [*equal_except(variants, first, key), first]}

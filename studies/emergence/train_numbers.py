@@ -50,9 +50,9 @@ def main(
     ``tuned``.  Methods without seeds have seed -1.  ``error`` is the standard error of the mean over tasks.
     """
     scaled = scaled_attention
-    options = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env}
-    options |= env_options[evaluation_env]
-    data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **options)
+    place = {"steps": max(context_lengths), "discount": discount, "env": evaluation_env}
+    place |= env_options[evaluation_env]
+    data = draw_unseen_tasks(SEED, states, test_tasks, stream="ablation", **place)
     models = {"all": load_finite_runs([weights])}
     for count in SETS:
         bases = basis(count, states)

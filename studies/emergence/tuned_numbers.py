@@ -30,8 +30,8 @@ def main(
     lengths of one format.
     """
     steps = max(context_lengths)
-    options = {"env": evaluation_env, "stream": "ablation tuning", **env_options[evaluation_env]}
-    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, steps, discount, **options)
+    place = {"env": evaluation_env, "stream": "ablation tuning", **env_options[evaluation_env]}
+    tuning = draw_unseen_tasks(SEED, states, tuning_tasks, steps, discount, **place)
     best = [
         best_numbers(tuning, list(contexts.values()), depth, tuple(ALGORITHMS))
         for contexts in formats(tuning, context_lengths).values()

@@ -5,7 +5,7 @@ this sum (``ictd.baselines``).  The test functions z_t are
 
     features     z_t = phi_t: TD(0) and LSTD(0)
     second       z_t = phi_t + x gamma phi_{t+1}
-    mean         z_t = phi_t + x (sum_t c_t phi_t), with the mean feature
+    mean         z_t = phi_t + x phibar, with the mean feature phibar = sum_s c_s phi_s
     traces       z_t = phi_t + x gamma z_{t-1}: TD(x) and LSTD(x), with x = lambda
 
 For enumerated prompts, traces have their expected values in long trajectories (``ictd.baselines.expected_traces``).
@@ -26,7 +26,7 @@ RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
 ETAS = np.linspace(-1, 4, 26)
 MEANS = np.append(0, np.geomspace(0.3, 100, 18))
-# Candidates of x in the limit of many layers, for test functions phi + x gamma phi_{t+1} and the like.
+# Candidates of x for test functions phi + x gamma (second), in the limit of many layers.
 LIMIT_ETAS = np.linspace(-2, 4, 61)
 # Algorithms that are tuned: their test functions, and the candidates of x and of the ridge or step size.
 TUNED = {

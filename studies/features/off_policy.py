@@ -39,7 +39,7 @@ CONCENTRATION, UNIFORM = 0.5, 0.01
 # A task is unstable if an eigenvalue has a smaller real part; features of rank below d have eigenvalues of about 0.
 UNSTABLE = -1e-12
 # Candidates of the step size of GTD2 and TDC, and of their second step size over the first.
-STEPS, RATIOS = np.geomspace(0.02, 5, 12), np.array([0.1, 0.5, 1, 2, 10])
+STEP_SIZES, RATIOS = np.geomspace(0.02, 5, 12), np.array([0.1, 0.5, 1, 2, 10])
 # Values of alpha and eta from which descents start.
 STARTS = (0.3, 0.0), (1.0, 0.5), (0.3, -1.0)
 AXES = "env", "features", "behaviour", "share", "seed", "unstable", "method"
@@ -109,7 +109,7 @@ def gradient_td(data: HeldOut, name: str, step: float, ratio: float, updates: in
 
 def best_gradient_td(data: HeldOut, name: str, updates: int) -> tuple[float, float]:
     """Find the step size, and the ratio of the second step size to it, with the least trimmed mean of the MSVE."""
-    pairs = [(step, ratio) for step in STEPS for ratio in RATIOS]
+    pairs = [(step, ratio) for step in STEP_SIZES for ratio in RATIOS]
     return min(pairs, key=lambda pair: trimmed_mean(data.msve(gradient_td(data, name, *pair, updates))))
 
 

@@ -75,6 +75,8 @@ def pretrain(
             if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
                 del engines[target]
         yield {target: engine.weights() for target, engine in engines.items()}
+        if not engines:
+            return
 
 
 def first_weights(setting: dict, seed: int) -> Weights:

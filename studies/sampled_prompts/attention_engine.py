@@ -133,12 +133,12 @@ class WeightedColumns:
 
 
 def estimates(
-    weights: Weights, columns: WeightedColumns, attention: Attention, depth: int, unit_reward: float = 1.0
+    weights: Weights, columns: WeightedColumns, attention: Attention, depth: int, unit_reward: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute TF_L of every query state on N contexts, and its response to the rewards.
 
-    Without u, TF_L is linear in the rewards.  So it responds to an increase of all rewards by TF_L with u = 0 and this
-    increase as rewards.
+    If all rewards increase by c, TF_L changes by TF_L with u = 0 and all rewards equal to c.  The response is this
+    change, for c = ``unit_reward``.
 
     Parameters
     ----------

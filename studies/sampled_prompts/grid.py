@@ -32,7 +32,7 @@ class Run(NamedTuple):
     env: str
     states: int
     depth: int
-    discount: float
+    discount: float | None
 
     def __str__(self) -> str:
         return "-".join(map(str, self))
@@ -51,7 +51,7 @@ class Run(NamedTuple):
     def parse(cls, name: str, discount: float | None = None) -> "Run":
         """Make the run from its name, such as "td-boyan-5-30-0.9".
 
-        Names of the paper's cells have no discount; their ``discount`` is the one of evaluation.
+        The names of the paper's cells have no discount.  They get ``discount``, by default None.
         """
         target, env, states, depth, *own = name.split("-")
         return cls(target, env, int(states), int(depth), float(own[0]) if own else discount)
@@ -76,7 +76,8 @@ class Grid:
     values : names RUN/ENV-DISCOUNT of runs and places
     evaluated : the Runs in ``values``
     shown_by_tasks : names in ``values`` whose MSVE is shown against the number of tasks
-    paper, paper_cells : the same as ``values`` and ``evaluated`` for names of cells of the paper
+    paper_cells : names of the paper's cells in the main Setting
+    paper : names CELL/ENV-DISCOUNT of these cells with their place
     formats : the Runs in the main Setting that differ in the format of their prompts
     cells : names of the paper's cells
     format_baselines : names, as in ``baselines``, of the baselines that the formats are compared with

@@ -12,6 +12,7 @@ from ictd.anatomy import (
     share_outside,
     shortest_identifiable,
 )
+from ictd.evaluation import mean_score
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
@@ -101,7 +102,7 @@ def over_tasks_table(path: Path, baselines: dict[str, Path]) -> pd.DataFrame:
     rows, pairs = [], []
     for k, length in enumerate(lengths):
         at_length = {name: error[name][k] for name in BASELINES}
-        at_length["best"] = min(at_length.values(), key=lambda msve: np.nan_to_num(msve.mean(), nan=np.inf))
+        at_length["best"] = min(at_length.values(), key=mean_score)
         compared = {name: at_length[name] for name in COMPARED}
         if has_td:
             compared["td"] = td_msve[k]

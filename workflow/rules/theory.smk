@@ -4,7 +4,7 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split(), *OF_PRETRAINED]
-# Settings by their numbers of states and layers, not by name.
+# Settings in the order of their numbers: names would put 10 states before 3.
 ORDERED_SETTINGS = list(dict.fromkeys(cell.setting for cell in sorted(CELLS)))
 THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
 THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
@@ -42,7 +42,8 @@ use rule step as theory_family with:
         **step("ictd.steps.theory.family", config["theory"], settings=SIMULATIONS),
 
 
-# One job for each algorithm: starting Python takes about as long as a cell, and on many cores every other job is shorter.
+# One job for each algorithm: starting Python takes about as long as a cell, but on many cores a single job would be the
+# last to end.
 use rule step as theory_pretrained with:
     input:
         weights=[f"<results>/weights/{{algo}}-{setting}.npz" for setting in ORDERED_SETTINGS],
@@ -94,6 +95,7 @@ use rule step as theory_tables with:
         **step("ictd.steps.concatenate"),
 
 
+# Apart from theory_tables, so that the figures of the theory do not wait for pretraining.
 use rule theory_tables as pretrained_tables with:
     input:
         parts=expand("<results>/theory/{table}/{algo}.csv", table=OF_PRETRAINED, algo=sorted(config["algos"])),

@@ -46,12 +46,12 @@ class Steps:
         that name.  The parameter ``output`` gets the rule's output if no output has that name: the only output, the
         first output if all are one file in several formats, or else the common folder of all outputs.
 
-        Any other parameter gets the first value found in ``given``, in the wildcards of the rule, in ``sections``, in
-        the readings, and in the top level of the configuration.
-
         The parameter ``env_options`` gets the options of some environments, by their names.  The environments are those
         of the parameters ``env`` and ``evaluation_env``, or all ``envs`` of the configuration if the step has neither
         parameter.
+
+        Any other parameter gets the first value found in ``given``, in the wildcards of the rule, in ``sections``, in
+        the readings, and in the top level of the configuration.
 
         Parameters
         ----------
@@ -86,8 +86,8 @@ class Steps:
 
         def arguments(wildcards) -> dict:
             computed = {name: value(wildcards) if callable(value) else value for name, value in given.items()}
-            values = configured | dict(wildcards.items()) | computed
-            values = {name: value_of(module, name, kind, values) for name, kind in others}
+            found = configured | dict(wildcards.items()) | computed
+            values = {name: value_of(module, name, kind, found) for name, kind in others}
             if "env_options" in values:
                 envs = [values[name] for name in ("env", "evaluation_env") if name in values] or configured["envs"]
                 values["env_options"] = {env: values["env_options"].get(env, {}) for env in envs}

@@ -77,8 +77,8 @@ def _cell(name: str, is_verdict: bool, value) -> str:
     return f'<td{f" class={VERDICTS[verdict[0]]!r}" if verdict else ""} data-of="{name}">{shown}</td>'
 
 
-# Symbols in texts, as HTML.
-SYMBOLS = {"theta^TD": "θ<sup>TD</sup>", "Theta^looped": "Θ<sup>looped</sup>"}
+# Symbols in texts, as HTML, and without markup for attributes.
+SYMBOLS = {"theta^TD": ("θ<sup>TD</sup>", "θᵀᴰ"), "Theta^looped": ("Θ<sup>looped</sup>", "Θ looped")}
 # Signs for words in formulas; formulas stand between dollar signs.
 SIGNS = {
     "beta": "β", "eta": "η", "gamma": "γ", "nu": "ν", "theta": "θ", "xi": "ξ", "zeta": "ζ", "grad": "∇", "inf": "∞",
@@ -90,14 +90,16 @@ def text(raw: str) -> str:
     parts = html.escape(raw, quote=False).split("$")
     parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
     shown = "".join(parts).replace(" ± ", "\u00a0±\u00a0")
-    for name, symbol in SYMBOLS.items():
+    for name, (symbol, _) in SYMBOLS.items():
         shown = shown.replace(name, symbol)
     return shown
 
 
 def attribute(raw: str) -> str:
     """Text as an attribute of HTML, which has no markup."""
-    return html.escape(raw.replace("theta^TD", "θᵀᴰ"))
+    for name, (_, plain) in SYMBOLS.items():
+        raw = raw.replace(name, plain)
+    return html.escape(raw)
 
 
 def _formula(formula: str) -> str:

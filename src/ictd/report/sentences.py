@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
 
-# Kinds of sentences; only claims are counted.
+# Kinds of sentences; only sentences of the kind "claim" are counted.
 KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
 # What is varied in the cells that a sentence covers, with the title in section "Hyperparameter Study".
 VARIED = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
@@ -98,8 +98,8 @@ def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]
 def untested(tests: list[str], parts: list[dict]) -> list[str]:
     """Names of the tests and algorithms that a sentence needs and a run lacks.
 
-    A run lacks a test that could not be made, such as one on a single trial.  The paper's sentences are on both
-    algorithms.
+    A run lacks a test that could not be made, such as one on a single trial.  A sentence that is tested with one
+    algorithm needs the other algorithm, too; tests of a setting as a whole name no algorithm.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def untested(tests: list[str], parts: list[dict]) -> list[str]:
     """
     tested = {claim["id"].split("/")[0] for claim in parts}
     algos = {PLACE.fullmatch(claim["setting"])[1] for claim in parts} - {None}
-    not_run = [algo for algo in ("td", "mc") if algos and algo not in algos]
+    not_run = [algo for algo in ("td", "mc") if algo not in algos] if algos else []
     return [name for name in tests if name not in tested] + not_run
 
 
@@ -124,15 +124,15 @@ def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, 
     Returns
     -------
     list of dict
-        The fields of each sentence, the ids of its "parts", and its "verdict"; without those claims whose cells the
-        configuration does not have.  A sentence without tests has an empty verdict.
+        The fields of each sentence, the ids of its "parts", and its "verdict".  Sentences whose cells the configuration
+        does not have are left out.  A test or an algorithm that the run lacks counts as not shown.  A sentence without
+        tests has an empty verdict.
     """
     records = []
     for sentence in sentences:
         parts = tested_by(sentence, claims, main)
         if sentence.tests and not parts:
             continue
-        # What a run lacks shows nothing.
         missing = [NOT_SHOWN for _ in untested(sentence.tests, parts)]
         verdict = overall([claim["verdict"] for claim in parts] + missing) if parts else ""
         records.append({**asdict(sentence), "parts": [claim["id"] for claim in parts], "verdict": verdict})

@@ -112,7 +112,7 @@ def test_estimates_equal_those_on_whole_prompts(attention, prompts):
     lengths = np.array([1, 2, 7, 40])
     tasks, _, _, paths = sampled_material("boyan", 4, 4, lengths, GAMMA)
     weights = larger_weights(4)
-    found, _ = estimates(weights, columns(tasks, lengths, prompts, attention, "boyan"), attention, 6)
+    found, _ = estimates(weights, columns(tasks, lengths, prompts, attention, "boyan"), attention, 6, 1.0)
     model = WholePrompts(weights, attention, 6)
     for i, context in enumerate(contexts_of(tasks, paths, lengths, prompts)):
         np.testing.assert_allclose(found[i], model(context).detach(), rtol=ENGINES)
@@ -166,8 +166,8 @@ def test_columns_with_share_zero_have_no_effect(attention):
     few = WeightedColumns.sampled(first, tasks.reward[:1], GAMMA)
     assert few.y.shape[1] == 2 < many.y.shape[1]
     weights = larger_weights(5)
-    expected, _ = estimates(weights, few, attention, 8)
-    found, _ = estimates(weights, many, attention, 8)
+    expected, _ = estimates(weights, few, attention, 8, 1.0)
+    found, _ = estimates(weights, many, attention, 8, 1.0)
     np.testing.assert_allclose(found[:1], expected, rtol=ENGINES)
 
 
