@@ -1,13 +1,13 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run the study in studies/NAME; 10 to 20 minutes
+## make NAME         run the study in studies/NAME; 6 to 15 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
 ## make images       write the images of the documentation from a finished run; seconds
-## make test         run the linters and the tests; 3 minutes
+## make test         run the linters and the tests; 4 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
 ## make test-slurm   install Slurm on one node and run the smoke workflow on it (as root); 4 minutes

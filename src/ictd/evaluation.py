@@ -14,6 +14,7 @@ from ictd.mrp import Tasks, msve, sample_tasks, value_function
 from ictd.prompt import ENUMERATED, Context, Gram, enumerated_columns, sampled_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths
+from ictd.statistics import mean_score
 from ictd.transformer import Weights, estimates
 
 
@@ -192,12 +193,6 @@ def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray,
             T, c = T @ T, np.matvec(T, c) + c
         errors.append(data.error(w))
     return np.stack(errors, axis=1)
-
-
-def mean_score(msve: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """Mean of MSVE over axes, by which candidates are compared; NaN, from an overflow, counts as infinite."""
-    means = msve.mean(axis=axis)
-    return np.where(np.isnan(means), np.inf, means)
 
 
 def index_of_best(msve: np.ndarray) -> int:

@@ -240,3 +240,9 @@ def log_spaced_integers(largest: int, number: int) -> np.ndarray:
     Numbers that round to the same integer are merged.  If ``number`` is 1, the array has ``largest`` only.
     """
     return np.unique(np.geomspace(largest, 1, number).round().astype(np.int64))
+
+
+def mean_score(msve: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
+    """Mean of MSVE over axes, by which candidates are compared; NaN, from an overflow, counts as infinite."""
+    means = msve.mean(axis=axis)
+    return np.where(np.isnan(means), np.inf, means)

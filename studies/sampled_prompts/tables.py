@@ -12,11 +12,10 @@ from ictd.anatomy import (
     share_outside,
     shortest_identifiable,
 )
-from ictd.evaluation import mean_score
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
-from ictd.statistics import bootstrap_ratios, standard_error
+from ictd.statistics import bootstrap_ratios, mean_score, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import Run

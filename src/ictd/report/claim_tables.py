@@ -61,7 +61,7 @@ def _note(sentence: dict) -> list[str]:
 def _tests(parts: list[dict]) -> list[str]:
     """The tests of a sentence, with their statistics and thresholds, as HTML."""
     return [
-        f"{text(group[0]['statement'])} <small>{text(group[0]['statistic'])} {needs(group[0])}</small>"
+        f"{text(group[0]['statement'])} <small>{text(group[0]['statistic'])}; needs {needs(group[0])}</small>"
         for group in by_name(parts).values()
     ]
 
