@@ -26,8 +26,8 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
 
+# The first rule of this file is the default target.
 rule all:
-    default_target: True
     input:
         "<results>/manifest.json",
         "<results>/about.rst",
@@ -42,11 +42,6 @@ for study in STUDIES:
     include: f"studies/{study}/rules.smk"
 
 
-# `step` has collected the digests of the code of all rules above.
-with ending_in_a_sentence():
-    check_results(RESULTS, SETTINGS, step.code)
-
-
-onstart:
-    with ending_in_a_sentence():
-        write_record(RESULTS, SETTINGS, step.code)
+# A `prefix:` moves inputs and outputs, but not the options files.
+if rules.manifest.output[0] != str(RESULTS / "manifest.json"):
+    sys.exit("The module of this workflow has a prefix; give another folder as `results` in its config instead.")

@@ -100,7 +100,7 @@ def rules_of_paper() -> dict[str, tuple[str, str]]:
     found = {}
     for rule, block in re.findall(r"^use rule step as (\w+) with:\n((?:[ \t].*\n|\n)*)", text, re.MULTILINE):
         environment = re.search(r"\{ENVS\}/(\w+)\.yaml", block)
-        found[rule] = re.search(r'\*\*step\(\s*"([\w.]+)"', block)[1], environment[1] if environment else "figures"
+        found[rule] = re.search(r'options=step\(\s*"([\w.]+)"', block)[1], environment[1] if environment else "figures"
     return found
 
 

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ import ictd
 from ictd import mrp
 from ictd.pipeline import config, environments
 from ictd.pipeline.config import load_config
-from ictd.pipeline.environments import load_environments
+from ictd.pipeline.environments import environment_digest, load_environments
+from ictd.pipeline.provenance import options_digest
 from ictd.pipeline.rules import Steps
+from ictd.storage import load_json
 
 RING = """
 import numpy as np
@@ -62,31 +66,38 @@ def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
         np.testing.assert_array_equal(tasks["reward"][1], rewards)
 
 
-def test_an_edit_reruns_the_jobs_of_this_environment(ring):
+def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monkeypatch):
+    table = ring.with_name("table.csv")
+    table.write_text("1\n")
+    text = RING.replace('"ring"', '"ring", reads=["table.csv"]')
+    ring.write_text(text)
     load_environments([str(ring)])
+    monkeypatch.chdir(ring.parent)
     settings = load_config({"envs": ["boyan", "ring"]}, ROOT)
+    workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
 
-    class Wildcards(dict):
-        __getattr__ = dict.__getitem__
+    def digests() -> list[str]:
+        environment_digest.cache_clear()
+        step = Steps(settings, "src", workflow)
+        tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
+        unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
+        family = step("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
+        cells = [{"env": env, "states": "4", "seeds": "0-1"} for env in ("boyan", "ring")]
+        files = [*map(tasks, cells), unseen({}), family({})]
+        return [options_digest(load_json(Path(file))) for file in files]
 
-    def digests():
-        simulate = Steps(settings)("ictd.steps.tasks", seeds="0-1")["environments"]
-        unseen = Steps(settings)("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
-        family = Steps(settings)("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
-        return [
-            simulate(Wildcards(env="ring", states=4)),
-            simulate(Wildcards(env="boyan", states=4)),
-            unseen["environments"](Wildcards(states=4, depth=6)),
-            family["environments"](Wildcards()),
-        ]
-
-    before = digests()
-    ring.write_text(RING + "\n# A comment.\n")
-    assert digests() == before
-    ring.write_text(RING.replace("1, (size, states, 1)", "0.5, (size, states, 1)"))
-    after = digests()
-    assert before[1] == after[1] == ""
-    assert all(before[i] != after[i] for i in (0, 2, 3))
+    first = digests()
+    ring.write_text(text + "\n# A comment.\n")
+    assert digests() == first
+    ring.write_text(text.replace("1, (size, states, 1)", "0.5, (size, states, 1)"))
+    second = digests()
+    table.write_text("2\n")
+    third = digests()
+    assert first[0] == second[0] == third[0]
+    assert all(len({*of_ring}) == 3 for of_ring in zip(first[1:], second[1:], third[1:], strict=True))
+    table.unlink()
+    with pytest.raises(ValueError, match=r"Environment 'ring' reads .*table\.csv: No such file or directory\."):
+        digests()
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from imports import imported_by_notebook, imported_modules
 from projects import ROOT, STUDIES, rules_of_paper
 
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.provenance import PACKAGES, code_digests, module_path, notebook_digests
-from ictd.pipeline.rules import RUNNER
+from ictd.pipeline.provenance import PACKAGES, module_path
 
+RUNNER = imported_modules("ictd.pipeline.runner")
 GROUPS = load_yaml(ROOT / "envs/groups.yaml")["groups"]
 LOCK = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("installer", "requirements", "torch"))
 PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba"}
@@ -35,7 +36,7 @@ def test_every_environment_has_exactly_what_its_rules_import():
     """The environment of studies has the packages for every study."""
     found = {}
     for step, environment in rules_of_paper().values():
-        modules = code_digests(step).keys() | code_digests(RUNNER).keys()
+        modules = imported_modules(step) | RUNNER
         found.setdefault(environment, set()).update(*map(third_party, modules))
         # This package looks for matplotlib when it is imported.
         assert "ictd.report.figures" not in modules or "matplotlib" in GROUPS[environment], step
@@ -70,20 +71,20 @@ def loaded_modules(log: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_every_rule_runs_in_its_environment_and_imports_what_its_digests_follow(under_conda):
+def test_every_rule_runs_in_its_environment_and_imports_what_its_code_names(under_conda):
     """A module that can choose an engine counts as importing both.  Notebook cells run in another process."""
-    either = code_digests("ictd.engine").keys() | code_digests("ictd.literal").keys()
+    either = imported_modules("ictd.engine") | imported_modules("ictd.literal")
     notebooks = [ROOT / "report/report.ipynb", *(ROOT / "studies").glob("*/notebook.ipynb")]
-    in_cells = set().union(*map(notebook_digests, notebooks))
+    in_cells = set().union(*map(imported_by_notebook, notebooks))
     rules = set()
     for path in (under_conda / "results-smoke/logs").rglob("*.log"):
         log = path.read_text()
         (step,) = set(re.findall(r"ictd\.pipeline\.runner ((?:ictd|studies)\.[\w.]+)", log))
         rules.add(path.relative_to(under_conda / "results-smoke/logs").parts[0].removesuffix(".log"))
         # The runner imports the step and its parent packages by name, which Python's messages do not show.
-        loaded, known = loaded_modules(log), code_digests(step).keys()
+        loaded, known = loaded_modules(log), imported_modules(step)
         own = {name for name in known if f"{step}.".startswith(f"{name}.")}
-        assert len(loaded) > 3 and loaded <= known | code_digests(RUNNER).keys(), path
+        assert len(loaded) > 3 and loaded <= known | RUNNER, path
         assert known - loaded - own <= either | in_cells, path
     assert rules_of_paper().keys() <= rules and all(any(rule.startswith(name) for rule in rules) for name in STUDIES)
 

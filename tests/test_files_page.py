@@ -12,6 +12,7 @@ TEXT = (ROOT / "docs/files.md").read_text(encoding="utf-8")
 # Files with the same columns or keys as other files, and files without arrays.
 ALIKE = {
     "theory/claims.json": "claims.json",
+    "options/*/*.json": "options/*.json",
     **{f"theory/{table}/*.csv": f"theory/{table}.csv" for table in ("statements", "neu", "pretrained", "repeated")},
 }
 SHOWN = "report.html snakemake-report.html report.ipynb about.rst".split()

@@ -1,19 +1,17 @@
-"""Provenance of results: digests of code, and the record that is written when a run starts."""
+"""Provenance of results: digests of code, options files, and the manifest that is made from the records of jobs."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ictd.pipeline import provenance
-from ictd.pipeline.provenance import code_digests, notebook_digests, text_digest
-from ictd.pipeline.record import check_code, check_results, write_record
-from ictd.storage import save_json
+from ictd.pipeline import provenance, runner
+from ictd.pipeline.provenance import code_digest, files_of, options_digest, parts_of, source_digest, text_digest
+from ictd.pipeline.rules import Steps
+from ictd.report import manifest
+from ictd.storage import file_digest, load_json, save_json
 
 MODULE = '''"""Module."""
 a = 1
@@ -26,53 +24,26 @@ class C:
     """Class."""
     d = 7
 '''
+STEP = "from pathlib import Path\n\ndef main(tasks: int, text: Path, output: Path) -> None:\n    pass\n"
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Write modules of a package "ours", by their paths in it, and clear the cache of digests."""
+    """Write modules of a package "ours", by their paths in it."""
     monkeypatch.setattr(provenance, "PACKAGES", {"ours": tmp_path, "ictd": provenance.PROJECT / "src"})
     monkeypatch.chdir(tmp_path)
 
-    def write(**modules):
-        for name, text in modules.items():
-            path = tmp_path / "ours" / f"{name.replace('.', '/')}.py"
+    def write(**files):
+        for name, text in files.items():
+            path = tmp_path / "ours" / name.replace("__", "/").replace("_", ".")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        provenance._digest_and_imports.cache_clear()
+        code_digest.cache_clear()
+        source_digest.cache_clear()
 
     yield write
-    provenance._digest_and_imports.cache_clear()
-
-
-def test_digests_follow_all_kinds_of_imports(package, tmp_path):
-    package(
-        **{"__init__": "", "q.__init__": "", "other": ""},
-        a="def f():\n    from . import b\n",
-        b="import ours.q.c as c\n",
-        d="import numpy\nx = 1\nif TYPE_CHECKING:\n    from ours import other\n",
-        **{"q.c": "from ..d import x\n"},
-    )
-    assert [*code_digests("ours.a")] == ["ours", "ours.a", "ours.b", "ours.d", "ours.q", "ours.q.c"]
-    package(**{"q.alone": "x = 1"})
-    assert [*code_digests("ours.q.alone")] == ["ours", "ours.q", "ours.q.alone"]
-    cells = [{"cell_type": "markdown", "source": ["# ours"]}]
-    cells += [
-        {"cell_type": "code", "source": [text]} for text in ("import os\n", "if True:\n    from ours.q import c\n")
-    ]
-    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
-    assert notebook_digests(tmp_path / "n.ipynb").keys() == {"ours", "ours.q", "ours.q.c", "ours.d"}
-
-
-@pytest.mark.parametrize("ending", ["js", "css"])
-def test_a_digest_has_the_scripts_and_styles_of_a_module(package, tmp_path, ending):
-    digests = []
-    for text in (None, "a", "b"):
-        package(__init__="", page="x = 1")
-        if text:
-            (tmp_path / f"ours/page.{ending}").write_text(text)
-        digests.append(code_digests("ours.page")["ours.page"])
-    assert len({*digests}) == 3
+    code_digest.cache_clear()
+    source_digest.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -85,118 +56,192 @@ def test_a_digest_has_the_scripts_and_styles_of_a_module(package, tmp_path, endi
         (("Module.", "Text."), False),
         (("Function.", "Text."), False),
         (("a = 1", "a  =  1  # why"), False),
+        (("\n", "\r\n"), False),
     ],
 )
-def test_digests_see_each_statement_but_no_docstring(package, edit, seen):
-    package(m=MODULE)
-    before = code_digests("ours.m")
-    package(m=MODULE.replace(*edit))
-    assert (code_digests("ours.m") != before) == seen
+def test_a_digest_sees_each_statement_but_no_docstring(package, edit, seen):
+    package(q__m_py=MODULE)
+    before = code_digest("ours")
+    package(q__m_py=MODULE.replace(*edit))
+    assert (code_digest("ours") != before) == seen
+
+
+def test_a_digest_has_new_modules_scripts_and_styles_but_no_tests(package):
+    package(m_py=MODULE)
+    digests = [code_digest("ours")]
+    for name in ("other_py", "page_js", "page_css"):
+        package(**{name: "x"})
+        digests.append(code_digest("ours"))
+    assert len({*digests}) == 4
+    package(tests__m_py="x", page_txt="x")
+    assert code_digest("ours") == digests[-1]
+
+
+def test_a_syntax_error_is_a_sentence(package):
+    package(m_py="x = (\n")
+    with pytest.raises(ValueError, match=r"^ours/m.py, line 1: '\(' was never closed\.$"):
+        code_digest("ours")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("step", "texts", "parts"),
     [
-        ("import ictd", "ours/m.py, line 1: import what is used of ictd from the module that defines it."),
-        ("\nfrom ictd import msve", "ours/m.py, line 2: import msve from the module that defines it."),
-        ("from ictd import mrp, __version__", None),
-        ("x = (\n", "ours/m.py, line 1: '(' was never closed."),
-        (None, "There is no module ours.m."),
+        ("ictd.steps.tasks", [], ["ictd"]),
+        ("ictd.report.claims", [], ["ictd", "ictd.report"]),
+        ("studies.emergence.course", [], ["ictd", "studies.emergence"]),
+        ("studies.emergence.claims", [], ["ictd", "ictd.report", "studies.emergence"]),
+        ("ictd.report.notebook", ["studies/control/notebook.ipynb"], ["ictd", "ictd.report", "studies.control"]),
     ],
 )
-def test_imports_that_digests_cannot_follow_are_refused(package, text, message):
-    package(**{"__init__": ""} | ({"m": text} if text else {}))
-    if message is None:
-        assert "ictd.mrp" in code_digests("ours.m")
-        return
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        code_digests("ours.m")
+def test_the_code_of_a_step_is_that_of_its_packages(step, texts, parts):
+    assert parts_of(step, [provenance.PROJECT / text for text in texts]) == parts
+    assert "mrp.py" in {path.name for path in files_of("ictd")}
+    assert not any("report" in path.parts for path in files_of("ictd"))
 
 
-def test_captions_are_part_of_a_page(tmp_path):
+def test_captions_are_part_of_a_text(tmp_path):
     (tmp_path / "a.rst").write_text("A caption.")
-    before = text_digest(tmp_path)
+    before = text_digest([tmp_path])
     (tmp_path / "notes.txt").write_text("No caption.")
-    assert text_digest(tmp_path) == before
+    assert text_digest([tmp_path]) == before
     (tmp_path / "a.rst").write_text("Another caption.")
-    assert text_digest(tmp_path) != before
+    assert text_digest([tmp_path]) != before
 
 
-SETTINGS = {"discount": 0.9, "seeds": 3}
-CODE = {"ours.m": "digest"}
+def test_a_job_refuses_code_that_was_edited_since_the_run_was_planned(package):
+    package(m_py=MODULE)
+    planned = {"ours": code_digest("ours")}, {"ours": source_digest("ours")}
+    runner.check_code(*planned)
+    package(m_py=MODULE + "# Why.\n")
+    runner.check_code(*planned)
+    package(m_py=MODULE.replace("a = 1", "a = 2"))
+    with pytest.raises(ValueError, match="ours was edited during this run; run snakemake again: "):
+        runner.check_code(*planned)
 
 
-@pytest.mark.parametrize(
-    ("settings", "code", "message"),
-    [
-        ({}, {}, None),
-        # Old results do not contain new keys and modules.
-        ({"more": 1}, {"ours.more": "digest"}, None),
-        ({"discount": 0.8}, {}, r"results was made with other settings or code \(discount\), and \.snakemake has no "),
-        ({"seeds": 4}, {"ours.m": "other"}, r"\(seeds, ours\.m\).*Remove results, or give another folder as results"),
-    ],
-)
-def test_results_without_a_record_of_snakemake_are_refused(package, settings, code, message, capsys):
-    """As after ``rm -r .snakemake``; what Snakemake knows of reruns by itself."""
-    package(m=MODULE)
-    results = Path("results")
-    check_results(results, SETTINGS, CODE)
-    write_record(results, SETTINGS, CODE)
-    check_results(results, SETTINGS | settings, CODE | code)
-    assert not capsys.readouterr().err
-    shutil.rmtree(".snakemake")
-    if message is None:
-        check_results(results, SETTINGS | settings, CODE | code)
-        assert "If results is a copy whose files have new times, run snakemake --touch" in capsys.readouterr().err
-        return
-    with pytest.raises(ValueError, match=message):
-        check_results(results, SETTINGS | settings, CODE | code)
-    # Or after a run that started, but made no result.
-    save_json(results / "manifest.json", {"settings": SETTINGS, "code": CODE})
-    write_record(results, SETTINGS | settings, CODE | code)
-    shutil.rmtree(".snakemake")
-    with pytest.raises(ValueError, match=message):
-        check_results(results, SETTINGS | settings, CODE | code)
+# Snakemake's workflow while it runs jobs, in a dry run, and in a job that was sent elsewhere.
+RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
+DRY_RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=True)
+JOB = SimpleNamespace(is_main_process=False, executor_plugin=1, dryrun=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "refused"),
-    [
-        ("imported", MODULE.replace("a = 1", "a = 2"), True),
-        ("imported", MODULE + "# Why.\n", False),
-        ("imported", MODULE.replace("Module", "Text"), False),
-        ("other", MODULE.replace("a = 1", "a = 2"), False),
-        ("m", "def main():\n    from ours import imported, json\n", True),
-    ],
-)
-def test_a_job_refuses_code_that_was_edited_since_the_run_was_planned(package, name, text, refused):
-    package(m="def main():\n    from ours import imported\n", imported=MODULE, other=MODULE)
-    write_record(Path("results"), SETTINGS, code_digests("ours.m") | code_digests("ours.other"))
-    check_code(Path("results/run.json"), "ours.m")
-    package(**{name: text})
-    if not refused:
-        check_code(Path("results/run.json"), "ours.m")
-        return
-    with pytest.raises(ValueError, match=f"{name}.py was edited after this run was planned; run snakemake again: "):
-        check_code(Path("results/run.json"), "ours.m")
+@pytest.fixture
+def options(package):
+    """Write the options file of a step, and return its path."""
+    package(m_py=STEP)
+    Path("claims.toml").write_text("a = 1")
+
+    def write(workflow=RUN, **config) -> Path:
+        step = Steps({"results": "results", "readings": {}, "tasks": 5} | config, "src", workflow)
+        return Path(step("ours.m", text=Path("claims.toml"))({}))
+
+    return write
 
 
-def test_an_edit_of_the_same_size_and_time_is_seen(package, tmp_path):
-    """Python's own check of compiled modules does not detect such an edit."""
-    command = [sys.executable, "-c", "import ours.m; print(ours.m.a)"]
-    variables = os.environ | {"PYTHONPATH": str(tmp_path)}
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+def state(path: Path) -> tuple[bytes, int]:
+    return path.read_bytes(), path.stat().st_mtime_ns
 
-    def imported() -> str:
-        return subprocess.run(command, cwd="/", env=variables, stdout=subprocess.PIPE, text=True).stdout.strip()
 
-    path = tmp_path / "ours/m.py"
-    for compiled_before in (True, False):
-        package(m=MODULE)
-        os.utime(path, (10**9, 10**9))
-        assert not compiled_before or imported() == "1"
-        write_record(tmp_path / "results", SETTINGS, CODE)
-        for value in ("1", "2", "3"):
-            path.write_text(MODULE.replace("a = 1", f"a = {value}"))
-            os.utime(path, (10**9, 10**9))
-            assert imported() == value
+def test_an_options_file_has_what_the_step_depends_on(options, package):
+    content = load_json(options())
+    assert content["step"] == "ours.m" and content["options"] == {"tasks": 5} and content.keys() >= {"code", "texts"}
+    digests = {options_digest(content)}
+    digests.add(options_digest(load_json(options(tasks=6))))
+    Path("claims.toml").write_text("a = 2")
+    digests.add(options_digest(load_json(options(tasks=6))))
+    assert len(digests) == 3
+
+
+def test_an_options_file_is_written_only_if_its_content_changes(options):
+    before = state(options())
+    assert state(options()) == before
+    assert state(options(tasks=6)) != before
+    # After a return to the first content Snakemake must not think that files made in between were made with it.
+    assert state(options())[0] != before[0]
+
+
+def test_a_dry_run_plans_with_another_file_if_the_content_changes(options):
+    path, before = options(), state(options())
+    assert options(DRY_RUN) == path
+    planned = options(DRY_RUN, tasks=6)
+    assert planned != path and load_json(planned)["options"] == {"tasks": 6} and state(path) == before
+
+
+def test_an_options_file_that_is_lost_or_damaged_is_written_again(options):
+    path = options()
+    for text in ("", "{", "[]"):
+        path.write_text(text)
+        assert load_json(options())["options"] == {"tasks": 5}
+
+
+def test_a_job_that_was_sent_elsewhere_writes_no_options(options):
+    before = state(options())
+    assert state(options(JOB)) == before
+    with pytest.raises(ValueError, match="changed during this run; run snakemake again"):
+        options(JOB, tasks=6)
+
+
+def test_a_folder_that_cannot_be_written_to_is_a_sentence(options):
+    Path("results").write_text("no folder")
+    with pytest.raises(ValueError, match=r"^results/options: .*; make room or give write access\.$"):
+        options()
+
+
+def test_rules_with_different_values_need_different_files(options):
+    step = Steps({"results": "results", "readings": {}}, "src", RUN)
+    one, other = (step("ours.m", text=Path("claims.toml"), tasks=tasks) for tasks in (1, 2))
+    one({})
+    with pytest.raises(ValueError, match=r"Several rules run ours\.m with other values; give one an options_file\."):
+        other({})
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Results a.txt, made from b.txt, with their logs; write one again with other values of its record."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("results/options", "results/logs"):
+        Path(folder).mkdir(parents=True)
+    save_json(Path("results/options/m.json"), {"options": 1, "written": "now"})
+    digest = options_digest({"options": 1})
+
+    def write(name: str, inputs=(), **changes):
+        path = Path(f"results/{name}.txt")
+        path.write_text(name)
+        record = {"options": {"results/options/m.json": digest}, "code": {"ictd": "c"}, "versions": {"numpy": "1"}}
+        record |= {"seconds": 1, "inputs": [*inputs], "outputs": {str(path): file_digest(path)}} | changes
+        Path(f"results/logs/{name}.log").write_text(f"a message\n{json.dumps(record)}\n")
+
+    write("b")
+    write("a", ["results/b.txt", "gone.toml"])
+    return write
+
+
+def manifest_of(*names: str) -> dict:
+    manifest.main(Path("results"), Path("results/logs"), [*names], [], {"seeds": 3}, Path("results/manifest.json"))
+    return load_json(Path("results/manifest.json"))
+
+
+def test_the_manifest_names_the_versions_that_made_each_file(made):
+    found = manifest_of("a.txt")
+    assert found["files"] == {"a.txt": file_digest(Path("results/a.txt"))} and found["code"] == {"ictd": "c"}
+    assert found["made_with"] == [{"versions": {"numpy": "1"}, "files": ["results/a.txt", "results/b.txt"]}]
+    made("a", ["results/b.txt"], versions={"numpy": "2"})
+    assert [(group["versions"]["numpy"], group["files"]) for group in manifest_of("a.txt")["made_with"]] == [
+        ("2", ["results/a.txt"]),
+        ("1", ["results/b.txt"]),
+    ]
+
+
+def test_the_manifest_refuses_files_of_unknown_provenance(made):
+    def refused() -> str:
+        with pytest.raises(ValueError, match=r"; rm results/\w.txt, then run snakemake as before\.$") as raised:
+            manifest_of("a.txt")
+        return str(raised.value)
+
+    Path("results/a.txt").write_text("another")
+    assert "results/a.txt is not the file that its job wrote, according to results/logs/a.log;" in refused()
+    made("a", ["results/b.txt"])
+    made("b", options={"results/options/m.json": "another"})
+    assert "results/b.txt was made with other options than those in results/options/m.json;" in refused()
+    Path("results/logs/a.log").write_text("a message\nerror: interrupted.\n")
+    assert re.match("results/a.txt has no record in results/logs;", refused())

@@ -1,4 +1,7 @@
-"""An edit reruns exactly the rules that use the edited code or setting, and the rules downstream."""
+"""An edit reruns exactly the rules that use the edited code or setting, and the rules downstream.
+
+This also holds if Snakemake has lost its records, because options files are inputs of jobs.
+"""
 
 import os
 import re
@@ -8,77 +11,68 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import yaml
-from projects import ROOT, SMOKE, copy_project, planned_rules, plans, rules_of_paper, with_results
+from projects import (
+    ROOT,
+    SMOKE,
+    copy_project,
+    planned_rules,
+    plans,
+    rules_of_paper,
+    small_project,
+    snakemake,
+    with_results,
+)
+from test_environments import RING
 
-from ictd.pipeline.provenance import code_digests, notebook_digests
-from ictd.pipeline.rules import RUNNER
 from ictd.report.figures.workflow import ARROWS, BOXES
-from ictd.storage import load_json, save_json
+from ictd.storage import load_json
 
-FIGURES = {"curves", "diagrams"}
-UNSEEN = {"evaluate", "baselines", "unseen"}
-PRETRAINING = {"pretrain", "audit"}
-# The theory's checks that sample tasks, and the checks of all cells.
-SAMPLED = {f"theory_{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")}
-OF_GRID = {"theory_agreement", "theory_tables", "theory_family", "theory_pretrained", "theory_precision"}
-
-# For each configuration key another value, and the rules that use it. The report lists all settings.
-SHOWN = {"pages", "manifest"}
+SAMPLED = {
+    f"ictd.steps.theory.{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")
+}
+PRETRAINING = {"ictd.steps.pretrain", "ictd.steps.audit"}
+UNSEEN = {"ictd.steps.evaluate", "ictd.steps.baselines", "ictd.steps.unseen"}
+AUDIT, METRICS, UPDATES = "ictd.steps.audit", "ictd.report.result_tables", "ictd.steps.unrolls"
+# For each configuration key another value, which no other key has, and the steps that get it.
 KEYS = {
-    "algos": (
-        ["mc"],
-        {"evaluate", "pretrained_tables", "audit", "metrics", "unseen", *FIGURES} | SHOWN,
-    ),
-    "envs": (["boyan"], {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN),
-    "states": (
-        [4],
-        {"audit", "metrics", "unseen", *FIGURES, "notebook", *OF_GRID} | SHOWN,
-    ),
-    "depths": (
-        [6],
-        {"audit", "metrics", "unseen", *FIGURES, "notebook"} | {"theory_agreement", "theory_pretrained"} | SHOWN,
-    ),
-    "seeds": (4, {"diagrams", "tasks", "evaluate", "baselines"} | SHOWN),
-    "tasks": (301, {"tasks"} | SHOWN),
-    "discount": (
-        0.8,
-        {"unrolls", *PRETRAINING, *UNSEEN, "metrics", *SAMPLED, "claims"} | SHOWN,
-    ),
-    "batch_size": (32, {"unrolls"} | SHOWN),
-    "rollout_steps": (100, {"unrolls", "metrics"} | SHOWN),
-    "learning_rate": (0.002, PRETRAINING | SHOWN),
-    "engine": ("autograd", PRETRAINING | SHOWN),
-    "on_divergence": ("record", {"pretrain"} | SHOWN),
-    "snapshots": (9, {"pretrain"} | SHOWN),
-    "evaluation.tasks": (4, {"evaluate", "baselines", "audit"} | SHOWN),
-    "evaluation.claim_tasks": (4, {"unseen"} | SHOWN),
-    "evaluation.context_lengths": ([5, 10], UNSEEN | {"audit"} | SHOWN),
-    "evaluation.lstd_ridge": (0.02, {"baselines", "unseen"} | SHOWN),
-    "evaluation.tuning_tasks": (21, {"baselines"} | SHOWN),
-    "evaluation.step_sizes": ({"smallest": 0.4}, {"baselines"} | SHOWN),
-    "audit.tasks": (5, {"audit"} | SHOWN),
-    "audit.tolerance": (1e-9, {"audit"} | SHOWN),
-    "theory.tasks": (40, {"theory_values", "theory_descent"} | SHOWN),
-    "theory.pretrained_tasks": (40, {"theory_pretrained", "theory_family"} | SHOWN),
-    "theory.states": ([3, 5], {"theory_values", "theory_precision"} | SHOWN),
-    "theory.depth": (41, {"theory_values", "theory_precision"} | SHOWN),
-    "theory.update_depth": (31, {"theory_descent", "theory_family", "theory_pretrained", "theory_precision"} | SHOWN),
-    "readings.scaled_attention": (False, {*PRETRAINING, *UNSEEN, "theory_pretrained"} | SHOWN),
-    "readings.initial_gain": (0.2, PRETRAINING | SHOWN),
+    "tasks": (301, {"ictd.steps.tasks"}),
+    "discount": (0.8, {UPDATES, *PRETRAINING, *UNSEEN, METRICS, *SAMPLED, "ictd.report.claims"}),
+    "batch_size": (32, {UPDATES}),
+    "rollout_steps": (100, {UPDATES, METRICS}),
+    "learning_rate": (0.002, PRETRAINING),
+    "engine": ("autograd", PRETRAINING),
+    "on_divergence": ("record", {"ictd.steps.pretrain"}),
+    "snapshots": (9, {"ictd.steps.pretrain"}),
+    "evaluation.tasks": (4, {"ictd.steps.evaluate", "ictd.steps.baselines", AUDIT}),
+    "evaluation.claim_tasks": (7, {"ictd.steps.unseen"}),
+    "evaluation.context_lengths": ([5, 11], UNSEEN | {AUDIT}),
+    "evaluation.lstd_ridge": (0.02, {"ictd.steps.baselines", "ictd.steps.unseen"}),
+    "evaluation.tuning_tasks": (21, {"ictd.steps.baselines"}),
+    "evaluation.step_sizes": ({"smallest": 0.4, "largest": 4, "number": 4}, {"ictd.steps.baselines"}),
+    "audit.tasks": (19, {AUDIT}),
+    "audit.tolerance": (1e-9, {AUDIT}),
+    "theory.tasks": (40, {"ictd.steps.theory.values", "ictd.steps.theory.descent"}),
+    "theory.pretrained_tasks": (60, {"ictd.steps.theory.pretrained", "ictd.steps.theory.family"}),
+    "theory.states": ([3, 4, 5], {"ictd.steps.theory.values", "ictd.steps.theory.precision"}),
+    "theory.depth": (41, {"ictd.steps.theory.values", "ictd.steps.theory.precision"}),
+    "theory.update_depth": (31, SAMPLED - {"ictd.steps.theory.values", "ictd.steps.theory.agreement"}),
+    "readings.scaled_attention": (False, {*PRETRAINING, *UNSEEN, "ictd.steps.theory.pretrained"}),
+    "readings.initial_gain": (0.2, PRETRAINING),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},
-        {"tasks", "metrics", "diagrams", *SAMPLED} | SHOWN,
+        {"ictd.steps.tasks", METRICS, "ictd.report.figures.diagrams", *SAMPLED},
     ),
-    "readings.evaluation_env": ("loop", UNSEEN | {"audit"} | SHOWN),
-    "seeds_per_job": (1, set()),
+    "readings.evaluation_env": ("loop", UNSEEN | {AUDIT}),
 }
-# Rules downstream of a key's rules whose jobs are for other cells or seeds.
-UNTOUCHED = {"seeds": {"audit"}}
-# Keys with only one possible value, and the folder of results.
-FIXED = {"environments", "readings.trained_parameters", "readings.loss", "results"}
-# Modules that are edited in a finished run, and two that no result depends on.
-EDITED = ["pretraining", "report/figures/style", "mrp", "steps/baselines", "pipeline/runner"]
-BESIDE = ["pipeline/record", "pipeline/config"]
+# Keys of the grid, with another value and rules that run again; the folders of the others are the same.
+GRID = {
+    "algos": (["mc"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "unrolls"}),
+    "envs": (["boyan"], {"metrics", "claims", "manifest"}, {"tasks", "unrolls", "pretrain", "evaluate"}),
+    "seeds": (4, {"tasks", "unrolls", "pretrain", "evaluate", "manifest"}, {"theory_values"}),
+    "seeds_per_job": (1, set(), {"tasks", "pretrain", "manifest"}),
+}
+# Keys that only add cells, keys with only one possible value, and the folder of results.
+OTHERS = {"states", "depths", "environments", "readings.trained_parameters", "readings.loss", "results"}
 # Additions to the grid.
 ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=[loop, boyan]"]]
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
@@ -88,10 +82,42 @@ REMOVED = {
     "tables/msve.html": "pages",
     "baselines/4-6.npz": "baselines",
 }
+RATE = ["--config", "learning_rate=0.002"]
+DISCOUNT = ["--config", "discount=0.8"]
+
+
+def add_a_statement(folder: Path, module: str) -> None:
+    with open(folder / f"src/ictd/{module}.py", "a") as file:
+        file.write("\nADDED = 1\n")
+
+
+def edit_threshold(folder: Path) -> None:
+    path = folder / "report/claims.toml"
+    text = re.sub(r"(?m)^threshold = .*$", "threshold = 0.123", path.read_text(), count=1)
+    # The edited file may have any time, such as that of an older copy.
+    path.write_text(text)
+    os.utime(path, (10**9, 10**9))
+
+
+def remove(folder: Path) -> None:
+    for name in REMOVED:
+        (folder / "results-smoke" / name).unlink()
+
+
+def carry_out(folder: Path, *arguments: str) -> None:
+    done = snakemake(folder, *arguments, "--cores", "1")
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 def forget(folder: Path) -> None:
     shutil.rmtree(folder / ".snakemake")
+
+
+def forget_and_run(folder: Path) -> None:
+    """Snakemake then has records of the jobs of this run only."""
+    forget(folder)
+    (folder / "results-smoke/figures/figure_01.png").unlink()
+    carry_out(folder, "results-smoke/figures/figure_01.png")
 
 
 def forget_and_edit(folder: Path) -> None:
@@ -99,21 +125,81 @@ def forget_and_edit(folder: Path) -> None:
     add_a_statement(folder, "mrp")
 
 
-def put_old_results_in_place(folder: Path) -> None:
-    """As ``cp -a`` of a folder of results that another version made."""
-    path = folder / "results-smoke/run.json"
-    record = load_json(path)
-    record["code"]["ictd.mrp"] = "another"
-    save_json(path, record)
+def forget_and_edit_threshold(folder: Path) -> None:
+    forget(folder)
+    edit_threshold(folder)
 
 
-OTHER_CODE = "other settings or code (ictd.mrp), and .snakemake has no record of it."
-# Results without a record of Snakemake: changes of them, and the expected messages.
-UNKNOWN = {
-    "forgotten": (forget, "Nothing to be done"),
-    "forgotten, an edit": (forget_and_edit, OTHER_CODE),
-    "older results": (put_old_results_in_place, OTHER_CODE),
-}
+def remove_records(folder: Path) -> None:
+    shutil.rmtree(folder / ".snakemake/metadata")
+
+
+def truncate_records(folder: Path) -> None:
+    for path in (folder / ".snakemake/metadata").rglob("*"):
+        if path.is_file():
+            os.truncate(path, path.stat().st_size // 2)
+
+
+def clean_records(folder: Path) -> None:
+    runs = [str(path.relative_to(folder)) for path in folder.glob("results-smoke/runs/*/*.npz")]
+    carry_out(folder, "--cleanup-metadata", *runs)
+
+
+def run_without_records(folder: Path) -> None:
+    (folder / "results-smoke/runs/td-loop-4-6/0-2.npz").unlink()
+    carry_out(folder, "results-smoke/runs/td-loop-4-6/0-2.npz", "--drop-metadata")
+
+
+def stop_two_runs(folder: Path) -> None:
+    """Of the second run, with another discount, only one job has ended."""
+    carry_out(folder, "results-smoke/unrolls/boyan-3/0-2.npz", *DISCOUNT)
+    forget(folder)
+
+
+def copy_older_results(folder: Path) -> None:
+    """As with ``cp -a``, after a run with another discount."""
+    results, older = folder / "results-smoke", folder / "older"
+    shutil.copytree(results, older)
+    carry_out(folder, "results-smoke/unrolls/boyan-3/0-2.npz", *DISCOUNT)
+    shutil.rmtree(results)
+    older.rename(results)
+
+
+def copy_older_results_and_forget(folder: Path) -> None:
+    copy_older_results(folder)
+    forget(folder)
+
+
+# What happens to a finished run, the arguments of the next run, and rules that this run must and must not repeat.
+EVENTS = {
+    "nothing": (None, [], set(), {"all"}),
+    "comments and docstrings": ("edit_comments", [], set(), {"all"}),
+    "removed files": (remove, [], {*REMOVED.values(), "manifest"}, {"tasks", "unrolls", "pretrain"}),
+    "a rate": (None, RATE, {"pretrain", "evaluate", "manifest"}, {"tasks", "unrolls"}),
+    "a statement": (lambda folder: add_a_statement(folder, "mrp"), [], {"tasks", "theory_values", "claims"}, set()),
+    "a statement of the report": (
+        lambda folder: add_a_statement(folder, "report/figures/style"), [], {"curves", "claims", "notebook"},
+        {"tasks", "unrolls", "pretrain", "evaluate", "unseen", "audit", "theory_values"},
+    ),
+    "a threshold": (edit_threshold, [], {"claims", "notebook", "manifest"}, {"metrics", "pretrain"}),
+    "forgotten": (forget, [], set(), {"all"}),
+    "forgotten, a threshold": (forget_and_edit_threshold, [], {"claims", "manifest"}, {"metrics", "pretrain"}),
+    "forgotten, a statement": (forget_and_edit, [], {"tasks", "theory_values", "claims"}, set()),
+    "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "no records, a rate": (remove_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "truncated records, a rate": (truncate_records, RATE, {"pretrain", "manifest"}, set()),
+    "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "times only, a rate": (None, ["--rerun-triggers", "mtime", *RATE], {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "times only, a statement": (
+        lambda folder: add_a_statement(folder, "mrp"), ["--rerun-triggers", "mtime"], {"tasks", "claims"}, set(),
+    ),
+    "two stopped runs": (stop_two_runs, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"}),
+    "older results": (copy_older_results, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"}),
+    "older results, forgotten": (
+        copy_older_results_and_forget, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"},
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +223,6 @@ def values_with(key: str, value, path: Path) -> list[str]:
     return ["--configfile", str(path)]
 
 
-def add_a_statement(folder: Path, *modules: str) -> None:
-    for module in modules:
-        with open(folder / f"src/ictd/{module}.py", "a") as file:
-            file.write("\nADDED = 1\n")
-
-
 def edit_comments(folder: Path) -> None:
     for module in folder.glob("src/ictd/**/*.py"):
         text = re.sub(r'^"""', '"""Another docstring. ', module.read_text()) + "\n# A comment.\n"
@@ -153,28 +233,23 @@ def edit_comments(folder: Path) -> None:
 def said(finished, tmp_path_factory) -> dict[str, str]:
     """Output of dry runs, by the name of the change."""
     folder = tmp_path_factory.mktemp("changed")
+    edits = {name: edit_comments if edit == "edit_comments" else edit for name, (edit, *_) in EVENTS.items()}
 
-    def copy_with(name, edit, *arguments) -> Path:
-        copied = shutil.copytree(finished, folder / name.replace("/", "-"), symlinks=True)
-        edit(copied, *arguments)
-        return copied
+    def copied(name: str) -> Path:
+        copy = shutil.copytree(finished, folder / re.sub("[, ]+", "-", name), symlinks=True)
+        if edits.get(name):
+            edits[name](copy)
+        return copy
 
-    def remove(copied):
-        for name in REMOVED:
-            (copied / "results-smoke" / name).unlink()
-
-    runs = {"nothing": (finished, []), "graph": (finished, ["--rulegraph"])}
-    runs |= {key: (finished, values_with(key, KEYS[key][0], folder / f"{key}.yaml")) for key in KEYS}
-    runs |= {module: (copy_with(module, add_a_statement, module), []) for module in EDITED}
-    runs |= {"comments": (copy_with("comments", edit_comments), [])}
-    runs |= {"beside": (copy_with("beside", add_a_statement, *BESIDE), [])}
-    runs |= {"removed": (copy_with("removed", remove), [])}
-    runs |= {" ".join(values): (finished, ["--config", *values]) for values in ADDED}
-    runs |= {name: (copy_with(name, edit), []) for name, (edit, _) in UNKNOWN.items()}
-    runs |= {"order": (finished, ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"])}
+    runs = {name: (copied(name), arguments) for name, (_, arguments, *_) in EVENTS.items()}
+    runs |= {key: (copied(key), values_with(key, GRID[key][0], folder / f"{key}.yaml")) for key in GRID}
+    runs |= {" ".join(values): (copied("-".join(values)), ["--config", *values]) for values in ADDED}
+    runs |= {"graph": (copied("graph"), ["--rulegraph"])}
+    order = ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"]
+    runs |= {"order": (copied("order"), order)}
     found = dict(zip(runs, plans([*runs.values()]), strict=True))
-    assert {name: text for name, (code, text) in found.items() if code and name not in UNKNOWN} == {}
-    return {name: f"{text}{code}" for name, (code, text) in found.items()}
+    assert {name: text for name, (code, text) in found.items() if code} == {}
+    return {name: text for name, (_, text) in found.items()}
 
 
 @pytest.fixture(scope="module")
@@ -187,21 +262,29 @@ def downstream(said) -> dict[str, set[str]]:
     return edges
 
 
-def with_downstream(rules: set[str], edges: dict[str, set[str]]) -> set[str]:
-    """Rules and all rules downstream of them."""
-    found, waiting = set(), sorted(rules)
-    while waiting:
-        rule = waiting.pop()
-        if rule not in found:
-            found.add(rule)
-            waiting += edges[rule]
-    return found
+def options_of(folder: Path) -> dict[str, dict]:
+    """Contents of the options files of a dry run, by their names."""
+    options = folder / ".snakemake/options/results-smoke/options"
+    return {str(path.relative_to(options)): load_json(path) for path in sorted(options.rglob("*.json"))}
 
 
-def differing(found: dict[str, set[str]], expected: dict[str, set[str]]) -> dict:
-    """Differences between two tables of rules: additional and missing rules."""
-    pairs = {key: (found[key] - expected[key], expected[key] - found[key]) for key in found}
-    return {key: pair for key, pair in pairs.items() if any(pair)}
+@pytest.fixture(scope="module")
+def changed_options(tmp_path_factory) -> list[tuple[str, dict, dict]]:
+    """Step and options of each options file, before and after a change of all of KEYS."""
+    folders = [small_project(tmp_path_factory.mktemp("plan")) for _ in range(2)]
+    config = yaml.safe_load((ROOT / SMOKE).read_text())
+    for key, (value, _) in KEYS.items():
+        inner, *names = config, *key.split(".")
+        for name in names[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[names[-1]] = value
+    changed = folders[1] / "changed.yaml"
+    changed.write_text(yaml.safe_dump(config))
+    for code, text in plans([(folders[0], []), (folders[1], ["--configfile", str(changed)])]):
+        assert code == 0, text
+    before, after = map(options_of, folders)
+    assert before.keys() == after.keys()
+    return [(content["step"], content["options"], after[path]["options"]) for path, content in before.items()]
 
 
 def test_every_key_has_an_entry():
@@ -209,24 +292,50 @@ def test_every_key_has_an_entry():
     names = set()
     for key, value in config.items():
         names |= {f"{key}.{inner}" for inner in value} if isinstance(value, dict) else {key}
-    assert names == set(KEYS) | FIXED
+    assert names == KEYS.keys() | GRID.keys() | OTHERS
 
 
-def test_changing_a_value_reruns_what_uses_it(said, downstream):
-    found = {key: planned_rules(said[key]) for key in KEYS}
-    expected = {key: with_downstream(rules, downstream) for key, (_, rules) in KEYS.items()}
-    assert differing(found, {key: rules - UNTOUCHED.get(key, set()) for key, rules in expected.items()}) == {}
+def test_a_step_gets_the_values_that_it_uses(changed_options):
+    """The pages and the manifest list all settings."""
+    found = {key: set() for key in KEYS}
+    for step, before, after in changed_options:
+        for name in after:
+            for key, (value, _) in KEYS.items():
+                given = {name: after[name].get(name) for name in value} if isinstance(value, dict) else after[name]
+                if after[name] != before[name] and name != "settings" and given == value:
+                    found[key].add(step)
+    assert found == {key: steps for key, (_, steps) in KEYS.items()}
 
 
-def test_editing_a_module_reruns_what_imports_it(said, downstream):
-    imported = {rule: {*code_digests(step), RUNNER} for rule, (step, _) in rules_of_paper().items()}
-    imported["notebook"] |= notebook_digests(ROOT / "report/report.ipynb").keys()
-    found, expected = {module: planned_rules(said[module]) for module in EDITED}, {}
-    for module in EDITED:
-        users = {rule for rule in imported if f"ictd.{module.replace('/', '.')}" in imported[rule]}
-        expected[module] = with_downstream(users, downstream)
-    assert differing(found, expected) == {}
-    assert found["pipeline/runner"] >= {*imported}
+def test_every_rule_of_the_paper_has_options(changed_options):
+    assert {step for step, *_ in changed_options} == {step for step, _ in rules_of_paper().values()}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_run_repeats_what_an_event_makes_invalid(said, name):
+    planned = planned_rules(said[name])
+    *_, repeated, kept = EVENTS[name]
+    assert repeated <= planned and not kept & planned
+    assert ("Nothing to be done" in said[name]) == (not repeated)
+
+
+@pytest.mark.parametrize("key", GRID)
+def test_the_grid_changes_only_what_depends_on_it(said, key):
+    _, repeated, kept = GRID[key]
+    assert repeated <= planned_rules(said[key]) and not kept & planned_rules(said[key])
+
+
+def test_a_statement_repeats_every_rule(said, downstream):
+    assert (
+        planned_rules(said["a statement"])
+        == {*downstream, "all"} - {"step"}
+        == planned_rules(said["forgotten, a statement"])
+    )
+
+
+def test_of_two_stopped_runs_the_jobs_of_the_second_are_kept(said):
+    outputs = re.findall(r"^    output: (results-smoke/unrolls/.*)$", said["two stopped runs"], re.MULTILINE)
+    assert sorted(outputs) == [f"results-smoke/unrolls/{name}/0-2.npz" for name in ("boyan-4", "loop-4")]
 
 
 def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
@@ -236,11 +345,6 @@ def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
     drawn = nx.DiGraph(ARROWS)
     follow = nx.DiGraph((box[a], box[b]) for a in downstream for b in downstream[a] if box[a] != box[b])
     assert nx.transitive_closure(drawn).edges == nx.transitive_closure(follow).edges
-
-
-@pytest.mark.parametrize("name", ["nothing", "comments", "beside"])
-def test_changes_that_affect_no_result_rerun_nothing(said, name):
-    assert planned_rules(said[name]) == set() and "Nothing to be done" in said[name]
 
 
 def test_the_order_of_values_changes_only_figures(said):
@@ -255,11 +359,83 @@ def test_adding_to_the_grid_keeps_finished_runs(said, finished, values):
     assert outputs and not [path for path in outputs if (finished / path).exists()]
 
 
-def test_removed_files_are_made_again(said):
-    assert {*REMOVED.values(), "manifest"} <= planned_rules(said["removed"])
-    assert not {"tasks", "unrolls", "pretrain"} & planned_rules(said["removed"])
+OUTER = """
+rule all:
+    input:
+        "mine.txt",
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_results_without_a_record_of_snakemake_are_refused(said, name):
-    assert UNKNOWN[name][-1] in said[name] and "Traceback" not in said[name]
+rule mine:
+    output:
+        "mine.txt",
+    shell:
+        "touch {{output}}"
+
+
+module ictd:
+    snakefile:
+        "{snakefile}"
+    config:
+        config
+    {prefix}
+
+
+use rule * from ictd as ictd_*
+"""
+
+
+@pytest.fixture(scope="module")
+def outer(smoke, tmp_path_factory) -> dict[str, tuple[int | str, str]]:
+    """Exit codes and messages of dry runs of a workflow that uses this one as a module, with finished results."""
+    project = small_project(tmp_path_factory.mktemp("module"))
+    folders = {name: project.parent / f"outer-{name}" for name in ("plain", "prefix")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        prefix = 'prefix:\n        "sub"' if name == "prefix" else ""
+        (folder / "Snakefile").write_text(OUTER.format(snakefile=project / "workflow/Snakefile", prefix=prefix))
+    shutil.copytree(smoke / "results-smoke", folders["plain"] / "results-smoke")
+    values = ["--configfile", str(project / SMOKE)]
+    runs = {
+        "default": (folders["plain"], values),
+        "same": (folders["plain"], ["ictd_paper", *values]),
+        "rate": (folders["plain"], ["ictd_paper", *values, *RATE]),
+        "prefix": (folders["prefix"], values),
+    }
+    return dict(zip(runs, plans([*runs.values()]), strict=True))
+
+
+def test_a_workflow_that_uses_this_one_keeps_its_default_target(outer):
+    assert outer["default"][0] == 0 and planned_rules(outer["default"][1]) == {"all", "mine"}
+
+
+def test_reruns_are_right_in_a_module(outer):
+    assert outer["same"][0] == 0 and "Nothing to be done" in outer["same"][1]
+    planned = planned_rules(outer["rate"][1])
+    assert "ictd_pretrain" in planned and "ictd_tasks" not in planned
+
+
+def test_a_prefix_of_a_module_is_refused(outer):
+    ended, text = outer["prefix"]
+    assert "The module of this workflow has a prefix; give another folder as `results`" in f"{ended}{text}"
+    assert "Traceback" not in text
+
+
+def test_edits_of_an_environment_and_of_what_it_reads_rerun_its_tasks(tmp_path):
+    folder = small_project(tmp_path / "project")
+    read = "\n\nLEAST = float((Path(__file__).parent / 'least.csv').read_text())\n\n\n@ictd"
+    text = RING.replace("\n\n\n@ictd", read).replace("import numpy", "from pathlib import Path\n\nimport numpy", 1)
+    text = text.replace('"ring"', '"ring", reads=["least.csv"]').replace("least=0.0", "least=LEAST")
+    (folder / "ring.py").write_text(text)
+    (folder / "least.csv").write_text("0.1")
+    target = "results-smoke/tasks/ring-4/0-2.npz"
+    values = [target, "--config", "environments=[ring.py]", "envs=[boyan, ring]"]
+    carry_out(folder, *values)
+    edits = {"ring.py": text.replace("uniform(-1, 1", "uniform(-2, 2"), "least.csv": "0.2", "none": ""}
+    copies = {name: shutil.copytree(folder, tmp_path / name, symlinks=True) for name in edits}
+    for name, edited in edits.items():
+        forget(copies[name])
+        (copies[name] / name).write_text(edited)
+        os.utime(copies[name] / name, (10**9, 10**9))
+    found = dict(zip(edits, plans([(copies[name], values) for name in edits]), strict=True))
+    planned = {name: planned_rules(said) for name, (_, said) in found.items()}
+    assert planned == {"ring.py": {"tasks"}, "least.csv": {"tasks"}, "none": set()}

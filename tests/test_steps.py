@@ -1,11 +1,11 @@
-"""Steps: params of rules from their signatures, and parsing of their command lines."""
+"""Steps: commands of jobs from their signatures, and parsing of their command lines."""
 
 import errno
-import json
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from projects import ROOT
@@ -13,8 +13,9 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, job_variables, main_parameters
+from ictd.pipeline.rules import Steps, main_parameters
 from ictd.steps import tasks
+from ictd.storage import load_json
 
 CONFIG = load_yaml(ROOT / "config.yaml")
 OWN = {"sizes": {"b": 2, "a": 1}, "name": "a b", "tasks": 7, "lengths": [5, 10]}
@@ -30,63 +31,89 @@ def main(env: str, states: int, tasks: int, initial_gain: float, lengths: list[i
 
 
 def named(**items):
-    """The wildcards, input or output that Snakemake passes to functions of params."""
+    """The wildcards, input or output that Snakemake passes to functions."""
     return Namedlist(fromdict=items)
+
+
+class Rule:
+    """A rule that runs a step, with the functions that Snakemake calls for a job."""
+
+    def __init__(self, *arguments, **given):
+        workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
+        self.step = Steps(CONFIG | {"results": "r"}, "src", workflow)
+        self.options = self.step(*arguments, **given)
+
+    def command(self, wildcards, output=("r/a.npz",), **files) -> str:
+        path = self.options(wildcards)
+        return self.step.command(wildcards, named(options=path, **files), Namedlist(output))
+
+    def variables(self) -> str:
+        return self.step.variables(named(options=self.options(named())), Namedlist(["r/a.npz"]))
 
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """Write the module ours.m."""
     monkeypatch.setattr(provenance, "PACKAGES", provenance.PACKAGES | {"ours": tmp_path})
+    monkeypatch.chdir(tmp_path)
 
     def write(text: str) -> None:
+        main_parameters.cache_clear()
         (tmp_path / "ours").mkdir(exist_ok=True)
         (tmp_path / "ours/m.py").write_text(text)
 
     yield write
-    provenance._digest_and_imports.cache_clear()
+    main_parameters.cache_clear()
 
 
-def test_jobs_store_bytecode_for_any_environment_variables(monkeypatch, tmp_path):
+def test_jobs_store_bytecode_for_any_environment_variables(written, monkeypatch):
+    written("def main():\n    pass")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
-    command = f"{job_variables(str(tmp_path), tmp_path, [])} {python}"
+    command = f"{Rule('ours.m').variables()} {python}"
     assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
 def test_parameters_are_given_or_wildcards_or_of_the_configuration(written):
     written(STEP)
     wildcards = named(env="loop", states="5")
-    settings = Steps(CONFIG)("ours.m", OWN)["settings"](wildcards)
-    words = '--env loop --states 5 --tasks 7 --initial-gain 0.1 --lengths 5 10 --sizes \'{"a": 1, "b": 2}\''
-    assert settings == words
-    given = Steps(CONFIG)("ours.m", OWN, tasks=3, states=lambda wildcards: wildcards.env)["settings"](wildcards)
+    words = (
+        'ours.m --env loop --states 5 --tasks 7 --initial-gain 0.1 --lengths 5 10 --sizes \'{"a": 1, "b": 2}\''
+        " --runs b.npz --output r/a.npz"
+    )
+
+    def command(*arguments, **given) -> str:
+        return Rule("ours.m", *arguments, **given).command(wildcards, runs=["b.npz"])
+
+    assert command(OWN) == words
+    given = command(OWN, tasks=3, states=lambda wildcards: wildcards.env)
     assert given == words.replace("--tasks 7", "--tasks 3").replace("--states 5", "--states loop")
-    of_paper = Steps(CONFIG)("ours.m", {"lengths": [1], "sizes": {}})["settings"](wildcards)
-    assert "--tasks 20000" in of_paper
-    assert "--tasks 1 " in Steps(CONFIG)("ours.m", {"tasks": 1}, OWN)["settings"](wildcards)
+    assert "--tasks 20000" in command({"lengths": [1], "sizes": {}})
+    assert "--tasks 1 " in command({"tasks": 1}, OWN)
 
 
 def test_files_of_a_step_are_the_input_and_output_of_its_rule(written):
     written(STEP)
-    files = Steps(CONFIG)("ours.m", OWN)["files"]
-    runs = named(runs=["a b.npz", "c.npz"])
-    assert files(None, runs, Namedlist(["r/f/a.png", "r/f/b.png"])) == "--runs 'a b.npz' c.npz --output r/f"
-    assert files(None, runs, Namedlist(["r/a.png", "r/a.svg"])) == "--runs 'a b.npz' c.npz --output r/a.png"
+    wildcards, runs = named(env="loop", states="5"), ["a b.npz", "c.npz"]
+    rule = Rule("ours.m", OWN)
+    assert rule.command(wildcards, ["r/f/a.png", "r/f/b.png"], runs=runs).endswith(
+        "--runs 'a b.npz' c.npz --output r/f"
+    )
+    assert rule.command(wildcards, ["r/a.png", "r/a.svg"], runs=runs).endswith("--output r/a.png")
     with pytest.raises(ValueError, match=r"Step ours\.m needs an input or output 'runs' of its rule\."):
-        files(None, named(), Namedlist(["a.png"]))
+        rule.command(wildcards)
+    with pytest.raises(ValueError, match=r"the rule has no options; give it the input options=step\(MODULE\)\."):
+        rule.step.command(wildcards, named(runs=runs), Namedlist(["r/a.npz"]))
 
 
-def test_params_have_the_digests_of_modules_and_texts(tmp_path):
-    (tmp_path / "claims.toml").write_text("a = 1")
-    step = Steps(CONFIG | {"results": str(tmp_path / "results")})
-    given = {"statements": tmp_path / "claims.toml", "theory": tmp_path / "results/theory.json"}
-    params = step("ictd.report.claims", **given)
-    assert params["statements"].startswith("claims.toml ") and "theory" not in params
-    assert params["ictd.statistics"] == f"ictd.statistics {step.code['ictd.statistics']}"
-    assert {"ictd.report.paper_claims", "ictd.pipeline.runner"} <= params.keys() & step.code.keys()
-    (tmp_path / "claims.toml").write_text("a = 2")
-    assert step("ictd.report.claims", **given)["statements"] != params["statements"]
+def test_options_that_depend_on_wildcards_have_files_of_their_own(written):
+    written(STEP)
+    boyan, loop = named(env="boyan", states="5"), named(env="loop", states="5")
+    assert [Rule("ours.m", OWN).options(cell) for cell in (boyan, loop)] == ["r/options/ours.m.json"] * 2
+    chosen = Rule("ours.m", OWN, states=lambda wildcards: wildcards.env).options
+    assert [chosen(cell) for cell in (boyan, loop)] == [f"r/options/ours.m/{env}-5.json" for env in ("boyan", "loop")]
+    written(STEP.replace("sizes", "env_options"))
+    assert Rule("ours.m", OWN).options(loop) == "r/options/ours.m/loop.json"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +130,7 @@ def test_params_have_the_digests_of_modules_and_texts(tmp_path):
 def test_mistakes_in_a_rule_or_a_step_are_refused(written, text, given, message):
     written(text)
     with pytest.raises(ValueError) as raised:
-        Steps(CONFIG)("ours.m", OWN, **given)["settings"](named(env="loop", states="5"))
+        Rule("ours.m", OWN, **given).options(named(env="loop", states="5"))
     assert message in str(raised.value)
 
 
@@ -129,8 +156,7 @@ def test_the_help_of_a_step_has_its_docstring_and_parameters():
 )
 def test_a_step_gets_the_options_of_its_environments(written, parameters, options):
     written(f"def main({parameters}):\n    pass")
-    words = shlex.split(Steps(CONFIG)("ours.m")["settings"](named(env="loop")))
-    assert json.loads(words[-1]) == options
+    assert load_json(Path(Rule("ours.m").options(named(env="loop"))))["options"]["env_options"] == options
 
 
 def carried_out(main, words: str, monkeypatch) -> None:

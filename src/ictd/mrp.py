@@ -11,7 +11,7 @@ Every function takes any number of leading axes, so that one call handles a whol
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -322,14 +322,19 @@ ENVIRONMENTS: dict[str, Environment] = {
     "boyan": boyan,
     "loop": loop,
 }
+# The files that environments read, by the names of the environments.
+FILES_READ: dict[str, tuple[str, ...]] = {}
 
 
-def register_environment(name: str) -> Callable[[Environment], Environment]:
+def register_environment(name: str, reads: Iterable[str] = ()) -> Callable[[Environment], Environment]:
     """Make a decorator that adds an environment to those that are known by name.
 
     Parameters
     ----------
     name : str, a Python identifier that is not in use
+    reads : list of str
+        Files that the function reads, such as tables and modules, relative to the folder of its own file.  In the
+        workflow, an edit of one of them reruns the jobs of this environment.
 
     Returns
     -------
@@ -357,12 +362,15 @@ def register_environment(name: str) -> Callable[[Environment], Environment]:
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name is {shown(name)}; give letters, digits and underscores, such as 'ring'.")
+    if isinstance(reads, str):
+        raise ValueError(f"reads is {reads!r}; give a list of files.")
 
     def register(function: Environment) -> Environment:
         known = ENVIRONMENTS.setdefault(name, function)
         if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
             raise ValueError(f"there is an environment {name!r} already, in {known.__module__}; choose another name.")
         ENVIRONMENTS[name] = function
+        FILES_READ[name] = tuple(reads)
         return function
 
     return register

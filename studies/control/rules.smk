@@ -27,19 +27,19 @@ use rule step as control_step with:
 
 
 use rule control_step as control_pretrain with:
+    input:
+        options=step(
+            "studies.control.pretrain",
+            CONTROL,
+            variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant],
+            snapshots=CONTROL_GRID.snapshots(config),
+        ),
     output:
         "<results>/control/runs/{variant}.npz",
     pathvars:
         job="control_pretrain/{variant}",
     # Long runs first: a long run that starts last leaves the other cores idle.
     priority: lambda wildcards: CONTROL_VARIANTS[wildcards.variant]["tasks"]
-    params:
-        **step(
-            "studies.control.pretrain",
-            CONTROL,
-            variant=lambda wildcards: CONTROL_VARIANTS[wildcards.variant],
-            snapshots=CONTROL_GRID.snapshots(config),
-        ),
 
 
 use rule control_step as control_offline with:
@@ -47,12 +47,7 @@ use rule control_step as control_offline with:
         runs=lambda wildcards: expand(
             "<results>/control/runs/{variant}.npz", variant=CONTROL_GRID.tried(config, wildcards.place)
         ),
-    output:
-        "<results>/control/offline/{place}.npz",
-    pathvars:
-        job="control_offline/{place}",
-    params:
-        **step(
+        options=step(
             "studies.control.offline",
             CONTROL,
             place=lambda wildcards: CONTROL_PLACES[wildcards.place],
@@ -60,17 +55,16 @@ use rule control_step as control_offline with:
             variants=CONTROL_VARIANTS,
             first=next(iter(CONTROL_VARIANTS)),
         ),
+    output:
+        "<results>/control/offline/{place}.npz",
+    pathvars:
+        job="control_offline/{place}",
 
 
 use rule control_step as control_online with:
     input:
         runs=expand("<results>/control/runs/{variant}.npz", variant=CONTROL["online"]["variants"]),
-    output:
-        CONTROL_ONLINE,
-    pathvars:
-        job="control_online",
-    params:
-        **step(
+        options=step(
             "studies.control.online",
             CONTROL,
             place=CONTROL_PLACES[CONTROL_HOME],
@@ -78,36 +72,38 @@ use rule control_step as control_online with:
             variants=CONTROL_VARIANTS,
             online=CONTROL["online"],
         ),
+    output:
+        CONTROL_ONLINE,
+    pathvars:
+        job="control_online",
 
 
 use rule control_step as control_claims with:
     input:
         offline=CONTROL_MEASURED,
         online=CONTROL_ONLINE,
-    output:
-        "<results>/control/claims.json",
-    pathvars:
-        job="control_claims",
-    params:
-        **step(
+        options=step(
             "studies.control.claims",
             statements=CONTROL_FOLDER / "claims.toml",
             variants=CONTROL_VARIANTS,
             places=CONTROL_PLACES,
         ),
+    output:
+        "<results>/control/claims.json",
+    pathvars:
+        job="control_claims",
 
 
 use rule step as control_figures with:
     input:
         offline=CONTROL_MEASURED[:1],
         online=CONTROL_ONLINE,
+        options=step("studies.control.figures", variants=CONTROL_VARIANTS),
     output:
         expand("<results>/control/figures/{name}.{ending}", name=CONTROL_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="control_figures",
     localrule: True
-    params:
-        **step("studies.control.figures", variants=CONTROL_VARIANTS),
 
 
 use rule step as control_pages with:
@@ -115,13 +111,12 @@ use rule step as control_pages with:
         claims="<results>/control/claims.json",
         offline=CONTROL_MEASURED,
         online=CONTROL_ONLINE,
+        options=step("studies.control.pages"),
     output:
         expand("<results>/control/tables/{name}", name=CONTROL_PAGES),
     pathvars:
         job="control_pages",
     localrule: True
-    params:
-        **step("studies.control.pages"),
 
 
 use rule notebook as control_notebook with:
@@ -129,14 +124,13 @@ use rule notebook as control_notebook with:
         shown=[rules.control_pages.output, rules.control_figures.output],
         claims="<results>/control/claims.json",
         offline=CONTROL_MEASURED[:1],
+        options=step("ictd.report.notebook", **CONTROL_NOTEBOOK),
     output:
         executed="<results>/control/control.ipynb",
         page="<results>/control/control.html",
     pathvars:
         job="control_notebook",
     localrule: True
-    params:
-        **step("ictd.report.notebook", **CONTROL_NOTEBOOK),
 
 
 rule control:

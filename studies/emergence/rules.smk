@@ -34,26 +34,25 @@ use rule step as emergence_step with:
 use rule emergence_step as emergence_shares with:
     input:
         weights=f"<results>/weights/{CELL}.npz",
+        options=step("studies.emergence.shares", EMERGENCE),
     output:
         measures=f"<results>/emergence/measures/{CELL}.csv",
         exchanged=f"<results>/emergence/exchanged/{CELL}.csv",
     pathvars:
         job=f"emergence_shares/{CELL}",
-    params:
-        **step("studies.emergence.shares", EMERGENCE),
 
 
 use rule emergence_step as emergence_tuned_numbers with:
-    output:
-        "<results>/emergence/tuned/{states}-{depth}.npz",
-    pathvars:
-        job="emergence_tuned_numbers/{states}-{depth}",
-    params:
-        **step(
+    input:
+        options=step(
             "studies.emergence.tuned_numbers",
             EMERGENCE["best_numbers"],
             context_lengths=EMERGENCE["context_lengths"],
         ),
+    output:
+        "<results>/emergence/tuned/{states}-{depth}.npz",
+    pathvars:
+        job="emergence_tuned_numbers/{states}-{depth}",
 
 
 use rule emergence_step as emergence_train_numbers with:
@@ -62,62 +61,68 @@ use rule emergence_step as emergence_train_numbers with:
         unrolls=expand("<results>/unrolls/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
         weights=f"<results>/weights/{CELL}.npz",
         tuned="<results>/emergence/tuned/{states}-{depth}.npz",
+        options=step(
+            "studies.emergence.train_numbers",
+            config["evaluation"],
+            test_tasks=EMERGENCE["tasks"],
+            context_lengths=EMERGENCE["context_lengths"],
+        ),
     output:
         f"<results>/emergence/trained/{CELL}.csv",
     pathvars:
         job=f"emergence_train_numbers/{CELL}",
     resources:
         mem_mb=memory,
-    params:
-        **step(
-            "studies.emergence.train_numbers",
-            config["evaluation"],
-            test_tasks=EMERGENCE["tasks"],
-            context_lengths=EMERGENCE["context_lengths"],
-        ),
 
 
 use rule emergence_step as emergence_best_numbers with:
+    input:
+        options=step(
+            "studies.emergence.best_numbers",
+            EMERGENCE["best_numbers"],
+            discounts=lambda wildcards: EMERGENCE_GRID.discounts(config, int(wildcards.states)),
+        ),
     output:
         "<results>/emergence/best_numbers/{env}-{states}.csv",
     pathvars:
         job="emergence_best_numbers/{env}-{states}",
     resources:
         mem_mb=memory,
-    params:
-        **step(
-            "studies.emergence.best_numbers",
-            EMERGENCE["best_numbers"],
-            discounts=lambda wildcards: EMERGENCE_GRID.discounts(config, int(wildcards.states)),
-        ),
 
 
 use rule emergence_step as emergence_slow_mode with:
+    input:
+        options=step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], MAIN),
     output:
         trained="<results>/emergence/slow_mode/{design}.csv",
         best="<results>/emergence/best_directions/{design}.csv",
     pathvars:
         job="emergence_slow_mode/{design}",
-    params:
-        **step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], MAIN),
 
 
 use rule emergence_step as emergence_dynamics with:
-    output:
-        "<results>/emergence/dynamics/{algo}.csv",
-    pathvars:
-        job="emergence_dynamics/{algo}",
-    params:
-        **step(
+    input:
+        options=step(
             "studies.emergence.dynamics",
             EMERGENCE["dynamics"],
             EMERGENCE["course"],
             MAIN,
             tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
         ),
+    output:
+        "<results>/emergence/dynamics/{algo}.csv",
+    pathvars:
+        job="emergence_dynamics/{algo}",
 
 
 use rule emergence_step as emergence_course with:
+    input:
+        options=step(
+            "studies.emergence.course",
+            EMERGENCE["course"],
+            MAIN,
+            tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
+        ),
     output:
         "<results>/emergence/runs/{algo}-{env}/{seeds}.npz",
     pathvars:
@@ -125,27 +130,27 @@ use rule emergence_step as emergence_course with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step(
-            "studies.emergence.course",
-            EMERGENCE["course"],
-            MAIN,
-            tasks=lambda wildcards: EMERGENCE["course"][f"{wildcards.algo}_tasks"],
-        ),
 
 
 use rule emergence_step as emergence_course_measures with:
     input:
         runs=expand("<results>/emergence/runs/{{algo}}-{{env}}/{seeds}.npz", seeds=EMERGENCE_COURSE_SEEDS),
+        options=step("studies.emergence.course_measures", EMERGENCE, MAIN),
     output:
         "<results>/emergence/course/{algo}-{env}.csv",
     pathvars:
         job="emergence_course_measures/{algo}-{env}",
-    params:
-        **step("studies.emergence.course_measures", EMERGENCE, MAIN),
 
 
 use rule emergence_step as emergence_phase with:
+    input:
+        options=step(
+            "studies.emergence.phase",
+            EMERGENCE["phase"],
+            EMERGENCE,
+            MAIN,
+            test_tasks=EMERGENCE["tasks"],
+        ),
     output:
         "<results>/emergence/phase/{seeds}.csv",
     pathvars:
@@ -155,20 +160,18 @@ use rule emergence_step as emergence_phase with:
     resources:
         mem_mb=memory,
         runtime=240,
-    params:
-        **step(
-            "studies.emergence.phase",
-            EMERGENCE["phase"],
-            EMERGENCE,
-            MAIN,
-            test_tasks=EMERGENCE["tasks"],
-        ),
 
 
 use rule emergence_step as emergence_readings with:
     input:
         tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
         unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
+        options=step(
+            "studies.emergence.readings",
+            MAIN,
+            reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
+            **EMERGENCE_EVALUATION,
+        ),
     output:
         "<results>/emergence/readings/{reading}.npz",
     pathvars:
@@ -176,25 +179,17 @@ use rule emergence_step as emergence_readings with:
     resources:
         mem_mb=memory,
         runtime=240,
-    params:
-        **step(
-            "studies.emergence.readings",
-            MAIN,
-            reading=lambda wildcards: EMERGENCE_READINGS[wildcards.reading],
-            **EMERGENCE_EVALUATION,
-        ),
 
 
 use rule emergence_step as emergence_reading_tables with:
     input:
         runs=expand("<results>/emergence/readings/{reading}.npz", reading=EMERGENCE_READINGS),
         baselines="<results>/metrics/baselines.csv",
+        options=step("studies.emergence.reading_tables", MAIN, statements=ROOT / "report/claims.toml"),
     output:
         expand("<results>/emergence/{table}.csv", table=["readings", "reading_runs"]),
     pathvars:
         job="emergence_reading_tables",
-    params:
-        **step("studies.emergence.reading_tables", MAIN, statements=ROOT / "report/claims.toml"),
 
 
 use rule step as emergence_join_tables with:
@@ -202,37 +197,34 @@ use rule step as emergence_join_tables with:
         parts=lambda wildcards: expand(
             "<results>/emergence/{name}.csv", name=EMERGENCE_JOINED[wildcards.table]
         ),
+        options=step("ictd.steps.concatenate"),
     output:
         tables="<results>/emergence/{table,measures|exchanged|trained|best_numbers|slow_mode|best_directions|dynamics|course|phase}.csv",
     pathvars:
         job="emergence_join_tables/{table}",
     localrule: True
-    params:
-        **step("ictd.steps.concatenate"),
 
 
 use rule step as emergence_claims with:
     input:
         tables=EMERGENCE_TABLES,
+        options=step("studies.emergence.claims", MAIN, statements=EMERGENCE_FOLDER / "claims.toml"),
     output:
         "<results>/emergence/claims.json",
     pathvars:
         job="emergence_claims",
     localrule: True
-    params:
-        **step("studies.emergence.claims", MAIN, statements=EMERGENCE_FOLDER / "claims.toml"),
 
 
 use rule step as emergence_figures with:
     input:
         tables=EMERGENCE_TABLES,
+        options=step("studies.emergence.figures", MAIN),
     output:
         expand("<results>/emergence/figures/{name}.{ending}", name=EMERGENCE_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="emergence_figures",
     localrule: True
-    params:
-        **step("studies.emergence.figures", MAIN),
 
 
 use rule step as emergence_pages with:
@@ -247,13 +239,12 @@ use rule step as emergence_pages with:
             course=EMERGENCE_COURSES,
             seeds=EMERGENCE_COURSE_SEEDS,
         ),
+        options=step("studies.emergence.pages", MAIN),
     output:
         expand("<results>/emergence/tables/{name}.html", name=[*EMERGENCE_PAGES, "slider"]),
     pathvars:
         job="emergence_pages",
     localrule: True
-    params:
-        **step("studies.emergence.pages", MAIN),
 
 
 use rule notebook as emergence_notebook with:
@@ -261,14 +252,13 @@ use rule notebook as emergence_notebook with:
         shown=[rules.emergence_pages.output, rules.emergence_figures.output],
         claims="<results>/emergence/claims.json",
         tables="<results>/emergence/measures.csv",
+        options=step("ictd.report.notebook", **EMERGENCE_NOTEBOOK),
     output:
         executed="<results>/emergence/emergence.ipynb",
         page="<results>/emergence/emergence.html",
     pathvars:
         job="emergence_notebook",
     localrule: True
-    params:
-        **step("ictd.report.notebook", **EMERGENCE_NOTEBOOK),
 
 
 rule emergence:

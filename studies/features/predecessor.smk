@@ -20,6 +20,12 @@ FEATURES_PREDECESSOR_FIGURES = expand(
 
 
 use rule step as features_predecessor_pretrain with:
+    input:
+        options=step(
+            "studies.features.predecessor_pretrain",
+            FEATURES_PREDECESSOR,
+            variant=lambda wildcards: FEATURES_PREDECESSOR_VARIANTS[wildcards.variant],
+        ),
     output:
         "<results>/features/predecessor/{variant}.npz",
     pathvars:
@@ -30,17 +36,12 @@ use rule step as features_predecessor_pretrain with:
     priority: lambda wildcards: FEATURES_PREDECESSOR_WORK[wildcards.variant]
     conda:
         f"{ENVS}/studies.yaml"
-    params:
-        **step(
-            "studies.features.predecessor_pretrain",
-            FEATURES_PREDECESSOR,
-            variant=lambda wildcards: FEATURES_PREDECESSOR_VARIANTS[wildcards.variant],
-        ),
 
 
 use rule step as features_predecessor_tables with:
     input:
         runs=FEATURES_PREDECESSOR_RUNS,
+        options=step("studies.features.predecessor_tables"),
     output:
         FEATURES_PREDECESSOR_TABLES,
     pathvars:
@@ -48,13 +49,16 @@ use rule step as features_predecessor_tables with:
     localrule: True
     conda:
         f"{ENVS}/studies.yaml"
-    params:
-        **step("studies.features.predecessor_tables"),
 
 
 use rule step as features_predecessor_figures with:
     input:
         tables=expand("<results>/features/predecessor_{name}.csv", name=["variants", "course", "matrices"]),
+        options=step(
+            "studies.features.predecessor_figures",
+            first=next(iter(FEATURES_PREDECESSOR_VARIANTS)),
+            public=ROOT / "studies/features/predecessor_public.csv",
+        ),
     output:
         FEATURES_PREDECESSOR_FIGURES,
     pathvars:
@@ -62,9 +66,3 @@ use rule step as features_predecessor_figures with:
     localrule: True
     conda:
         f"{ENVS}/studies.yaml"
-    params:
-        **step(
-            "studies.features.predecessor_figures",
-            first=next(iter(FEATURES_PREDECESSOR_VARIANTS)),
-            public=ROOT / "studies/features/predecessor_public.csv",
-        ),

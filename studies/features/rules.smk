@@ -33,97 +33,94 @@ use rule step as features_step with:
 
 
 use rule features_step as features_pretrain with:
+    input:
+        options=step("studies.features.pretrain", setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting]),
     output:
         "<results>/features/weights/{setting}.npz",
     pathvars:
         job="features_pretrain/{setting}",
     # Long runs first: a long run that starts last leaves the other cores idle.
     priority: lambda wildcards: FEATURES_SETTINGS[wildcards.setting]["updates"]
-    params:
-        **step("studies.features.pretrain", setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting]),
 
 
 use rule features_step as features_coefficients with:
     input:
         weights="<results>/features/weights/{setting}.npz",
-    output:
-        coefficients="<results>/features/coefficients/{setting}.csv",
-        deflation="<results>/features/deflation/{setting}.csv",
-    pathvars:
-        job="features_coefficients/{setting}",
-    params:
-        **step(
+        options=step(
             "studies.features.coefficients",
             name=lambda wildcards: wildcards.setting,
             setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
         ),
+    output:
+        coefficients="<results>/features/coefficients/{setting}.csv",
+        deflation="<results>/features/deflation/{setting}.csv",
+    pathvars:
+        job="features_coefficients/{setting}",
 
 
 use rule features_step as features_best with:
-    output:
-        "<results>/features/best/{setting}.csv",
-    pathvars:
-        job="features_best/{setting}",
-    params:
-        **step(
+    input:
+        options=step(
             "studies.features.best",
             name=lambda wildcards: wildcards.setting,
             setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
         ),
+    output:
+        "<results>/features/best/{setting}.csv",
+    pathvars:
+        job="features_best/{setting}",
 
 
 use rule features_step as features_compare with:
     input:
         weights="<results>/features/weights/{setting}.npz",
         best="<results>/features/best/{setting}.csv",
-    output:
-        "<results>/features/errors/{setting}.csv",
-    pathvars:
-        job="features_compare/{setting}",
-    params:
-        **step(
+        options=step(
             "studies.features.compare",
             name=lambda wildcards: wildcards.setting,
             setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
             tasks=FEATURES["tuning_tasks"],
             test_tasks=FEATURES["test_tasks"],
         ),
+    output:
+        "<results>/features/errors/{setting}.csv",
+    pathvars:
+        job="features_compare/{setting}",
 
 
 use rule features_step as features_mean_part with:
     input:
         weights="<results>/features/weights/{setting}.npz",
-    output:
-        "<results>/features/mean_part/{setting}.csv",
-    pathvars:
-        job="features_mean_part/{setting}",
-    params:
-        **step(
+        options=step(
             "studies.features.mean_part",
             FEATURES["mean_part"],
             name=lambda wildcards: wildcards.setting,
             setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
         ),
+    output:
+        "<results>/features/mean_part/{setting}.csv",
+    pathvars:
+        job="features_mean_part/{setting}",
 
 
 use rule features_step as features_reversibility with:
+    input:
+        options=step("studies.features.reversibility", FEATURES["reversibility"], setting=FEATURES["main"]),
     output:
         "<results>/features/reversibility/{chain}.csv",
     pathvars:
         job="features_reversibility/{chain}",
-    params:
-        **step("studies.features.reversibility", FEATURES["reversibility"], setting=FEATURES["main"]),
 
 
 use rule features_step as features_off_policy with:
+    input:
+        options=step("studies.features.off_policy", FEATURES["off_policy"], setting=FEATURES["main"]),
     output:
         "<results>/features/off_policy/{env}.csv",
     pathvars:
         job="features_off_policy/{env}",
-    params:
-        **step("studies.features.off_policy", FEATURES["off_policy"], setting=FEATURES["main"]),
 
 
 use rule step as features_join_tables with:
@@ -133,54 +130,50 @@ use rule step as features_join_tables with:
             table=wildcards.table,
             setting=FEATURES_PARTS[wildcards.table],
         ),
+        options=step("ictd.steps.concatenate"),
     output:
         tables="<results>/features/{table,coefficients|deflation|best|errors|mean_part|reversibility|off_policy}.csv",
     pathvars:
         job="features_join_tables/{table}",
     localrule: True
-    params:
-        **step("ictd.steps.concatenate"),
 
 
 use rule step as features_claims with:
     input:
         tables=FEATURES_TABLES,
+        options=step(
+            "studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS
+        ),
     output:
         claims="<results>/features/claims.json",
         pages=expand("<results>/features/tables/{name}.html", name=["claims", "claims_all"]),
     pathvars:
         job="features_claims",
     localrule: True
-    params:
-        **step(
-            "studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS
-        ),
 
 
 use rule step as features_figures with:
     input:
         tables=FEATURES_TABLES,
+        options=step("studies.features.figures", settings=FEATURES_SETTINGS),
     output:
         expand("<results>/features/figures/{name}.{ending}", name=FEATURES_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="features_figures",
     localrule: True
-    params:
-        **step("studies.features.figures", settings=FEATURES_SETTINGS),
 
 
 use rule notebook as features_notebook with:
     input:
         shown=[rules.features_claims.output, rules.features_figures.output, FEATURES_PREDECESSOR_FIGURES],
         tables=[*FEATURES_TABLES, *FEATURES_PREDECESSOR_TABLES],
+        options=step("ictd.report.notebook", **FEATURES_NOTEBOOK),
     output:
         executed="<results>/features/features.ipynb",
         page="<results>/features/features.html",
     pathvars:
         job="features_notebook",
     localrule: True
-    params:
-        **step("ictd.report.notebook", **FEATURES_NOTEBOOK),
 
 
 rule features:

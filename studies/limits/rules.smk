@@ -32,6 +32,7 @@ use rule step as limits_step with:
 use rule limits_step as limits_descend with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=CELLS),
+        options=step("studies.limits.descend", LIMITS["descend"]),
     output:
         expand(
             "<results>/limits/descend/{{env}}-{{states}}-{{depth}}/{file}",
@@ -42,11 +43,11 @@ use rule limits_step as limits_descend with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step("studies.limits.descend", LIMITS["descend"]),
 
 
 use rule limits_step as limits_unique with:
+    input:
+        options=step("studies.limits.unique", LIMITS["unique"], env=MAIN["env"]),
     output:
         table="<results>/limits/unique/{depth}.csv",
         ends="<results>/limits/unique/{depth}.npz",
@@ -56,11 +57,11 @@ use rule limits_step as limits_unique with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step("studies.limits.unique", LIMITS["unique"], env=MAIN["env"]),
 
 
 use rule limits_step as limits_course with:
+    input:
+        options=step("studies.limits.course", LIMITS["course"], MAIN),
     output:
         "<results>/limits/course/{seed}.csv",
     pathvars:
@@ -68,11 +69,11 @@ use rule limits_step as limits_course with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step("studies.limits.course", LIMITS["course"], MAIN),
 
 
 use rule limits_step as limits_forms with:
+    input:
+        options=step("studies.limits.forms", LIMITS["forms"], MAIN),
     output:
         "<results>/limits/forms/{form}.csv",
     pathvars:
@@ -80,13 +81,17 @@ use rule limits_step as limits_forms with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step("studies.limits.forms", LIMITS["forms"], MAIN),
 
 
 use rule limits_step as limits_shrinkage with:
     input:
         baselines="<results>/limits/forms/baselines.csv",
+        options=step(
+            "studies.limits.shrinkage",
+            LIMITS["shrinkage"],
+            MAIN,
+            **{name: LIMITS["forms"][name] for name in ("lengths", "added")},
+        ),
     output:
         "<results>/limits/fits/{kind}.csv",
     pathvars:
@@ -94,18 +99,12 @@ use rule limits_step as limits_shrinkage with:
     resources:
         mem_mb=memory,
         runtime=120,
-    params:
-        **step(
-            "studies.limits.shrinkage",
-            LIMITS["shrinkage"],
-            MAIN,
-            **{name: LIMITS["forms"][name] for name in ("lengths", "added")},
-        ),
 
 
 use rule step as limits_claims with:
     input:
         parts=LIMITS_PARTS,
+        options=step("studies.limits.claims", statements=LIMITS_FOLDER / "claims.toml", tasks=config["tasks"]),
     output:
         LIMITS_TABLES,
         "<results>/limits/claims.json",
@@ -113,34 +112,30 @@ use rule step as limits_claims with:
     pathvars:
         job="limits_claims",
     localrule: True
-    params:
-        **step("studies.limits.claims", statements=LIMITS_FOLDER / "claims.toml", tasks=config["tasks"]),
 
 
 use rule step as limits_figures with:
     input:
         tables=LIMITS_TABLES,
+        options=step("studies.limits.figures", MAIN),
     output:
         expand("<results>/limits/figures/{name}.{ending}", name=LIMITS_FIGURES, ending=["png", "svg"]),
     pathvars:
         job="limits_figures",
     localrule: True
-    params:
-        **step("studies.limits.figures", MAIN),
 
 
 use rule notebook as limits_notebook with:
     input:
         shown=[rules.limits_claims.output, rules.limits_figures.output],
         tables=LIMITS_TABLES,
+        options=step("ictd.report.notebook", **LIMITS_NOTEBOOK),
     output:
         executed="<results>/limits/limits.ipynb",
         page="<results>/limits/limits.html",
     pathvars:
         job="limits_notebook",
     localrule: True
-    params:
-        **step("ictd.report.notebook", **LIMITS_NOTEBOOK),
 
 
 rule limits:

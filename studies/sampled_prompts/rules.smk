@@ -37,6 +37,15 @@ ruleorder: sampled_prompts_pretrain_main > sampled_prompts_pretrain
 
 
 use rule sampled_prompts_step as sampled_prompts_pretrain_main with:
+    input:
+        options=step(
+            "studies.sampled_prompts.pretrain",
+            SAMPLED.main._asdict(),
+            config["sampled_prompts"],
+            targets=[run.target for run in SAMPLED.main_runs],
+            depths=[run.depth for run in SAMPLED.main_runs],
+            run_tasks=[SAMPLED.tasks[run] for run in SAMPLED.main_runs],
+        ),
     output:
         outputs=SAMPLED_MAIN_RUNS,
     pathvars:
@@ -46,18 +55,17 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_main with:
     resources:
         mem_mb=memory,
         runtime=480,
-    params:
-        **step(
-            "studies.sampled_prompts.pretrain",
-            SAMPLED.main._asdict(),
-            config["sampled_prompts"],
-            targets=[run.target for run in SAMPLED.main_runs],
-            depths=[run.depth for run in SAMPLED.main_runs],
-            run_tasks=[SAMPLED.tasks[run] for run in SAMPLED.main_runs],
-        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_pretrain with:
+    input:
+        options=step(
+            "studies.sampled_prompts.pretrain",
+            config["sampled_prompts"],
+            targets=config["algos"],
+            depths=[SAMPLED.main.depth] * len(config["algos"]),
+            run_tasks=[config["sampled_prompts"]["tasks"]] * len(config["algos"]),
+        ),
     output:
         outputs=SAMPLED_OTHER_RUNS,
     pathvars:
@@ -66,14 +74,6 @@ use rule sampled_prompts_step as sampled_prompts_pretrain with:
     resources:
         mem_mb=memory,
         runtime=480,
-    params:
-        **step(
-            "studies.sampled_prompts.pretrain",
-            config["sampled_prompts"],
-            targets=config["algos"],
-            depths=[SAMPLED.main.depth] * len(config["algos"]),
-            run_tasks=[config["sampled_prompts"]["tasks"]] * len(config["algos"]),
-        ),
 
 
 # One job evaluates all runs, because each evaluation takes less time than the start of a process.
@@ -82,46 +82,44 @@ use rule sampled_prompts_step as sampled_prompts_evaluate with:
         runs=expand(
             "<results>/sampled_prompts/runs/{run}/{seeds}.npz", run=SAMPLED.evaluated, seeds=SAMPLED.seeds
         ),
-    output:
-        outputs=expand("<results>/sampled_prompts/values/{name}.npz", name=SAMPLED.values),
-    pathvars:
-        job="sampled_prompts_evaluate",
-    params:
-        **step(
+        options=step(
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
             scaled_attention=True,
             shown_by_tasks=SAMPLED.shown_by_tasks,
         ),
+    output:
+        outputs=expand("<results>/sampled_prompts/values/{name}.npz", name=SAMPLED.values),
+    pathvars:
+        job="sampled_prompts_evaluate",
 
 
 # The paper's own pretrained weights on the same contexts.
 use rule sampled_prompts_step as sampled_prompts_evaluate_paper with:
     input:
         runs=expand("<results>/weights/{cell}.npz", cell=SAMPLED.paper_cells),
-    output:
-        outputs=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
-    pathvars:
-        job="sampled_prompts_evaluate_paper",
-    params:
-        **step(
+        options=step(
             "studies.sampled_prompts.evaluate",
             config["sampled_prompts"],
             shown_by_tasks=SAMPLED.shown_by_tasks,
         ),
+    output:
+        outputs=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
+    pathvars:
+        job="sampled_prompts_evaluate_paper",
 
 
 use rule sampled_prompts_step as sampled_prompts_baselines with:
-    output:
-        "<results>/sampled_prompts/baselines/{env}-{states}-{discount}.npz",
-    pathvars:
-        job="sampled_prompts_baselines/{env}-{states}-{discount}",
-    params:
-        **step(
+    input:
+        options=step(
             "studies.sampled_prompts.baselines",
             config["sampled_prompts"],
             depth=SAMPLED.main.depth,
         ),
+    output:
+        "<results>/sampled_prompts/baselines/{env}-{states}-{discount}.npz",
+    pathvars:
+        job="sampled_prompts_baselines/{env}-{states}-{discount}",
 
 
 # Other kinds of attention, in the main setting.
@@ -133,6 +131,13 @@ SAMPLED_ATTENTION_RUNS = expand(
 
 
 use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
+    input:
+        options=step(
+            "studies.sampled_prompts.pretrain_attention",
+            config["sampled_prompts"],
+            attentions=SAMPLED.attentions,
+            **MAIN,
+        ),
     output:
         outputs=SAMPLED_ATTENTION_RUNS,
     pathvars:
@@ -141,13 +146,6 @@ use rule sampled_prompts_step as sampled_prompts_pretrain_attention with:
     resources:
         mem_mb=memory,
         runtime=240,
-    params:
-        **step(
-            "studies.sampled_prompts.pretrain_attention",
-            config["sampled_prompts"],
-            attentions=SAMPLED.attentions,
-            **MAIN,
-        ),
 
 
 use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
@@ -158,17 +156,16 @@ use rule sampled_prompts_step as sampled_prompts_evaluate_attention with:
             seeds=SAMPLED.attention_seeds,
             allow_missing=True,
         ),
-    output:
-        "<results>/sampled_prompts/attention/{attention}.csv",
-    pathvars:
-        job="sampled_prompts_evaluate_attention/{attention}",
-    params:
-        **step(
+        options=step(
             "studies.sampled_prompts.evaluate_attention",
             config["sampled_prompts"],
             attention=lambda wildcards: SAMPLED.attentions[wildcards.attention],
             **MAIN,
         ),
+    output:
+        "<results>/sampled_prompts/attention/{attention}.csv",
+    pathvars:
+        job="sampled_prompts_evaluate_attention/{attention}",
 
 
 # Three formats of sampled contexts, for weights pretrained on each format and for the weights of the paper's cells.
@@ -179,12 +176,11 @@ use rule sampled_prompts_step as sampled_prompts_formats with:
         ),
         cells=expand("<results>/weights/{cell}.npz", cell=SAMPLED.cells),
         baselines=expand("<results>/sampled_prompts/baselines/{name}.npz", name=SAMPLED.format_baselines),
+        options=step("studies.sampled_prompts.formats", config["sampled_prompts"]),
     output:
         "<results>/sampled_prompts/formats.csv",
     pathvars:
         job="sampled_prompts_formats",
-    params:
-        **step("studies.sampled_prompts.formats", config["sampled_prompts"]),
 
 
 use rule step as sampled_prompts_tables with:
@@ -196,35 +192,34 @@ use rule step as sampled_prompts_tables with:
         paper=expand("<results>/sampled_prompts/paper/{name}.npz", name=SAMPLED.paper),
         baselines=expand("<results>/sampled_prompts/baselines/{name}.npz", name=SAMPLED.baselines),
         attention=expand("<results>/sampled_prompts/attention/{name}.csv", name=SAMPLED.attentions),
+        options=step("studies.sampled_prompts.tables"),
     output:
         SAMPLED_TABLES,
     pathvars:
         job="sampled_prompts_tables",
     localrule: True
-    params:
-        **step("studies.sampled_prompts.tables"),
 
 
 use rule step as sampled_prompts_claims with:
     input:
         tables=SAMPLED_SHOWN,
-    output:
-        "<results>/sampled_prompts/claims.json",
-    pathvars:
-        job="sampled_prompts_claims",
-    localrule: True
-    params:
-        **step(
+        options=step(
             "studies.sampled_prompts.claims",
             config["sampled_prompts"],
             statements=SAMPLED_FOLDER / "claims.toml",
             setting=SAMPLED.main._asdict(),
         ),
+    output:
+        "<results>/sampled_prompts/claims.json",
+    pathvars:
+        job="sampled_prompts_claims",
+    localrule: True
 
 
 use rule step as sampled_prompts_figures with:
     input:
         tables=SAMPLED_SHOWN,
+        options=step("studies.sampled_prompts.figures", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
     output:
         expand(
             "<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]
@@ -232,35 +227,31 @@ use rule step as sampled_prompts_figures with:
     pathvars:
         job="sampled_prompts_figures",
     localrule: True
-    params:
-        **step("studies.sampled_prompts.figures", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
 
 
 use rule step as sampled_prompts_pages with:
     input:
         claims="<results>/sampled_prompts/claims.json",
         tables=SAMPLED_SHOWN,
+        options=step("studies.sampled_prompts.pages", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
     output:
         expand("<results>/sampled_prompts/tables/{name}.html", name=SAMPLED_PAGES),
     pathvars:
         job="sampled_prompts_pages",
     localrule: True
-    params:
-        **step("studies.sampled_prompts.pages", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
 
 
 use rule notebook as sampled_prompts_notebook with:
     input:
         shown=[rules.sampled_prompts_pages.output, rules.sampled_prompts_figures.output],
         claims="<results>/sampled_prompts/claims.json",
+        options=step("ictd.report.notebook", **SAMPLED_NOTEBOOK),
     output:
         executed="<results>/sampled_prompts/sampled_prompts.ipynb",
         page="<results>/sampled_prompts/sampled_prompts.html",
     pathvars:
         job="sampled_prompts_notebook",
     localrule: True
-    params:
-        **step("ictd.report.notebook", **SAMPLED_NOTEBOOK),
 
 
 rule sampled_prompts:

@@ -27,8 +27,7 @@ sys.path.append(str(ROOT.resolve()))
 
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.record import check_results, write_record
-from ictd.pipeline.rules import Steps, job_variables, use_own_python
+from ictd.pipeline.rules import Steps, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():
@@ -54,7 +53,7 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
-step = Steps(config)
+step = Steps(config, SOURCE, workflow)
 
 
 def more_states_first(wildcards):

@@ -13,6 +13,7 @@ use rule step as evaluate with:
             seeds=GROUPS,
             allow_missing=True,
         ),
+        options=step("ictd.steps.evaluate", config["evaluation"]),
     output:
         weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
         evaluations=expand(
@@ -23,12 +24,12 @@ use rule step as evaluate with:
     priority: 2
     conda:
         f"{ENVS}/simulate.yaml"
-    params:
-        **step("ictd.steps.evaluate", config["evaluation"]),
 
 
 # One job makes all baselines, because baselines with the same number of states share contexts.
 use rule step as baselines with:
+    input:
+        options=step("ictd.steps.baselines", config["evaluation"]),
     output:
         outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
     pathvars:
@@ -36,8 +37,6 @@ use rule step as baselines with:
     priority: 1
     conda:
         f"{ENVS}/simulate.yaml"
-    params:
-        **step("ictd.steps.baselines", config["evaluation"]),
 
 
 # Additional unseen tasks, which decide the claims on the MSVE. All cells share them.
@@ -45,6 +44,7 @@ use rule step as unseen with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+        options=step("ictd.steps.unseen", config["evaluation"]),
     output:
         expand("<results>/metrics/{table}.csv", table=UNSEEN_TABLES),
     pathvars:
@@ -52,8 +52,6 @@ use rule step as unseen with:
     priority: 1
     conda:
         f"{ENVS}/simulate.yaml"
-    params:
-        **step("ictd.steps.unseen", config["evaluation"]),
 
 
 use rule step as metrics with:
@@ -61,11 +59,10 @@ use rule step as metrics with:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
+        options=step("ictd.report.result_tables"),
     output:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:
         job="metrics",
     priority: 1
     localrule: True
-    params:
-        **step("ictd.report.result_tables"),

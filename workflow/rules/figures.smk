@@ -19,15 +19,14 @@ use rule step as curves with:
             "<results>/metrics/{table}.csv",
             table=["msve", "baselines", "weights", "learning", "mean_entries"],
         ),
-    output:
-        [figure(name) for name in [*MSVE_FIGURES, "learning", "overview"]],
-    pathvars:
-        job="curves",
-    localrule: True
-    params:
-        **step(
+        options=step(
             "ictd.report.figures.curves",
             figures=MSVE_FIGURES,
             overview_cells=cells(config, "main"),
             folder=RESULTS / "figures",
         ),
+    output:
+        [figure(name) for name in [*MSVE_FIGURES, "learning", "overview"]],
+    pathvars:
+        job="curves",
+    localrule: True

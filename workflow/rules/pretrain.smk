@@ -4,6 +4,7 @@ use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
+        options=step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
     output:
         outputs=expand(
             f"<results>/runs/{CELL}/{{seeds}}.npz", algo=sorted(config["algos"]), allow_missing=True
@@ -16,8 +17,6 @@ use rule step as pretrain with:
     resources:
         mem_mb=memory,
         runtime=240,
-    params:
-        **step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
 
 
 # The audit trains each cell on its first tasks with the other engine, and evaluates one run on whole prompts. It is a
@@ -27,16 +26,15 @@ use rule step as audit with:
         task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        options=step(
+            "ictd.steps.audit",
+            config["audit"],
+            unseen_tasks=config["evaluation"]["tasks"],
+            context_lengths=config["evaluation"]["context_lengths"],
+        ),
     output:
         "<results>/metrics/audit.csv",
     pathvars:
         job="audit",
     conda:
         f"{ENVS}/pretrain.yaml"
-    params:
-        **step(
-            "ictd.steps.audit",
-            config["audit"],
-            unseen_tasks=config["evaluation"]["tasks"],
-            context_lengths=config["evaluation"]["context_lengths"],
-        ),

@@ -17,7 +17,7 @@ FIGURE_FILES = expand(
 )
 REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
-DOCUMENTS = [str(ROOT / f"docs/{name}.md") for name in ("theory", "readings", "reliability")]
+DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("theory", "readings", "reliability")]
 REPORT_NOTEBOOK = notebook_params(
     ROOT / "report/report.ipynb",
     RESULTS,
@@ -43,6 +43,13 @@ use rule step as claims with:
     input:
         tables=expand("<results>/metrics/{name}.csv", name=CLAIM_TABLES),
         theory_tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
+        options=step(
+            "ictd.report.claims",
+            MAIN,
+            statements=ROOT / "report/claims.toml",
+            sentences=ROOT / "report/sentences.toml",
+            theory_statements=ROOT / "report/theory_claims.toml",
+        ),
     output:
         claims="<results>/claims.json",
         decided="<results>/sentences.json",
@@ -52,14 +59,6 @@ use rule step as claims with:
         job="claims",
     priority: 1
     localrule: True
-    params:
-        **step(
-            "ictd.report.claims",
-            MAIN,
-            statements=ROOT / "report/claims.toml",
-            sentences=ROOT / "report/sentences.toml",
-            theory_statements=ROOT / "report/theory_claims.toml",
-        ),
 
 
 # The claims are an input, because they are computed after every job whose time the pages show.
@@ -69,15 +68,7 @@ use rule step as pages with:
         theory="<results>/theory/claims.json",
         sentences="<results>/sentences.json",
         tables=expand("<results>/metrics/{name}.csv", name=PAGE_TABLES),
-    output:
-        [html(name) for name in [*SUMMARY_PAGES, "compute"]],
-        "<results>/tables/slider.html",
-        compute="<results>/metrics/compute.csv",
-    pathvars:
-        job="pages",
-    localrule: True
-    params:
-        **step(
+        options=step(
             "ictd.report.pages",
             settings=PAPER_SETTINGS,
             schema=SCHEMA_FILE,
@@ -86,18 +77,19 @@ use rule step as pages with:
             benchmarks=RESULTS / "benchmarks",
             folder=RESULTS / "tables",
         ),
+    output:
+        [html(name) for name in [*SUMMARY_PAGES, "compute"]],
+        "<results>/tables/slider.html",
+        compute="<results>/metrics/compute.csv",
+    pathvars:
+        job="pages",
+    localrule: True
 
 
 use rule step as diagrams with:
     input:
         tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
-    output:
-        [figure(name) for name in [*WEIGHT_FIGURES, *ENVIRONMENT_FIGURES, "workflow"]],
-    pathvars:
-        job="diagrams",
-    localrule: True
-    params:
-        **step(
+        options=step(
             "ictd.report.figures.diagrams",
             weight_figures=WEIGHT_FIGURES,
             environment_figures=ENVIRONMENT_FIGURES,
@@ -105,13 +97,18 @@ use rule step as diagrams with:
             jobs=JOBS,
             folder=RESULTS / "figures",
         ),
+    output:
+        [figure(name) for name in [*WEIGHT_FIGURES, *ENVIRONMENT_FIGURES, "workflow"]],
+    pathvars:
+        job="diagrams",
+    localrule: True
 
 
 use rule step as notebook with:
     input:
         expand("<results>/{file}", file=[*PAGE_FILES, *FIGURE_FILES]),
         claims="<results>/claims.json",
-        documents=DOCUMENTS,
+        options=step("ictd.report.notebook", **REPORT_NOTEBOOK),
     output:
         executed="<results>/report.ipynb",
         page=report(
@@ -125,14 +122,20 @@ use rule step as notebook with:
     localrule: True
     conda:
         f"{ENVS}/report.yaml"
-    params:
-        **step("ictd.report.notebook", **REPORT_NOTEBOOK),
 
 
 use rule step as manifest with:
     input:
         # The report needs every other file of the manifest.
         expand("<results>/report.{ending}", ending=["html", "ipynb"]),
+        options=step(
+            "ictd.report.manifest",
+            folder=RESULTS,
+            logs=RESULTS / "logs",
+            files=RESULT_FILES,
+            pages=REPORT_FILES,
+            settings=PAPER_SETTINGS,
+        ),
     output:
         "<results>/manifest.json",
     pathvars:
@@ -140,16 +143,6 @@ use rule step as manifest with:
     localrule: True
     conda:
         f"{ENVS}/pretrain.yaml"
-    params:
-        **step(
-            "ictd.report.manifest",
-            folder=RESULTS,
-            files=RESULT_FILES,
-            pages=REPORT_FILES,
-            settings=PAPER_SETTINGS,
-            # The digests of the code of all rules above.
-            code=dict(step.code),
-        ),
 
 
 # The first page of Snakemake's report.
@@ -159,10 +152,9 @@ use rule step as about with:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
         sentences="<results>/sentences.json",
+        options=step("ictd.report.about", schema=SCHEMA_FILE),
     output:
         "<results>/about.rst",
     pathvars:
         job="about",
     localrule: True
-    params:
-        **step("ictd.report.about", schema=SCHEMA_FILE),

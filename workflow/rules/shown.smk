@@ -30,7 +30,7 @@ def shown_cells(figures):
     }
 
 
-def notebook_params(notebook, results, **parameters):
+def notebook_params(notebook, results, documents=(), **parameters):
     """Files and parameters with which the step ictd.report.notebook makes a page from a notebook.
 
     The folder of the notebook has the name of the study, and has the captions in its folder ``captions``.  The notebook
@@ -38,6 +38,8 @@ def notebook_params(notebook, results, **parameters):
     """
     study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {
+        "options_file": f"notebook/{notebook.parent.name}",
+        "documents": [*documents],
         "other_settings": ", ".join(differences(PAPER_SETTINGS | study, OWN_SETTINGS)),
         "notebook": notebook,
         "captions": notebook.parent / "captions",

@@ -1,5 +1,7 @@
 # Task sets and the statistics of their unrolled batches.
 use rule step as tasks with:
+    input:
+        options=step("ictd.steps.tasks", tasks=config["tasks"]),
     output:
         "<results>/tasks/{env}-{states}/{seeds}.npz",
     pathvars:
@@ -7,13 +9,12 @@ use rule step as tasks with:
     priority: before_unrolls
     conda:
         f"{ENVS}/simulate.yaml"
-    params:
-        **step("ictd.steps.tasks", tasks=config["tasks"]),
 
 
 use rule step as unrolls with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
+        options=step("ictd.steps.unrolls"),
     output:
         "<results>/unrolls/{env}-{states}/{seeds}.npz",
     pathvars:
@@ -21,5 +22,3 @@ use rule step as unrolls with:
     priority: more_states_first
     conda:
         f"{ENVS}/simulate.yaml"
-    params:
-        **step("ictd.steps.unrolls"),

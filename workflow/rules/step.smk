@@ -13,8 +13,8 @@ rule step:
         mem_mb=memory,
         runtime=60,
     params:
-        # A function of input, because Snakemake does not compare such params: moving the project reruns no job.
-        variables=lambda wildcards, input: job_variables(SOURCE, RESULTS, config["environments"]),
+        # Snakemake does not compare these functions of inputs; what a job depends on is in its options file.
+        variables=lambda wildcards, input, output: step.variables(input, output),
+        command=step.command,
     shell:
-        "{params.variables} python -m ictd.pipeline.runner"
-        " {params.step} {params.settings} {params.files} > {log:q} 2>&1"
+        "{params.variables} python -m ictd.pipeline.runner {params.command} > {log:q} 2>&1"

@@ -11,35 +11,35 @@ THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
 
 use rule step as theory_values with:
+    input:
+        options=step("ictd.steps.theory.values", config["theory"], states=VALUE_STATES),
     output:
         "<results>/theory/statements/{env}.csv",
     pathvars:
         job="theory_values/{env}",
     priority: 1
-    params:
-        **step("ictd.steps.theory.values", config["theory"], states=VALUE_STATES),
 
 
 use rule step as theory_descent with:
+    input:
+        options=step("ictd.steps.theory.descent", config["theory"]),
     output:
         statements="<results>/theory/statements/{env}-{states}.csv",
         neu="<results>/theory/neu/{env}-{states}.csv",
     pathvars:
         job="theory_descent/{env}-{states}",
     priority: before_unrolls
-    params:
-        **step("ictd.steps.theory.descent", config["theory"]),
 
 
 use rule step as theory_family with:
+    input:
+        options=step("ictd.steps.theory.family", config["theory"], settings=SIMULATIONS),
     output:
         errors="<results>/theory/family.csv",
         updates="<results>/theory/family_updates.csv",
     pathvars:
         job="theory_family",
     priority: 1
-    params:
-        **step("ictd.steps.theory.family", config["theory"], settings=SIMULATIONS),
 
 
 # One job for each algorithm: starting Python takes about as long as a cell, but on many cores a single job would be the
@@ -47,17 +47,18 @@ use rule step as theory_family with:
 use rule step as theory_pretrained with:
     input:
         weights=[f"<results>/weights/{{algo}}-{setting}.npz" for setting in ORDERED_SETTINGS],
+        options=step("ictd.steps.theory.pretrained", config["theory"]),
     output:
         line="<results>/theory/pretrained/{algo}.csv",
         repeated="<results>/theory/repeated/{algo}.csv",
     pathvars:
         job="theory_pretrained/{algo}",
     priority: 1
-    params:
-        **step("ictd.steps.theory.pretrained", config["theory"]),
 
 
 use rule step as theory_agreement with:
+    input:
+        options=step("ictd.steps.theory.agreement", settings=GRID_SETTINGS),
     output:
         "<results>/theory/agreement.csv",
     pathvars:
@@ -65,18 +66,16 @@ use rule step as theory_agreement with:
     priority: 1
     conda:
         f"{ENVS}/pretrain.yaml"
-    params:
-        **step("ictd.steps.theory.agreement", settings=GRID_SETTINGS),
 
 
 use rule step as theory_precision with:
+    input:
+        options=step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS),
     output:
         "<results>/theory/precision.csv",
     pathvars:
         job="theory_precision",
     priority: 1
-    params:
-        **step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS),
 
 
 use rule step as theory_tables with:
@@ -85,20 +84,20 @@ use rule step as theory_tables with:
             *expand("<results>/theory/statements/{env}.csv", env=sorted(config["envs"])),
             *expand("<results>/theory/{table}/{setting}.csv", table=IN_PARTS, setting=SIMULATIONS),
         ],
+        options=step("ictd.steps.concatenate"),
     output:
         tables=expand("<results>/theory/{table}.csv", table=IN_PARTS),
     pathvars:
         job="theory_tables",
     priority: 1
     localrule: True
-    params:
-        **step("ictd.steps.concatenate"),
 
 
 # Apart from theory_tables, so that the figures of the theory do not wait for pretraining.
 use rule theory_tables as pretrained_tables with:
     input:
         parts=expand("<results>/theory/{table}/{algo}.csv", table=OF_PRETRAINED, algo=sorted(config["algos"])),
+        options=step("ictd.steps.concatenate"),
     output:
         tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
     pathvars:
@@ -108,23 +107,21 @@ use rule theory_tables as pretrained_tables with:
 use rule step as theory_figures with:
     input:
         tables=expand("<results>/theory/{table}.csv", table="statements neu family family_updates".split()),
+        options=step("ictd.report.figures.theory", MAIN),
     output:
         [figure(name) for name in THEORY_FIGURES],
     pathvars:
         job="theory_figures",
     priority: 1
     localrule: True
-    params:
-        **step("ictd.report.figures.theory", MAIN),
 
 
 use rule step as pretrained_figure with:
     input:
         tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
+        options=step("ictd.report.figures.pretrained", MAIN),
     output:
         figure("pretrained"),
     pathvars:
         job="pretrained_figure",
     localrule: True
-    params:
-        **step("ictd.report.figures.pretrained", MAIN),

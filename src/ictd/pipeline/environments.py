@@ -1,18 +1,18 @@
 """Environments of one's own in the workflow: files that the key ``environments`` of the configuration names.
 
 Each file registers its environments with ``ictd.register_environment``.  The configuration and every job load the
-files, so the names are known like those of Boyan's chains and Loop.  An edit of a file reruns the jobs that draw tasks
-from its environments, and those that depend on them.
+files, so the names are known like those of Boyan's chains and Loop.  An edit of a file, or of a file that it reads,
+reruns the jobs that draw tasks from its environments, and those that depend on them.
 """
 
-import ast
 import importlib.util
 import inspect
 import os
+from functools import cache
 from pathlib import Path
 
-from ictd.mrp import ENVIRONMENTS
-from ictd.pipeline.provenance import digest, syntax_tree
+from ictd.mrp import ENVIRONMENTS, FILES_READ
+from ictd.pipeline.provenance import digest, syntax_tree, without_docstrings
 
 # Names the files to the processes of jobs.
 ENVIRONMENTS_VARIABLE = "ICTD_ENVIRONMENTS"
@@ -52,11 +52,22 @@ def load_from_variable() -> None:
     load_environments(files.split(os.pathsep) if files else [])
 
 
+@cache
 def environment_digest(name: str) -> str:
-    """Digest of the file that registers an environment of one's own; empty for other names."""
+    """Digest of the file that registers an environment of one's own, and of the files that it reads.
+
+    It is empty for other names.  ValueError if a file that the environment reads cannot be read.
+    """
     if name in BUILT_IN or name not in ENVIRONMENTS:
         return ""
-    return f"{name} {digest(ast.dump(syntax_tree(_file_of(name))))}"
+    file = _file_of(name)
+    contents = [without_docstrings(file)]
+    for path in map(file.parent.joinpath, FILES_READ[name]):
+        try:
+            contents.append(path.read_bytes().hex())
+        except OSError as error:
+            raise ValueError(f"Environment {name!r} reads {path}: {error.strerror}.") from None
+    return digest(*contents)
 
 
 def _file_of(name: str) -> Path | None:

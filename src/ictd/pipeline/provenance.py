@@ -1,24 +1,26 @@
-"""Digests of the code and texts that a result depends on.
+"""Digests of the code and texts that a step depends on.
 
-Snakemake reruns a job when one of its params has changed, so each rule has among its params the digest of every module
-that its step imports.  The digest of a module is that of its syntax tree without docstrings: comments, formatting and
-times of files do not change it.  Files of the same name in other languages belong to a module: slider.js to slider.py.
+The code has parts with one digest each: the package ``ictd`` without its report, the report (``ictd.report``), and each
+study.  A digest covers the syntax trees of all modules of its part without docstrings, and the scripts and styles
+beside them.  Comments, docstrings, formatting and times of files do not change it.
 """
 
 import ast
 import hashlib
-import importlib.util
 import json
 import os
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 # The project's folder, and the parent folder of each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
-# Endings of the files that belong to a module of the same name.
-ASSETS = (".css", ".js")
+# Endings of the files of a part.
+ENDINGS = (".css", ".js", ".py")
+# Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
+JOB_VARIABLE = "ICTD_JOB"
+# The key of an options file that is not compared: the time when it was written.
+WRITTEN = "written"
 # Nodes of a syntax tree that may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,96 +43,70 @@ def syntax_tree(path: Path) -> ast.Module:
         raise ValueError(f"{os.path.relpath(path)}, line {error.lineno}: {error.msg}.") from None
 
 
-def code_digests(name: str) -> dict[str, str]:
-    """Compute the digest of each of the project's modules that a module imports, directly or through other modules.
+def parts_of(module: str, texts: list[Path]) -> list[str]:
+    """List the parts of the code that a step depends on.
 
-    Imports anywhere in the code count, also those in functions.  Imports with ``importlib`` are not followed, and those
-    under ``if TYPE_CHECKING:`` do not count, as they are not carried out.
+    Every step depends on ``ictd``.  A step of the report, or of a study whose module names ``ictd.report``, depends on
+    ``ictd.report``, too.  A step of a study depends on this study, and so does a step that gets a text of the study.
 
     Parameters
     ----------
-    name : str, a module such as "ictd.steps.tasks"
-
-    Returns
-    -------
-    dict of digests by the names of modules, including the module itself and its packages
-
-    Raises
-    ------
-    ValueError
-        If a module does not exist or is not valid Python, or if it imports from ``ictd`` a name that the package loads
-        on first use, because such an import cannot be followed.
+    module : str, the step
+    texts : list of Path, files or folders of the project that the step gets
     """
-    if module_path(name) is None:
-        raise ValueError(f"There is no module {name}.")
-    digests, waiting = {}, [name]
-    while waiting:
-        module = waiting.pop()
-        if module not in digests:
-            digests[module], imports = _digest_and_imports(module)
-            waiting += imports
-    return dict(sorted(digests.items()))
+    parts = ["ictd"]
+    if "ictd.report" in module or "ictd.report" in module_path(module).read_text(encoding="utf-8"):
+        parts.append("ictd.report")
+    studies = PROJECT / "studies"
+    paths = [path.resolve() for path in (module_path(module), *texts)]
+    names = {path.relative_to(studies).parts[0] for path in paths if path.is_relative_to(studies)}
+    return parts + [f"studies.{name}" for name in sorted(names)]
 
 
-def notebook_digests(path: Path) -> dict[str, str]:
-    """Compute the digest of each of the project's modules that the cells of a notebook import, as ``code_digests``."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    digests = {}
-    for name in _imports(ast.parse(source), package=""):
-        if module_path(name):
-            digests |= code_digests(name)
-    return digests
+def files_of(part: str) -> list[Path]:
+    """List the files of a part of the code; tests do not belong to it."""
+    root = PACKAGES[part.split(".")[0]]
+    folder = root.joinpath(*part.split("."))
+    files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS and "tests" not in path.parts)
+    if part == "ictd":
+        files = [path for path in files if not path.is_relative_to(folder / "report")]
+    return files
 
 
-def text_digest(path: Path) -> str:
-    """Compute the digest of a text file, or of all captions in a folder."""
-    files = sorted(path.glob("*.rst")) if path.is_dir() else [path]
+@cache
+def code_digest(part: str) -> str:
+    """Compute the digest of a part of the code; a file that is no valid Python raises a ValueError."""
+    return digest(*(f"{path.name} {without_docstrings(path)}" for path in files_of(part)))
+
+
+@cache
+def source_digest(part: str) -> str:
+    """Compute a digest of the bytes of a part of the code, in a hundredth of the time of ``code_digest``."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files_of(part))).hexdigest()[:12]
+
+
+def without_docstrings(path: Path) -> str:
+    """The syntax tree of a Python file without docstrings, or the text of another file."""
+    if path.suffix != ".py":
+        return path.read_text(encoding="utf-8")
+    tree = syntax_tree(path)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def text_digest(paths: list[Path]) -> str:
+    """Compute the digest of text files, and of all captions in folders."""
+    files = [file for path in paths for file in (sorted(path.glob("*.rst")) if path.is_dir() else [path])]
     return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
+
+
+def options_digest(content: dict) -> str:
+    """Compute the digest of the content of an options file."""
+    return digest(json.dumps({key: content[key] for key in sorted(content.keys() - {WRITTEN})}, sort_keys=True))
 
 
 def digest(*texts: str) -> str:
     """Compute a digest of texts, 12 hexadecimal digits."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
-
-
-@cache
-def _digest_and_imports(module: str) -> tuple[str, list[str]]:
-    """Digest of one of the project's modules, and the project's modules that it may import."""
-    path = module_path(module)
-    tree = syntax_tree(path)
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for line, name in _looked_up(tree):
-        raise ValueError(f"{os.path.relpath(path)}, line {line}: import {name} from the module that defines it.")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
-    names = [*_imports(tree, package), module.rpartition(".")[0]]
-    for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
-            node.body = node.body[1:]
-    assets = [path.with_suffix(ending) for ending in ASSETS if path.with_suffix(ending).is_file()]
-    texts = [file.read_text(encoding="utf-8") for file in assets]
-    return digest(ast.dump(tree), *texts), [name for name in names if module_path(name)]
-
-
-def _looked_up(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Find imports of names that the package ``ictd`` loads on first use, with their lines."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, "what is used of ictd") for alias in node.names if alias.name == "ictd")
-        elif isinstance(node, ast.ImportFrom) and node.module == "ictd" and node.level == 0:
-            names = (alias.name for alias in node.names if not alias.name.startswith("__"))
-            yield from ((node.lineno, name) for name in names if module_path(f"ictd.{name}") is None)
-
-
-def _imports(tree: ast.Module, package: str) -> list[str]:
-    """List the modules that a module of a package may import; ``from a import b`` gives both a and a.b."""
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
-    return names

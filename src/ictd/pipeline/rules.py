@@ -1,8 +1,13 @@
-"""The params of a rule that runs a step, for the files of rules.
+"""The options of steps, for the files of rules.
 
 A step is a module with a function ``main`` that reads files, calls the library and writes files.  The parameters of
 ``main`` have types and no defaults, so that a rule states everything that its result depends on.  The parameters are
 read from the syntax tree, without importing the module.
+
+``Steps`` writes what a step depends on, apart from files that other jobs make, to a file in ``results/options``: values
+of options, and digests of code, texts and environments.  This file is an input of the jobs.  It changes only if its
+content does, so Snakemake runs a job again if something that the job depends on has changed, also if Snakemake's own
+records are lost.
 """
 
 import ast
@@ -10,37 +15,49 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
 from os.path import commonpath
 from pathlib import Path
 
 from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
-from ictd.pipeline.provenance import code_digests, module_path, notebook_digests, syntax_tree, text_digest
-from ictd.pipeline.record import RECORD_VARIABLE, record_path
+from ictd.pipeline.provenance import (
+    JOB_VARIABLE,
+    WRITTEN,
+    code_digest,
+    module_path,
+    options_digest,
+    parts_of,
+    source_digest,
+    syntax_tree,
+    text_digest,
+)
+from ictd.storage import Unusable, load_json, save_json
 
-RUNNER = "ictd.pipeline.runner"
+# Folder of the options files of dry runs.
+PLANNED = ".snakemake/options"
 # Types of the parameters of steps.  On the command line a dict and a bool are written as JSON.
 TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
 
 class Steps:
-    """Makes the params of rules from a checked configuration.
+    """Makes the options files and the commands of jobs from a checked configuration.
 
     Parameters
     ----------
     config : dict, a checked configuration
-
-    Attributes
-    ----------
-    code : dict
-        Digest of each module, by name, that the steps of all rules so far import.
+    source : str, folder that holds the package ``ictd``
+    workflow : Snakemake's workflow
     """
 
-    def __init__(self, config: dict):
-        self.config = config
-        self.code = {}
+    def __init__(self, config: dict, source: str, workflow):
+        self.config, self.source, self.workflow = config, source, workflow
+        # By the path of an options file: its content, given paths of the step, and digests of the sources.
+        self.jobs: dict[str, tuple[dict, dict, dict]] = {}
 
-    def __call__(self, module: str, *sections: dict, **given) -> dict:
-        """Make the params of a rule that runs a step.
+    def __call__(self, module: str, *sections: dict, options_file: str | None = None, **given) -> Callable:
+        """Make the input ``options`` of a rule that runs a step: a function of wildcards, as Snakemake takes it.
 
         A parameter of the step's ``main`` that is a ``Path``, or a list of them, gets the rule's input or output of
         that name.  The parameter ``output`` gets the rule's output if no output has that name: the only output, the
@@ -58,16 +75,10 @@ class Steps:
         module : str, the step, such as "ictd.steps.tasks"
         *sections : dicts
             Values by the names of parameters, such as parts of the configuration; the first has priority.
+        options_file : str, optional
+            Name of the options file, for a step that several rules run with different values; by default the module.
         **given : values of parameters
-            A function is called with the wildcards.
-
-        Returns
-        -------
-        dict with
-            step : name of the module
-            one entry for each module that the step imports, and for each text file in ``given`` : its digest
-            environments : function that returns the digests of the files of environments of one's own
-            settings, files : functions that return the options of the command line
+            A function is called with the wildcards.  A ``Path`` outside the folder of results is a text of the project.
 
         Raises
         ------
@@ -78,52 +89,122 @@ class Steps:
         unknown = sorted(given.keys() - parameters.keys())
         if unknown:
             raise ValueError(f"Step {module} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}.")
-        paths = [name for name, kind in parameters.items() if "Path" in kind and name not in given]
-        others = [(name, kind) for name, kind in parameters.items() if name not in paths]
         configured = self.config | self.config["readings"]
         for section in reversed(sections):
             configured |= section
-
-        def arguments(wildcards) -> dict:
-            computed = {name: value(wildcards) if callable(value) else value for name, value in given.items()}
-            found = configured | dict(wildcards.items()) | computed
-            values = {name: value_of(module, name, kind, found) for name, kind in others}
-            if "env_options" in values:
-                envs = [values[name] for name in ("env", "evaluation_env") if name in values] or configured["envs"]
-                values["env_options"] = {env: values["env_options"].get(env, {}) for env in envs}
-            return values
-
-        def settings(wildcards) -> str:
-            return shlex.join(word for name, value in arguments(wildcards).items() for word in option(name, value))
-
-        def files(wildcards, input, output) -> str:
-            files_by_name = dict(output.items()) | dict(input.items())
-            if len(output):
-                one_file = len({Path(path).with_suffix("") for path in output}) == 1
-                files_by_name.setdefault("output", output[0] if one_file else commonpath(output))
-            missing = [name for name in paths if name not in files_by_name]
-            if missing:
-                raise ValueError(f"Step {module} needs an input or output {missing[0]!r} of its rule.")
-            return shlex.join(word for name in paths for word in option(name, files_by_name[name]))
-
-        def environments(wildcards) -> str:
-            return " ".join(map(environment_digest, sorted(arguments(wildcards).get("env_options", ()))))
-
+        paths = {key: value for key, value in given.items() if "Path" in parameters[key]}
         results = Path(self.config["results"])
-        given_paths = {name: path for name, path in given.items() if isinstance(path, Path)}
-        texts = {name: path for name, path in given_paths.items() if not path.is_relative_to(results)}
-        # Other modules that the runner imports do not change results.
-        code = code_digests(module) | {RUNNER: code_digests(RUNNER)[RUNNER]}
-        for path in texts.values():
-            if path.suffix == ".ipynb":
-                code |= notebook_digests(path)
-        self.code |= code
-        # Snakemake compares the values of params, not their names.
-        digests = {name: f"{name} {digest}" for name, digest in code.items()}
-        digests |= {name: f"{path.name} {text_digest(path)}" for name, path in texts.items()}
-        return {"step": module, **digests, "environments": environments, "settings": settings, "files": files}
+        lists = {key: value if isinstance(value, list) else [value] for key, value in paths.items()}
+        texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
+        parts = parts_of(module, [file for files in texts.values() for file in files])
+        # Before the digests of the code: an edit between the two then stops no job.
+        sources = {part: source_digest(part) for part in parts}
+        fixed = {
+            "step": module,
+            "code": {part: code_digest(part) for part in parts},
+            "texts": {key: text_digest(files) for key, files in texts.items()},
+        }
+
+        def options(wildcards) -> str:
+            of_rule = dict(wildcards.items())
+            computed = {key: value(wildcards) if callable(value) else value for key, value in given.items()}
+            values, envs = {}, {}
+            for key, kind in parameters.items():
+                if "Path" not in kind and (key in computed or key not in of_rule):
+                    values[key] = value_of(module, key, kind, configured | computed)
+            place = [options_file or module]
+            if any(map(callable, given.values())):
+                place.append("-".join(of_rule.values()))
+            if "env_options" in values:
+                named = [key for key in ("env", "evaluation_env") if key in parameters]
+                chosen = [(of_rule | values)[key] for key in named] or configured["envs"]
+                values["env_options"] = {env: values["env_options"].get(env, {}) for env in chosen}
+                envs = {env: environment_digest(env) for env in chosen if environment_digest(env)}
+                place += [of_rule["env"]] if "env" in parameters and len(place) == 1 else []
+            content = fixed | {"environments": envs, "options": values}
+            return self._options_file(f"{results.joinpath('options', *place)}.json", (content, paths, sources))
+
+        return options
+
+    def _options_file(self, path: str, job: tuple[dict, dict, dict]) -> str:
+        """Write an options file if its content changes, and return its path.
+
+        A plan, such as a dry run, writes the new content to another file, which is the input of the planned jobs.  A
+        job that Snakemake sends elsewhere writes nothing.
+        """
+        content = job[0]
+        for known in (path, f"{PLANNED}/{path}"):
+            if self.jobs.get(known, job) != job:
+                raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
+            if known in self.jobs:
+                return known
+        if options_digest(content) != self._stored_digest(Path(path)):
+            if not self.workflow.is_main_process:
+                raise ValueError(f"{path} changed during this run; run snakemake again: finished jobs are kept.")
+            if self.workflow.executor_plugin is None or self.workflow.dryrun:
+                path = f"{PLANNED}/{path}"
+            try:
+                # With the time, the content is another one than before, also for values that were used before.
+                save_json(Path(path), content | {WRITTEN: str(datetime.now())})
+            except OSError as error:
+                raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
+        self.jobs[path] = job
+        return path
+
+    @staticmethod
+    def _stored_digest(path: Path) -> str | None:
+        """Digest of the content of an options file; None if it is missing or damaged."""
+        try:
+            content = load_json(path)
+        except Unusable:
+            return None
+        return options_digest(content) if isinstance(content, dict) else None
+
+    def command(self, wildcards, input, output) -> str:
+        """Make the command line of a job: the module of the step, and its options."""
+        path = input.get("options")
+        if path not in self.jobs:
+            raise ValueError("the rule has no options; give it the input options=step(MODULE).")
+        content, given_paths, _ = self.jobs[path]
+        module = content["step"]
+        parameters = main_parameters(module)
+        values = dict(wildcards.items()) | content["options"] | given_paths
+        files = dict(output.items()) | {name: file for name, file in input.items() if name != "options"}
+        if len(output):
+            one_file = len({Path(file).with_suffix("") for file in output}) == 1
+            files.setdefault("output", output[0] if one_file else commonpath(output))
+        for name, kind in parameters.items():
+            if "Path" in kind and name not in values:
+                if name not in files:
+                    raise ValueError(f"Step {module} needs an input or output {name!r} of its rule.")
+                values[name] = files[name]
+        return shlex.join([module, *(word for name in parameters for word in option(name, values[name]))])
+
+    def variables(self, input, output) -> str:
+        """Make the prefix of a job's command that sets its environment variables."""
+        content, _, sources = self.jobs[input.options]
+        job = {
+            "options": {input.options: options_digest(content)},
+            "code": content["code"],
+            "sources": sources,
+            "outputs": [*output],
+        }
+        variables = {
+            "PYTHONPATH": self.source,
+            "PYTHONNOUSERSITE": 1,
+            "PYTHONSAFEPATH": 1,
+            # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib.
+            "PYTHONDONTWRITEBYTECODE": "",
+            ENVIRONMENTS_VARIABLE: os.pathsep.join(self.config["environments"]),
+            JOB_VARIABLE: json.dumps(job),
+            # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
+            "MALLOC_TRIM_THRESHOLD_": 2**28,
+            "MALLOC_MMAP_THRESHOLD_": 2**25,
+        }
+        return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
 
 
+@cache
 def main_parameters(module: str) -> dict[str, str]:
     """Read the names and types of the parameters of a step's ``main``.
 
@@ -161,30 +242,6 @@ def option(name: str, value) -> list[str]:
         value = json.dumps(value, sort_keys=True)
     values = value if isinstance(value, list | tuple) else [value]
     return [f"--{name.replace('_', '-')}", *map(str, values)]
-
-
-def job_variables(source: str, results: Path, environments: list[str]) -> str:
-    """Make the prefix of a job's command that sets its environment variables.
-
-    Parameters
-    ----------
-    source : str, folder that holds the package ``ictd``
-    results : Path, the folder of results
-    environments : list of str, files with environments of one's own
-    """
-    variables = {
-        "PYTHONPATH": source,
-        "PYTHONNOUSERSITE": 1,
-        "PYTHONSAFEPATH": 1,
-        # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib again.
-        "PYTHONDONTWRITEBYTECODE": "",
-        RECORD_VARIABLE: record_path(results),
-        ENVIRONMENTS_VARIABLE: os.pathsep.join(environments),
-        # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
-        "MALLOC_TRIM_THRESHOLD_": 2**28,
-        "MALLOC_MMAP_THRESHOLD_": 2**25,
-    }
-    return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
 
 
 def use_own_python() -> None:

@@ -7,6 +7,7 @@ everything that its result depends on.  ``python -m ictd.pipeline.runner MODULE 
 import argparse
 import errno
 import gc
+import hashlib
 import json
 import logging
 import os
@@ -20,9 +21,10 @@ from inspect import signature
 from pathlib import Path
 from typing import get_args, get_origin
 
-from ictd.pipeline.provenance import PACKAGES, PROJECT
+from ictd import __version__
+from ictd.pipeline.provenance import JOB_VARIABLE, PACKAGES, PROJECT, code_digest, source_digest
 
-LOGGED_VERSIONS = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
+LIBRARIES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
 logger = logging.getLogger("ictd.pipeline.runner")
 
@@ -30,8 +32,8 @@ logger = logging.getLogger("ictd.pipeline.runner")
 def main() -> None:
     """Run the step that the command line names.
 
-    The log, on standard error, contains the command, the versions and the time.  If the user can fix an error, the
-    process ends with one sentence, which is the last line of the log.
+    The log, on standard error, contains the command and the versions.  Its last line is the ``record`` of the job, or,
+    if the user can fix an error, a sentence.
     """
     # Imports and compiling make many objects but few cycles.  Less frequent garbage collection saves 3% of a run.
     gc.set_threshold(50_000)
@@ -44,23 +46,27 @@ def main() -> None:
     for package in PACKAGES:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
-        # These import NumPy.  An interruption during the import ends in a sentence, too.
+        # This imports NumPy.  An interruption during the import ends in a sentence, too.
         from ictd.pipeline.environments import load_from_variable
-        from ictd.pipeline.record import RECORD_VARIABLE, check_code
 
         load_from_variable()
+        job = json.loads(os.environ.get(JOB_VARIABLE, "null"))
         step = getattr(import_module(module), "main", None)
         if step is None:
             raise ValueError(f"{module} has no function main, so it is no step.")
         options = vars(parser(module, step).parse_args(words))
-        if RECORD_VARIABLE in os.environ:
-            check_code(Path(os.environ[RECORD_VARIABLE]), module)
+        if job:
+            check_code(job["code"], job["sources"])
+        versions = installed_versions()
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
-        logger.info("Python %s, %s", platform.python_version(), ", ".join(installed(LOGGED_VERSIONS)))
+        logger.info("%s", ", ".join(f"{name} {version}" for name, version in versions.items()))
         # Imported modules stay to the end, so garbage collection need not look at them again.
         gc.freeze()
         started = time.perf_counter()
         step(**options)
+        seconds = round(time.perf_counter() - started, 2)
+        if job:
+            print(json.dumps(record(job, options, versions, seconds)), file=sys.stderr)
     except ValueError as error:
         sys.exit(f"error: {error}")
     except ImportError as error:
@@ -73,7 +79,39 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename else ""
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
         sys.exit(f"error: {place}{error.strerror or error}{advice}.")
-    logger.info("done in %.1f s", time.perf_counter() - started)
+
+
+def check_code(code: dict[str, str], sources: dict[str, str]) -> None:
+    """Raise a ValueError if a part of the code was edited after the run was planned; comments do not count.
+
+    Parameters
+    ----------
+    code, sources : dicts, ``code_digest`` and ``source_digest`` of each part of the code when the run was planned
+    """
+    for part, planned in sources.items():
+        if source_digest(part) != planned and code_digest(part) != code[part]:
+            raise ValueError(f"{part} was edited during this run; run snakemake again: finished jobs are kept.")
+
+
+def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -> dict:
+    """Make the record of a finished job: how its outputs were made, and their SHA-256.
+
+    Parameters
+    ----------
+    job : dict, the value of ``JOB_VARIABLE``
+    options : dict of the step's options
+    versions : dict, of Python, ``ictd`` and the libraries
+    seconds : float, time that the step took
+    """
+    outputs = {}
+    for path in job["outputs"]:
+        with open(path, "rb") as file:
+            outputs[path] = hashlib.file_digest(file, "sha256").hexdigest()
+    values = [item for value in options.values() for item in (value if isinstance(value, list) else [value])]
+    files = [str(value) for value in values if isinstance(value, Path) and value.is_file()]
+    inputs = [path for path in files if path not in outputs]
+    made = {"options": job["options"], "code": job["code"], "versions": versions, "seconds": seconds}
+    return made | {"inputs": inputs, "outputs": outputs}
 
 
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:
@@ -91,19 +129,19 @@ def parser(module: str, step: Callable) -> argparse.ArgumentParser:
         step_parser.add_argument(
             f"--{parameter.name.replace('_', '-')}",
             required=True,
-            nargs="+" if listed else None,
+            nargs="*" if listed else None,
             type=json.loads if item in (dict, bool) else item,
             metavar={dict: "json", bool: "true|false"}.get(item, item.__name__.lower()),
         )
     return step_parser
 
 
-def installed(packages: tuple[str, ...]) -> list[str]:
-    """List the names and versions of the packages that are installed."""
-    versions = []
-    for package in packages:
+def installed_versions() -> dict[str, str]:
+    """Versions of Python, of ``ictd``, and of the libraries that are installed."""
+    versions = {"python": platform.python_version(), "ictd": __version__}
+    for library in LIBRARIES:
         try:
-            versions.append(f"{package} {metadata.version(package)}")
+            versions[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
     return versions

@@ -25,7 +25,7 @@ def main(manifest: Path, claims: Path, theory: Path, sentences: Path, schema: Pa
     """
     run = load_json(manifest)
     schema_content = yaml.safe_load(schema.read_text(encoding="utf-8"))
-    versions = run["versions"] | {name: version(name) for name in DRAWING_LIBRARIES}
+    versions = run["made_with"][0]["versions"] | {name: version(name) for name in DRAWING_LIBRARIES}
     parts = {
         "Claims": verdicts(load_json(claims), load_json(theory), load_json(sentences)),
         "Settings": difference_from_paper(run["settings"], schema_content),

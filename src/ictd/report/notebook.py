@@ -11,12 +11,20 @@ from ictd.report.verdicts import VERDICTS, by_name, holding, verdict_in_words, v
 from ictd.storage import load_json, load_text, save_text
 
 
-def main(notebook: Path, captions: Path, parameters: dict, other_settings: str, executed: Path, page: Path) -> None:
+def main(
+    notebook: Path,
+    captions: Path,
+    documents: list[Path],
+    parameters: dict,
+    other_settings: str,
+    executed: Path,
+    page: Path,
+) -> None:
     """Write the executed notebook, and a page in one file with its text and outputs, without its code.
 
-    The notebook gets ``parameters`` and the folder ``captions``.  Its heading is the title of the page.  Below the
-    heading, ``banner`` names ``other_settings``.  ValueError if there is no heading, if a cell fails, or if the page
-    would load something.
+    The notebook gets ``parameters``, the folder ``captions`` and the ``documents``.  Its heading is the title of the
+    page.  Below the heading, ``banner`` names ``other_settings``.  ValueError if there is no heading, if a cell fails,
+    or if the page would load something.
     """
     # The cells of notebooks import this module, and need none of these.
     import nbformat
@@ -24,6 +32,8 @@ def main(notebook: Path, captions: Path, parameters: dict, other_settings: str, 
     from nbconvert import HTMLExporter
 
     parameters = parameters | {"captions": str(captions)}
+    if documents:
+        parameters["documents"] = [*map(str, documents)]
     try:
         finished = papermill.execute_notebook(
             notebook, None, parameters, kernel_name="python3", progress_bar=False, log_output=True

@@ -1,0 +1,43 @@
+"""Which of the project's modules a module imports, anywhere in its code, directly or through other modules."""
+
+import ast
+import importlib.util
+import json
+from pathlib import Path
+
+from ictd.pipeline.provenance import module_path
+
+
+def imported_modules(name: str) -> set[str]:
+    """Names of the project's modules that a module imports, with the module itself and their packages."""
+    found, waiting = set(), [name]
+    while waiting:
+        module = waiting.pop()
+        path = module_path(module)
+        if path and module not in found:
+            found.add(module)
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            waiting += [module.rpartition(".")[0], *imports_in(path.read_text(), package)]
+    return found
+
+
+def imported_by_notebook(path: Path) -> set[str]:
+    """Names of the project's modules that the cells of a notebook import."""
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    names = imports_in("\n".join("".join(cell["source"]) for cell in cells), package="")
+    return set().union(*map(imported_modules, names))
+
+
+def imports_in(source: str, package: str) -> list[str]:
+    """Modules that code of a package may import when it runs; ``from a import b`` gives both a and a.b."""
+    names, tree = [], ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return names
