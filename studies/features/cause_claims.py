@@ -1,4 +1,4 @@
-"""Claims on causes of eta: mean TD error, reversible chains and off-policy prompts.  Their trials are seeds."""
+"""Claims on causes of eta: mean TD error and reversible chains.  Their trials are seeds."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,6 @@ from ictd.report.claim import Claim, Statements
 from ictd.report.tables import rows_with
 from studies.features.grid import CONTROLS, control_of, is_plain
 
-# Largest share of unstable tasks at which TD counts as stable.
-STABLE = 0.01
 # How eta is found, by the method without its number of layers, in words.
 METHODS = {
     "limit": "In the limit of many layers",
@@ -113,27 +111,3 @@ def reversibility_claims(statements: Statements, table: pd.DataFrame) -> Iterato
         if "three_numbers" in by_method:
             cosines = [by_method[method]["cosine"][largest] for method in ("three_numbers", "three_shuffled")]
             yield from statements.of_trials("reversed_block", place, cosines[0] - cosines[1])
-
-
-def off_policy_claims(statements: Statements, table: pd.DataFrame) -> Iterator[Claim]:
-    """Claims on the table of ``studies.features.off_policy``."""
-    mean_unstable = table.groupby(["env", "features", "behaviour", "share"])["unstable"].transform("mean")
-    stable = table[mean_unstable < STABLE]
-    unstable = rows_with(table, behaviour="unstable", share=table["share"].max())
-    places = ["env", "features", "method"]
-    for place, rows in unstable.groupby(places, sort=False):
-        if named := words_of(place[-1]):
-            yield from statements.of_trials("off_policy_negative", place, rows["eta"].dropna(), **named)
-    for place, rows in stable.groupby(places, sort=False):
-        named = words_of(place[-1])
-        # Pretraining is done at few shares.
-        if named and place[-1] != "pretrained":
-            behaviour, share = rows.groupby(["behaviour", "share"])["eta"].mean().idxmin()
-            trials = rows_with(rows, behaviour=behaviour, share=share)
-            yield from statements.of_trials("off_policy_only", place, trials["eta"], **named)
-
-
-def words_of(method: str) -> dict[str, str]:
-    """Words of a method such as "two_numbers_20"; none for methods whose eta is given."""
-    name = method.rstrip("_0123456789")
-    return {"method": name.replace("_", " "), "words": METHODS[name]} if name in METHODS else {}

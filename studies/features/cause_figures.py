@@ -1,4 +1,4 @@
-"""Figures on causes of eta: the mean TD error, reversibility of the chain, and off-policy prompts."""
+"""Figures on causes of eta: the mean TD error, and reversibility of the chain."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+from ictd.report.figures.style import LINES, WIDTH, legend
 from ictd.report.tables import rows_with
 from ictd.statistics import bootstrap_interval
 from studies.features.grid import is_plain
@@ -40,20 +40,6 @@ REVERSIBILITY = {
     "pretrained": ("eta", r"pretrained $\eta$", {"color": LINES[2], "ls": "", "marker": "o"}),
     "three_numbers": ("zeta", r"$\zeta$ with a third block", {"color": LINES[3], "ls": ":", "marker": "^"}),
 }
-BEHAVIOURS = {"unstable": LINES[1], "stable": LINES[0], "random": LINES[2]}
-
-
-def errors_of(depth: int) -> dict[str, tuple[str, str, str]]:
-    """Methods in the figure of errors, by name: label, colour and marker."""
-    return {
-        "lstd": ("LSTD", COLOURS["lstd"], "|"),
-        f"theta_td_{depth}": (NAMES["theta_td"], COLOURS["theta_td"], "o"),
-        f"residual_gradient_{depth}": ("residual gradient", LINES[3], "v"),
-        f"two_numbers_{depth}": (r"best $\alpha$, $\eta$", LINES[1], "x"),
-        "tdc": ("TDC", LINES[4], "^"),
-        "gtd2": ("GTD2", LINES[5], "s"),
-        "pretrained": ("pretrained", LINES[2], "D"),
-    }
 
 
 def mean_part(settings: dict[str, dict], table: pd.DataFrame) -> Figure:
@@ -137,32 +123,3 @@ def draw_means(axes: Axes, rows: pd.DataFrame, along: str, column: str, **look) 
     low, high = zip(*intervals, strict=True)
     lengths = [(means - low).clip(lower=0), (high - means).clip(lower=0)]
     axes.errorbar(means.index, means, lengths, **{"lw": 1.2, "ms": 3.5, "elinewidth": 0.8} | look)
-
-
-def off_policy(table: pd.DataFrame, depth: int) -> Figure:
-    """Eta, the share of unstable tasks, and errors over those of estimates of zero, against the share off-policy."""
-    cells = list(table.groupby(["env", "features"], sort=False))
-    figure, grid = plt.subplots(3, len(cells), figsize=(WIDTH, 5.2), sharex=True, sharey="row", squeeze=False)
-    for column, ((env, kind), rows) in zip(grid.T, cells, strict=True):
-        for behaviour, colour in BEHAVIOURS.items():
-            own = rows_with(rows, behaviour=behaviour)
-            limit, finite = rows_with(own, method="limit"), rows_with(own, method=f"two_numbers_{depth}")
-            draw_means(column[0], limit, "share", "eta", label=rf"{behaviour}, $L \to \infty$", color=colour)
-            draw_means(column[0], finite, "share", "eta", label=f"{behaviour}, $L = {depth}$", color=colour, ls="--")
-            column[1].plot(limit.groupby("share")["unstable"].mean(), color=colour)
-        own = rows_with(rows, behaviour="unstable")
-        draw_means(
-            column[0], rows_with(own, method="pretrained"), "share", "eta", label="unstable, pretrained",
-            color=BEHAVIOURS["unstable"], ls="", marker="D",
-        )  # fmt: skip
-        zero = rows_with(own, method="zero").groupby("share")["trimmed"].mean()
-        for method, (label, colour, marker) in errors_of(depth).items():
-            ratio = rows_with(own, method=method).groupby("share")["trimmed"].mean() / zero
-            column[2].plot(ratio.dropna(), marker=marker, ms=4, mfc="none", color=colour, lw=0.8, label=label)
-        column[0].axhline(0, color="0.6", lw=0.7, ls=":")
-        column[0].set_title(f"{env}, {kind}", fontsize=8)
-        column[2].set(xlabel="share off-policy", ylim=(0, 1.2))
-    for axes, label in zip(grid[:, 0], (r"$\eta$", "share unstable", "error over zero's"), strict=True):
-        axes.set_ylabel(label)
-    legend(figure)
-    return figure

@@ -10,7 +10,7 @@ from ictd.report.claim import Claim, Statements, as_records, save_claims
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import save_frames
 from ictd.report.tables import load_tables, rows_with
-from studies.features.cause_claims import mean_part_claims, off_policy_claims, reversibility_claims
+from studies.features.cause_claims import mean_part_claims, reversibility_claims
 from studies.features.grid import CONTROLS, EXACT, ROTATION_INVARIANT, control_of
 
 # Methods that pretrained weights are compared with, in words.
@@ -36,7 +36,6 @@ def main(statements: Path, settings: dict, tables: list[Path], claims: Path, pag
         *check_features(found, settings, by_name),
         *mean_part_claims(found, settings, by_name["mean_part"]),
         *reversibility_claims(found, by_name["reversibility"]),
-        *off_policy_claims(found, by_name["off_policy"]),
     ]
     save_claims(claims, decided)
     records = as_records(decided)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend, save
 from ictd.report.tables import load_tables, rows_with
-from studies.features.cause_figures import draw_means, mean_part, off_policy, reversibility
+from studies.features.cause_figures import draw_means, mean_part, reversibility
 from studies.features.claims import last_rows
 from studies.features.grid import FACTORS, varied
 
@@ -43,7 +43,6 @@ def main(settings: dict, tables: list[Path], output: Path) -> None:
     save(mean_part(settings, by_name["mean_part"]), output / "mean_part.png")
     save(errors(by_name["errors"]), output / "errors.png")
     save(reversibility(by_name["reversibility"]), output / "reversibility.png")
-    save(off_policy(by_name["off_policy"], settings["main"]["depth"]), output / "off_policy.png")
 
 
 def coefficients(settings: dict[str, dict], table: pd.DataFrame, best: pd.DataFrame) -> Figure:

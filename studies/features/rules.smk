@@ -5,7 +5,7 @@ with ending_in_a_sentence():
     FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
 FEATURES = config["features"]
 FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
-FEATURES_FIGURES = "coefficients settings mean_part errors reversibility off_policy".split()
+FEATURES_FIGURES = "coefficients settings mean_part errors reversibility".split()
 FEATURES_FOLDER = ROOT / "studies/features"
 FEATURES_PARTS = {
     "coefficients": list(FEATURES_SETTINGS),
@@ -14,7 +14,6 @@ FEATURES_PARTS = {
     "errors": FEATURES_COMPARED,
     "mean_part": FEATURES["mean_part"]["settings"],
     "reversibility": FEATURES["reversibility"]["chains"],
-    "off_policy": FEATURES["off_policy"]["environments"],
 }
 FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
 FEATURES_NOTEBOOK = notebook_params(FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features")
@@ -114,15 +113,6 @@ use rule features_step as features_reversibility with:
         job="features_reversibility/{chain}",
 
 
-use rule features_step as features_off_policy with:
-    input:
-        options=step("studies.features.off_policy", FEATURES["off_policy"], setting=FEATURES["main"]),
-    output:
-        "<results>/features/off_policy/{env}.csv",
-    pathvars:
-        job="features_off_policy/{env}",
-
-
 use rule step as features_join_tables with:
     input:
         parts=lambda wildcards: expand(
@@ -132,7 +122,7 @@ use rule step as features_join_tables with:
         ),
         options=step("ictd.steps.concatenate"),
     output:
-        tables="<results>/features/{table,coefficients|deflation|best|errors|mean_part|reversibility|off_policy}.csv",
+        tables="<results>/features/{table,coefficients|deflation|best|errors|mean_part|reversibility}.csv",
     pathvars:
         job="features_join_tables/{table}",
     localrule: True

@@ -1,4 +1,4 @@
-"""Reversed chains, off-policy prompts and their claims, beside slow and obvious twins."""
+"""Reversed chains and their claims, beside slow and obvious twins."""
 
 import numpy as np
 import pandas as pd
@@ -8,8 +8,7 @@ from tolerances import ENGINES
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import Statements
 from studies.features.algorithms import limit_error, projection, trimmed_mean
-from studies.features.cause_claims import off_policy_claims, reversibility_claims
-from studies.features.off_policy import OffPolicyPrompts, gradient_td, least_eigenvalue, off_policy, visited
+from studies.features.cause_claims import reversibility_claims
 from studies.features.reversibility import (
     CHAINS,
     KINDS,
@@ -23,12 +22,7 @@ from studies.features.reversibility import (
     three_block_gram,
 )
 from studies.features.symmetric import values_and_derivatives
-from studies.features.tasks import held_out
 
-SETTING = {
-    "env": "boyan", "states": 6, "features": "normal", "dimension": 3, "depth": 4, "discount": 0.9,
-    "prompts": "enumerated",
-}  # fmt: skip
 STATEMENTS = Statements(PROJECT / "studies/features/claims.toml")
 
 
@@ -86,59 +80,6 @@ def test_a_layer_reads_three_blocks(kind):
         np.testing.assert_allclose(values[i], data.phi[i] @ w, rtol=ENGINES, atol=ENGINES)
 
 
-def test_behaviours_order_tasks_by_stability():
-    data = held_out(SETTING, 30, 0, "test")
-    least = {}
-    for behaviour in ("unstable", "random", "stable"):
-        weight = visited(data.tasks, behaviour, 1.0, 10, 0.9, np.random.default_rng(0))
-        np.testing.assert_allclose(weight.sum(axis=1), 1)
-        least[behaviour] = least_eigenvalue(data.tasks, weight, 0.9)
-    assert (least["unstable"] <= least["random"]).all() and (least["random"] <= least["stable"]).all()
-    assert (least["unstable"] < 0).any() and not (least["stable"] < 0).any()
-    on_policy = visited(data.tasks, "unstable", 0.0, 10, 0.9, np.random.default_rng(0))
-    np.testing.assert_allclose(on_policy, data.tasks.stationary)
-    assert (least_eigenvalue(data.tasks, on_policy, 0.9) > 0).all()
-
-
-def test_the_matrix_of_TD_is_a_sum_over_columns():
-    data = held_out(SETTING, 3, 0, "test")
-    tasks, weight = data.tasks, np.random.default_rng(0).dirichlet(np.ones(6), 3)
-    for i in range(3):
-        following = tasks.transition[i] @ tasks.features[i]
-        matrix = sum(
-            weight[i, s] * np.outer(tasks.features[i, s], tasks.features[i, s] - 0.9 * following[s]) for s in range(6)
-        )
-        assert least_eigenvalue(tasks, weight, 0.9)[i] == pytest.approx(np.linalg.eigvals(matrix).real.min())
-
-
-def test_off_policy_prompts_are_those_of_pretraining():
-    data, prompts = held_out(SETTING, 4, 0, "test"), OffPolicyPrompts("random", 0.5, 3, 0.9)
-    weighted = off_policy(data, prompts, 0, "test")
-    weight = visited(data.tasks, "random", 0.5, 3, 0.9, np.random.default_rng(1))
-    contexts = prompts.contexts(data.tasks, np.random.default_rng(1))
-    np.testing.assert_allclose(contexts.C, (weight[..., None] * data.phi).mT @ data.phi, atol=1e-12)
-    assert not np.allclose(weighted.weight, data.weight)
-    np.testing.assert_allclose(weighted.context.b, np.vecmat(weighted.weight * data.reward, data.phi), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["gtd2", "tdc"])
-def test_gradient_td_makes_expected_updates(name):
-    data = off_policy(held_out(SETTING, 4, 0, "test"), OffPolicyPrompts("unstable", 1.0, 10, 0.9), 0, "test")
-    found = gradient_td(data, name, 0.4, 0.5, 7)
-    for i in range(4):
-        w, y = np.zeros(3), np.zeros(3)
-        for _ in range(7):
-            w_change, y_change = np.zeros(3), np.zeros(3)
-            for s in range(6):
-                phi, following, weight = data.phi[i, s], 0.9 * data.phi_next[i, s], data.weight[i, s]
-                delta = data.reward[i, s] + following @ w - phi @ w
-                gradient = (phi - following) * (phi @ y) if name == "gtd2" else delta * phi - following * (phi @ y)
-                w_change += weight * gradient
-                y_change += weight * (delta - phi @ y) * phi
-            w, y = w + 0.4 * w_change, y + 0.2 * y_change
-        np.testing.assert_allclose(found[i], w, rtol=ENGINES, atol=ENGINES)
-
-
 def rows_of(**columns):
     return pd.DataFrame({"seed": range(6)} | columns)
 
@@ -163,21 +104,3 @@ def test_claims_on_reversibility():
         "reversible, limit/ring-normal-0.9": ("refuted", -0.2),
         "reversed_block/ring-normal-0.9": ("refuted", -0.1),
     }
-
-
-def test_claims_on_off_policy_prompts():
-    table = pd.concat(
-        rows_of(
-            env="boyan", features="normal", behaviour=behaviour, share=share, unstable=unstable, method="limit",
-            eta=eta + 0.01 * np.arange(6),
-        )
-        for behaviour, share, unstable, eta in [
-            ("unstable", 0.0, 0.0, 0.9), ("unstable", 1.0, 0.7, -0.5), ("stable", 1.0, 0.0, -0.2),
-        ]
-    )  # fmt: skip
-    negative, only = off_policy_claims(STATEMENTS, table)
-    assert (negative.verdict, round(negative.value, 3)) == ("holds", -0.475)
-    assert (negative.id, only.id) == (
-        "off_policy_negative, limit/boyan-normal-limit", "off_policy_only, limit/boyan-normal-limit",
-    )  # fmt: skip
-    assert (only.verdict, round(only.value, 3)) == ("refuted", -0.175)
