@@ -308,12 +308,15 @@ def steps_of(states, rewards, features):
     return [(features[now], features[following], reward) for (now, following), reward in pairs]
 
 
-def update_by_steps(steps, discount, w, vector_of_step):
-    """Mean over steps of the TD error times a vector, which is a function of the step's number."""
-    total = np.zeros(len(w))
-    for t, (phi, following, reward) in enumerate(steps):
-        total += (reward + discount * following @ w - phi @ w) * vector_of_step(t)
-    return total / len(steps)
+def preconditioned_td(steps, discount, preconditioner, updates):
+    """Batch TD with a preconditioner, sample by sample."""
+    w = np.zeros(len(steps[0][0]))
+    for _ in range(updates):
+        change = np.zeros(len(w))
+        for phi, following, reward in steps:
+            change += (reward + discount * following @ w - phi @ w) * phi
+        w = w + preconditioner @ change / len(steps)
+    return w
 
 
 def trace_of(steps, discount, decay, t):
@@ -321,16 +324,12 @@ def trace_of(steps, discount, decay, t):
     return sum((discount * decay) ** (t - k) * steps[k][0] for k in range(t + 1))
 
 
-def online_td_lambda(steps, discount, decay, step_size, ratios=None):
-    """Sutton's online TD(lambda) with accumulating traces, as sums over past steps with their importance ratios."""
+def online_td_lambda(steps, discount, decay, step_size):
+    """Sutton's online TD(lambda) with accumulating traces, as sums over past steps."""
     w = np.zeros(len(steps[0][0]))
     for t, (phi, following, reward) in enumerate(steps):
         error = reward + discount * following @ w - phi @ w
-        trace = trace_of(steps, discount, decay, t)
-        if ratios is not None:
-            weights = [(discount * decay) ** (t - k) * np.prod(ratios[k : t + 1]) for k in range(t + 1)]
-            trace = sum(weight * steps[k][0] for k, weight in enumerate(weights))
-        w = w + step_size * error * trace
+        w = w + step_size * error * trace_of(steps, discount, decay, t)
     return w
 
 
@@ -343,33 +342,6 @@ def lstd_lambda(steps, discount, decay, ridge):
         matrix += np.outer(trace, phi - discount * following)
         vector += reward * trace
     return np.linalg.solve(matrix, vector)
-
-
-def gradient_td(steps, discount, step_size, correction_step_size, updates, corrected):
-    """GTD2, or TDC if ``corrected``, with sums over steps in place of averages (Sutton et al., ICML 2009)."""
-    w, y = np.zeros(len(steps[0][0])), np.zeros(len(steps[0][0]))
-    for _ in range(updates):
-        w_change, y_change = np.zeros(len(w)), np.zeros(len(w))
-        for phi, following, reward in steps:
-            error = reward + discount * following @ w - phi @ w
-            y_change += (error - phi @ y) * phi
-            if corrected:
-                w_change += error * phi - discount * following * (phi @ y)
-            else:
-                w_change += (phi - discount * following) * (phi @ y)
-        w = w + step_size * w_change / len(steps)
-        y = y + correction_step_size * y_change / len(steps)
-    return w
-
-
-def lambda_returns(transition, reward, discount, decay, value, steps):
-    """Expected lambda-returns: (1 - lambda) sum_k lambda^(k-1) of the k-step returns that end in ``value``."""
-    total = np.zeros(len(reward))
-    for k in range(1, steps + 1):
-        after = np.linalg.matrix_power(transition, k) @ value
-        weight = (1 - decay) * decay ** (k - 1) if k < steps else decay ** (k - 1)
-        total += weight * (truncated_value(transition, reward, discount, k) + discount**k * after)
-    return total
 
 
 # Pretraining

@@ -26,15 +26,11 @@ ANY_LENGTH = {
     ("from_transitions", "features"),
     ("with_features", "features"),
     ("enumerated", "features"),
-    ("eligibility_traces", "features"),
-    ("expected_traces", "features"),
     ("td_lambda", "features"),
-    ("td_lambda", "lengths"),
-    ("project_values", "features"),
-    ("boyan_posterior", "path"),
+    ("lstd_lambda", "features"),
 }
 OPTIONAL = {"stationary", "E", "queries", "tasks_seen", "features", "behaviour", "weights", "prompts",
-            "preconditioner", "pseudo_counts", "start", "ratios"}  # fmt: skip
+            "pseudo_counts"}  # fmt: skip
 MAY_BE_NAN = {("Weights", "u"), ("Weights", "A"), ("msve", "value"), ("msve", "estimate")}
 # Values out of range, by the names of arguments.
 OUT_OF_RANGE = {
@@ -44,7 +40,7 @@ OUT_OF_RANGE = {
     "batch_size": [0], "rollout_steps": [0], "queries": [0, 2], "gain": [-1.0], "ridge": [0.0, -1.0, 5e-324],
     "learning_rate": [0.0, -1.0], "threshold": [0.0, 1.0], "paths": [[0, 1, 3], [0, -1, 2]],
     "tasks_seen": [[2, 1], [1]],
-    "decay": [1.5, -0.1, [[0.5]]], "lengths": [[0], [3]], "path": [[0, 3], [-1, 0]], "samples": [0],
+    "decay": [1.5, -0.1],
     "env": ["ring"], "algo": ["sarsa"], "engine": ["jax"], "step_size": [[[0.5]]], "length": [0, [1, 2, 3]],
 }  # fmt: skip
 
@@ -69,8 +65,6 @@ def calls():
     of_model = {"weights": weights, "depth": 2, "scaled": False}
     steps = {"states": paths, "rewards": paths[:, 1:] * 0.5, **gamma}
     square, updates = rng.normal(size=(3, 3)), {"context": context, **gamma, "step_size": 0.5, "depth": 2}
-    traces = ictd.expected_traces(p, r, 0.5, 0.5)
-    posterior = ictd.boyan_posterior(paths[0], 3, 4, rng)
     return {
         "Tasks": (ictd.Tasks, {**vars(tasks), "features": features, "behaviour": p[::-1]}),
         "stationary_distribution": (ictd.stationary_distribution, {"transition": p}),
@@ -105,36 +99,15 @@ def calls():
         "joint_prompt": (ictd.joint_prompt, {"columns": prompt[..., :3]}),
         "Model": (ictd.Model, {**of_model, **gamma}),
         "values": (ictd.Model(weights, 2, 0.5).values, {"context": context}),
-        "Instruments": (ictd.Instruments, vars(traces)),
-        "eligibility_traces": (ictd.eligibility_traces, {**steps, "decay": 0.5, "features": features}),
-        "expected_traces": (
-            ictd.expected_traces,
-            {"transition": p, "reward": r, **gamma, "decay": 0.5, "features": features, "weights": tasks.stationary},
-        ),
-        "batch_td": (ictd.batch_td, {**updates, "start": r, "preconditioner": square}),
-        "residual_gradient": (ictd.residual_gradient, {**updates, "start": r, "preconditioner": square}),
-        "gtd2": (ictd.gtd2, {**updates, "correction_step_size": 0.5}),
-        "tdc": (ictd.tdc, {**updates, "correction_step_size": 0.5}),
-        "td_lambda": (
-            ictd.td_lambda,
-            {**steps, "decay": np.array([0.5, 1.0]), "step_size": np.array([0.5, 0.25]), "lengths": np.array([1, 2]),
-             "features": features, "ratios": paths[:, 1:] * 0.5},
-        ),
+        "batch_td": (ictd.batch_td, updates),
+        "td_lambda": (ictd.td_lambda, {**steps, "decay": 0.5, "step_size": 0.5, "features": features}),
+        "lstd_lambda": (ictd.lstd_lambda, {**steps, "decay": 0.5, "ridge": 0.5, "features": features}),
         "certainty_equivalence": (
             ictd.certainty_equivalence,
             {"context": context, **gamma, "pseudo_counts": np.ones((3, 3)), "reward": 0.5},
         ),
-        "project_values": (
-            ictd.project_values,
-            {"value": r, "features": features, "weights": tasks.stationary},
-        ),
+        "constant_estimate": (ictd.constant_estimate, {"context": context, **gamma}),
         "theta_preconditioned_td": (ictd.theta_preconditioned_td, {"preconditioner": square}),
-        "theta_residual_gradient": (ictd.theta_residual_gradient, {"preconditioner": square}),
-        "boyan_posterior": (ictd.boyan_posterior, {"path": paths[0], "states": 3, "samples": 4, "rng": rng}),
-        "posterior_values": (
-            ictd.posterior_values,
-            {"posterior": posterior, "known_reward": r[0], **gamma},
-        ),
         "lstd": (ictd.lstd, {"context": context, **gamma, "ridge": 0.5}),
         "GramAttention": (
             ictd.GramAttention,

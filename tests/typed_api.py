@@ -58,24 +58,15 @@ def contexts(p: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
     ictd.Context.from_trajectory([0, 1, 0], [1.0, -1.0], states=2)  # pyrefly: ignore[bad-keyword-argument]
 
 
-def baselines(context: ictd.Context, p: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
+def baselines(context: ictd.Context) -> None:
     """Module baselines."""
-    traces = ictd.eligibility_traces([0, 1, 0], [1.0, -1.0], discount=0.9, decay=0.8, n=2)
-    assert_type(traces, ictd.Instruments)
-    assert_type(ictd.expected_traces(p, r, discount=0.9, decay=0.8), ictd.Instruments)
-    assert_type(ictd.lstd(traces, discount=0.9, ridge=0.01), np.ndarray)
     assert_type(ictd.lstd(context, discount=0.9, ridge=0.01), np.ndarray)
     assert_type(ictd.batch_td(context, discount=0.9, step_size=[1.0, 2.0], depth=30), np.ndarray)
-    assert_type(ictd.residual_gradient(context, discount=0.9, step_size=2.0, depth=30), np.ndarray)
-    assert_type(ictd.gtd2(context, 0.9, step_size=1.0, correction_step_size=0.1, depth=30), np.ndarray)
-    assert_type(ictd.tdc(context, 0.9, step_size=1.0, correction_step_size=0.1, depth=30), np.ndarray)
-    assert_type(ictd.td_lambda([0, 1, 0], [1.0, -1.0], 0.9, [0.8], [0.1], lengths=[2], n=2), np.ndarray)
     assert_type(ictd.certainty_equivalence(context, discount=0.9), np.ndarray)
-    assert_type(ictd.project_values([1.0, 2.0], np.ones((2, 1)), weights=[0.5, 0.5]), np.ndarray)
+    assert_type(ictd.constant_estimate(context, discount=0.9), np.ndarray)
+    assert_type(ictd.td_lambda([0, 1, 0], [1.0, -1.0], 0.9, decay=0.8, step_size=0.1, n=2), np.ndarray)
+    assert_type(ictd.lstd_lambda([0, 1, 0], [1.0, -1.0], 0.9, decay=0.8, ridge=0.01, n=2), np.ndarray)
     assert_type(ictd.theta_preconditioned_td(np.eye(2)), ictd.Weights)
-    assert_type(ictd.theta_residual_gradient(np.eye(2)), ictd.Weights)
-    posterior = ictd.boyan_posterior([0, 1, 0], states=3, samples=100, rng=rng)
-    assert_type(ictd.posterior_values(posterior, [1.0, -1.0, 0.0], discount=0.9), tuple[np.ndarray, np.ndarray])
     ictd.lstd(np.eye(3), discount=0.9, ridge=0.01)  # pyrefly: ignore[bad-argument-type]
 
 

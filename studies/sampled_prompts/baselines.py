@@ -6,13 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import (
-    boyan_posterior,
-    certainty_equivalence,
-    lstd,
-    posterior_values,
-    td_lambda,
-)
+from ictd.baselines import certainty_equivalence, lstd, td_lambda
 from ictd.evaluation import (
     UnseenTasks,
     batch_td_course,
@@ -26,6 +20,7 @@ from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
+from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
 # Candidates for lambda of TD(lambda).
 DECAYS = (0.0, 0.5, 0.9, 1.0)
@@ -205,8 +200,11 @@ def tuned_td_lambda(
 def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> np.ndarray:
     """MSVE (lengths, K, k) of online TD(lambda) with pairs (K, 2) of a lambda and a step size."""
     rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :-1], axis=-1)
-    decay, step_size = pairs.T
-    return data.error(td_lambda(data.paths, rewards, data.discount, decay, step_size, lengths, data.tasks.states))
+    n = data.tasks.states
+    estimates = [
+        [td_lambda(data.paths[:, : m + 1], rewards[:, :m], data.discount, *pair, n) for pair in pairs] for m in lengths
+    ]
+    return data.error(np.array(estimates))
 
 
 def bayes(

@@ -17,7 +17,7 @@ gradient has K = [C; -C].  docs/related-work.md has the sources.
 
 import numpy as np
 
-from ictd.baselines import theta_preconditioned_td, theta_residual_gradient
+from ictd.baselines import theta_preconditioned_td
 from ictd.mrp import Tasks, value_function
 from ictd.theory.recursion import Embeddings
 from ictd.transformer import Weights, preconditioned_td, theta_td
@@ -108,10 +108,11 @@ def algorithm_weights(tasks: Tasks, discount: float) -> dict[str, Weights]:
     identity = np.eye(n)
     eigenvalues = np.linalg.svd(identity - discount * tasks.transition, compute_uv=False) ** 2
     step_size = 2 / (eigenvalues.min() + eigenvalues.max())
+    residual = step_size * np.concatenate([identity, -identity])
     deflating = identity + discount / ((1 - discount) * n)
     return {
         "theta_td": theta_td(n),
-        "residual_gradient": theta_residual_gradient(step_size * identity),
+        "residual_gradient": Weights(np.zeros(2 * n), preconditioned_td(residual)),
         "deflated_td": theta_preconditioned_td(deflating),
     }
 

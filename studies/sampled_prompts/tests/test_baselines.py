@@ -6,9 +6,10 @@ import numpy as np
 from tolerances import ROUNDING
 
 import ictd
-from ictd.baselines import boyan_posterior, certainty_equivalence, posterior_values
+from ictd.baselines import certainty_equivalence
 from ictd.evaluation import draw_unseen_tasks
 from studies.sampled_prompts import baselines
+from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
 GAMMA = 0.9
 
