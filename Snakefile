@@ -44,4 +44,6 @@ for study in STUDIES:
 
 # A `prefix:` moves inputs and outputs, but not the options files.
 if rules.manifest.output[0] != str(RESULTS / "manifest.json"):
-    sys.exit("The module of this workflow has a prefix; give another folder as `results` in its config instead.")
+    sys.exit(
+        "The module of this workflow has a prefix; give another folder as `results` in its config instead."
+    )

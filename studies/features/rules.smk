@@ -33,7 +33,9 @@ use rule step as features_step with:
 
 use rule features_step as features_pretrain with:
     input:
-        options=step("studies.features.pretrain", setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting]),
+        options=step(
+            "studies.features.pretrain", setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting]
+        ),
     output:
         "<results>/features/weights/{setting}.npz",
     pathvars:

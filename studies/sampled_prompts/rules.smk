@@ -219,7 +219,9 @@ use rule step as sampled_prompts_claims with:
 use rule step as sampled_prompts_figures with:
     input:
         tables=SAMPLED_SHOWN,
-        options=step("studies.sampled_prompts.figures", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
+        options=step(
+            "studies.sampled_prompts.figures", config["sampled_prompts"], setting=SAMPLED.main._asdict()
+        ),
     output:
         expand(
             "<results>/sampled_prompts/figures/{name}.{ending}", name=SAMPLED_FIGURES, ending=["png", "svg"]
@@ -233,7 +235,9 @@ use rule step as sampled_prompts_pages with:
     input:
         claims="<results>/sampled_prompts/claims.json",
         tables=SAMPLED_SHOWN,
-        options=step("studies.sampled_prompts.pages", config["sampled_prompts"], setting=SAMPLED.main._asdict()),
+        options=step(
+            "studies.sampled_prompts.pages", config["sampled_prompts"], setting=SAMPLED.main._asdict()
+        ),
     output:
         expand("<results>/sampled_prompts/tables/{name}.html", name=SAMPLED_PAGES),
     pathvars:

@@ -70,7 +70,9 @@ use rule step as theory_agreement with:
 
 use rule step as theory_precision with:
     input:
-        options=step("ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS),
+        options=step(
+            "ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS
+        ),
     output:
         "<results>/theory/precision.csv",
     pathvars:
