@@ -2,7 +2,10 @@
 
 import ast
 import json
+import os
 import re
+import sys
+from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -53,6 +56,42 @@ def test_a_page_has_the_title_of_its_heading_and_a_banner_for_other_settings(tmp
         assert "<title>A &amp; B</title>" in page and page.count("<h1") == 1
         assert ('class="banner"' in page) == bool(other)
     assert "Other settings: seeds, readings.x." in page.split("</h1>")[1]
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """Variables that lead to a kernel and to startup files of a user, each of which leaves a mark."""
+    mark = f"import pathlib; pathlib.Path({str(folder / 'mark')!r}).touch()\n"
+    files = {
+        "home/.ipython/profile_default/startup/00.py": mark,
+        "startup.py": mark,
+        "jupyter/kernels/python3/kernel.json": json.dumps(
+            {"argv": [sys.executable, "-c", mark], "display_name": "theirs", "language": "python"}
+        ),
+        "file": "",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return {"JUPYTER_PATH": f"{folder}/jupyter", "PYTHONSTARTUP": f"{folder}/startup.py"}
+
+
+@pytest.mark.parametrize("home", ["home", "file", "missing/home"])
+def test_a_page_does_not_depend_on_surroundings(tmp_path, monkeypatch, home):
+    """The kernel is this Python, without startup files; a home folder that cannot be made does not matter."""
+    show = "import sys\nfrom IPython.display import Markdown\nMarkdown(f'{sys.executable} {x}')"
+    cells = [nbformat.v4.new_markdown_cell("# A"), *map(nbformat.v4.new_code_cell, ("x = 1", show))]
+    cells[1].metadata["tags"] = ["parameters"]
+    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
+    places = tmp_path / "n.ipynb", tmp_path, {"x": 2}, "", tmp_path / "done.ipynb"
+    notebook.main(*places, tmp_path / "here.html")
+    for name, value in {**surroundings(tmp_path), "HOME": str(tmp_path / home)}.items():
+        monkeypatch.setenv(name, value)
+    before = dict(os.environ)
+    notebook.main(*places, tmp_path / "there.html")
+    assert os.environ == before and not (tmp_path / "mark").exists() and not (tmp_path / "missing").exists()
+    page = (tmp_path / "here.html").read_text()
+    assert f"{sys.executable} 2" in page and (tmp_path / "there.html").read_text() == page
 
 
 def test_tables_have_words_marks_and_escaped_text():

@@ -29,11 +29,15 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
         "modules/papermill.py": mark("PYTHONPATH"),
         home / ".local/lib/python3.11/site-packages/papermill.py": mark("user site"),
         home / ".config/matplotlib/matplotlibrc": ugly,
+        home / ".ipython/profile_default/startup/00.py": mark("startup file of IPython"),
+        "jupyter/kernels/python3/kernel.json": '{"argv": ["false"], "display_name": "", "language": "python"}',
+        "jupyter/nbconvert/templates/classic/base.html.j2": "not the page",
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     variables = {"MATPLOTLIBRC": str(folder / "matplotlibrc"), "PYTHONPATH": str(folder / "modules")}
+    variables["JUPYTER_PATH"] = str(folder / "jupyter")
     return variables | {"GIT_DIR": str(ROOT / ".git"), "HOME": str(home), "LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "7"}
 
 
@@ -55,7 +59,7 @@ def test_hostile_surroundings_change_no_result(smoke, tmp_path):
     for job in FORCED:
         assert (results / f"logs/{job}.log").stat().st_mtime > (expected / f"logs/{job}.log").stat().st_mtime
     assert not list(marks.iterdir())
-    for name in ("figures/figure_03.png", "figures/figure_03.svg"):
+    for name in ("figures/figure_03.png", "figures/figure_03.svg", "report.html"):
         assert (results / name).read_bytes() == (expected / name).read_bytes()
     assert json.loads((results / "manifest.json").read_text())["commit"] is None
 

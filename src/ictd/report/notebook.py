@@ -1,10 +1,14 @@
 """The page of a notebook: its execution, and the functions that its cells call."""
 
+import os
 import re
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from html import unescape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ictd.report.html import Markup, anchor, attribute, save, text, without_dead_links
 from ictd.report.verdicts import VERDICTS, by_name, holding, verdict_in_words, verdict_on
@@ -26,25 +30,16 @@ def main(
     page.  Below the heading, ``banner`` names ``other_settings``.  ValueError if there is no heading, if a cell fails,
     or if the page would load something.
     """
-    # The cells of notebooks import this module, and need none of these.
+    # The cells of notebooks import this module, and do not need this package.
     import nbformat
-    import papermill
-    from nbconvert import HTMLExporter
 
     parameters = parameters | {"captions": str(captions)}
     if documents:
         parameters["documents"] = [*map(str, documents)]
-    try:
-        finished = papermill.execute_notebook(
-            notebook, None, parameters, kernel_name="python3", progress_bar=False, log_output=True
-        )
-    except papermill.PapermillExecutionError as error:
-        raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
+    with private_jupyter():
+        finished = execute(notebook, parameters)
+        body = body_of(finished)
     save_text(executed, nbformat.writes(finished))
-    exporter = HTMLExporter(
-        template_name="basic", exclude_input=True, exclude_output_prompt=True, exclude_anchor_links=True
-    )
-    body, _ = exporter.from_notebook_node(finished)
     loaded = re.findall(r"""\ssrc\s*=\s*["'](?!data:)([^"']+)""", body)
     if loaded:
         raise ValueError(f"{notebook} loads {loaded[0]!r}; the report must carry all that it shows.")
@@ -53,6 +48,53 @@ def main(
         raise ValueError(f"{notebook} has no heading of the first level; the title of the page is this heading.")
     body = body.replace(heading[0], heading[0] + banner(other_settings), 1)
     save(page, unescape(re.sub("<.*?>", "", heading[1])), without_dead_links(body))
+
+
+@contextmanager
+def private_jupyter() -> Iterator[None]:
+    """Let Jupyter and IPython use this Python's files only, not those of the user.
+
+    The kernel ``python3`` is this Python.  Kernels, templates, settings and startup files of the user are not found.
+    Jupyter and IPython write to a temporary folder, so the home folder need not be writable.
+    """
+    from ipykernel.kernelspec import write_kernel_spec
+
+    before = dict(os.environ)
+    with TemporaryDirectory() as folder:
+        write_kernel_spec(Path(folder, "kernels/python3"))
+        os.environ.update(JUPYTER_PATH=folder, JUPYTER_DATA_DIR=folder, IPYTHONDIR=folder, PYTHONSTARTUP="")
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def execute(notebook: Path, parameters: dict):
+    """Run a notebook, and return it with its outputs.  A cell that fails raises a ValueError."""
+    import papermill
+
+    try:
+        finished = papermill.execute_notebook(
+            notebook, None, parameters, kernel_name="python3", progress_bar=False, log_output=True
+        )
+    except papermill.PapermillExecutionError as error:
+        raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
+    # The id of the cell with the parameters is random, and the page shows ids.
+    for number, cell in enumerate(finished.cells):
+        cell.id = f"cell-{number}"
+    return finished
+
+
+def body_of(finished) -> str:
+    """The text and the outputs of a notebook as HTML, without its code."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(
+        template_name="basic", exclude_input=True, exclude_output_prompt=True, exclude_anchor_links=True
+    )
+    body, _ = exporter.from_notebook_node(finished)
+    return body
 
 
 def banner(other_settings: str) -> str:
