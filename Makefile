@@ -40,6 +40,8 @@ BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 # Let Python store compiled modules in .venv; otherwise every process compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
+# pip refuses to install into a virtual environment if it is configured for the user site.
+export PIP_USER := 0
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Each folder in studies/ that has a rules.smk is a study.
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
@@ -173,19 +175,23 @@ apptainer:
 	apptainer build --force $(BUILD_OPTIONS) --build-arg BASE="$(BASE)" --build-arg TORCH_INDEX="$(TORCH_INDEX)" \
 	    --build-arg COMMIT="$(COMMIT)" ictd.sif ictd.def
 
-# A virtual environment works only in the folder where it was made. The file `ready` contains this folder.
-ifneq ($(shell cat $(READY) 2> /dev/null),$(CURDIR))
+# The file `ready` says what $(VENV) was made for: this folder, because a virtual environment works only in the folder
+# where it was made, and the content of these files.
+MADE_FOR = $(CURDIR) $(shell cat envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml | cksum)
+ifneq ($(shell cat $(READY) 2> /dev/null),$(MADE_FOR))
 .PHONY: $(READY)
 endif
-$(READY): envs/install envs/installer.txt envs/requirements.txt envs/torch.txt pyproject.toml
+# The packages are installed beside $(VENV), which is replaced at the end.  Whatever fails leaves a working $(VENV) as it is.
+$(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
 	    || { echo "$(PYTHON) is not Python 3.11; install one (apt install python3.11-venv, brew install python@3.11" \
 	    "or uv python install 3.11) and name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes."
 	@# Do not compile all modules, because most are never imported. For pip, "false" switches no-compile on.
-	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@echo "$(CURDIR)" > $@
+	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV).new
+	@$(VENV).new/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "$(MADE_FOR)" > $(VENV).new/ready
+	@$(VENV).new/bin/python envs/move.py $(VENV).new $(VENV)
 
 clean:
 	rm -rf results results-smoke .snakemake

@@ -1,6 +1,10 @@
-"""Commands of make that cannot run print one sentence with the reason."""
+"""Commands of make that cannot run print one sentence with the reason; a working environment is never harmed."""
 
+import os
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from projects import ROOT
@@ -26,11 +30,88 @@ def test_commands_name_missing_prerequisites(target, message):
     assert not (ROOT / "nowhere").exists() and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_a_folder_that_was_moved_gets_a_new_environment(tmp_path, moved):
-    for part in ("Makefile", "envs", "pyproject.toml"):
-        (tmp_path / part).symlink_to(ROOT / part)
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv/ready").write_text("/elsewhere\n" if moved else f"{tmp_path}\n")
-    done = subprocess.run(["make", "--dry-run", "environment"], cwd=tmp_path, capture_output=True, text=True)
-    assert ("envs/install" in done.stdout) == moved
+def make_environment(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
+    command = ["make", *words, f"PYTHON={sys.executable}", "environment"]
+    return subprocess.run(command, cwd=project, env=os.environ | variables, capture_output=True, text=True)
+
+
+def is_made_again(project: Path) -> bool:
+    return "envs/install" in make_environment(project, "--dry-run").stdout
+
+
+def new_environment(folder: Path) -> Path:
+    """A virtual environment with one script, which prints the folder of its environment."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (folder / "bin/where").write_text(f"#!{folder}/bin/python\nimport sys; print(sys.prefix)")
+    (folder / "bin/where").chmod(0o755)
+    return folder
+
+
+def where(folder: Path) -> str:
+    return subprocess.run([folder / "bin/where"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """What `make environment` reads, and an environment that it takes for finished."""
+    folder = tmp_path / "project"
+    shutil.copytree(ROOT / "envs", folder / "envs")
+    for part in ("Makefile", "pyproject.toml"):
+        shutil.copy2(ROOT / part, folder)
+    show = ["make", "--eval=show: ; @echo '$(MADE_FOR)'", "show"]
+    made_for = subprocess.run(show, cwd=folder, capture_output=True, text=True, check=True).stdout
+    (new_environment(folder / ".venv") / "ready").write_text(made_for)
+    return folder
+
+
+def test_the_environment_is_made_again_for_another_folder_or_content_but_not_for_newer_files(project, tmp_path):
+    for path in [project / "pyproject.toml", *(project / "envs").iterdir()]:
+        os.utime(path)
+    assert not is_made_again(project)
+    assert is_made_again(shutil.copytree(project, tmp_path / "moved", symlinks=True))
+    (project / "envs/torch.txt").write_text("torch==0\n")
+    assert is_made_again(project)
+
+
+def test_an_installation_that_fails_leaves_the_environment_as_it_is(project):
+    (project / "envs/torch.txt").write_text("torch==0\n")
+    done = make_environment(project, PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+    assert done.returncode == 2 and "all that was said is in .venv.new/install.log" in done.stderr
+    assert "XDG_CACHE_HOME" in done.stderr and where(project / ".venv") == str(project / ".venv")
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_environment_can_be_moved(tmp_path, replaced):
+    new, folder = tmp_path / "new", tmp_path / "folder"
+    for environment in [new, folder][: 1 + replaced]:
+        (new_environment(environment) / f"made as {environment.name}").touch()
+    subprocess.run([sys.executable, ROOT / "envs/move.py", "new", "folder"], cwd=tmp_path, check=True)
+    assert [*tmp_path.iterdir()] == [folder] and (folder / "made as new").exists()
+    assert where(folder) == str(folder)
+
+
+@pytest.mark.slow
+def test_the_environment_can_be_made_for_any_setting_of_pip(project):
+    shutil.copytree(ROOT / "src", project / "src")
+    shutil.copy2(ROOT / "README.md", project)
+    (project / ".venv/ready").unlink()
+    done = make_environment(project, PIP_USER="1")
+    assert done.returncode == 0 and not is_made_again(project), done.stderr
+    for command in ("snakemake --version", "python -P -c 'import ictd'"):
+        subprocess.run(f"{project}/.venv/bin/{command}", cwd=project.parent, shell=True, check=True)
+
+
+def test_a_checkout_keeps_the_line_ends_of_scripts(tmp_path):
+    """Git for Windows changes them by default."""
+    names = ("envs/install", "docs/images/overview.png")
+    for name in (".gitattributes", *names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tmp_path / name)
+    git = ["git", "-c", "core.autocrlf=true", "-C", tmp_path]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "add", "."], check=True, capture_output=True)
+    for name in names:
+        (tmp_path / name).unlink()
+    subprocess.run([*git, "checkout", "--quiet", "."], check=True)
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
