@@ -15,7 +15,7 @@ ALIKE = {
     "options/*/*.json": "options/*.json",
     **{f"theory/{table}/*.csv": f"theory/{table}.csv" for table in ("statements", "neu", "pretrained", "repeated")},
 }
-SHOWN = "report.html snakemake-report.html report.ipynb about.rst".split()
+SHOWN = "report.html snakemake-report.html report.ipynb".split()
 SHOWN += "figures/*.png figures/*.svg tables/*.html logs/ benchmarks/".split()
 
 

@@ -1,13 +1,11 @@
-"""Computing times, the reference numbers, and the first page of Snakemake's report."""
+"""Computing times and the reference numbers."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.pipeline.provenance import PROJECT
-from ictd.report import about, compute
+from ictd.report import compute
 from ictd.report.reference import differences
-from ictd.storage import save_json
 
 
 def test_computing_times(tmp_path):
@@ -44,32 +42,3 @@ def test_differences_from_the_reference_are_named():
 def test_rounding_errors_near_zero_are_not_reported(value, number):
     zero = pd.DataFrame({"id": ["a"], "value": [0.0]})
     assert len(differences(zero.assign(value=value), zero, ["id"])) == number
-
-
-def test_the_first_page_of_snakemakes_report(tmp_path):
-    settings = {"seeds": 3, "readings": {}}
-    save_json(tmp_path / "m.json", {"commit": None, "versions": {"python": "3"}, "settings": settings})
-    kinds = [
-        ("paper", "a/1", "holds"), ("paper", "a/2", "refuted"), ("paper", "b/1", "holds"),
-        ("paper", "b/2", "not shown"), ("paper", "d/1", "holds"), ("check", "c/1", "holds"),
-    ]  # fmt: skip
-    claims = [{"kind": kind, "id": name, "verdict": verdict} for kind, name, verdict in kinds]
-    save_json(tmp_path / "c.json", claims)
-    save_json(tmp_path / "theory.json", claims[2:5])
-    sentences = [("claim", "holds"), ("claim", "refuted"), ("claim", "holds"), ("question", "holds")]
-    save_json(tmp_path / "s.json", [{"kind": kind, "verdict": verdict} for kind, verdict in sentences])
-    schema = PROJECT / "workflow/schemas/config.schema.yaml"
-    inputs = (tmp_path / f"{name}.json" for name in ("m", "c", "theory", "s"))
-    about.main(*inputs, schema, tmp_path / "a.rst")
-    said = (tmp_path / "a.rst").read_text()
-    assert "By our thresholds, of the 3 sentences" in said and "2 hold; not shown: 0; refuted: 1." in said
-    assert "1 of 2 statements and steps of the theory, 1 of 1 checks hold in all of their settings" in said
-    assert "are not the paper's: seeds." in said and "python 3, matplotlib" in said and "git does not track" in said
-
-
-@pytest.mark.parametrize(
-    ("prefix", "contained", "said"),
-    [(".snakemake/conda/x", True, "with conda"), ("usr", True, "in the container"), ("usr", False, "were not used")],
-)
-def test_where_jobs_ran(tmp_path, prefix, contained, said):
-    assert said in about.environment(tmp_path / prefix, contained)

@@ -143,18 +143,3 @@ use rule step as manifest with:
     localrule: True
     conda:
         f"{ENVS}/pretrain.yaml"
-
-
-# The first page of Snakemake's report.
-use rule step as about with:
-    input:
-        manifest="<results>/manifest.json",
-        claims="<results>/claims.json",
-        theory="<results>/theory/claims.json",
-        sentences="<results>/sentences.json",
-        options=step("ictd.report.about", schema=SCHEMA_FILE),
-    output:
-        "<results>/about.rst",
-    pathvars:
-        job="about",
-    localrule: True

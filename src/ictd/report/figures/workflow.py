@@ -28,7 +28,7 @@ BOXES = {
     ),
     "Report": (
         1, 3, "page, and the manifest\nof all files",
-        "notebook manifest about all",
+        "notebook manifest all",
     ),
 }  # fmt: skip
 # Most arrows that follow from others are left out.
