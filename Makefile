@@ -3,20 +3,11 @@
 ## make NAME         run the study in studies/NAME; 6 to 15 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
-## make crate        write crate.zip, a finished run and its workflow as an RO-Crate; 10 seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
-## make images       write the images of the documentation from a finished run; seconds
 ## make test         run the linters and the tests; 4 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
-## make test-interruptions KILLS=60   stop a smoke run KILLS times and compare its results
-## make test-slurm   install Slurm on one node and run the smoke workflow on it (as root); 4 minutes
-## make test-container   build the image on Debian's packages and make a smoke run in it (as root); 5 minutes
-## make test-apptainer   do the same with Apptainer from Debian unstable (as root)
-## make test-many-cores   simulate a full run on 150 cores with jobs that only sleep; 6 minutes
-## make test-crate   validate crate.zip; installs the validator of RO-Crates, needs the network; seconds
-## make test-fresh   run reproduce and test in an empty Debian system (as root); a quarter of an hour
-## make test-devcontainer   run the commands of .devcontainer and .binder in an empty Debian system (as root)
+## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
 ## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
@@ -35,7 +26,6 @@ READY := $(VENV)/ready
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 IMAGE ?= ictd
 COMMIT = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null)
-KILLS ?= 60
 BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 # Let Python store compiled modules in .venv; otherwise every process compiles them again.
@@ -47,7 +37,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify crate weights reference images lint test test-all test-interruptions test-slurm test-container test-apptainer test-many-cores test-crate test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify weights reference lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -72,25 +62,11 @@ report: $(READY)
 verify: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
 
-# Snakemake's summary has the rule, command, inputs and log of each output.
-crate: $(READY)
-	@test -e $(RESULTS)/manifest.json || { echo "$(RESULTS) holds no finished run; run make reproduce first."; exit 1; }
-	@snakemake --detailed-summary > $(RESULTS)/logs/summary.tsv 2> $(RESULTS)/logs/summary.log \
-	    || { cat $(RESULTS)/logs/summary.log; exit 1; }
-	@python -P -m ictd.pipeline.runner ictd.report.crate --summary $(RESULTS)/logs/summary.tsv --output crate.zip
-
 weights: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.weights --results $(RESULTS) --output pretrained
 
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
-
-# Studies that were not run keep their images.
-images: $(READY)
-	@for image in $(wildcard docs/images/*.png); do \
-	    cp $(RESULTS)/figures/$${image##*/} docs/images/ || exit 1; done
-	@for study in $(STUDIES); do for image in studies/$$study/images/*.png; do \
-	    made=$(RESULTS)/$$study/figures/$${image##*/}; test ! -e $$made || cp $$made $$image || exit 1; done; done
 
 test: lint
 	python -P -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -126,30 +102,9 @@ api: $(READY)
 	PYTHONPATH=src:$$($(VENV)/bin/python -P -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	    $(DOCS)/bin/python -P -m sphinx -q -W -b html docs/api docs/api/html
 
-test-interruptions: $(READY)
-	KILLS=$(KILLS) python -P -m pytest tests/test_interruptions.py -k same_bytes
-
-test-slurm: $(READY)
-	tests/slurm/run --configfile tests/smoke.yaml
-
-test-container test-apptainer: test-%: $(READY)
+# Each script says what it does and needs.
+test-slurm test-many-cores test-container test-apptainer test-fresh test-devcontainer: test-%: $(READY)
 	tests/$*/run
-
-test-many-cores: $(READY)
-	tests/many_cores/run 150 seeds_per_job=1
-
-CRATE_TOOLS := .venv-crate
-test-crate: $(READY)
-	$(VENV)/bin/python -P -m venv $(CRATE_TOOLS)
-	$(CRATE_TOOLS)/bin/pip install --quiet --disable-pip-version-check roc-validator==0.13.0
-	$(CRATE_TOOLS)/bin/rocrate-validator --no-interactive validate --no-paging --verbose \
-	    --profile-identifier provenance-run-crate-0.5 crate.zip
-
-test-fresh:
-	tests/fresh/run
-
-test-devcontainer:
-	tests/devcontainer/run
 
 environment: $(READY)
 

@@ -15,7 +15,7 @@ from projects import FEW, SMOKE, small_project, snakemake
 
 from ictd.storage import load_json
 
-# make test-interruptions sets many.
+# KILLS=60 python -P -m pytest tests/test_interruptions.py -k same_bytes
 KILLS = int(os.environ.get("KILLS", "3"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 CELL = "td-boyan-4-6"
