@@ -146,7 +146,7 @@ $(READY):
 	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV).new
 	@$(VENV).new/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo "$(MADE_FOR)" > $(VENV).new/ready
-	@$(VENV).new/bin/python envs/move.py $(VENV).new $(VENV)
+	@$(VENV).new/bin/python -P envs/move.py $(VENV).new $(VENV)
 
 clean:
 	rm -rf results results-smoke .snakemake
