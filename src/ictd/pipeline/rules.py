@@ -197,9 +197,6 @@ class Steps:
             "PYTHONDONTWRITEBYTECODE": "",
             ENVIRONMENTS_VARIABLE: os.pathsep.join(self.config["environments"]),
             JOB_VARIABLE: json.dumps(job),
-            # Keep freed memory in the process: returning it to the system costs a third of NumPy's time.
-            "MALLOC_TRIM_THRESHOLD_": 2**28,
-            "MALLOC_MMAP_THRESHOLD_": 2**25,
         }
         return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
 

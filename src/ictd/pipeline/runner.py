@@ -35,8 +35,6 @@ def main() -> None:
     The log, on standard error, contains the command and the versions.  Its last line is the ``record`` of the job, or,
     if the user can fix an error, a sentence.
     """
-    # Imports and compiling make many objects but few cycles.  Less frequent garbage collection saves 3% of a run.
-    gc.set_threshold(50_000)
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
     module, *words = sys.argv[1:]
@@ -60,7 +58,8 @@ def main() -> None:
         versions = installed_versions()
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("%s", ", ".join(f"{name} {version}" for name, version in versions.items()))
-        # Imported modules stay to the end, so garbage collection need not look at them again.
+        # Imported modules stay to the end, so garbage collection, at the end too, need not look at them again.  This
+        # saves 0.1 s in each job, 6% of a run.
         gc.freeze()
         started = time.perf_counter()
         step(**options)
