@@ -35,7 +35,7 @@ LARGEST_RATIO, SHOWN_ETA = 6, (-1.5, 2.5)
 
 
 def main(settings: dict, tables: list[Path], output: Path) -> None:
-    """Write all figures of the study but those of the predecessor's setting, as PNG and SVG."""
+    """Write all figures of the study as PNG and SVG."""
     by_name = load_tables(tables)
     last = last_rows(by_name["coefficients"])
     save(coefficients(settings, by_name["coefficients"], by_name["best"]), output / "coefficients.png")

@@ -19,9 +19,6 @@ FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
 FEATURES_NOTEBOOK = notebook_params(FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features")
 
 
-include: "predecessor.smk"
-
-
 use rule step as features_step with:
     wildcard_constraints:
         setting=r"[a-z][a-z0-9_.]*",
@@ -157,8 +154,8 @@ use rule step as features_figures with:
 
 use rule notebook as features_notebook with:
     input:
-        shown=[rules.features_claims.output, rules.features_figures.output, FEATURES_PREDECESSOR_FIGURES],
-        tables=[*FEATURES_TABLES, *FEATURES_PREDECESSOR_TABLES],
+        shown=[rules.features_claims.output, rules.features_figures.output],
+        tables=FEATURES_TABLES,
         options=step("ictd.report.notebook", **FEATURES_NOTEBOOK),
     output:
         executed="<results>/features/features.ipynb",
