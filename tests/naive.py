@@ -7,8 +7,7 @@ import numpy as np
 import torch
 
 import ictd
-from ictd import sampling, training_data
-from ictd.literal import batch_of
+from ictd import literal, sampling, training_data
 
 # With matrices this small, several threads are slower than one.
 torch.set_num_threads(1)
@@ -208,12 +207,16 @@ def averages(features, next_features, rewards):
 
 
 def transformer(weights, depth, prompt, scaled=True):
-    """TF_L of one prompt, layer by layer, products in the paper's order."""
-    P, Q, Z = weights.P(), weights.Q(), prompt
-    m = prompt.shape[1] - 1
+    """TF_L of one prompt."""
+    return output([weights.P()] * depth, [weights.Q()] * depth, prompt, scaled)
+
+
+def output(P, Q, prompt, scaled=True):
+    """TF_L of one prompt with the matrices of each layer, products in the paper's order."""
+    Z, m = prompt, prompt.shape[1] - 1
     M = np.diag(np.append(np.ones(m), 0.0))
-    for _ in range(depth):
-        Z = Z + P @ Z @ M @ (Z.T @ Q @ Z) / (m if scaled else 1)
+    for layer in range(len(P)):
+        Z = Z + P[layer] @ Z @ M @ (Z.T @ Q[layer] @ Z) / (m if scaled else 1)
     return -Z[-1, -1]
 
 
@@ -389,14 +392,9 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     for i in range(len(tasks)):
         context = ictd.sampled_columns(paths[i, : lengths[i] + 1], tasks.reward[i], discount)
-        prompts = torch.from_numpy(ictd.prompts_of(context))
-        state, following, mean_return = batch_of(batches, i)
-        estimate = model(prompts[state])
-        target = mean_return
-        if algo == "td":
-            target = torch.from_numpy(tasks.reward[i])[state] + discount * model(prompts[following]).detach()
+        value = model(torch.from_numpy(ictd.prompts_of(context)))
         optimizer.zero_grad()
-        (0.5 * ((target - estimate) ** 2).mean()).backward()
+        literal.batch_loss(value, tasks.reward[i], batches, i, algo, discount).backward()
         if clip:
             norm = torch.sqrt((model.u.grad**2).sum() + (model.A.grad**2).sum())
             for parameter in model.parameters():

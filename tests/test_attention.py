@@ -7,8 +7,9 @@ import torch
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd.literal import Adam, batch_of, linear_attention
+from ictd.literal import Adam, batch_loss
 from ictd.training_data import training_blocks
+from ictd.transformer import linear_attention
 
 GAMMA, SEEDS = 0.9, [3, 5]
 # Numbers of states and features.
@@ -60,17 +61,14 @@ def initial_in_theta(tasks, depth):
 
 
 def whole_prompts(P, Q, columns, queries, depth):
-    """Estimates (S, N, k) layer by layer on whole prompts (N, 2d+1, m)."""
+    """Estimates (S, N, k) layer by layer on whole prompts (N, 2d+1, m), with tensors P and Q."""
     length = columns.shape[-1]
     Z = torch.tensor(ictd.joint_prompt(columns, queries))
     for layer in range(depth):
         own = layer % P.shape[1]
-        added = 0
-        for h in range(P.shape[2]):
-            one_head = (torch.tensor(array[:, own, h])[:, None] for array in (P / length, Q))
-            added = added + linear_attention(Z, *one_head, length) - Z
-        Z = Z + added
-    return -Z[..., -1, length:].numpy()
+        heads = [(P[:, own, h, None] / length, Q[:, own, h, None]) for h in range(P.shape[2])]
+        Z = Z + sum(linear_attention(Z, *head, length) - Z for head in heads)
+    return -Z[..., -1, length:]
 
 
 @pytest.mark.parametrize("steps", [4, 60])
@@ -86,7 +84,7 @@ def test_estimates_equal_those_on_whole_prompts(states, dimension, layers, heads
     P, Q = matrices(rng, dimension, layers, heads, gain=1.0)
     G, queries = torch.tensor(contexts.gram_matrix(GAMMA)), torch.tensor(tasks.features)
     estimates = attention_with(P, Q, 4)(G, queries).detach().numpy()
-    expected = whole_prompts(P, Q, columns, tasks.features, 4)
+    expected = whole_prompts(torch.tensor(P), torch.tensor(Q), columns, tasks.features, 4).numpy()
     assert np.abs(expected).max() > 0.1
     np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
 
@@ -152,14 +150,8 @@ def test_any_matrices_are_trained_as_on_whole_prompts(target):
         for i in range(first, first + per_update):
             features, reward = block.tasks.features[i], block.tasks.reward[i]
             columns = ictd.enumerated_columns(block.tasks.transition[i], reward, GAMMA, features)
-            Z = torch.tensor(ictd.joint_prompt(columns, features))
-            for layer in range(2):
-                heads = [linear_attention(Z, *(one[0, layer, h] / 2 for one in parameters), 4) - Z for h in range(2)]
-                Z = Z + sum(heads)  # Halves of P and Q make the division by the 4 columns.
-            value = -Z[-1, 4:]
-            state, following, returns = batch_of(block.batches, i)
-            targets = torch.tensor(reward)[state] + GAMMA * value.detach()[following] if target == "td" else returns
-            loss = loss + 0.5 * ((targets - value[state]) ** 2).mean() / per_update
+            value = whole_prompts(*parameters, columns[None], features, 2)[0, 0]
+            loss = loss + batch_loss(value, reward, block.batches, i, target, GAMMA) / per_update
         optimizer.step([*torch.autograd.grad(loss, parameters)])
     assert np.abs(module.P.detach().numpy() - P).max() > 0.01
     for name, expected in zip("PQ", parameters, strict=True):

@@ -7,7 +7,7 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd.engine import Engine
-from ictd.literal import AutogradEngine, enumerated_prompts, literal_estimates
+from ictd.literal import AutogradEngine, enumerated_prompts
 from ictd.pretraining import enumerated_prompts as compiled_prompts
 from ictd.prompt import Context, Gram, enumerated_columns, prompts_of, sampled_columns
 from ictd.training_data import training_blocks
@@ -152,7 +152,8 @@ def test_values_are_those_of_whole_prompts(states, dimension):
     model = ictd.Model(ictd.Weights(weights.u, weights.A / 4), 5, GAMMA)
     contexts = Context.enumerated(tasks.transition, tasks.reward, tasks.features)
     columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA, tasks.features)
-    expected = literal_estimates(model.to_torch(), columns, tasks.features)
+    prompts = ictd.joint_prompt(columns, tasks.features)
+    expected = model.to_torch()(prompts, queries=states).detach().numpy()
     np.testing.assert_allclose(model.values(contexts, queries=tasks.features), expected, atol=ROUNDING * 100)
 
 

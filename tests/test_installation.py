@@ -56,7 +56,7 @@ values = model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
 # Tests of the library, which need no results of a run.
 TESTS = (
     "anatomy attention baselines checks engine evaluation kernels literal mrp pretraining prompt rng sampling "
-    "statistics storage theory transformer"
+    "statistics storage theory transformer unrestricted"
 ).split()
 
 

@@ -9,7 +9,7 @@ import ictd
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import ENUMERATED, Gram
 from ictd.storage import save_arrays
-from ictd.transformer import Model, estimates
+from ictd.transformer import Model, estimates, transformer_output
 
 
 def assert_close(values, expected):
@@ -81,6 +81,21 @@ def test_estimates_equal_naive(env, states, length, depth, scaled):
             assert_close(enumerated[run, i], expected)
             expected = naive.sampled_values(weights[run], depth, path, r, 0.9, scaled)
             assert_close(sampled[run, i], expected)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(("length", "layers", "depth"), [(2, 1, 1), (7, 3, 3), (20, 1, 6)])
+def test_outputs_with_any_matrices_equal_naive(length, layers, depth, scaled):
+    """Two models on three prompts, with four queries that are not one-hot."""
+    rng = np.random.default_rng(length)
+    P, Q = rng.normal(0, 0.3 if scaled else 0.3 / length, (2, 2, 1, layers, 7, 7))
+    prompts = rng.normal(size=(3, 7, length + 4))
+    found = transformer_output(prompts, P, Q, depth, 4, scaled)
+    assert found.shape == (2, 3, 4)
+    for run, i, s in np.ndindex(found.shape):
+        one = np.delete(prompts[i], [length + j for j in range(4) if j != s], axis=1)
+        matrices = ([of_run[run, 0, layer % layers] for layer in range(depth)] for of_run in (P, Q))
+        assert_close(found[run, i, s], naive.output(*matrices, one, scaled))
 
 
 def test_estimates_on_contexts_of_several_lengths():

@@ -1,13 +1,6 @@
-"""The Transformer, and Algorithms 1 and 2, as the paper writes them: on whole prompts, in torch.
+"""The Transformer in Theta^looped, and Algorithms 1 and 2, as the paper writes them: on whole prompts, in torch.
 
-A layer of TF_L maps a prompt Z (2d+1, m+1) to (section "Linear Attention", eq. (embedding evolution))
-
-    Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
-
-where the mask M has nothing to do with the averages M of ``ictd.prompt``.  The output TF_L is minus the bottom right
-entry of Z_L.  The division by m is a reading (docs/readings.md).
-
-This module is the slow twin of ``ictd.transformer`` and ``ictd.engine``.  The rule ``audit`` compares the two.
+This module is the slow twin of ``ictd.engine``.  The rule ``audit`` compares the two.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,10 +10,10 @@ import numpy as np
 from ictd.checks import FLAG, array, instance, integer, optional, validate
 from ictd.extras import missing_extra
 from ictd.mrp import Tasks
-from ictd.prompt import joint_prompt, prompts_of
+from ictd.prompt import prompts_of
 from ictd.sampling import BatchStatistics
 from ictd.training_data import EnumeratedPrompts
-from ictd.transformer import Weights
+from ictd.transformer import Weights, transformer_output
 
 try:
     import torch
@@ -30,15 +23,6 @@ except ModuleNotFoundError as error:
 
 # Adam as in Kingma and Ba (ICLR 2015), without the options that torch adds.
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
-
-
-def linear_attention(Z: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, length: int) -> torch.Tensor:
-    """Apply one layer, Z + P Z M (Z' Q Z), where M selects the first ``length`` columns.
-
-    The product is evaluated as (P (Z M Z') Q) Z, which costs O(m n^2) in place of O(m^2 n).
-    """
-    context = Z[..., :length]
-    return Z + (P @ (context @ context.mT) @ Q) @ Z
 
 
 class LinearTransformer(torch.nn.Module):
@@ -80,9 +64,6 @@ class LinearTransformer(torch.nn.Module):
     def forward(self, prompt: torch.Tensor | np.ndarray, queries: int | None = None) -> torch.Tensor:
         """Estimate the values of the query states of prompts.
 
-        The k query columns at the end of a prompt do not change other columns, because M leaves them out of the
-        context.  So k queries in one prompt have the same outputs as in k prompts.
-
         Parameters
         ----------
         prompt : (..., 2d+1, m+k) array or tensor
@@ -113,10 +94,9 @@ class LinearTransformer(torch.nn.Module):
             raise ValueError(
                 f"prompt does not end in just {queries or 1} columns [phi(s); 0; 0]; give their number as queries."
             )
-        P, Q = (1 / length if self.scaled else 1.0) * self.P(), self.Q()
-        for _ in range(self.depth):
-            Z = linear_attention(Z, P, Q, length)
-        return -Z[..., -1, -1] if queries is None else -Z[..., -1, length:]
+        P, Q = self.P()[..., None, :, :], self.Q()[..., None, :, :]
+        estimates = transformer_output(Z, P, Q, self.depth, queries or 1, self.scaled)
+        return estimates[..., 0] if queries is None else estimates
 
     def _tensor(self, prompt) -> torch.Tensor:
         """A prompt as a tensor of the parameters' type, on their device."""
@@ -125,25 +105,6 @@ class LinearTransformer(torch.nn.Module):
         if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
             raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
         return prompt.to(self.u)
-
-
-@torch.no_grad()
-def literal_estimates(model: torch.nn.Module, columns: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
-    """Estimate the values of query states by a Transformer on whole prompts.
-
-    Parameters
-    ----------
-    model : LinearTransformer, or a module with the same ``forward``
-    columns : (..., 2d+1, m) array, contexts
-    queries : (k, d) or (..., k, d) array, optional
-        Features of the query states; by default all d one-hot features.
-
-    Returns
-    -------
-    estimates : (..., k) array
-    """
-    prompt = joint_prompt(columns, queries)
-    return model(torch.from_numpy(prompt), queries=prompt.shape[-1] - columns.shape[-1]).numpy()
 
 
 class Adam:
@@ -187,15 +148,11 @@ class AutogradEngine:
         """
         estimates = np.full_like(rewards, np.nan)
         for i, separate in enumerate(prompts):
-            state, following, mean_return = batch_of(batches, i)  # (b,) each
-            reward = torch.from_numpy(rewards[i])[state]  # (b,)
             value = self.model(torch.from_numpy(separate), queries=1)[:, 0]
             estimates[i] = value.detach().numpy()
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
-            target = reward + self.discount * value.detach()[following] if self.algo == "td" else mean_return
-            # The target has no gradient: this is the semi-gradient of Algorithm 1, and the gradient of Algorithm 2.
-            loss = 0.5 * ((target - value[state]) ** 2).mean()
+            loss = batch_loss(value, rewards[i], batches, i, self.algo, self.discount)
             self.adam.step([*torch.autograd.grad(loss, self.parameters)])
         return estimates, len(rewards)
 
@@ -211,6 +168,20 @@ def enumerated_prompts(tasks: Tasks, discount: float) -> Iterator[np.ndarray]:
     """
     for i, columns in enumerate(EnumeratedPrompts().columns(tasks, discount)):
         yield prompts_of(columns, None if tasks.features is None else tasks.features[i])
+
+
+def batch_loss(
+    value: torch.Tensor, reward: np.ndarray, batches: BatchStatistics, task: int, algo: str, discount: float
+) -> torch.Tensor:
+    """Half the mean squared error of the estimates (n,) of one task over its batch.
+
+    The target has no gradient, so the loss has the semi-gradient of Algorithm 1 ("td") and the gradient of Algorithm 2
+    ("mc").
+    """
+    state, following, target = batch_of(batches, task)  # (b,) each
+    if algo == "td":
+        target = torch.from_numpy(reward)[state] + discount * value.detach()[following]
+    return 0.5 * ((target - value[state]) ** 2).mean()
 
 
 def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

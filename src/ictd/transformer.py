@@ -12,7 +12,8 @@ A context of m columns [x_t; r_t] enters TF_L only through M = sum_t x_t x_t' / 
     k_0 = u M + c,    k_{l+1} = k_l (I + A M),    TF_L(s) = -(k_0 + ... + k_{L-1}) A[:, s],
 
 where k_l (2n,) = sum_t (u x_t + y_t^l) x_t' / m and y_t^l is the last entry of column t in layer l.  Without the
-division, A is m times as large.  ``ictd.literal`` has TF_L layer by layer on whole prompts.
+division, A is m times as large.  ``transformer_output`` has TF_L as the paper writes it: layer by layer, on whole
+prompts, with any P and Q.
 
 With d features in place of n one-hot ones, u is (2d,) and A is (2d, 2d).  The estimate is linear in the features of the
 query state:
@@ -23,7 +24,7 @@ query state:
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -46,7 +47,12 @@ from ictd.prompt import Context, Gram
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
+    import torch
+
     from ictd.literal import LinearTransformer
+
+# The same code computes with arrays and with tensors, which torch can differentiate.
+Array = TypeVar("Array", np.ndarray, "torch.Tensor")
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,49 @@ def initial_weights(dimension: int, gain: float, rng: np.random.Generator) -> We
     d = dimension
     deviation = gain / np.sqrt(2 * d + 1)
     return Weights(rng.normal(0, deviation, 2 * d), rng.normal(0, deviation, (2 * d, 2 * d)))
+
+
+def linear_attention(Z: Array, P: Array, Q: Array, length: int) -> Array:
+    """Apply one layer without the division, Z + P Z M (Z' Q Z), where M selects the first ``length`` columns.
+
+    The product is evaluated as (P (Z M Z') Q) Z, which costs O(m n^2) in place of O(m^2 n).
+    """
+    context = Z[..., :length]
+    return Z + (P @ (context @ context.mT) @ Q) @ Z
+
+
+def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: int, scaled: bool = True) -> Array:
+    """Evaluate TF_L with any P and Q on whole prompts, as the paper writes it.
+
+    A layer maps a prompt Z (2d+1, m+k) to (section "Linear Attention", eq. (embedding evolution))
+
+        Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
+
+    where the mask M has nothing to do with the averages M of ``ictd.prompt``.  The output is minus the last entry of
+    each query column of Z_L.  M leaves the query columns out of the context, so k queries in one prompt have the same
+    outputs as in k prompts.  The division by m is a reading (docs/readings.md).
+
+    Parameters
+    ----------
+    prompt : (..., 2d+1, m+k) array or tensor
+    P, Q : (..., K, 2d+1, 2d+1) arrays or tensors
+        Matrices of K = L layers, or of one that all layers share.  Leading axes broadcast against those of the prompts.
+    depth : int, number of layers L
+    queries : int, number k of query columns at the end of a prompt
+    scaled : bool
+        Whether attention is divided by the context length m.
+
+    Returns
+    -------
+    estimates : (..., k) array or tensor
+    """
+    length = prompt.shape[-1] - queries
+    P = (1 / length if scaled else 1.0) * P
+    layers = [(P[..., own, :, :], Q[..., own, :, :]) for own in range(P.shape[-3])]
+    Z = prompt
+    for layer in range(depth):
+        Z = linear_attention(Z, *layers[layer % len(layers)], length)
+    return -Z[..., -1, length:]
 
 
 def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:

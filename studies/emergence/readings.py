@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd import engine
+from ictd import engine, unrestricted
 from ictd.evaluation import draw_unseen_tasks
 from ictd.mrp import Tasks
 from ictd.pretraining import PROGRESS_SECONDS
-from ictd.prompt import ENUMERATED, enumerated_columns, query_columns
+from ictd.prompt import ENUMERATED, enumerated_columns, joint_prompt
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.steps.stored_runs import stored_runs
 from ictd.storage import save_arrays
-from ictd.transformer import Weights
-from studies.emergence import linear_attention
+from ictd.transformer import Weights, transformer_output
 from studies.emergence.parameters import initial_matrices, mean_matrices, theta_masks
 
 logger = logging.getLogger(__name__)
@@ -48,16 +47,16 @@ def main(
             data = draw_unseen_tasks(
                 seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options[evaluation_env]
             )
-            contexts = [linear_attention.context_rows(data.columns(m), chosen.scaled_attention) for m in lengths]
+            prompts = [joint_prompt(data.columns(m)).astype(chosen.precision) for m in lengths]
             seeds.append(seed)
             runs.append([])
             for algo in algos:
                 rng = generator(seed, env, states, "weights")
                 P, Q, diverged_at = chosen.pretrain(algo, depth, discount, task_set, batches, rng)
-                estimates = [
-                    linear_attention.estimates(P, Q, rows, query_columns(states).T, depth) for rows in contexts
-                ]
-                runs[-1].append((*mean_matrices(P, Q), diverged_at, data.error(np.stack(estimates))))
+                with np.errstate(over="ignore", invalid="ignore"):
+                    estimates = [transformer_output(Z, P, Q, depth, states, chosen.scaled_attention) for Z in prompts]
+                    msve = data.error(np.stack(estimates))
+                runs[-1].append((*mean_matrices(P, Q), diverged_at, msve))
             if time.monotonic() - said > PROGRESS_SECONDS:
                 said = time.monotonic()
                 logger.info("%d seeds", len(seeds))
@@ -160,12 +159,10 @@ class Reading:
         return weights.P()[None], weights.Q()[None], updates
 
     def pretrain_matrices(self, P, Q, algo, depth, discount, tasks, batches) -> tuple[np.ndarray, np.ndarray, int]:
-        """Train P and Q by ``linear_attention``; return P, Q and the number of updates."""
+        """Train P and Q by ``ictd.unrestricted``; return P, Q and the number of updates."""
         trained = 1.0 if self.parameters == "all" else theta_masks(tasks.states)[:, None]
-        queries = query_columns(tasks.states).T
-        options = depth, discount, self.learning_rate, trained, self.clip, self.skip
-        run = linear_attention.Engine(P, Q, queries, algo, *options)
-        columns = enumerated_columns(tasks.transition, tasks.reward, discount)
-        contexts = linear_attention.context_rows(columns, self.scaled_attention)
-        _, updates = run.train(tasks.reward, batches, contexts)
+        options = depth, discount, self.learning_rate, self.scaled_attention, trained, self.clip, self.skip
+        run = unrestricted.Engine(P, Q, algo, *options)
+        prompts = joint_prompt(enumerated_columns(tasks.transition, tasks.reward, discount))
+        _, updates = run.train(tasks.reward, batches, prompts)
         return *run.matrices(), updates

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
-from ictd.literal import LinearTransformer, literal_estimates
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
-from ictd.prompt import ENUMERATED
+from ictd.prompt import ENUMERATED, joint_prompt
 from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights
+from ictd.transformer import Weights, transformer_output
 
 SMALLEST = np.finfo(np.float64).tiny
 
@@ -111,8 +110,8 @@ def evaluation_difference(weights: Weights, data: UnseenTasks, lengths: list[int
     scaled : bool
         Whether attention is divided by the context length.
     """
-    model = LinearTransformer(weights, depth, scaled)
-    from_prompts = [data.error(literal_estimates(model, data.columns(length))) for length in lengths]
+    P, Q, prompts = weights.P()[None], weights.Q()[None], (joint_prompt(data.columns(length)) for length in lengths)
+    from_prompts = [data.error(transformer_output(Z, P, Q, depth, weights.dimension, scaled)) for Z in prompts]
     pairs = zip(weights_msve(weights, data, lengths, depth, scaled), from_prompts, strict=True)
     return max(largest_difference(np.ones(1, int), fast[None], slow[None])[1] for fast, slow in pairs)
 

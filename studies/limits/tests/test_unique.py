@@ -8,9 +8,9 @@ import pytest
 from tolerances import DIFFERENCES, ROUNDING
 
 from ictd.anatomy import project_identifiable
-from ictd.literal import LinearTransformer, literal_estimates
+from ictd.literal import LinearTransformer
 from ictd.mrp import msve, sample_tasks, value_function
-from ictd.prompt import enumerated_columns
+from ictd.prompt import enumerated_columns, joint_prompt
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_arrays
@@ -169,6 +169,6 @@ def test_the_weights_at_the_ends_of_descents_have_the_msve_of_the_table(tmp_path
     columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA)
     u, A = load_arrays(tmp_path / "ends.npz", "u", "A")
     for *end, expected in zip(u, A, table["msve"], strict=True):
-        estimates = literal_estimates(LinearTransformer(Weights(*end), DEPTH), columns)
+        estimates = LinearTransformer(Weights(*end), DEPTH)(joint_prompt(columns), queries=N).detach().numpy()
         value = value_function(tasks.transition, tasks.reward, GAMMA)
         np.testing.assert_allclose(msve(tasks.stationary, value, estimates).mean(), expected, rtol=DIFFERENCES)

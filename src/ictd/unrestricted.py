@@ -1,18 +1,13 @@
-"""Updates of Algorithms 1 and 2 for linear attention with any P and Q, with the exact gradient.
+"""Updates of Algorithms 1 and 2 without the restriction to Theta^looped: compiled, with the exact gradient.
 
-A layer of TF_L maps a prompt Z = [X, q], with context columns X (D, m) and query columns q (D, k), to (section "Linear
-Attention", eq. (embedding evolution))
+All entries of P and Q (D, D) are parameters, and each layer can have its own P and Q.  A layer of TF_L maps a prompt
+Z = [X, q], with context columns X (D, m) and query columns q (D, k), to (section "Linear Attention", eq. (embedding
+evolution))
 
     Z + (1/m) P X X' Q Z,
 
-and the estimate for a query is minus the last entry of its column after L layers.  Here P and Q (D, D) have no
-structure, and each layer can have its own P and Q.  Columns can be any features, of any height D.
-
-**Context.**  Let X be divided by sqrt(m), so that G = X X' (D, D) is the Gram matrix of the context divided by its
-length.  Then layer l multiplies all columns, X and q, by I + P X_l X_l' Q.  So X_l X_l' and q_l, and with them all
-estimates, depend on X only through G.  So a context with more than D columns is replaced by D columns with the same G
-(``context_rows``), and the time of an update does not grow with m.  All queries are evaluated at once, because a query
-has no effect on other columns.
+and the estimate for a query is minus the last entry of its column after L layers (``transformer_output`` in
+``ictd.transformer``).  Below, X is divided by sqrt(m), in place of the division of each layer by m.
 
 **Forward sweep.**  In layer l, with the prompt Z = Z_l and its context X = X_l,
 
@@ -29,7 +24,7 @@ Both algorithms update along this gradient, with weights e from ``ictd.engine.ba
 Kernels store each column of Z as a contiguous row of D numbers.  So they store Z', X', K' and H' of the formulas, but S
 itself.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number of context columns,
 k of the number of queries, and z of the number of all columns.  All arrays have the precision of the parameters, except
-the arrays of the batches.
+prompts and batches.
 """
 
 import numpy as np
@@ -91,12 +86,12 @@ def are_finite(numbers):
 
 @kernel(noalias=True)
 def train_block(
-    d, c, k, contexts, queries, reward, visits, transitions, return_sums, bootstrap, depth, discount, learning_rate,
-    clip, skip, trained, parameter, mean, square, steps, estimates,
+    d, c, k, prompts, reward, visits, transitions, return_sums, bootstrap, depth, discount, learning_rate, clip, skip,
+    trained, parameter, mean, square, steps, estimates,
 ):  # fmt: skip
     """Make one update for each of N tasks; parameter, mean and square, flat with P before Q, change in place.
 
-    ``contexts`` (N, c, D) and ``queries`` (k, D) are those of ``Engine.train``, and ``trained`` is a flat mask.  The
+    ``prompts`` (N, D, c+k) have the columns [X, q] of the module's docstring, and ``trained`` is a flat mask.  The
     kernel stops before the update of a task whose estimates are not finite.  With ``skip``, it skips an update whose
     estimates or gradient are not finite instead, unless it is the last update.  It returns the number of tasks before
     the task at which it stopped.
@@ -115,8 +110,7 @@ def train_block(
         for layer in range(len(P)):
             transpose(P[layer], Pt[layer])
             transpose(Q[layer], Qt[layer])
-        Z[0, : len(c)] = contexts[i]
-        Z[0, len(c) :] = queries
+        transpose(prompts[i], Z[0])
         sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns)
         estimate = estimates[i]
         for s in range(len(k)):
@@ -141,78 +135,18 @@ def train_block(
     return tasks
 
 
-@kernel
-def estimate_block(d, c, k, contexts, queries, Pt, Q, depth, estimates):
-    """Fill the estimates (N, k) of N contexts (N, c, D), with arguments of ``sweep_forward``."""
-    z = c + k
-    Z = np.empty((depth + 1, len(z), len(d)), Q.dtype)
-    K, H = np.empty((depth, len(c), len(d)), Q.dtype), np.empty((depth, len(c), len(d)), Q.dtype)
-    S, columns = np.empty((depth, len(c), len(z)), Q.dtype), np.empty((len(d), len(z)), Q.dtype)
-    for i in range(len(contexts)):
-        Z[0, : len(c)] = contexts[i]
-        Z[0, len(c) :] = queries
-        sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns)
-        for s in range(len(k)):
-            estimates[i, s] = -Z[depth, len(c) + s, len(d) - 1]
-
-
-def context_rows(columns: np.ndarray, scaled: bool = True) -> np.ndarray:
-    """Replace contexts of any length by at most D columns with the same estimates, as rows.
-
-    Parameters
-    ----------
-    columns : (..., D, m) array
-    scaled : bool
-        Whether attention is divided by the context length m.
-
-    Returns
-    -------
-    rows : (..., c, D) array, with c the smaller of m and D
-        rows' rows is the Gram matrix of the context, divided by m if ``scaled``.
-    """
-    height, length = columns.shape[-2:]
-    rows = columns.mT / (np.sqrt(length) if scaled else 1)
-    return rows if length <= height else np.linalg.qr(rows, mode="r")
-
-
-def estimates(P: np.ndarray, Q: np.ndarray, contexts: np.ndarray, queries: np.ndarray, depth: int) -> np.ndarray:
-    """Estimate the values of k queries from each of N contexts.
-
-    Parameters
-    ----------
-    P, Q : (L, D, D) arrays, or (1, D, D) if layers share them
-    contexts : (N, c, D) array of ``context_rows``
-    queries : (k, D) array, a query column in each row
-    depth : int, number of layers L
-
-    Returns
-    -------
-    estimates : (N, k) array
-    """
-    height = P.shape[-1]
-    # Columns of zeros change no estimate.  All contexts get D columns, so that the kernel is compiled only once.
-    filled = np.zeros((len(contexts), height, height), P.dtype)
-    filled[:, : contexts.shape[1]] = contexts
-    found = np.empty((len(contexts), len(queries)))
-    estimate_block(
-        size(height), size(height), size(len(queries)), filled, np.ascontiguousarray(queries, P.dtype),
-        np.ascontiguousarray(P.mT), np.ascontiguousarray(Q), depth, found,
-    )  # fmt: skip
-    return found
-
-
 class Engine:
     """Training state of a Transformer: P, Q and Adam's moments, which updates change in place.
 
     Parameters
     ----------
     P, Q : (L, D, D) arrays, or (1, D, D) if layers share them, of the precision of all computations
-    queries : (k, D) array
-        Row s is the query column of state s; k is the number of states.
     algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
     depth : int, number of layers L
     discount : float, gamma
     learning_rate : float, Adam's alpha
+    scaled : bool
+        Whether attention is divided by the context length.
     trained : array that broadcasts to (2, L, D, D)
         1 for entries of P and Q that are trained, 0 for others.
     clip : float
@@ -226,11 +160,11 @@ class Engine:
         self,
         P: np.ndarray,
         Q: np.ndarray,
-        queries: np.ndarray,
         algo: str,
         depth: int,
         discount: float,
         learning_rate: float,
+        scaled: bool = True,
         trained: np.ndarray | float = 1.0,
         clip: float = 0.0,
         skip: bool = False,
@@ -239,36 +173,39 @@ class Engine:
         self.parameter = np.stack([P, Q]).ravel()
         self.mean, self.square = np.zeros_like(self.parameter), np.zeros_like(self.parameter)
         self.trained = np.broadcast_to(trained, self.shape).astype(self.parameter.dtype).ravel()
-        self.queries = np.ascontiguousarray(queries, self.parameter.dtype)
         self.steps = 0
         self.bootstrap = algo == "td"
         self.depth, self.discount, self.learning_rate = depth, float(discount), float(learning_rate)
-        self.clip, self.skip = float(clip) or None, skip
+        self.scaled, self.clip, self.skip = scaled, float(clip) or None, skip
 
-    def train(self, reward: np.ndarray, batches: BatchStatistics, contexts: np.ndarray) -> tuple[np.ndarray, int]:
+    def train(self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray) -> tuple[np.ndarray, int]:
         """Make one update for each task, in order, until an estimate is not finite.
 
         Parameters
         ----------
-        reward : (N, k) array
+        reward : (N, n) array
         batches : BatchStatistics of N tasks
-        contexts : (N, c, D) array of ``context_rows``
+        prompts : (N, D, m+n) array
+            For each task m context columns and the query columns of all n states (``ictd.joint_prompt``).
 
         Returns
         -------
-        estimates : (N, k) array
+        estimates : (N, n) array
             Estimates just before each update; NaN for tasks that were not reached.
         updates : int
             Number of tasks before the task whose estimates are not finite.  With ``skip``, it is N, or N - 1 if the
             last update was skipped.
         """
         found = np.full_like(reward, np.nan)
-        sizes = (size(number) for number in (self.shape[-1], contexts.shape[1], len(self.queries)))
+        height, queries = self.shape[-1], reward.shape[1]
+        length = prompts.shape[-1] - queries
+        if self.scaled:
+            prompts = prompts.copy()
+            prompts[..., :length] /= np.sqrt(length)
         updates = train_block(
-            *sizes, np.ascontiguousarray(contexts, self.parameter.dtype), self.queries, reward,
-            batches.visits, batches.transitions, batches.return_sums, self.bootstrap, self.depth, self.discount,
-            self.learning_rate, self.clip, self.skip, self.trained, self.parameter, self.mean, self.square, self.steps,
-            found,
+            size(height), size(length), size(queries), prompts, reward, batches.visits, batches.transitions,
+            batches.return_sums, self.bootstrap, self.depth, self.discount, self.learning_rate, self.clip, self.skip,
+            self.trained, self.parameter, self.mean, self.square, self.steps, found,
         )  # fmt: skip
         self.steps += len(reward) if self.skip else updates
         return found, updates
