@@ -24,7 +24,7 @@ query state:
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -47,12 +47,10 @@ from ictd.prompt import Context, Gram
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
-    import torch
-
     from ictd.literal import LinearTransformer
 
-# The same code computes with arrays and with tensors, which torch can differentiate.
-Array = TypeVar("Array", np.ndarray, "torch.Tensor")
+# An array of NumPy, or a tensor, which torch can differentiate.
+Array = TypeVar("Array", bound=Any)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,9 @@ dZ_L is zero except for -e in the last row of the query columns.  By the chain r
 
 Both algorithms update along this gradient, with weights e from ``ictd.engine.batch_errors``.
 
-Kernels store each column of Z as a contiguous row of D numbers.  So they store Z', X', K' and H' of the formulas, but S
-itself.  Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number of context columns,
-k of the number of queries, and z of the number of all columns.  All arrays have the precision of the parameters, except
-prompts and batches.
+Sizes are ``kernels.size`` tuples, which the compiler knows: d of length D, c of the number of context columns, k of the
+number of queries, and z of the number of all columns.  All arrays have the precision of the parameters, except prompts
+and batches.
 """
 
 import numpy as np
@@ -32,56 +31,44 @@ import numpy as np
 from ictd.engine import adam, batch_errors, clip_gradient
 from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
-from ictd.small_matrices import add_product, multiply, transpose
+from ictd.small_matrices import add_product, multiply
 
 
 @kernel(noalias=True)
-def sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns):
-    """Fill Z (L+1, z, D) from its first prompt, and K, H (L, c, D) and S (L, c, z) of each layer.
+def sweep_forward(d, c, z, P, Q, Z, K, H, S):
+    """Fill Z (L+1, D, z) from its first prompt, and K, H (L, D, c) and S (L, c, z) of each layer.
 
-    Pt (P' of each layer) and Q are (L, D, D), or (1, D, D) if layers share them.  ``columns`` (D, z) is a scratch
-    array.
+    P and Q are (L, D, D), or (1, D, D) if layers share them.
     """
     for layer in range(len(K)):
-        own = layer % len(Q)
-        context = Z[layer, : len(c)]
-        multiply(d, d, context, Pt[own], K[layer])
-        multiply(d, d, context, Q[own], H[layer])
-        transpose(Z[layer], columns)
-        multiply(d, z, H[layer], columns, S[layer])
+        own = layer % len(P)
+        X = Z[layer, :, : len(c)]
+        multiply(d, c, P[own], X, K[layer])
+        multiply(d, c, Q[own].T, X, H[layer])
+        multiply(d, z, H[layer].T, Z[layer], S[layer])
         Z[layer + 1] = Z[layer]
-        add_product(c, d, S[layer].T, K[layer], Z[layer + 1])
+        add_product(c, z, K[layer], S[layer], Z[layer + 1])
 
 
 @kernel(noalias=True)
-def sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ):
-    """Add the gradients for P and Q to dP and dQ.  dZ (z, D), on entry of the last prompt, becomes that of the first
+def sweep_backward(d, c, z, P, Q, Z, K, H, S, dZ, dK, dH, dS, dP, dQ):
+    """Add the gradients for P and Q to dP and dQ.  dZ (D, z), on entry of the last prompt, becomes that of the first
     prompt.
 
-    P, Qt (with Q' of each layer), dP and dQ are (L, D, D), or (1, D, D) if layers share them.  dK and dH (c, D), dS (c,
-    z) and ``columns`` (D, z) are scratch arrays.
+    P, Q, dP and dQ are (L, D, D), or (1, D, D) if layers share them.  dK and dH (D, c) and dS (c, z) are scratch
+    arrays.
     """
     for layer in range(len(K) - 1, -1, -1):
         own = layer % len(P)
-        context = Z[layer, : len(c)]
-        multiply(z, d, S[layer], dZ, dK)
-        transpose(dZ, columns)
-        multiply(d, z, K[layer], columns, dS)
-        multiply(z, d, dS, Z[layer], dH)
-        add_product(c, d, dK.T, context, dP[own])
-        add_product(c, d, context.T, dH, dQ[own])
-        add_product(c, d, dS.T, H[layer], dZ)
-        add_product(d, d, dK, P[own], dZ[: len(c)])
-        add_product(d, d, dH, Qt[own], dZ[: len(c)])
-
-
-@kernel
-def are_finite(numbers):
-    """Whether all of a flat array are finite."""
-    for i in range(numbers.shape[0]):
-        if not np.isfinite(numbers[i]):
-            return False
-    return True
+        X, dX = Z[layer, :, : len(c)], dZ[:, : len(c)]
+        multiply(z, c, dZ, S[layer].T, dK)
+        multiply(d, z, K[layer].T, dZ, dS)
+        multiply(z, c, Z[layer], dS.T, dH)
+        add_product(c, d, dK, X.T, dP[own])
+        add_product(c, d, X, dH.T, dQ[own])
+        add_product(c, z, H[layer], dS, dZ)
+        add_product(d, c, P[own].T, dK, dX)
+        add_product(d, c, Q[own], dH, dX)
 
 
 @kernel(noalias=True)
@@ -99,35 +86,28 @@ def train_block(
     tasks, height, width, number = len(reward), len(d), len(c) + len(k), parameter.dtype
     z, half, shape = c + k, len(parameter) // 2, (len(parameter) // (2 * height**2), height, height)
     P, Q = parameter[:half].reshape(shape), parameter[half:].reshape(shape)
-    gradient, Pt, Qt = np.empty_like(parameter), np.empty(shape, number), np.empty(shape, number)
+    gradient = np.empty_like(parameter)
     dP, dQ = gradient[:half].reshape(shape), gradient[half:].reshape(shape)
-    Z, S = np.empty((depth + 1, width, height), number), np.empty((depth, len(c), width), number)
-    K, H = np.empty((depth, len(c), height), number), np.empty((depth, len(c), height), number)
-    dZ, dS = np.empty((width, height), number), np.empty((len(c), width), number)
-    dK, dH = np.empty((len(c), height), number), np.empty((len(c), height), number)
-    columns, e = np.empty((height, width), number), np.empty(len(k))
+    Z, S = np.empty((depth + 1, height, width), number), np.empty((depth, len(c), width), number)
+    K, H = np.empty((depth, height, len(c)), number), np.empty((depth, height, len(c)), number)
+    dZ, dS = np.empty((height, width), number), np.empty((len(c), width), number)
+    dK, dH, e = np.empty((height, len(c)), number), np.empty((height, len(c)), number), np.empty(len(k))
     for i in range(tasks):
-        for layer in range(len(P)):
-            transpose(P[layer], Pt[layer])
-            transpose(Q[layer], Qt[layer])
-        transpose(prompts[i], Z[0])
-        sweep_forward(d, c, z, Pt, Q, Z, K, H, S, columns)
+        Z[0] = prompts[i]
+        sweep_forward(d, c, z, P, Q, Z, K, H, S)
         estimate = estimates[i]
-        for s in range(len(k)):
-            estimate[s] = -Z[depth, len(c) + s, height - 1]
-        finite = are_finite(estimate)
+        estimate[:] = -Z[depth, -1, len(c) :]
+        finite = np.isfinite(estimate).all()
         if finite:
             batch_errors(k, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
             dZ[:] = 0
-            for s in range(len(k)):
-                dZ[len(c) + s, height - 1] = -e[s]
+            dZ[-1, len(c) :] = -e
             gradient[:] = 0
-            sweep_backward(d, c, z, P, Qt, Z, K, H, S, dZ, dK, dH, dS, columns, dP, dQ)
-            for j in range(len(gradient)):
-                gradient[j] *= trained[j]
+            sweep_backward(d, c, z, P, Q, Z, K, H, S, dZ, dK, dH, dS, dP, dQ)
+            gradient *= trained
             if clip is not None:
                 clip_gradient(gradient, clip)
-            finite = not skip or are_finite(gradient)
+            finite = not skip or np.isfinite(gradient).all()
         if finite:
             adam(parameter, gradient, mean, square, learning_rate, steps + i + 1)
         elif not skip or i == tasks - 1:
