@@ -36,7 +36,10 @@ AUDIT, METRICS, UPDATES = "ictd.steps.audit", "ictd.report.result_tables", "ictd
 # For each configuration key another value, which no other key has, and the steps that get it.
 KEYS = {
     "tasks": (301, {"ictd.steps.tasks"}),
-    "discount": (0.8, {UPDATES, *PRETRAINING, *UNSEEN, METRICS, *SAMPLED, "ictd.report.claims"}),
+    "discount": (
+        0.8,
+        {UPDATES, *PRETRAINING, *UNSEEN, METRICS, *SAMPLED, "ictd.report.claims", "ictd.report.figures.theory"},
+    ),
     "batch_size": (32, {UPDATES}),
     "rollout_steps": (100, {UPDATES, METRICS}),
     "learning_rate": (0.002, PRETRAINING),
@@ -60,7 +63,7 @@ KEYS = {
     "readings.initial_gain": (0.2, PRETRAINING),
     "readings.env_options": (
         {"loop": {"threshold": 0.6}},
-        {"ictd.steps.tasks", METRICS, "ictd.report.figures.diagrams", *SAMPLED},
+        {"ictd.steps.tasks", *UNSEEN, AUDIT, METRICS, *SAMPLED},
     ),
     "readings.evaluation_env": ("loop", UNSEEN | {AUDIT}),
 }
