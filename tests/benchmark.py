@@ -118,11 +118,12 @@ def update(states, dimension, depth, count=1000):
     prompts = ictd.SampledPrompts(20, 20)
     (block,) = training_blocks(distribution, prompts, "td", DISCOUNT, count, 0, BATCH, STEPS)
     start = ictd.initial_weights(dimension or states, 0.1, ictd.generator(0, "boyan", states, "weights"))
-    gram = block.gram(DISCOUNT)
+    gram = block.contexts.gram_matrix(DISCOUNT)
 
     def train(tasks):
         engine = Engine(start, "td", depth, DISCOUNT, 1e-3)
-        engine.train(block.tasks.reward[:tasks], block.batches[:tasks], gram[:tasks])
+        queries = None if dimension is None else block.tasks.features[:tasks]
+        engine.train(block.tasks.reward[:tasks], block.batches[:tasks], gram[:tasks], queries)
 
     train(1)
     return seconds(lambda: train(count), repeats=9) / count

@@ -433,12 +433,12 @@ def material(env, states, discount, tasks=200, batch=64, tau=50):
 
 
 def sampled_material(env, states, size, lengths, discount):
-    """Tasks, their batches, the Gram of a context of each, and the paths that the contexts come from."""
+    """Tasks, their batches, the matrix G of a context of each, and the paths that the contexts come from."""
     tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
     batches = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
     contexts = training_data.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
-    return tasks, batches, contexts.gram(discount), paths
+    return tasks, batches, contexts.gram_matrix(discount), paths
 
 
 def larger_weights(states, seed=5):

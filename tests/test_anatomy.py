@@ -111,7 +111,7 @@ def test_unidentifiable_directions_change_no_output(env, states, discount):
     added = ictd.Weights(weights.u + 3 * a, weights.A + a[:, None] * rng.normal(size=2 * states))
     from_the_right = ictd.Weights(weights.u, weights.A + rng.normal(size=(2 * states, 1)) * a)
     projected = project_identifiable(weights, discount)
-    for gram in (data.gram(ENUMERATED), data.gram(12)):
+    for gram in (data.gram_matrix(ENUMERATED), data.gram_matrix(12)):
         expected = estimates(weights, gram, 5)
         largest = np.abs(expected).max()
         for same in (added, projected, project_identifiable(added, discount)):

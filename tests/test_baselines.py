@@ -63,7 +63,7 @@ def test_lstd_of_contexts_of_several_lengths():
     np.testing.assert_array_equal(lstd(same, DISCOUNT, 0.1), lstd(contexts, DISCOUNT, 0.1))
     varied = replace(contexts, length=np.arange(1, STATES + 1))
     for i in range(STATES):
-        alone = Context(i + 1, *(getattr(contexts, name)[i] for name in [*"CDEbd", "reward_square"]))
+        alone = Context(i + 1, contexts.G[i])
         np.testing.assert_allclose(lstd(varied, DISCOUNT, 0.1)[i], lstd(alone, DISCOUNT, 0.1), rtol=ROUNDING)
 
 

@@ -8,7 +8,7 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
 from ictd.engine import UNROLLED, Engine, compiled_estimates, value_gradients
-from ictd.prompt import Context, Gram, enumerated_columns
+from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths
 from ictd.transformer import estimates
@@ -22,9 +22,10 @@ def test_compiled_estimates_equal_numpy(scaled):
     weights = ictd.Weights(0.1 * rng.normal(size=(3, 8)), 0.1 * rng.normal(size=(3, 8, 8)))
     tasks = ictd.sample_tasks("boyan", 4, 6, rng)
     paths = sample_paths(tasks, 9, rng)
-    gram = Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), 4).gram(GAMMA)
-    found = compiled_estimates(weights, gram, 5, scaled)
-    expected = [estimates(weights[run], gram[2 * run : 2 * run + 2], 5, scaled) for run in range(3)]
+    context = Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), 4)
+    gram = context.gram_matrix(GAMMA, scaled)
+    found = compiled_estimates(weights, gram, 5)
+    expected = [estimates(weights[run], gram[2 * run : 2 * run + 2], 5) for run in range(3)]
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-11)
 
 
@@ -49,7 +50,7 @@ def test_the_first_update_equals_finite_differences(algo, depth, prompts):
     weights = naive.larger_weights(3)
     gradient = naive.batch_gradient(weights, tasks, batches, algo, depth, GAMMA)
     engine = Engine(weights, algo, depth, GAMMA, RATE)
-    gram = Context.enumerated(tasks.transition, tasks.reward).gram(GAMMA)
+    gram = Context.enumerated(tasks.transition, tasks.reward).gram_matrix(GAMMA)
     engine.train(tasks.reward, batches, tasks.transition if prompts == "enumerated" else gram)
     # After one step Adam's first moment is a tenth of the gradient.
     np.testing.assert_allclose(engine.mean * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())
@@ -90,9 +91,10 @@ def test_both_kinds_of_prompts_agree(algo, clip, columns):
     start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
     by_transition, by_gram = (Engine(start, algo, 30, GAMMA, RATE, clip=clip) for _ in range(2))
     expected, _ = by_transition.train(tasks.reward, batches, tasks.transition)
-    gram = Context.enumerated(tasks.transition, tasks.reward).gram(GAMMA)
+    gram = Context.enumerated(tasks.transition, tasks.reward).gram_matrix(GAMMA)
     if columns:
-        gram = Gram.of_columns(enumerated_columns(tasks.transition, tasks.reward, GAMMA))
+        X = enumerated_columns(tasks.transition, tasks.reward, GAMMA)
+        gram = X @ X.mT / 3
     estimates = []
     for block in (slice(0, 7), slice(7, 300)):
         estimates.append(by_gram.train(tasks.reward[block], batches[block], gram[block])[0])
@@ -105,9 +107,9 @@ def test_both_kinds_of_prompts_agree(algo, clip, columns):
 @pytest.mark.parametrize("prompts", ["enumerated", "gram"])
 def test_training_stops_before_an_estimate_that_is_not_finite(prompts):
     tasks, batches, gram, _ = naive.sampled_material("boyan", 3, 9, np.full(9, 4), GAMMA)
-    reward, c = tasks.reward.copy(), gram.c.copy()
-    reward[5] = c[5] = 1e308
-    given = tasks.transition if prompts == "enumerated" else Gram(gram.length, gram.M, c)
+    reward = tasks.reward.copy()
+    reward[5] = gram[5, :-1, -1] = gram[5, -1, :-1] = 1e308
+    given = tasks.transition if prompts == "enumerated" else gram
     engine = Engine(naive.larger_weights(3), "td", 5, GAMMA, RATE)
     estimates, updates = engine.train(reward, batches, given)
     assert updates == engine.steps == 5

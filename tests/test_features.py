@@ -7,9 +7,9 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd.engine import Engine
-from ictd.literal import AutogradEngine, enumerated_prompts
-from ictd.pretraining import enumerated_prompts as compiled_prompts
-from ictd.prompt import Context, Gram, enumerated_columns, prompts_of, sampled_columns
+from ictd.literal import AutogradEngine
+from ictd.pretraining import enumerated_prompts
+from ictd.prompt import Context, enumerated_columns, sampled_columns
 from ictd.training_data import training_blocks
 
 GAMMA, RATE, TASKS = 0.9, 1e-3, 60
@@ -74,7 +74,7 @@ def test_averages_of_enumerated_contexts_equal_naive(states, dimension, weighted
     contexts = Context.enumerated(tasks.transition, tasks.reward, tasks.features, weights)
     columns = enumerated_columns(tasks.transition, tasks.reward, GAMMA, tasks.features, weights)
     for i in range(3):
-        context = Context(contexts.length, *(getattr(contexts, name)[i] for name in [*"CDEbd", "reward_square"]))
+        context = Context(contexts.length, contexts.G[i])
         assert_averages(context, columns[i])
         share = weights[i] if weighted else np.full(states, 1 / states)
         assert context.b == pytest.approx(
@@ -102,16 +102,16 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     start = ictd.Weights(start.u, start.A / 4)
     compiled, literal = Engine(start, algo, 4, GAMMA, RATE), AutogradEngine(start, algo, 4, GAMMA, RATE, True)
     if prompts == "enumerated":
-        fast, whole = compiled_prompts(tasks, GAMMA), enumerated_prompts(tasks, GAMMA)
+        fast, whole = enumerated_prompts(tasks, GAMMA), ictd.EnumeratedPrompts().columns(tasks, GAMMA)
     else:
         now, following = ictd.sample_steps(tasks, 7, rng)
         rewards = np.take_along_axis(tasks.reward, now, axis=1)
         contexts = Context.from_transitions(now, rewards, following, features=tasks.features)
-        fast = contexts.gram(GAMMA, queries=tasks.features)
+        fast = contexts.gram_matrix(GAMMA)
         steps = zip(tasks.features, now, following, rewards, strict=True)
-        whole = (prompts_of(naive.columns_of_features(*task, GAMMA), task[0]) for task in steps)
-    found, updates = compiled.train(tasks.reward, batches, fast)
-    expected, _ = literal.train(tasks.reward, batches, whole)
+        whole = [naive.columns_of_features(*task, GAMMA) for task in steps]
+    found, updates = compiled.train(tasks.reward, batches, fast, tasks.features)
+    expected, _ = literal.train(tasks.reward, batches, whole, tasks.features)
     assert updates == TASKS and np.abs(compiled.weights().A - start.A).max() > 5e-3
     np.testing.assert_allclose(found, expected, atol=ENGINES)
     np.testing.assert_allclose(compiled.weights().A, literal.weights().A, atol=ENGINES)
@@ -136,11 +136,11 @@ def test_features_of_all_tasks_may_be_shared():
     tasks = tasks_with_features(5, 2)
     batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
     shared = tasks.features[0]
-    contexts = Context.enumerated(tasks.transition, tasks.reward, shared)
+    G = Context.enumerated(tasks.transition, tasks.reward, shared).gram_matrix(GAMMA)
     engines = [Engine(ictd.initial_weights(2, 0.1, np.random.default_rng(1)), "td", 3, GAMMA, RATE) for _ in range(2)]
-    found, _ = engines[0].train(tasks.reward, batches, contexts.gram(GAMMA, queries=shared))
+    found, _ = engines[0].train(tasks.reward, batches, G, shared)
     repeated = np.repeat(shared[None], TASKS, axis=0)
-    expected, _ = engines[1].train(tasks.reward, batches, contexts.gram(GAMMA, queries=repeated))
+    expected, _ = engines[1].train(tasks.reward, batches, G, repeated)
     np.testing.assert_array_equal(found, expected)
     assert ictd.Tasks(tasks.transition, tasks.reward, features=shared).features.shape == (TASKS, 5, 2)
 
@@ -348,10 +348,3 @@ def test_invalid_arguments_are_refused(call, message):
     tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
         call(tasks)
-
-
-def test_grams_select_their_queries():
-    contexts = Context.from_features(np.ones((3, 4, 2)), np.ones((3, 4, 2)), np.ones((3, 4)))
-    own = contexts.gram(GAMMA, queries=np.arange(30.0).reshape(3, 5, 2))
-    assert isinstance(own[1:], Gram) and own[1:].queries.shape == (2, 5, 2)
-    assert contexts.gram(GAMMA, queries=np.ones((5, 2)))[1:].queries.shape == (5, 2)

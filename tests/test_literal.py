@@ -8,7 +8,7 @@ from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.literal import AutogradEngine, batch_of, enumerated_prompts
+from ictd.literal import AutogradEngine, batch_of
 
 STATES, DISCOUNT = 4, 0.85
 
@@ -130,7 +130,7 @@ def test_the_gradient_by_autograd_equals_finite_differences(algo):
     tasks, batches, _ = naive.material("boyan", 3, 0.9, tasks=1)
     weights = naive.larger_weights(3)
     engine = AutogradEngine(weights, algo, 4, 0.9, 1e-3, True)
-    engine.train(tasks.reward, batches, enumerated_prompts(tasks, 0.9))
+    engine.train(tasks.reward, batches, ictd.EnumeratedPrompts().columns(tasks, 0.9))
     gradient = naive.batch_gradient(weights, tasks, batches, algo, 4, 0.9)
     # After one step Adam's first moment is a tenth of the gradient.
     moments = np.concatenate([moment.numpy().ravel() for moment in engine.adam.state[0]])

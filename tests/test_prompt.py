@@ -1,4 +1,4 @@
-"""Prompts of whole columns, and the averages over the columns of contexts."""
+"""Prompts of whole columns, and the matrices G of contexts."""
 
 import naive
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.prompt import Context, Gram
+from ictd.prompt import Context
 from ictd.training_data import sample_contexts
 
 DISCOUNT, STATES = 0.85, 4
@@ -31,7 +31,7 @@ def assert_averages(context, expected):
 def context_of(contexts, i):
     """One of several contexts along a leading axis."""
     length = contexts.length[i] if np.ndim(contexts.length) else contexts.length
-    return Context(length, *(getattr(contexts, name)[i] for name in [*"CDEbd", "reward_square"]))
+    return Context(length, contexts.G[i])
 
 
 def test_prompts_equal_naive(tasks, paths):
@@ -54,8 +54,7 @@ def test_prompts_equal_naive(tasks, paths):
     ],
 )
 def test_a_context_is_shown_in_one_line(lead, length, shown):
-    vectors, matrices = np.zeros((2, *lead, 4)), np.zeros((3, *lead, 4, 4))
-    assert repr(Context(length, *matrices, *vectors, np.zeros(lead))) == shown
+    assert repr(Context(length, np.zeros((*lead, 9, 9)))) == shown
 
 
 def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
@@ -85,8 +84,6 @@ def test_averages_of_shares_equal_naive(tasks, paths):
         features = np.eye(STATES)[path]
         expected = naive.averages(features[:-1], features[1:], tasks.reward[i, path[:-1]])
         assert_averages(context_of(contexts, i), expected | {"length": 7})
-    given = Context.of_shares(7, D, tasks.reward, E=2 * D)
-    np.testing.assert_array_equal(given.E, 2 * D)
 
 
 def test_averages_of_enumerated_contexts_equal_naive(tasks):
@@ -135,7 +132,8 @@ def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
         assert_averages(context_of(contexts, i), {name: getattr(alone, name) for name in ("length", *"CDEbd")})
 
 
-def test_gram_of_a_context_equals_gram_of_its_columns(tasks, paths):
+@pytest.mark.parametrize("scaled", [True, False])
+def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
     cases = [
         (
             Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), STATES),
@@ -147,29 +145,13 @@ def test_gram_of_a_context_equals_gram_of_its_columns(tasks, paths):
         ),
     ]
     for context, columns in cases:
-        gram, of_columns = context.gram(DISCOUNT), Gram.of_columns(columns)
-        assert gram.length == of_columns.length == columns.shape[-1]
-        np.testing.assert_allclose(gram.M, of_columns.M, atol=ROUNDING)
-        np.testing.assert_allclose(gram.c, of_columns.c, atol=ROUNDING)
-
-
-def test_gram_of_columns_equals_naive():
-    columns = np.random.default_rng(0).normal(size=(2, 5, 3))
-    gram = Gram.of_columns(columns)
-    for i in range(2):
-        M = sum(np.outer(column[:-1], column[:-1]) for column in columns[i].T) / 3
-        c = sum(column[-1] * column[:-1] for column in columns[i].T) / 3
-        np.testing.assert_allclose(gram.M[i], M, atol=ROUNDING)
-        np.testing.assert_allclose(gram.c[i], c, atol=ROUNDING)
-
-
-def test_an_index_of_a_gram_takes_leading_axes_only():
-    M, c = np.arange(64.0).reshape(4, 4, 4), np.arange(16.0).reshape(4, 4)
-    several = Gram(np.arange(1, 5), M, c)
-    assert several[2].length == 3 and (several[2].M == M[2]).all() and (several[2].c == c[2]).all()
-    assert Gram(7, M, c)[1:].length == 7
-    with pytest.raises(IndexError):
-        several[0, 0]
+        for i in range(len(tasks)):
+            expected = sum(np.outer(column, column) for column in columns[i].T)
+            expected = expected / context.length if scaled else expected
+            np.testing.assert_allclose(context.gram_matrix(DISCOUNT, scaled)[i], expected, atol=ROUNDING * 10)
+    lengths = np.array([1, 5, 7])
+    several = Context(lengths, context.G).gram_matrix(DISCOUNT, scaled=False)
+    np.testing.assert_array_equal(several, lengths[:, None, None] * context.gram_matrix(DISCOUNT))
 
 
 @pytest.mark.parametrize(
@@ -181,8 +163,14 @@ def test_an_index_of_a_gram_takes_leading_axes_only():
         (lambda: Context.enumerated(np.full((3, 3), 1 / 3), np.zeros(5)), r"reward has shape \(5,\); .*n = 3\."),
         (lambda: ictd.sampled_columns([0, 3], np.zeros(3), 0.9), r"paths\[1\] .* 3 states"),
         (lambda: ictd.joint_prompt(np.zeros((4, 3))), "columns has shape"),
+        (lambda: Context(3, np.zeros((4, 4))), r"G has shape \(4, 4\); give \(\.\.\., 2d\+1, 2d\+1\)"),
+        (lambda: Context(3, np.full((3, 3), np.nan)), r"G\[0, 0\] is not finite"),
+        (lambda: Context(3, np.arange(9).reshape(3, 3)), r"G\[0, 1\] differs in the transpose"),
+        (lambda: Context([3], np.eye(3)), r"length has shape \(1,\)"),
+        (lambda: Context.from_trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_invalid_contexts_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

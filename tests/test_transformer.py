@@ -7,7 +7,7 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.prompt import ENUMERATED, Gram
+from ictd.prompt import ENUMERATED, Context
 from ictd.storage import save_arrays
 from ictd.transformer import Model, estimates, transformer_output
 
@@ -72,8 +72,8 @@ def test_weights_with_an_odd_length_of_u_are_refused(shape):
 def test_estimates_equal_naive(env, states, length, depth, scaled):
     data = draw_unseen_tasks(0, states, 3, length, 0.9, env)
     weights = naive.several_weights(states)
-    enumerated = estimates(weights, data.gram(ENUMERATED), depth, scaled)
-    sampled = estimates(weights, data.gram(length), depth, scaled)
+    enumerated = estimates(weights, data.gram_matrix(ENUMERATED, scaled), depth)
+    sampled = estimates(weights, data.gram_matrix(length, scaled), depth)
     assert enumerated.shape == sampled.shape == (3, 3, states)
     for run in range(3):
         for i, (p, r, path, _, _) in enumerate(zip(*naive.tasks_of(data), strict=True)):
@@ -100,12 +100,12 @@ def test_outputs_with_any_matrices_equal_naive(length, layers, depth, scaled):
 
 def test_estimates_on_contexts_of_several_lengths():
     """The number of contexts equals the lengths of the other axes."""
-    rng, weights = np.random.default_rng(0), naive.larger_weights(4)
-    M, c = rng.normal(size=(8, 8, 8)), rng.normal(size=(8, 8))
-    together = estimates(weights[None], Gram(np.arange(1, 9), M, c), 3, scaled=False)
+    weights, X = naive.larger_weights(4), np.random.default_rng(0).normal(size=(8, 9, 9))
+    G, lengths = X @ X.mT / 9, np.arange(1, 9)
+    together = Model(weights[None], 3, 0.9, scaled=False).values(Context(lengths, G), queries=np.eye(4))
     for i in range(8):
-        alone = estimates(weights, Gram(i + 1, M[i], c[i]), 3, scaled=False)
-        np.testing.assert_allclose(together[0, i], alone, rtol=ROUNDING)
+        alone = Model(weights, 3, 0.9, scaled=False).values(Context(i + 1, G[i]), queries=np.eye(4))
+        np.testing.assert_allclose(together[0, i], alone, rtol=ROUNDING * 10)
 
 
 @pytest.mark.parametrize("scaled", [True, False])

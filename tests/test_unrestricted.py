@@ -6,7 +6,7 @@ import torch
 from tolerances import ENGINES
 
 import ictd
-from ictd.literal import AutogradEngine, batch_loss, enumerated_prompts
+from ictd.literal import AutogradEngine, batch_loss
 from ictd.prompt import enumerated_columns, joint_prompt
 from ictd.transformer import transformer_output
 from ictd.unrestricted import Engine
@@ -97,7 +97,7 @@ def test_training_in_theta_equals_the_autograd_engine(algo, scaled):
     (P, Q), trained = in_theta(start)
     engine = Engine(P, Q, algo, 8, GAMMA, RATE, scaled, trained)
     autograd = AutogradEngine(start, algo, 8, GAMMA, RATE, scaled)
-    expected, _ = autograd.train(tasks.reward, batches, enumerated_prompts(tasks, GAMMA))
+    expected, _ = autograd.train(tasks.reward, batches, ictd.EnumeratedPrompts().columns(tasks, GAMMA))
     # In two blocks.
     found = []
     for block in (slice(0, 7), slice(7, 40)):

@@ -88,14 +88,15 @@ def batch_td(context: Context, discount: float, step_size: float | ArrayLike, de
     step_sizes = np.atleast_1d(step_size)
     b = context.b[..., None]
     w = np.zeros((*context.b.shape, len(step_sizes)))
+    C, D = np.ascontiguousarray(context.C), np.ascontiguousarray(context.D)
     # Reuse two arrays in all updates, because allocating new ones takes longer than the sums.
     change, decay = np.empty_like(w), np.empty_like(w)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(depth):
-            np.matmul(context.D, w, out=change)
+            np.matmul(D, w, out=change)
             change *= discount
             change += b
-            change -= np.matmul(context.C, w, out=decay)
+            change -= np.matmul(C, w, out=decay)
             change *= step_sizes
             w += change
     _warn_of_divergence(context, discount, w)

@@ -12,7 +12,7 @@ Two kinds of prompts are given by two choices of h_0, T and R:
       h_0 = u X + r',    T = I + X' A X / n,    R = X' A[:, :n] / n,    h_l = u X + Y_l (n,),
 
   where Y_l is the last row of the prompt in layer l (eq. (Yl dissection)).  A layer costs n^2 multiplications.
-- Prompts of any length are given by their averages M and c (``ictd.prompt.Gram``):
+- Prompts of any length are given by the blocks M and c of a matrix G = [M, c; c', .] (``Context.gram_matrix``):
 
       h_0 = u M + c,    T = I + A M,    R = A[:, :n],    h_l = k_l (2n,) of ``ictd.transformer``.
 
@@ -40,7 +40,6 @@ the factor of a whole row, because most states of Boyan's chain have two success
 import numpy as np
 
 from ictd.kernels import kernel, size
-from ictd.prompt import Gram
 from ictd.sampling import BatchStatistics
 from ictd.transformer import Weights
 
@@ -379,9 +378,10 @@ def train_block(
     """Make one update for each of N tasks; parameter, mean and square (2d + 4d^2,) change in place.
 
     Enumerated prompts have k = n columns, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale`` is
-    1/n, or 1 if attention is not divided by the context length.  For other prompts ``transition`` is None, k is 2d, and
-    there are averages M (N, 2d, 2d) and c (N, 2d), and ``features`` (N, n, d), or (1, n, d) for all tasks, or None for
-    one-hot features.  ``clip`` is None for no limit.  The compiler knows d, k and which arguments are None.
+    1/n, or 1 if attention is not divided by the context length.  For other prompts ``transition`` is None and k is 2d.
+    They have c (N, 2d), and M (N, 2d+1, 2d+1), which is G: its last row and column are not read.  ``features`` are
+    (N, n, d), or (1, n, d) for all tasks, or None for one-hot features.  ``clip`` is None for no limit.  The compiler
+    knows d, k and which arguments are None.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
@@ -449,7 +449,7 @@ class Engine:
     discount : float, gamma
     learning_rate : float, Adam's alpha
     scaled : bool
-        Whether attention is divided by the context length; always so for prompts given by their averages.
+        Whether attention is divided by the context length; prompts given by G have it in G.
     clip : float
         Largest norm of a gradient; longer ones are shortened to it.  0 means no limit.
     """
@@ -476,15 +476,19 @@ class Engine:
         self.learning_rate = float(learning_rate)
         self.clip = float(clip) or None
 
-    def train(self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray | Gram) -> tuple[np.ndarray, int]:
+    def train(
+        self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray, queries: np.ndarray | None = None
+    ) -> tuple[np.ndarray, int]:
         """Make one update for each task, in order, until an estimate is not finite.
 
         Parameters
         ----------
         reward : (N, n) array
         batches : BatchStatistics of N tasks; ``BatchStatistics.unchecked`` allows shares in place of counts
-        prompts : (N, n, n) array of transitions, for enumerated prompts with one-hot features, or Gram of N contexts,
-            with the features of the query states if they are not one-hot
+        prompts : (N, n, n) array of transitions, for enumerated prompts with one-hot features, or (N, 2d+1, 2d+1)
+            array, ``Context.gram_matrix`` of N contexts
+        queries : (N, n, d) array, or (n, d) for all tasks, optional
+            Features of the query states; one-hot by default.
 
         Returns
         -------
@@ -494,27 +498,29 @@ class Engine:
         """
         estimates = np.full_like(reward, np.nan)
         batch = reward, batches.visits, batches.transitions, batches.return_sums
-        updates = self.train_block(prompts, batch, estimates)
+        updates = self.train_block(prompts, queries, batch, estimates)
         self.steps += updates
         return estimates, updates
 
-    def train_block(self, prompts: np.ndarray | Gram, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
+    def train_block(
+        self, prompts: np.ndarray, queries: np.ndarray | None, batch: tuple[np.ndarray, ...], estimates: np.ndarray
+    ) -> int:
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
         n, d = size(estimates.shape[1]), size(self.dimension)
         transition, M, c, features, k = prompts, None, None, None, d
-        if isinstance(prompts, Gram):
-            transition, M, c, k = None, prompts.M, prompts.c, d + d
-            if prompts.queries is not None:
-                features = np.ascontiguousarray(prompts.queries).reshape(-1, len(n), len(d))
+        if prompts.shape[-1] == 2 * len(d) + 1:
+            transition, M, c, k = None, prompts, np.ascontiguousarray(prompts[:, -1, :-1]), d + d
+        if queries is not None:
+            features = np.ascontiguousarray(queries).reshape(-1, len(n), len(d))
         return train_block(
             n, d, k, transition, M, c, features, *batch, self.bootstrap, self.depth, self.discount, self.scale,
             self.learning_rate, self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
 
-    def estimates(self, prompts: Gram) -> np.ndarray:
+    def estimates(self, G: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
         """Estimate the values (N, n) of the query states of N prompts with the present parameters."""
-        w = compiled_estimates(self.weights()[None], prompts, self.depth)
-        return w if prompts.queries is None else np.matvec(prompts.queries, w)
+        w = compiled_estimates(self.weights()[None], G, self.depth)
+        return w if queries is None else np.matvec(queries, w)
 
     def weights(self) -> Weights:
         """A copy of the parameters."""
@@ -523,7 +529,7 @@ class Engine:
         return Weights(u, A.reshape(2 * d, 2 * d))
 
 
-def compiled_estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
+def compiled_estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
     """Compute w with TF_L(s) = w phi(s) for S Transformers, each on contexts of its own.
 
     The formula is that of ``ictd.transformer.estimates``.
@@ -531,19 +537,17 @@ def compiled_estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = 
     Parameters
     ----------
     weights : Weights, u (S, 2d) and A (S, 2d, 2d)
-    gram : Gram of S K contexts of one length, those of each Transformer after one another
+    G : (S K, 2d+1, 2d+1) array, of S K contexts, those of each Transformer after one another
     depth : int, number of layers L
-    scaled : bool
-        Whether attention is divided by the context length.
 
     Returns
     -------
     w : (S K, d) array
     """
     d = size(weights.dimension)
-    A = weights.A if scaled else weights.A * gram.length
-    estimates = np.empty((len(gram.c), weights.dimension))
-    estimates_block(d, d + d, weights.u, A, gram.M, gram.c, depth, estimates)
+    estimates = np.empty((len(G), weights.dimension))
+    c = np.ascontiguousarray(G[:, -1, :-1])
+    estimates_block(d, d + d, weights.u, weights.A, G, c, depth, estimates)
     return estimates
 
 

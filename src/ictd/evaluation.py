@@ -5,15 +5,15 @@ each unseen task.  The error of an estimate is its MSVE.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ictd.baselines import batch_td, lstd, theta_preconditioned_td
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
-from ictd.prompt import ENUMERATED, Context, Gram, enumerated_columns, sampled_columns
+from ictd.prompt import ENUMERATED, Context, enumerated_columns, sampled_columns
 from ictd.rng import generator
-from ictd.sampling import sample_paths
+from ictd.sampling import sample_paths, transition_counts
 from ictd.statistics import mean_score
 from ictd.transformer import Weights, estimates
 
@@ -42,21 +42,16 @@ class UnseenTasks:
         return msve(self.tasks.stationary, self.value, estimate)
 
     def context(self, length: int) -> Context:
-        """Averages over the contexts of one length m; the length ENUMERATED stands for enumerated contexts."""
-        reward = self.tasks.reward
+        """The contexts of one length m; the length ENUMERATED stands for enumerated contexts."""
+        tasks = self.tasks
         if length == ENUMERATED:
-            return Context.enumerated(self.tasks.transition, reward)
-        paths = self._paths(length)
-        rewards = np.take_along_axis(reward, paths[:, :-1], axis=-1)
-        context = Context.from_trajectory(paths, rewards, self.tasks.states)
-        # Rewards are r(s), so these averages have fewer rounding errors than sums over the steps.
-        return replace(context, b=context.visits * reward, d=np.vecmat(reward, context.D))
+            return Context.enumerated(tasks.transition, tasks.reward)
+        counts = transition_counts(self._paths(length), np.full(len(tasks), length), tasks.states)
+        return Context.of_shares(length, counts / length, tasks.reward)
 
-    def gram(self, length: int) -> Gram:
-        """The averages that TF_L depends on, for contexts of one length m or for enumerated contexts."""
-        if length == ENUMERATED:
-            return Gram.of_columns(self.columns(ENUMERATED))
-        return self.context(length).gram(self.discount)
+    def gram_matrix(self, length: int, scaled: bool = True) -> np.ndarray:
+        """``Context.gram_matrix`` (k, 2n+1, 2n+1) of the contexts of one length m, or of enumerated contexts."""
+        return self.context(length).gram_matrix(self.discount, scaled)
 
     def columns(self, length: int) -> np.ndarray:
         """Columns (k, 2n+1, m) of the contexts of one length m, or (k, 2n+1, n) of enumerated contexts."""
@@ -122,16 +117,16 @@ def weights_msve(
     -------
     msve : (R, K, k) array
     """
-    return _msve(weights, data, map(data.gram, lengths), depth, scaled)
+    return _msve(weights, data, (data.gram_matrix(length, scaled) for length in lengths), depth)
 
 
-def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[Gram], depth: int, scaled: bool) -> np.ndarray:
-    """MSVE (R, K, k) of R Transformers on contexts given by K Grams."""
+def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[np.ndarray], depth: int) -> np.ndarray:
+    """MSVE (R, K, k) of R Transformers on K contexts of each task, given by matrices G (k, 2n+1, 2n+1)."""
     errors = []
-    for gram in grams:
+    for G in grams:
         errors.append(np.empty((*weights.u.shape[:-1], len(data.tasks))))
         for i in np.ndindex(errors[-1].shape[:-1]):
-            errors[-1][i] = data.error(estimates(weights[i], gram, depth, scaled))
+            errors[-1][i] = data.error(estimates(weights[i], G, depth))
     return np.stack(errors, axis=-2)
 
 
@@ -228,9 +223,9 @@ def baseline_msve(
     dict of (contexts, k) arrays by "theta_td", "batch_td", "lstd" and "zero"
     """
     weights = theta_preconditioned_td(step_size * np.eye(data.tasks.states))
-    grams = (context.gram(data.discount) for context in contexts)
+    grams = (context.gram_matrix(data.discount, scaled) for context in contexts)
     return {
-        "theta_td": _msve(weights, data, grams, depth, scaled),
+        "theta_td": _msve(weights, data, grams, depth),
         "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
         "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
         "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(contexts), len(data.tasks))),

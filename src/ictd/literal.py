@@ -3,16 +3,12 @@
 This module is the slow twin of ``ictd.engine``.  The rule ``audit`` compares the two.
 """
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 
 from ictd.checks import FLAG, array, instance, integer, optional, validate
 from ictd.extras import missing_extra
-from ictd.mrp import Tasks
 from ictd.prompt import prompts_of
 from ictd.sampling import BatchStatistics
-from ictd.training_data import EnumeratedPrompts
 from ictd.transformer import Weights, transformer_output
 
 try:
@@ -136,7 +132,7 @@ class AutogradEngine:
         self.algo, self.dimension, self.discount = algo, weights.dimension, discount
 
     def train(
-        self, rewards: np.ndarray, batches: BatchStatistics, prompts: Iterable[np.ndarray]
+        self, rewards: np.ndarray, batches: BatchStatistics, columns: np.ndarray, queries: np.ndarray | None = None
     ) -> tuple[np.ndarray, int]:
         """Make one update for each task, as ``ictd.engine.Engine.train``.
 
@@ -144,11 +140,13 @@ class AutogradEngine:
         ----------
         rewards : (N, n) array
         batches : BatchStatistics of N tasks
-        prompts : N arrays (n, 2d+1, m+1), for each task one prompt for each query state (``prompts_of``)
+        columns : (N, 2d+1, m) array, the context of each task
+        queries : (N, n, d) array, features of the query states; one-hot by default
         """
         estimates = np.full_like(rewards, np.nan)
-        for i, separate in enumerate(prompts):
-            value = self.model(torch.from_numpy(separate), queries=1)[:, 0]
+        for i, context in enumerate(columns):
+            prompts = prompts_of(context, None if queries is None else queries[i])  # One for each query state.
+            value = self.model(torch.from_numpy(prompts), queries=1)[:, 0]
             estimates[i] = value.detach().numpy()
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
@@ -159,15 +157,6 @@ class AutogradEngine:
     def weights(self) -> Weights:
         """A copy of the parameters."""
         return Weights(self.model.u.detach().numpy(), self.model.A.detach().numpy())
-
-
-def enumerated_prompts(tasks: Tasks, discount: float) -> Iterator[np.ndarray]:
-    """Prompts (n, 2d+1, n+1) of each task, one for each query state, with the enumerated context.
-
-    If the tasks have a behaviour, the columns have the weights of the states that the behaviour visits.
-    """
-    for i, columns in enumerate(EnumeratedPrompts().columns(tasks, discount)):
-        yield prompts_of(columns, None if tasks.features is None else tasks.features[i])
 
 
 def batch_loss(

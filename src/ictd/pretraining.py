@@ -15,7 +15,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -38,7 +38,6 @@ from ictd.checks import (
 )
 from ictd.engine import Engine
 from ictd.mrp import TaskDistribution, Tasks
-from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, training_blocks
@@ -146,7 +145,8 @@ def pretrain_history(
     make, prompts_of = Engine, partial(enumerated_prompts, scaled=scaled)
     if engine == "autograd":
         from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
-        from ictd.literal import enumerated_prompts as prompts_of
+
+        prompts_of = EnumeratedPrompts().columns
     run = make(start, algo, depth, discount, learning_rate, scaled)
     history = History(
         stops,
@@ -156,7 +156,8 @@ def pretrain_history(
     said = time.monotonic()
     for k, (first, stop) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
         part = tasks[first:stop]
-        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], prompts_of(part, discount))
+        prompts = prompts_of(part, discount)
+        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], prompts, part.features)
         weights = run.weights()
         finite = np.isfinite(weights.u).all() and np.isfinite(weights.A).all()
         if done < stop - first or not finite:
@@ -169,13 +170,11 @@ def pretrain_history(
     return history
 
 
-def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray | Gram:
+def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray:
     """Enumerated prompts of tasks in the form that the compiled engine takes."""
     if tasks.features is None and tasks.behaviour is None:
         return tasks.transition
-    gram = EnumeratedPrompts().contexts(tasks).gram(discount, queries=tasks.features)
-    # Without the division of attention, averages are replaced by sums.
-    return gram if scaled else replace(gram, M=gram.M * tasks.states, c=gram.c * tasks.states)
+    return EnumeratedPrompts().contexts(tasks).gram_matrix(discount, scaled)
 
 
 # Validators of the settings that ``pretrain`` shares with ``ictd.pretrain_attention``.
@@ -280,7 +279,8 @@ def _final_weights(
         if callable(target):
             done = _train_towards(engine, block, target, discount)
         else:
-            _, done = engine.train(block.tasks.reward, block.batches, block.gram(discount))
+            prompts = block.contexts.gram_matrix(discount)
+            _, done = engine.train(block.tasks.reward, block.batches, prompts, block.tasks.features)
         if report:
             report.add(len(block.tasks))
         if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
@@ -338,13 +338,14 @@ def target_sums(
 
 def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
     """Make the updates of a block towards targets of one's own, and return their number."""
-    gram, reward = block.gram(discount), block.tasks.reward
+    G, reward, features = block.contexts.gram_matrix(discount), block.tasks.reward, block.tasks.features
     for i in range(len(reward)):
         one = slice(i, i + 1)
+        queries = None if features is None else features[one]
         batch = block.batches[one]
-        sums = target_sums(target, engine.estimates(gram[one]), reward[one], batch, discount)
+        sums = target_sums(target, engine.estimates(G[one], queries), reward[one], batch, discount)
         batch = BatchStatistics.unchecked(visits=batch.visits, transitions=batch.transitions, return_sums=sums)
-        _, done = engine.train(reward[one], batch, gram[one])
+        _, done = engine.train(reward[one], batch, G[one], queries)
         if not done or not np.isfinite(engine.parameter).all():
             return i
     return len(reward)

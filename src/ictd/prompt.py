@@ -1,4 +1,4 @@
-"""Prompts of the Transformer: the columns that it reads, and the averages over them that its output depends on.
+"""Prompts of the Transformer: the columns that it reads, and the matrix G of a context that its output depends on.
 
 A context of m steps is a matrix of columns [phi_t; gamma phi_{t+1}; R_{t+1}] with features phi_t = phi(S_t) in R^d (eq.
 (Z0 def original)).  An enumerated context has one column [phi(s); gamma E[phi(s') | s]; r(s)] for each state s (eq. (Z0
@@ -6,14 +6,7 @@ redef)).  A grouped context has one such column for each visited state, with mea
 prompt is a context followed by a query column [phi(s); 0; 0].
 
 The paper has one-hot features of n states, so that d = n.  They are the default here.  Other features are given as a
-matrix Phi (n, d) with phi(s) in row s.
-
-Batch TD, LSTD and TF_L depend on a context only through the averages of ``Context``.  TF_L needs them in the form of
-``Gram``: with x_t = [phi_t; gamma phi_{t+1}],
-
-    M = (1/m) sum_t x_t x_t' = [C, gamma D; gamma D', gamma^2 E],    c = (1/m) sum_t R_{t+1} x_t = [b; gamma d].
-
-If b, C, D, E and d are the averages of one-hot features, those of other features are Phi' b, Phi' C Phi, and so on.
+matrix (n, d) or (..., n, d) with phi(s) in row s.  Leading axes "..." stand for several contexts.
 """
 
 from dataclasses import dataclass
@@ -38,14 +31,12 @@ from ictd.checks import (
 )
 
 ENUMERATED = 0  # Stands for the enumerated context in a list of context lengths.
+# Validators of arguments that several functions have.
+FEATURES, WEIGHTS, NUMBER = optional(array("*, n, d")), optional(probabilities("*, n")), optional(integer(1))
 
 
 @validate(
-    transition=probabilities("..., n, n"),
-    reward=array("..., n"),
-    discount=DISCOUNT,
-    features=optional(array("*, n, d")),
-    weights=optional(probabilities("*, n")),
+    transition=probabilities("..., n, n"), reward=array("..., n"), discount=DISCOUNT, features=FEATURES, weights=WEIGHTS
 )
 def enumerated_columns(
     transition: ArrayLike,
@@ -61,11 +52,10 @@ def enumerated_columns(
     transition : (..., n, n) array, row-stochastic
     reward : (..., n) array
     discount : float, gamma
-    features : (n, d) or (..., n, d) array, optional
-        Features phi(s) of the states; one-hot by default.
-    weights : (n,) or (..., n) array, optional
-        Weights w of the columns in averages over the context, which sum to one; 1/n by default.  The column of state s
-        is multiplied by sqrt(n w(s)), so that averages over n columns have these weights.
+    features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
+    weights : (n,) or (..., n) array, which sum to one; 1/n by default
+        Weights w of the columns in averages over the context, such as the distribution of the states under a behaviour
+        policy.  The column of state s is multiplied by sqrt(n w(s)), so that a mean over the columns has these weights.
 
     Returns
     -------
@@ -86,51 +76,48 @@ def enumerated_columns(
            [0.05, 0.4 ],
            [1.  , 0.  ]])
     """
-    n = reward.shape[-1]
-    now = np.broadcast_to(np.eye(n), transition.shape)
-    following = discount * transition.mT
-    if features is not None:
-        now = np.broadcast_to(features.mT, (*reward.shape[:-1], *features.mT.shape[-2:]))
-        following = discount * (transition @ features).mT
-    columns = np.concatenate([now, following, reward[..., None, :]], axis=-2)
-    return columns if weights is None else columns * np.sqrt(n * weights)[..., None, :]
+    features = state_features(reward.shape[-1], features)
+    return _columns(features, discount * (transition @ features), reward, weights)
 
 
-@validate(paths=integers("..., m+1"), reward=array("..., n"), discount=DISCOUNT, features=optional(array("*, n, d")))
+@validate(paths=integers("..., m+1"), reward=array("..., n"), discount=DISCOUNT, features=FEATURES)
 def sampled_columns(
     paths: ArrayLike, reward: ArrayLike, discount: float, features: ArrayLike | None = None
 ) -> np.ndarray:
-    """Columns of the contexts of trajectories, eq. (Z0 def original).
+    """Columns of the contexts of trajectories, C(i, m) of section "In-Context Policy Evaluation Verification".
 
-    They are C(i, m) of section "In-Context Policy Evaluation Verification".
+    Raises a ValueError as ``enumerated_columns``, and if a state is not from 0 to n-1.
 
     Parameters
     ----------
-    paths : (..., m+1) int array
-        States S_0, ..., S_m.
-    reward : (..., n) array
-        r(s), so that R_{t+1} = r(S_t).
-    discount : float, gamma
-    features : (n, d) or (..., n, d) array, optional
-        Features phi(s) of the states; one-hot by default.
+    paths : (..., m+1) int array, S_0, ..., S_m
+    reward : (..., n) array, r(s), so that R_{t+1} = r(S_t)
+    discount, features : as for ``enumerated_columns``
 
     Returns
     -------
-    columns : (..., 2d+1, m) array
-
-    Raises
-    ------
-    ValueError
-        If a state is not from 0 to n-1, a reward is not finite, or shapes do not match.
+    columns : (..., 2d+1, m) array, eq. (Z0 def original)
     """
-    _check_states("paths", paths, reward.shape[-1])
-    visited = features_of(paths, state_features(reward.shape[-1], features)).mT  # (..., d, m+1)
+    visited = _visited_features("paths", paths, reward.shape[-1], features)  # (..., m+1, d)
     rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
-    return np.concatenate([visited[..., :-1], discount * visited[..., 1:], rewards[..., None, :]], axis=-2)
+    return _columns(visited[..., :-1, :], discount * visited[..., 1:, :], rewards)
 
 
-def _check_states(name: str, states: np.ndarray, n: int) -> None:
-    refuse(name, (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+def _columns(
+    phi: np.ndarray, phi_next: np.ndarray, rewards: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Columns [phi; phi_next; R] (..., 2d+1, m) of features (..., m, d) and rewards (..., m).
+
+    With weights w (..., m), column t is multiplied by sqrt(m w_t).
+    """
+    columns = _joined(phi.mT, phi_next.mT, rewards[..., None, :], axis=-2)
+    return columns if weights is None else columns * np.sqrt(rewards.shape[-1] * weights)[..., None, :]
+
+
+def _joined(*matrices: np.ndarray, axis: int) -> np.ndarray:
+    """Concatenate matrices along axis -2 or -1; their leading axes broadcast."""
+    lead = np.broadcast_shapes(*(matrix.shape[:-2] for matrix in matrices))
+    return np.concatenate([np.broadcast_to(matrix, lead + matrix.shape[-2:]) for matrix in matrices], axis=axis)
 
 
 def state_features(n: int | None, features: np.ndarray | None) -> np.ndarray:
@@ -148,122 +135,73 @@ def features_of(states: np.ndarray, features: np.ndarray) -> np.ndarray:
     """Features (..., m, d) of states (..., m), from features (n, d) or (..., n, d) of all states."""
     if features.ndim == 2:
         return features[states]
-    return np.take_along_axis(features, states[..., None], axis=-2)
+    lead = np.broadcast_shapes(states.shape[:-1], features.shape[:-2])
+    index = np.broadcast_to(states, lead + states.shape[-1:])[..., None]
+    return np.take_along_axis(np.broadcast_to(features, lead + features.shape[-2:]), index, axis=-2)
+
+
+def _visited_features(name: str, states: np.ndarray, n: int | None, features: np.ndarray | None) -> np.ndarray:
+    """Features (..., m, d) of an argument ``states`` (..., m), whose entries must be from 0 to n-1."""
+    features = state_features(n, features)
+    n = features.shape[-2]
+    refuse(name, (states < 0) | (states >= n), f"is not one of {n} states, which are 0 to {n - 1}")
+    return features_of(states, features)
 
 
 def query_columns(dimension: int, queries: np.ndarray | None = None) -> np.ndarray:
     """Query columns [phi(s); 0; 0] (..., 2d+1, k) of features (..., k, d), or of all one-hot features, with k = d."""
-    if queries is None:
-        return np.eye(2 * dimension + 1, dimension)
-    padding = [(0, 0)] * (queries.ndim - 2) + [(0, dimension + 1), (0, 0)]
-    return np.pad(queries.mT, padding)
+    queries = np.eye(dimension) if queries is None else queries
+    return _columns(queries, np.zeros_like(queries), np.zeros(queries.shape[:-1]))
 
 
 @validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
 def prompts_of(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
     """Append each query state to a context: k prompts.
 
+    Raises a ValueError if shapes do not match, or an entry is not finite.
+
     Parameters
     ----------
     columns : (..., 2d+1, m) array
-    queries : (k, d) or (..., k, d) array, optional
-        Features of the query states; by default all d one-hot features.
+    queries : (k, d) or (..., k, d) array, features of the query states; by default all d one-hot features
 
     Returns
     -------
     prompts : (..., k, 2d+1, m+1) array
         Entry [..., s, :, :] is the prompt with the query state s.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, or an entry is not finite.
     """
-    separate = query_columns((columns.shape[-2] - 1) // 2, queries).mT[..., None]  # (..., k, 2d+1, 1)
-    repeated = np.repeat(columns[..., None, :, :], separate.shape[-3], axis=-3)
-    return np.concatenate([repeated, np.broadcast_to(separate, (*repeated.shape[:-1], 1))], axis=-1)
+    separate = query_columns(columns.shape[-2] // 2, queries).mT[..., None]  # (..., k, 2d+1, 1)
+    return _joined(columns[..., None, :, :], separate, axis=-1)
 
 
 @validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
 def joint_prompt(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
-    """Append all query states to a context: one prompt.
+    """Append all query states to a context: one prompt (..., 2d+1, m+k).
 
-    Parameters
-    ----------
-    columns : (..., 2d+1, m) array
-    queries : (k, d) or (..., k, d) array, optional
-        Features of the query states; by default all d one-hot features.
-
-    Returns
-    -------
-    prompt : (..., 2d+1, m+k) array
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, or an entry is not finite.
+    Parameters and errors are those of ``prompts_of``.
     """
-    appended = query_columns((columns.shape[-2] - 1) // 2, queries)
-    return np.concatenate([columns, np.broadcast_to(appended, (*columns.shape[:-2], *appended.shape[-2:]))], axis=-1)
-
-
-@dataclass(frozen=True)
-class Gram:
-    """Averages over the columns of contexts, through which TF_L depends on them.
-
-    ``gram[index]`` selects contexts by an index of the leading axes.
-
-    Parameters
-    ----------
-    length : int, m, or an array (...) of them
-    M : (..., 2d, 2d) array
-    c : (..., 2d) array
-    queries : (n, d) or (..., n, d) array, optional
-        Features of the states that training queries; one-hot by default.
-    """
-
-    length: int | np.ndarray
-    M: np.ndarray
-    c: np.ndarray
-    queries: np.ndarray | None = None
-
-    def __getitem__(self, index) -> Self:
-        index = index if isinstance(index, tuple) else (index,)
-        length = self.length[index] if np.ndim(self.length) else self.length
-        queries = self.queries
-        if queries is not None and queries.ndim > 2:
-            queries = queries[*index, :, :]
-        return Gram(length, self.M[*index, :, :], self.c[*index, :], queries)
-
-    @classmethod
-    def of_columns(cls, columns: np.ndarray) -> Self:
-        """Compute the averages from columns (..., 2d+1, m), by their definition."""
-        X, rewards, length = columns[..., :-1, :], columns[..., -1, :], columns.shape[-1]
-        return cls(length, X @ X.mT / length, np.matvec(X, rewards) / length)
+    return _joined(columns, query_columns(columns.shape[-2] // 2, queries), axis=-1)
 
 
 @dataclass(frozen=True)
 class Context:
-    """Averages over the m steps of a context, which batch TD, LSTD and TF_L depend on.
+    """A context of m steps, through the matrix G of inner products of its columns z_t = [phi_t; phi_{t+1}; R_{t+1}].
+
+    Attention, batch TD and LSTD depend on nothing else.  The blocks of G = (1/m) sum_t z_t z_t' are
 
         C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
         b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1},    reward_square = (1/m) sum_t R_{t+1}^2.
 
-    ``from_trajectory``, ``from_transitions``, ``from_features``, ``enumerated`` and ``grouped`` compute them.  Leading
-    axes stand for several contexts.  The arrays are copied.
-
     Parameters
     ----------
     length : int, m, or an array (...) of them
-    C, D, E : (..., d, d) arrays
-        With one-hot features d is the number of states n.
-    b, d : (..., d) arrays
-    reward_square : (...) array
+    G : (..., 2d+1, 2d+1) array, which is copied
 
     Raises
     ------
     ValueError
-        If shapes do not match, or an entry is not finite.
+        If G is not symmetric.  As in all functions that make contexts: if shapes do not match, a number is not finite,
+        a state is not from 0 to n-1, or a row is not a distribution.
 
     Examples
     --------
@@ -277,24 +215,13 @@ class Context:
     """
 
     length: int | np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    E: np.ndarray
-    b: np.ndarray
-    d: np.ndarray
-    reward_square: np.ndarray
+    G: np.ndarray
 
     def __post_init__(self):
-        validate_fields(
-            self,
-            C=array("..., d, d"),
-            D=array("..., d, d"),
-            E=array("..., d, d"),
-            b=array("..., d"),
-            d=array("..., d"),
-            reward_square=array("..."),
-            length=either(integer(1), integers("...", 1)),
-        )
+        validate_fields(self, G=array("..., 2d+1, 2d+1"), length=either(integer(1), integers("...", 1)))
+        if not np.array_equal(self.G, self.G.mT):
+            limit = ROW_SUM_TOLERANCE * np.abs(self.G).max(initial=0.0)  # Larger differences are no rounding.
+            refuse("G", np.abs(self.G - self.G.mT) > limit, "differs in the transpose; give a symmetric matrix")
 
     def __repr__(self) -> str:
         lead = f"{' x '.join(map(str, self.b.shape[:-1]))} prompts, " if self.b.ndim > 1 else ""
@@ -305,7 +232,14 @@ class Context:
     @property
     def dimension(self) -> int:
         """Number of features d; with one-hot features it is the number of states n."""
-        return self.b.shape[-1]
+        return self.G.shape[-1] // 2
+
+    C = property(lambda self: self.G[..., : self.dimension, : self.dimension])
+    D = property(lambda self: self.G[..., : self.dimension, self.dimension : -1])
+    E = property(lambda self: self.G[..., self.dimension : -1, self.dimension : -1])
+    b = property(lambda self: self.G[..., -1, : self.dimension])
+    d = property(lambda self: self.G[..., -1, self.dimension : -1])
+    reward_square = property(lambda self: self.G[..., -1, -1])
 
     @property
     def visits(self) -> np.ndarray:
@@ -314,10 +248,10 @@ class Context:
 
     @property
     def one_hot(self) -> bool:
-        """Whether the averages can be those of one-hot features.
+        """Whether the features can be one-hot.
 
-        For one-hot features C is diagonal, with shares of the steps that sum to one, or that are 1/m or 0 in a grouped
-        context.  D has the shares of the transitions, and no more of them start from a state than steps.
+        C is then diagonal, with shares of the steps that sum to one, or that are 1/m or 0 in a grouped context.  D has
+        the shares of the transitions, and no more of them start from a state than steps.
         """
         visits = self.visits
         counts = np.asarray(self.length)[..., None] * visits
@@ -326,61 +260,33 @@ class Context:
         transitions = (self.D >= 0).all() and (row_sums(self.D) <= visits + ROW_SUM_TOLERANCE).all()
         return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
-    def gram(self, discount: float, out: np.ndarray | None = None, queries: np.ndarray | None = None) -> Gram:
-        """The averages in the form that TF_L depends on, for a discount gamma.
+    def gram_matrix(self, discount: float, scaled: bool = True) -> np.ndarray:
+        """G (..., 2d+1, 2d+1) for the columns of prompts, [phi_t; gamma phi_{t+1}; R_{t+1}], with a discount gamma.
 
-        Pass ``out`` (..., 2d, 2d) to reuse memory: it becomes M.  ``queries`` are the features of the states that
-        training queries, if they are not one-hot.
+        Linear attention with any P and Q depends on the context through this matrix.  If attention is not divided by
+        the context length (``scaled`` is False), it is the sum of z z' over the columns in place of their mean.
         """
-        d = self.dimension
-        M = np.empty((*self.C.shape[:-2], 2 * d, 2 * d)) if out is None else out
-        M[..., :d, :d] = self.C
-        M[..., :d, d:] = discount * self.D
-        M[..., d:, :d] = discount * self.D.mT
-        M[..., d:, d:] = discount**2 * self.E
-        return Gram(self.length, M, np.concatenate([self.b, discount * self.d], axis=-1), queries)
-
-    def gram_matrix(self, discount: float) -> np.ndarray:
-        """Mean of z z' over whole columns z = [phi_t; gamma phi_{t+1}; R_{t+1}], for a discount gamma.
-
-        Linear attention with any P and Q depends on the context through this matrix (``ictd.attention``).
-
-        Returns
-        -------
-        G : (..., 2d+1, 2d+1) array
-            [M, c; c', reward_square] with M and c of ``gram``.
-        """
-        gram = self.gram(discount)
-        upper = np.concatenate([gram.M, gram.c[..., None]], axis=-1)
-        bottom = np.concatenate([gram.c, self.reward_square[..., None]], axis=-1)
-        return np.concatenate([upper, bottom[..., None, :]], axis=-2)
+        factors = np.ones(self.G.shape[-1])
+        factors[self.dimension : -1] = discount
+        G = self.G * np.outer(factors, factors)
+        return G if scaled else G * np.asarray(self.length)[..., None, None]
 
     @validate(features=array("*, n, d"))
     def with_features(self, features: ArrayLike) -> Self:
-        """Replace one-hot features by other features of the states.
-
-        Parameters
-        ----------
-        features : (n, d) or (..., n, d) array, phi(s) in row s
-
-        Returns
-        -------
-        Context of (..., d)
-
-        Raises
-        ------
-        ValueError
-            If an entry of the features is not finite, or their number of states is another one.
-        """
-        n = features.shape[-2]
+        """Replace one-hot features by other features (n, d) or (..., n, d) of the states, phi(s) in row s."""
+        n, d = features.shape[-2:]
         if n != self.dimension:
             raise ValueError(f"features are those of {n} states, and the context has {self.dimension} states.")
-        C, D, E = (features.mT @ average @ features for average in (self.C, self.D, self.E))
-        b, d = np.vecmat(self.b, features), np.vecmat(self.d, features)
-        return type(self)(self.length, C, D, E, b, d, self.reward_square)
+        # One-hot columns times B' are columns of features.
+        B = np.zeros((*features.shape[:-2], 2 * n + 1, 2 * d + 1))
+        B[..., :n, :d] = B[..., n:-1, d:-1] = features
+        B[..., -1, -1] = 1
+        return self._made(self.length, B.mT @ self.G @ B)
 
     def empirical_model(self, pseudo_counts: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimate transition probabilities and rewards by the means over the steps from each state.
+
+        Raises a ValueError if the features are not one-hot: such a context does not tell states apart.
 
         Parameters
         ----------
@@ -394,11 +300,6 @@ class Context:
             that end an episode (``from_features``).
         reward : (..., n) array, 0 for states that no step of the context starts from
         shown : (..., n) bool array, whether a step or a pseudo-count starts from a state
-
-        Raises
-        ------
-        ValueError
-            If the features are not one-hot: such a context does not tell states apart.
         """
         if not self.one_hot:
             raise ValueError(
@@ -418,24 +319,10 @@ class Context:
     def grouped(self, pseudo_counts: ArrayLike | None = None) -> Self:
         """Average over *grouped* columns: one for each state, in place of one for each step.
 
-        The column of a state s is [phi(s); gamma sum_s' p(s' | s) phi(s'); r(s)] with the means p and r over the steps
-        from s, as in an enumerated context (eq. (Z0 redef)).  States that no step starts from have no column.
-        Averages are sums over columns divided by n, also if columns are missing, because the attention of pretraining
-        on enumerated contexts is divided by n.
-
-        Parameters
-        ----------
-        pseudo_counts : (n, n) array, as in ``empirical_model``, optional
-            With 1/n in each entry, one pseudo-step from each state leads to every state equally often.
-
-        Returns
-        -------
-        Context of the same leading axes, with the length n
-
-        Raises
-        ------
-        ValueError
-            If the features are not one-hot.
+        The column of a state s is [phi(s); sum_s' p(s' | s) phi(s'); r(s)] with the means p and r over the steps from s
+        (``empirical_model``, which takes ``pseudo_counts``), as in an enumerated context.  States that no step starts
+        from have a column of zeros, because the attention of pretraining on enumerated contexts is divided by n.  With
+        pseudo-counts of 1/n, one pseudo-step from each state leads to every state equally often.
 
         Examples
         --------
@@ -445,18 +332,25 @@ class Context:
         array([[0.  , 0.5 ],
                [0.25, 0.25]])
         """
-        n = self.dimension
         p, r, shown = self.empirical_model(pseudo_counts)
-        square = (r**2).sum(axis=-1) / n
-        return type(self)(n, diagonal(shown / n), p / n, p.mT @ p / n, r / n, np.vecmat(r, p) / n, square)
+        return self._of(diagonal(shown), p, r)
 
     @classmethod
-    @validate(
-        states=integers("..., m+1"),
-        rewards=array("..., m"),
-        n=optional(integer(1)),
-        features=optional(array("*, n, d")),
-    )
+    def _of(cls, *parts: np.ndarray | None) -> Self:
+        """The context with the ``_columns`` of features, next features, rewards and weights."""
+        columns = _columns(*parts)
+        return cls._made(columns.shape[-1], columns @ columns.mT / columns.shape[-1])
+
+    @classmethod
+    def _made(cls, length: int | np.ndarray, G: np.ndarray) -> Self:
+        """The context with a new matrix G, which is not copied."""
+        refuse("G", ~np.isfinite(G), "is not finite")
+        context = object.__new__(cls)
+        vars(context).update(length=length, G=G)
+        return context
+
+    @classmethod
+    @validate(states=integers("..., m+1"), rewards=array("..., m"), n=NUMBER, features=FEATURES)
     def from_trajectory(
         cls, states: ArrayLike, rewards: ArrayLike, n: int | None = None, features: ArrayLike | None = None
     ) -> Self:
@@ -464,20 +358,10 @@ class Context:
 
         Parameters
         ----------
-        states : (..., m+1) int array, S_0, ..., S_m
+        states : (..., m+1) int array, S_0, ..., S_m, from 0 to n-1
         rewards : (..., m) array, R_1, ..., R_m, which need not be functions of the state
-        n : int, number of states
-            May be left out if features are given.
+        n : int, number of states, which may be left out if features are given
         features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
-
-        Returns
-        -------
-        Context of (..., d)
-
-        Raises
-        ------
-        ValueError
-            If a state is not from 0 to n-1, or the numbers of states and rewards do not match.
 
         Examples
         --------
@@ -488,18 +372,12 @@ class Context:
         array([[0.417, 0.083],
                [0.083, 0.417]])
         """
-        n = state_features(n, features).shape[-2]
-        _check_states("states", states, n)
-        context = cls._of_states(states[..., :-1], rewards, states[..., 1:], n)
-        return context if features is None else context.with_features(features)
+        phi = _visited_features("states", states, n, features)
+        return cls._of(phi[..., :-1, :], phi[..., 1:, :], rewards)
 
     @classmethod
     @validate(
-        states=integers("..., m"),
-        rewards=array("..., m"),
-        next_states=integers("..., m"),
-        n=optional(integer(1)),
-        features=optional(array("*, n, d")),
+        states=integers("..., m"), rewards=array("..., m"), next_states=integers("..., m"), n=NUMBER, features=FEATURES
     )
     def from_transitions(
         cls,
@@ -513,38 +391,12 @@ class Context:
 
         Parameters
         ----------
-        states : (..., m) int array, S_t
+        states, next_states : (..., m) int arrays, S_t and S_{t+1}
         rewards : (..., m) array, R_{t+1}
-        next_states : (..., m) int array, S_{t+1}
-        n : int, number of states
-            May be left out if features are given.
-        features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
-
-        Returns
-        -------
-        Context of (..., d)
-
-        Raises
-        ------
-        ValueError
-            If a state is not from 0 to n-1, or shapes do not match.
+        n, features : as for ``from_trajectory``
         """
-        n = state_features(n, features).shape[-2]
-        _check_states("states", states, n)
-        _check_states("next_states", next_states, n)
-        context = cls._of_states(states, rewards, next_states, n)
-        return context if features is None else context.with_features(features)
-
-    @classmethod
-    def _of_states(cls, states: np.ndarray, rewards: np.ndarray, next_states: np.ndarray, n: int) -> Self:
-        """Average over steps with one-hot features; the arguments are those of ``from_transitions``, validated."""
-        one_hot = np.eye(n)
-        now, following = one_hot[states], one_hot[next_states]  # (..., m, n)
-        m = now.shape[-2]
-        D = now.mT @ following / m
-        b, d = np.vecmat(rewards, now) / m, np.vecmat(rewards, following) / m
-        square = (rewards**2).mean(axis=-1)
-        return cls(m, diagonal(now.mean(axis=-2)), D, diagonal(D.sum(axis=-2)), b, d, square)
+        phi = _visited_features("states", states, n, features)
+        return cls._of(phi, _visited_features("next_states", next_states, n, features), rewards)
 
     @classmethod
     @validate(phi=array("..., m, d"), phi_next=array("..., m, d"), rewards=array("..., m"))
@@ -556,47 +408,11 @@ class Context:
         phi : (..., m, d) array, phi_t
         phi_next : (..., m, d) array, phi_{t+1}; rows of zeros end an episode
         rewards : (..., m) array, R_{t+1}
-
-        Returns
-        -------
-        Context of (..., d)
-
-        Raises
-        ------
-        ValueError
-            If shapes do not match, or a number is not finite.
         """
-        m = phi.shape[-2]
-        C, D, E = phi.mT @ phi / m, phi.mT @ phi_next / m, phi_next.mT @ phi_next / m
-        b, d = np.vecmat(rewards, phi) / m, np.vecmat(rewards, phi_next) / m
-        return cls(m, C, D, E, b, d, (rewards**2).mean(axis=-1))
+        return cls._of(phi, phi_next, rewards)
 
     @classmethod
-    def of_shares(
-        cls, length: int | np.ndarray, D: np.ndarray, reward: np.ndarray, E: np.ndarray | None = None
-    ) -> Self:
-        """Compute the averages from the shares of the transitions among the steps.
-
-        Parameters
-        ----------
-        length : int, m, or an array (...) of them
-        D : (..., n, n) array, shares that sum to one
-        reward : (..., n) array, r(s)
-        E : (..., n, n) array, optional
-            By default that of one-hot next features, with the column sums of D on its diagonal.
-        """
-        visits = D.sum(axis=-1)
-        E = diagonal(D.sum(axis=-2)) if E is None else E
-        square = (visits * reward**2).sum(axis=-1)
-        return cls(length, diagonal(visits), D, E, visits * reward, np.vecmat(reward, D), square)
-
-    @classmethod
-    @validate(
-        transition=probabilities("..., n, n"),
-        reward=array("..., n"),
-        features=optional(array("*, n, d")),
-        weights=optional(probabilities("*, n")),
-    )
+    @validate(transition=probabilities("..., n, n"), reward=array("..., n"), features=FEATURES, weights=WEIGHTS)
     def enumerated(
         cls,
         transition: ArrayLike,
@@ -604,37 +420,28 @@ class Context:
         features: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> Self:
-        """Average over the columns of the enumerated context, eq. (Z0 redef).
+        """Average over the columns of the enumerated context, eq. (Z0 redef), with the length n.
 
-        Parameters
-        ----------
-        transition : (..., n, n) array, row-stochastic
-        reward : (..., n) array
-        features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
-        weights : (n,) or (..., n) array, optional
-            Weights of the columns, which sum to one, such as the distribution of the states under a behaviour policy;
-            1/n by default.
-
-        Returns
-        -------
-        Context of (..., d), with the length n
-
-        Raises
-        ------
-        ValueError
-            If a row is not a distribution, or shapes do not match.
+        Parameters are those of ``enumerated_columns``.
         """
-        n = reward.shape[-1]
-        if weights is None:
-            C = diagonal(np.full_like(reward, 1 / n))
-            D, E = transition / n, transition.mT @ transition / n
-            b, d, square = reward / n, np.vecmat(reward, transition) / n, (reward**2).mean(axis=-1)
-        else:
-            weights = np.broadcast_to(weights, reward.shape)
-            C, D, b = diagonal(weights), weights[..., None] * transition, weights * reward
-            E, d, square = transition.mT @ D, np.vecmat(reward, D), (weights * reward**2).sum(axis=-1)
-        context = cls(n, C, D, E, b, d, square)
-        return context if features is None else context.with_features(features)
+        features = state_features(reward.shape[-1], features)
+        return cls._of(features, transition @ features, reward, weights)
+
+    @classmethod
+    def of_shares(cls, length: int | np.ndarray, D: np.ndarray, reward: np.ndarray) -> Self:
+        """Average over one-hot steps, from the shares D (..., n, n) of the transitions and the rewards r(s) (..., n).
+
+        This is faster than sums over the steps, and takes memory that does not grow with their number m.
+        """
+        n, visits = reward.shape[-1], row_sums(D)
+        G = np.zeros((*D.shape[:-2], 2 * n + 1, 2 * n + 1))
+        on_diagonal = np.einsum("...ii->...i", G)
+        on_diagonal[..., :n], on_diagonal[..., n:-1] = visits, row_sums(D.mT)
+        on_diagonal[..., -1] = np.vecdot(visits, reward**2)
+        G[..., :n, n:-1], G[..., n:-1, :n] = D, D.mT
+        G[..., -1, :n], G[..., -1, n:-1] = visits * reward, np.vecmat(reward, D)
+        G[..., :-1, -1] = G[..., -1, :-1]
+        return cls._made(length, G)
 
 
 def diagonal(entries: np.ndarray) -> np.ndarray:

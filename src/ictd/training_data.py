@@ -12,7 +12,7 @@ import numpy as np
 
 from ictd.checks import DISCOUNT, GENERATOR, instance, integer, validate, validate_fields
 from ictd.mrp import TaskDistribution, Tasks, value_function
-from ictd.prompt import Context, Gram, enumerated_columns
+from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, sample_steps, step_counts, unroll
 
@@ -107,10 +107,6 @@ class Block:
     tasks: Tasks
     contexts: Context
     batches: BatchStatistics
-
-    def gram(self, discount: float) -> Gram:
-        """Contexts and query states in the form that the engine takes."""
-        return self.contexts.gram(discount, queries=self.tasks.features)
 
 
 def training_blocks(

@@ -1,4 +1,4 @@
-"""The looped linear Transformer: its parameters, and its output as a function of the averages over a context.
+"""The looped linear Transformer: its parameters, and its output as a function of the matrix G of a context.
 
 In the sparse space Theta^looped all layers share (section "Global Minimizer")
 
@@ -6,13 +6,14 @@ In the sparse space Theta^looped all layers share (section "Global Minimizer")
 
 so the parameters are a row u and a block A.  theta^TD has u = 0 and A = [-I, I; 0, 0].
 
-A context of m columns [x_t; r_t] enters TF_L only through M = sum_t x_t x_t' / m and c = sum_t r_t x_t / m (``Gram`` in
-``ictd.prompt``).  With attention divided by m, eq. (Yl dissection) summed over the context is
+A context of m columns [x_t; r_t] enters TF_L only through the blocks M = sum_t x_t x_t' / m and c = sum_t r_t x_t / m
+of its matrix G = [M, c; c', .] (``ictd.prompt``).  With attention divided by m, eq. (Yl dissection) summed over the
+context is
 
     k_0 = u M + c,    k_{l+1} = k_l (I + A M),    TF_L(s) = -(k_0 + ... + k_{L-1}) A[:, s],
 
 where k_l (2n,) = sum_t (u x_t + y_t^l) x_t' / m and y_t^l is the last entry of column t in layer l.  Without the
-division, A is m times as large.  ``transformer_output`` has TF_L as the paper writes it: layer by layer, on whole
+division, G is m times as large.  ``transformer_output`` has TF_L as the paper writes it: layer by layer, on whole
 prompts, with any P and Q.
 
 With d features in place of n one-hot ones, u is (2d,) and A is (2d, 2d).  The estimate is linear in the features of the
@@ -43,7 +44,7 @@ from ictd.checks import (
     validate,
     validate_fields,
 )
-from ictd.prompt import Context, Gram
+from ictd.prompt import Context
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
 
         Z + (1/m) P Z M (Z' Q Z),    M = diag(1, ..., 1, 0),
 
-    where the mask M has nothing to do with the averages M of ``ictd.prompt``.  The output is minus the last entry of
+    where the mask M has nothing to do with the matrix M of this module.  The output is minus the last entry of
     each query column of Z_L.  M leaves the query columns out of the context, so k queries in one prompt have the same
     outputs as in k prompts.  The division by m is a reading (docs/readings.md).
 
@@ -188,7 +189,7 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
     return -Z[..., -1, length:]
 
 
-def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> np.ndarray:
+def estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
     """Compute w with TF_L(s) = w phi(s), for each of R weights on each of T contexts.
 
     With one-hot features, w holds the estimates of all states.
@@ -196,24 +197,22 @@ def estimates(weights: Weights, gram: Gram, depth: int, scaled: bool = True) -> 
     Parameters
     ----------
     weights : Weights, u (R, 2d) and A (R, 2d, 2d); any leading axes, or none, in place of R
-    gram : Gram of T contexts; any leading axes, or none, in place of T
+    G : (T, 2d+1, 2d+1) array, ``Context.gram_matrix`` of T contexts; any leading axes, or none, in place of T
     depth : int, number of layers L
-    scaled : bool
-        Whether attention is divided by the context length.
 
     Returns
     -------
     w : (R, T, d) array
     """
-    weights = weights[..., *[None] * (gram.c.ndim - 1)]
-    A = weights.A * (1 if scaled else np.asarray(gram.length)[..., None, None])
-    AM = A @ gram.M  # (R, T, 2d, 2d)
-    k = np.vecmat(weights.u, gram.M) + gram.c  # (R, T, 2d)
+    weights = weights[..., *[None] * (G.ndim - 2)]
+    M, c = G[..., :-1, :-1], G[..., -1, :-1]
+    AM = weights.A @ M  # (R, T, 2d, 2d)
+    k = np.vecmat(weights.u, M) + c  # (R, T, 2d)
     total = np.zeros_like(k)
     for _ in range(depth):
         total += k
         k = k + np.vecmat(k, AM)
-    return -np.vecmat(total, A[..., : weights.dimension])
+    return -np.vecmat(total, weights.A[..., : weights.dimension])
 
 
 @dataclass(frozen=True)
@@ -298,7 +297,7 @@ class Model:
             raise ValueError("queries are missing; give the features of the states whose values are wanted.")
         if queries is not None and queries.shape[-1] != d:
             raise ValueError(f"queries have {queries.shape[-1]} features, and the model was made for {d}.")
-        w = estimates(self.weights, context.gram(self.discount), self.depth, self.scaled)
+        w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth)
         return w if queries is None else np.matvec(queries, w)
 
     def to_torch(self) -> "LinearTransformer":

@@ -38,6 +38,7 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     blocks = arrivals[:, :, None, None] * policy[:, :, :, None] * policy[:, :, None, :]  # (N, S, A, A)
     E[:, state, :, state] = blocks.swapaxes(0, 1)
     E = E.reshape(D.shape)
-    square = (visits * rewards**2).sum(axis=-1)
-    b, d = visits * rewards, np.vecmat(rewards, D)
-    return Context(np.rint(length).astype(int), diagonal(visits), D, E, b, d, square)
+    b, d = (visits * rewards)[..., None], np.vecmat(rewards, D)[..., None]
+    square = (visits * rewards**2).sum(axis=-1)[..., None, None]
+    G = np.block([[diagonal(visits), D, b], [D.mT, E, d], [b.mT, d.mT, square]])
+    return Context(np.rint(length).astype(int), G)

@@ -50,7 +50,7 @@ class InContext:
         context = pair_context(counts, reward, policy)
         context = context.grouped() if self.grouped else context
         with np.errstate(over="ignore", invalid="ignore"):
-            return estimates(self.weights, context.gram(discount), self.depth).reshape(policy.shape)
+            return estimates(self.weights, context.gram_matrix(discount), self.depth).reshape(policy.shape)
 
 
 def in_context_td(step_size: float, depth: int, pairs: int) -> InContext:

@@ -94,7 +94,7 @@ def training_data(
             context = pair_context(counts, processes.reward, policy)
             if variant["prompts"] == "grouped":
                 context = context.grouped()
-        gram = context.gram(variant["discount"])
+        gram = context.gram_matrix(variant["discount"])
         steps = rollout if variant["algo"] == "mc" else 1
         paths = pair_paths(processes, policy, batch, steps, rng)
         return reward, batch_statistics(paths, reward, variant["discount"]), gram

@@ -43,7 +43,7 @@ def main(
         for depth in depths:
             for count, best in best_numbers(tuning, [ENUMERATED], depth, tuple(SETS)).items():
                 weights = weights_at(best.numbers, basis(count, states))
-                error = data.error(estimates(weights, data.gram(ENUMERATED), depth))
+                error = data.error(estimates(weights, data.gram_matrix(ENUMERATED), depth))
                 alpha_beta = [*best.numbers[:2] / states, 0.0][:2]
                 for group, errors in enumerate(np.array_split(error, min(GROUPS, len(error)))):
                     measured = *alpha_beta, best.msve, errors.mean(), np.median(errors)
@@ -68,7 +68,7 @@ def best_numbers(
     dict of BestNumbers by the key of the set
     """
     n = data.tasks.states
-    grams = [data.gram(one) if isinstance(one, int) else one.gram(data.discount) for one in contexts]
+    grams = [(data.context(one) if isinstance(one, int) else one).gram_matrix(data.discount) for one in contexts]
     slow = 1 / (n * (1 - data.discount))
     best = {}
     for count in sets:

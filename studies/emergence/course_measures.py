@@ -35,7 +35,7 @@ def main(
     longest = max(context_lengths)
     options = env_options[evaluation_env]
     data = draw_unseen_tasks(SEED, states, tasks, longest, discount, evaluation_env, "ablation", **options)
-    enumerated = data.gram(ENUMERATED)
+    enumerated = data.gram_matrix(ENUMERATED, scaled_attention)
     (tasks_seen,) = load_arrays(runs[0], "tasks_seen")
     seeds, snapshots = load_runs(runs)
     tables = []
@@ -43,7 +43,7 @@ def main(
         weights = snapshots[run]
         with np.errstate(over="ignore", invalid="ignore"):
             msve = weights_msve(weights, data, context_lengths, depth, scaled_attention).mean(axis=-1)
-            values = estimates(weights, enumerated, depth, scaled_attention)  # (snapshots, tasks, n)
+            values = estimates(weights, enumerated, depth)  # (snapshots, tasks, n)
         columns = {"tasks_seen": tasks_seen, **decomposition_measures(weights, discount, scaled_attention)}
         columns |= number_measures(weights, discount, scaled_attention)
         columns[f"msve_{ENUMERATED}"] = data.error(values).mean(axis=-1)

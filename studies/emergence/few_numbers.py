@@ -25,7 +25,6 @@ import numpy as np
 
 from ictd.anatomy import preconditioner, shortest_identifiable, squared_norm
 from ictd.kernels import size
-from ictd.prompt import Gram
 from ictd.transformer import Weights, estimates, preconditioned_td
 from studies.emergence.numbers_engine import repeat_updates
 
@@ -128,7 +127,7 @@ def rank_one_part(G: np.ndarray, iterations: int = 200) -> tuple[np.ndarray, np.
     return alpha, left, right.T
 
 
-def update_matrices(bases: np.ndarray, gram: Gram) -> np.ndarray:
+def update_matrices(bases: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Make the matrices U_k of the updates of ``numbers_engine.repeat_updates``, of A = sum_k theta_k B_k with u = 0.
 
     TF_L is the sum of w_l = -k_l A[:, :n] over layers l, with k_0 = c and k_{l+1} = k_l + k_l A M
@@ -144,7 +143,7 @@ def update_matrices(bases: np.ndarray, gram: Gram) -> np.ndarray:
     Parameters
     ----------
     bases : (K, 2n, 2n) array
-    gram : Gram of T contexts
+    G : (T, 2n+1, 2n+1) array, ``Context.gram_matrix`` of T contexts
 
     Returns
     -------
@@ -152,11 +151,12 @@ def update_matrices(bases: np.ndarray, gram: Gram) -> np.ndarray:
         Their last rows have the terms without y_l or w_l; p is n in the family, else 2n.
     """
     n = bases.shape[-1] // 2
+    M, c = G[:, None, :-1, :-1], G[:, None, -1, :-1]
     left, right = bases[..., :n], bases[..., n:]
     if (left == -right).all():
-        linear, constant = (gram.M[:, None, n:] - gram.M[:, None, :n]) @ right, np.vecmat(gram.c[:, None], right)
+        linear, constant = (M[..., n:, :] - M[..., :n, :]) @ right, np.vecmat(c, right)
     else:
-        linear, constant = gram.M[:, None] @ bases, -np.vecmat(gram.c[:, None], bases)
+        linear, constant = M @ bases, -np.vecmat(c, bases)
     return np.concatenate([linear, constant[..., None, :]], axis=-2)
 
 
@@ -173,7 +173,7 @@ def estimates_and_jacobian(
 def mean_msve(
     numbers: np.ndarray,
     bases: np.ndarray,
-    grams: Sequence[Gram],
+    grams: Sequence[np.ndarray],
     value: np.ndarray,
     weight: np.ndarray,
     depth: int,
@@ -187,7 +187,7 @@ def mean_msve(
 
 
 def least_squares(
-    start: np.ndarray, bases: np.ndarray, grams: Sequence[Gram], value: np.ndarray, weight: np.ndarray, depth: int
+    start: np.ndarray, bases: np.ndarray, grams: Sequence[np.ndarray], value: np.ndarray, weight: np.ndarray, depth: int
 ) -> BestNumbers:
     """Minimise the mean MSVE over tasks and sets of contexts by the method of Levenberg and Marquardt.
 
@@ -195,7 +195,7 @@ def least_squares(
     ----------
     start : (K,) array, numbers at which the descent starts
     bases : (K, 2n, 2n) array
-    grams : sequence of S Grams of T contexts, one context for each task
+    grams : sequence of S matrices G (T, 2n+1, 2n+1) of T contexts, one context for each task
     value, weight : (T, n) arrays, v and mu of the tasks
     depth : int, L
 

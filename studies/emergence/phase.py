@@ -58,7 +58,7 @@ def main(
         # Contexts are enumerated, so one step of a trajectory is enough.
         data = draw_unseen_tasks(seed, n, test_tasks, 1, discount, env, "phase", **env_options[env])
         tuning = draw_unseen_tasks(seed, n, tuning_tasks, 1, discount, env, "phase tuning", **env_options[env])
-        gram = data.gram(ENUMERATED)
+        gram = data.gram_matrix(ENUMERATED, scaled)
         grams = [gram[first : first + EVALUATED] for first in range(0, test_tasks, EVALUATED)]
         theta_msve = tuned_theta_msve(data, tuning, depths, n * log_spaced(**step_sizes))
         for depth in depths:
@@ -74,7 +74,7 @@ def main(
                     row["diverged_at"] = divergence.task
                     continue
                 with np.errstate(over="ignore", invalid="ignore"):
-                    values = np.concatenate([estimates(weights, part, depth, scaled) for part in grams])
+                    values = np.concatenate([estimates(weights, part, depth) for part in grams])
                     row["msve"] = data.error(values).mean()
                 row["diverged_at"] = 0
                 measures = decomposition_measures(weights, discount, scaled)

@@ -169,4 +169,4 @@ def msve(A: np.ndarray, data: UnseenTasks, depth: int, scaled: bool) -> np.ndarr
     """MSVE (S, tasks) of weights without u on enumerated prompts."""
     weights = Weights(np.zeros(A.shape[:-1]), A)
     with np.errstate(over="ignore", invalid="ignore"):
-        return data.error(estimates(weights, data.gram(ENUMERATED), depth, scaled))
+        return data.error(estimates(weights, data.gram_matrix(ENUMERATED, scaled), depth))

@@ -16,7 +16,6 @@ import numpy as np
 from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.mrp import Tasks, boyan
-from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_table
@@ -171,11 +170,11 @@ def best_rows(design: str, states: int, depths: list[int], discount: float) -> l
     return rows
 
 
-def best_tasks(design: str, states: int, discount: float, purpose: str) -> tuple[Gram, np.ndarray, np.ndarray]:
-    """Enumerated prompts of MEASURED_ON tasks, their values v = (I - gamma C P)^{-1} r and their mu."""
+def best_tasks(design: str, states: int, discount: float, purpose: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """G of the enumerated prompts of MEASURED_ON tasks, their values v = (I - gamma C P)^{-1} r and their mu."""
     tasks = draw_tasks(design, states, MEASURED_ON, generator(0, "boyan", states, f"slow mode {design} {purpose}"))
     p = discount * continuation(design, states)[:, None] * tasks.transition
     value = np.linalg.solve(np.eye(states) - p, tasks.reward[..., None])[..., 0]
     features = np.broadcast_to(np.eye(states), p.shape)
     columns = np.concatenate([features, p.mT, tasks.reward[:, None]], axis=1)
-    return Gram.of_columns(columns), value, tasks.stationary
+    return columns @ columns.mT / states, value, tasks.stationary

@@ -7,7 +7,6 @@ import numpy as np
 from ictd.baselines import lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
-from ictd.prompt import Gram
 from ictd.statistics import standard_error
 from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_arrays, save_table
@@ -75,23 +74,23 @@ def main(
 
     for index, (name, contexts) in enumerate(formats(data, context_lengths).items()):
         for length, context in contexts.items():
-            gram = context.gram(discount)
+            G, attended = context.gram_matrix(discount), context.gram_matrix(discount, scaled)
             for method, (seeds, runs) in models.items():
                 measures = number_measures(runs, discount, scaled)
                 for i, seed in enumerate(seeds):
                     alpha_beta = measures["identity"][i], measures["ones"][i]
-                    add(method, name, length, seed, alpha_beta, msve(runs[i], data, gram, depth, scaled))
+                    add(method, name, length, seed, alpha_beta, msve(runs[i], data, attended, depth))
             for (count, method), best in zip(ALGORITHMS.items(), step_sizes, strict=True):
                 algorithm = weights_at(best[index], basis(count, states))
                 alpha_beta = [*best[index] / states, 0.0][:2]
-                add(method, name, length, -1, alpha_beta, msve(algorithm, data, gram, depth, True))
+                add(method, name, length, -1, alpha_beta, msve(algorithm, data, G, depth))
             if name == "steps":
                 add("lstd", name, length, -1, (np.nan, np.nan), data.error(lstd(context, discount, lstd_ridge)))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
 
 
-def msve(weights: Weights, data: UnseenTasks, gram: Gram, depth: int, scaled: bool) -> np.ndarray:
+def msve(weights: Weights, data: UnseenTasks, G: np.ndarray, depth: int) -> np.ndarray:
     """MSVE (tasks,) of one Transformer on one context of each task; values that overflow give infinite errors."""
     with np.errstate(over="ignore", invalid="ignore"):
-        errors = data.error(estimates(weights, gram, depth, scaled))
+        errors = data.error(estimates(weights, G, depth))
     return np.where(np.isnan(errors), np.inf, errors)

@@ -176,7 +176,8 @@ def pretrained(setting: dict, seed: int, batch_size: int, learning_rate: float) 
     first = initial_weights(2 * setting["dimension"], setting["initial_gain"], start)
     tasks, prompts = distribution(setting, seed), EnumeratedPrompts()
     blocks = training_blocks(tasks, prompts, "values", discount, setting["updates"], seed, batch_size, rollout_steps=1)
-    prompted = ((block, Split.of(enumerated(block.tasks, discount), control).doubled) for block in blocks)
+    parts = ((block, Split.of(enumerated(block.tasks, discount), control)) for block in blocks)
+    prompted = ((block, part.gram, part.queries) for block, part in parts)
     *_, last = pretrain(first, ["td", "values"], setting, learning_rate, prompted)
     return last
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from ictd.engine import Engine
 from ictd.mrp import TaskDistribution
-from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.training_data import BLOCK, Block, EnumeratedPrompts, training_blocks
@@ -41,7 +40,7 @@ def main(
         if targets:
             tasks, prompts = distribution(setting, seed), prompts_of(setting)
             blocks = training_blocks(tasks, prompts, targets[-1], discount, updates, seed, batch_size, rollout_steps)
-            prompted = ((block, block.gram(discount)) for block in blocks)
+            prompted = ((block, block.contexts.gram_matrix(discount), block.tasks.features) for block in blocks)
             snapshots = pretrain(first_weights(setting, seed), targets, setting, learning_rate, prompted)
             for k, by_target in enumerate(snapshots):
                 for target, weights in by_target.items():
@@ -51,7 +50,11 @@ def main(
 
 
 def pretrain(
-    first: Weights, targets: Sequence[str], setting: dict, learning_rate: float, blocks: Iterable[tuple[Block, Gram]]
+    first: Weights,
+    targets: Sequence[str],
+    setting: dict,
+    learning_rate: float,
+    blocks: Iterable[tuple[Block, np.ndarray, np.ndarray]],
 ) -> Iterator[dict[str, Weights]]:
     """Pretrain all of u and A with each target, and yield the weights after each block of tasks.
 
@@ -63,15 +66,15 @@ def pretrain(
     targets : one of ``SAME_DATA``, or a part of it
     setting : dict with depth and discount
     learning_rate : float, Adam's
-    blocks : blocks of tasks with their prompts, drawn for the last target
+    blocks : blocks of tasks with the matrices G and the queries of their prompts, drawn for the last target
     """
     depth, discount = setting["depth"], setting["discount"]
     engines = {
         target: Engine(first, "td" if target == "td" else "mc", depth, discount, learning_rate) for target in targets
     }
-    for block, gram in blocks:
+    for block, G, queries in blocks:
         for target, engine in list(engines.items()):
-            _, done = engine.train(block.tasks.reward, block.batches, gram)
+            _, done = engine.train(block.tasks.reward, block.batches, G, queries)
             if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
                 del engines[target]
         yield {target: engine.weights() for target, engine in engines.items()}
@@ -111,6 +114,6 @@ def pretrained_towards_values(
     """
     discount = setting["discount"]
     blocks = training_blocks(tasks, prompts, "values", discount, updates, seed, batch_size, rollout_steps=1)
-    prompted = ((block, block.gram(discount)) for block in blocks)
+    prompted = ((block, block.contexts.gram_matrix(discount), block.tasks.features) for block in blocks)
     *_, last = pretrain(first_weights(setting, seed), ["values"], setting, learning_rate, prompted)
     return last.get("values")

@@ -25,7 +25,6 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import Environment, Tasks, sample_tasks, stationary_distribution
-from ictd.prompt import Gram
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.training_data import EnumeratedPrompts
@@ -110,8 +109,8 @@ def third_block(data: HeldOut, kind: str) -> np.ndarray:
     return shuffled_rows(data.chain, rng) @ data.phi
 
 
-def three_block_gram(data: HeldOut, kind: str) -> Gram:
-    """Averages over columns [phi; gamma P phi; gamma third block; r], in the form that TF_L depends on."""
+def three_block_gram(data: HeldOut, kind: str) -> np.ndarray:
+    """G (N, 3d+1, 3d+1) of prompts with columns [phi; gamma P phi; gamma third block; r]."""
     return data.gram_of(data.phi, data.discount * data.phi_next, data.discount * third_block(data, kind))
 
 
@@ -135,10 +134,10 @@ def first_order(data: HeldOut) -> float:
     return float((weight * data.chain * backward).sum() / (weight * data.chain**2).sum())
 
 
-def multiples_of_alpha(data: HeldOut, directions: np.ndarray, gram: Gram, depth: int) -> np.ndarray:
+def multiples_of_alpha(data: HeldOut, directions: np.ndarray, G: np.ndarray, depth: int) -> np.ndarray:
     """The other numbers over alpha, (K - 1,), for the numbers (K,) with the least mean MSVE."""
     starts = [np.pad([alpha, alpha * eta], (0, len(directions) - 2)) for alpha, eta in STARTS]
-    numbers = best_of_starts(starts, directions, data, gram, depth)
+    numbers = best_of_starts(starts, directions, data, G, depth)
     return numbers[1:] / numbers[0]
 
 

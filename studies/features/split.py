@@ -14,7 +14,6 @@ from typing import Self
 
 import numpy as np
 
-from ictd.prompt import Gram
 from ictd.transformer import Weights, estimates
 from studies.features.algorithms import trimmed_mean
 from studies.features.coefficients import measures, permutation_fit
@@ -63,21 +62,24 @@ class Split:
         return replace(self, control=np.roll(self.mean, 1, axis=0))
 
     @cached_property
-    def gram(self) -> Gram:
-        """Averages over columns [phi; gamma m; gamma (P phi - m); gamma control; r], as TF_L depends on them."""
+    def gram(self) -> np.ndarray:
+        """G (N, 4d+1, 4d+1) of columns [phi; gamma m; gamma (P phi - m); gamma control; r].
+
+        Transformers of 2d features read the four blocks as two.
+        """
         following = (self.data.discount * part for part in (self.mean, self.rest, self.control))
         return self.data.gram_of(self.data.phi, *following)
 
-    @cached_property
-    def doubled(self) -> Gram:
-        """The same for Transformers of 2d features, which read the four blocks as two; queries are [phi; 0]."""
-        d = self.data.phi.shape[-1]
-        return replace(self.gram, queries=np.pad(self.gram.queries, [(0, 0), (0, 0), (0, d)]))
+    @property
+    def queries(self) -> np.ndarray:
+        """Query features [phi; 0] (N, n, 2d) of Transformers of 2d features."""
+        features = self.data.tasks.features
+        return np.concatenate([features, np.zeros_like(features)], axis=-1)
 
     def error(self, weights: Weights, depth: int) -> float:
         """Trimmed mean of the MSVE of weights of 2d features."""
         with np.errstate(over="ignore", invalid="ignore"):
-            w = estimates(weights, self.doubled, depth)
+            w = estimates(weights, self.gram, depth)
         return float(trimmed_mean(self.data.msve(w[..., : self.data.phi.shape[-1]])))
 
     def test_functions(self, eta_m: float, eta_r: float) -> np.ndarray:

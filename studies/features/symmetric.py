@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ictd.prompt import Gram
 from ictd.transformer import Weights
 from studies.features.tasks import HeldOut
 
@@ -47,14 +46,17 @@ def block_numbers(A: np.ndarray) -> np.ndarray:
     return A.reshape(*A.shape[:-2], 2, d, 2, d).trace(axis1=-3, axis2=-1) / d
 
 
-def values_and_derivatives(numbers: np.ndarray, directions: np.ndarray, gram: Gram, depth: int):
+def values_and_derivatives(
+    numbers: np.ndarray, directions: np.ndarray, G: np.ndarray, queries: np.ndarray, depth: int
+) -> tuple[np.ndarray, np.ndarray]:
     """TF_L at the query states for B = sum_k numbers_k directions_k, and its derivatives by the numbers.
 
     Parameters
     ----------
     numbers : (K,) array
     directions : (K, 2, 2) array, or (K, 3, 3) for prompts with three blocks of features
-    gram : Gram of N contexts with queries (N, n, d)
+    G : (N, 2d+1, 2d+1) array, or (N, 3d+1, 3d+1), of N contexts
+    queries : (N, n, d) array, features of the query states
     depth : int, L
 
     Returns
@@ -62,22 +64,22 @@ def values_and_derivatives(numbers: np.ndarray, directions: np.ndarray, gram: Gr
     values : (N, n) array
     derivatives : (K, N, n) array
     """
-    d = gram.queries.shape[-1]
+    d, M, c = queries.shape[-1], G[..., :-1, :-1], G[..., -1, :-1]
     B = np.tensordot(numbers, directions, axes=1)
     A, dA = np.kron(B, np.eye(d)), np.kron(directions, np.eye(d))
-    AM, dAM = A @ gram.M, dA[:, None] @ gram.M
-    k, dk = gram.c, np.zeros((len(directions), *gram.c.shape))
+    AM, dAM = A @ M, dA[:, None] @ M
+    k, dk = c, np.zeros((len(directions), *c.shape))
     total, dtotal = np.zeros_like(k), np.zeros_like(dk)
     for _ in range(depth):
         total, dtotal = total + k, dtotal + dk
         k, dk = k + np.vecmat(k, AM), dk + np.vecmat(dk, AM) + np.vecmat(k, dAM)
     w = -np.vecmat(total, A[:, :d])
     dw = -np.vecmat(dtotal, A[:, :d]) - np.vecmat(total, dA[:, None, :, :d])
-    return np.matvec(gram.queries, w), np.matvec(gram.queries, dw)
+    return np.matvec(queries, w), np.matvec(queries, dw)
 
 
 def least_squares(
-    start: np.ndarray, directions: np.ndarray, data: HeldOut, gram: Gram, depth: int
+    start: np.ndarray, directions: np.ndarray, data: HeldOut, G: np.ndarray, depth: int
 ) -> tuple[np.ndarray, float]:
     """Minimise the mean MSVE over the numbers by Levenberg and Marquardt's method.
 
@@ -86,7 +88,7 @@ def least_squares(
     start : (K,) array
     directions : (K, 2, 2) array
     data : HeldOut, N tasks
-    gram : Gram of their contexts
+    G : matrices of their contexts
     depth : int, L
 
     Returns
@@ -99,7 +101,7 @@ def least_squares(
 
     def measured(numbers):
         with np.errstate(over="ignore", invalid="ignore"):
-            values, derivatives = values_and_derivatives(numbers, directions, gram, depth)
+            values, derivatives = values_and_derivatives(numbers, directions, G, data.tasks.features, depth)
             error = data.value - values
             return (mu * error**2).sum(axis=-1).mean(), error, derivatives
 
@@ -122,10 +124,10 @@ def least_squares(
 
 
 def best_of_starts(
-    starts: Sequence[np.ndarray], directions: np.ndarray, data: HeldOut, gram: Gram, depth: int
+    starts: Sequence[np.ndarray], directions: np.ndarray, data: HeldOut, G: np.ndarray, depth: int
 ) -> np.ndarray:
     """Minimise the mean MSVE by ``least_squares`` from each start (K,), and return the numbers (K,) of the best end."""
-    ends = [least_squares(start, directions, data, gram, depth) for start in starts]
+    ends = [least_squares(start, directions, data, G, depth) for start in starts]
     numbers, _ = min(ends, key=lambda end: end[1])
     return numbers
 
@@ -137,7 +139,7 @@ def normal_equations(derivatives: np.ndarray, mu: np.ndarray, error: np.ndarray)
     return hessian / len(error), (weighted * error).sum(axis=(1, 2)) / len(error)
 
 
-def fixed_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram: Gram, depth: int) -> np.ndarray:
+def fixed_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, G: np.ndarray, depth: int) -> np.ndarray:
     """Numbers at which the expected update of multi-task TD is zero: sum of mu delta dTF_L over states and tasks.
 
     The update is a semi-gradient, so this is not a minimum.  A step solves the normal equations of Gauss and Newton
@@ -149,7 +151,7 @@ def fixed_point(start: np.ndarray, directions: np.ndarray, data: HeldOut, gram: 
     """
     numbers, mu = np.asarray(start, dtype=float), data.tasks.stationary
     for _ in range(FIXED_POINT_STEPS):
-        values, derivatives = values_and_derivatives(numbers, directions, gram, depth)
+        values, derivatives = values_and_derivatives(numbers, directions, G, data.tasks.features, depth)
         delta = data.tasks.reward + data.discount * np.matvec(data.tasks.transition, values) - values
         hessian, slope = normal_equations(derivatives, mu, delta)
         if not np.isfinite(slope).all():

@@ -3,14 +3,14 @@
 A setting is a dict with the keys of ``main`` in ``config.yaml``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from ictd.mrp import Environment, TaskDistribution, Tasks, sample_tasks, stationary_distribution, value_function
-from ictd.prompt import Context, Gram
+from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.sampling import sample_paths
 from ictd.training_data import EnumeratedPrompts, SampledPrompts
@@ -172,15 +172,15 @@ class HeldOut:
         return Context.from_features(root * self.phi, root * self.phi_next, root[..., 0] * self.reward)
 
     @cached_property
-    def gram(self) -> Gram:
-        """The averages in the form that TF_L depends on."""
-        return self.context.gram(self.discount, queries=self.tasks.features)
+    def gram(self) -> np.ndarray:
+        """The matrix G (N, 2d+1, 2d+1) of each prompt (``Context.gram_matrix``)."""
+        return self.context.gram_matrix(self.discount)
 
-    def gram_of(self, *blocks: np.ndarray) -> Gram:
-        """The averages for prompts whose columns [blocks; r] have other blocks (N, m, d)."""
+    def gram_of(self, *blocks: np.ndarray) -> np.ndarray:
+        """G (N, D, D) of prompts whose columns [blocks; r] have other blocks (N, m, d)."""
         root = np.sqrt(self.weight * self.weight.shape[1])[..., None]
         columns = root * np.concatenate([*blocks, self.reward[..., None]], axis=-1)
-        return replace(Gram.of_columns(columns.mT), queries=self.tasks.features)
+        return columns.mT @ columns / columns.shape[1]
 
     def msve(self, w: np.ndarray) -> np.ndarray:
         """MSVE (..., N) of the estimates Phi w, for w (..., N, d)."""

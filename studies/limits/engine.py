@@ -1,6 +1,6 @@
 """Errors and exact gradients of the looped Transformer on prompts of any number of columns.
 
-TF_L depends on a context only through its averages M and c (``ictd.prompt.Gram``).  For X (2n, k) and y (k,) with
+TF_L depends on a context only through its averages M and c (``Context.gram_matrix``).  For X (2n, k) and y (k,) with
 
     M = X X',    c = X y,
 
@@ -35,7 +35,7 @@ import numpy as np
 from ictd.engine import adam, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel
 from ictd.mrp import Tasks, value_function
-from ictd.prompt import Gram, enumerated_columns
+from ictd.prompt import enumerated_columns
 from ictd.small_matrices import multiply, transpose
 from ictd.transformer import Weights
 
@@ -88,12 +88,12 @@ def enumerated_prompts(tasks: Tasks, discount: float) -> Prompts:
     return Prompts(np.ascontiguousarray(X / root), tasks.reward / root, value, tasks.stationary)
 
 
-def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Prompts:
+def sampled_prompts(G: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Prompts:
     """Make prompts of 2n - 1 columns with the averages of given contexts.
 
     Parameters
     ----------
-    gram : Gram of N contexts, M (N, 2n, 2n) and c (N, 2n)
+    G : (N, 2n+1, 2n+1) array, ``Context.gram_matrix`` of N contexts
         The rank of M is at most 2n - 1, because all columns are orthogonal to one direction (``ictd.anatomy``).
     target, weight : (N, n) arrays of ``Prompts``
 
@@ -101,13 +101,13 @@ def sampled_prompts(gram: Gram, target: np.ndarray, weight: np.ndarray) -> Promp
     -------
     Prompts with X (N, 2n, 2n-1) and y (N, 2n-1)
     """
-    eigenvalues, eigenvectors = np.linalg.eigh(gram.M)
+    eigenvalues, eigenvectors = np.linalg.eigh(G[:, :-1, :-1])
     eigenvalues = eigenvalues[..., 1:]
     eigenvectors = eigenvectors[..., 1:]
     nonzero = eigenvalues > RANK_TOLERANCE * eigenvalues[:, -1:]
     roots = np.sqrt(np.where(nonzero, eigenvalues, 0.0))
     X = np.ascontiguousarray(eigenvectors * roots[:, None])
-    y = np.vecmat(gram.c, eigenvectors) / np.where(nonzero, roots, np.inf)
+    y = np.vecmat(G[:, -1, :-1], eigenvectors) / np.where(nonzero, roots, np.inf)
     return Prompts(X, y, target, weight)
 
 

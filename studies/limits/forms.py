@@ -153,7 +153,7 @@ def best_errors(
     def part(purpose: str, m: int) -> tuple[Prompts, np.ndarray]:
         of_length = data[purpose][m]
         weight = importance[m] * of_length.tasks.stationary
-        prompts = sampled_prompts(of_length.gram(m), of_length.value, weight)
+        prompts = sampled_prompts(of_length.gram_matrix(m), of_length.value, weight)
         return prompts, form_basis(form, m, added[0], identifiable)
 
     training = MeanMsve([part("descent", m) for m in lengths], depth)

@@ -80,7 +80,7 @@ def main(
         drawn = draw_tasks(task_kind, states, tasks, rng)
         context = sample_contexts(drawn, rng.integers(min(lengths), max(lengths) + 1, tasks), rng)
         value = value_function(drawn.transition, drawn.reward, discount)
-        prompts = sampled_prompts(context.gram(discount), value, drawn.stationary)
+        prompts = sampled_prompts(context.gram_matrix(discount), value, drawn.stationary)
         start = parameters_of(initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights")))
         start = np.stack([start, 0 * start]) if kind == "heads" else start[None]
         unseen = draw_unseen_tasks(seed, states, fit_tasks, max(lengths), discount, "boyan", "limits fits")
@@ -99,7 +99,7 @@ def main(
             )
             for m in lengths:
                 parameters = shares_of_heads(m, kind, added[0]) @ heads
-                test_prompts = sampled_prompts(unseen.gram(m), unseen.value, unseen.tasks.stationary)
+                test_prompts = sampled_prompts(unseen.gram_matrix(m), unseen.value, unseen.tasks.stationary)
                 (estimate,) = msve_of_parameters(test_prompts, depth).estimates(parameters)
                 setting = {"kind": kind, "algo": algo, "seed": seed, "length": m}
                 ridge, pseudo_counts = (tuned[method, m] for method in GAP)

@@ -77,7 +77,7 @@ class Attention:
 class WeightedColumns:
     """The distinct columns of N contexts, and the share of each column in its context.
 
-    Linear attention depends on a context through its Gram matrix (``ictd.prompt.Gram``).  Softmax and ReLU are not
+    Linear attention depends on a context through its Gram matrix (``Context.gram_matrix``).  Softmax and ReLU are not
     linear in the scores of columns, so they need the columns.  A context of any length has at most as many distinct
     columns as there are transitions.
 
@@ -456,7 +456,9 @@ class AttentionEngine(Engine):
         self.kind = KINDS.index(attention.kind)
         self.corner = float(attention.corner)
 
-    def train_block(self, prompts: WeightedColumns, batch: tuple[np.ndarray, ...], estimates: np.ndarray) -> int:
+    def train_block(
+        self, prompts: WeightedColumns, queries: None, batch: tuple[np.ndarray, ...], estimates: np.ndarray
+    ) -> int:
         """Run the kernel of this kind of attention on all tasks, and return the number of updates made."""
         n, K = size(self.dimension), size(prompts.X.shape[-1])
         contexts = (n, K, self.kind, self.corner, prompts.X, prompts.y, prompts.shares)

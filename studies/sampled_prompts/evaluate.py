@@ -7,7 +7,6 @@ import numpy as np
 
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
-from ictd.prompt import Gram
 from ictd.storage import join_arrays, save_arrays
 from ictd.transformer import Weights
 from studies.sampled_prompts.grid import Run
@@ -32,10 +31,10 @@ def main(
     """
 
     @cache
-    def unseen(states: int, env: str, discount: float) -> tuple[UnseenTasks, list[Gram]]:
+    def unseen(states: int, env: str, discount: float) -> tuple[UnseenTasks, list[np.ndarray]]:
         options = env_options[env]
         data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **options)
-        return data, [data.gram(length) for length in context_lengths]
+        return data, [data.gram_matrix(length, scaled_attention) for length in context_lengths]
 
     for output in outputs:
         name, place = output.parent.name, output.stem
@@ -48,14 +47,14 @@ def main(
             kept = (tasks_seen == tasks) | (tasks_seen == tasks_seen[-1])
             tasks_seen, u, A = tasks_seen[kept], u[:, kept], A[:, kept]
         weights = Weights(u, A)  # Leading axes: seeds, snapshots.
-        msve = compiled_msve(weights, *unseen(run.states, env, float(discount)), run.depth, scaled_attention)
+        msve = compiled_msve(weights, *unseen(run.states, env, float(discount)), run.depth)
         save_arrays(
             output, seeds=seeds, tasks_seen=tasks_seen, context_lengths=np.array(context_lengths),
             mean=msve.mean(axis=-1), median=np.median(msve, axis=-1), msve_by_task=msve[:, -1].mean(axis=0),
         )  # fmt: skip
 
 
-def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[Gram], depth: int, scaled: bool) -> np.ndarray:
+def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[np.ndarray], depth: int) -> np.ndarray:
     """Compute the MSVE of R Transformers on k unseen tasks, as ``ictd.evaluation.weights_msve``, by compiled kernels.
 
     Kernels take half the time for the many snapshots of this study.  Numbers differ by rounding.
@@ -64,10 +63,8 @@ def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[Gram], depth:
     ----------
     weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes in place of R
     data : UnseenTasks, k of them
-    grams : list of K Grams of their contexts
+    grams : list of K arrays (k, 2n+1, 2n+1), ``Context.gram_matrix`` of their contexts
     depth : int, number of layers L
-    scaled : bool
-        Whether attention is divided by the context length.
 
     Returns
     -------
@@ -77,6 +74,6 @@ def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[Gram], depth:
     msve = np.empty((*lead, len(grams), len(data.tasks)))
     with np.errstate(over="ignore", invalid="ignore"):
         for i in np.ndindex(lead):
-            estimates = [compiled_estimates(weights[i][None], gram, depth, scaled) for gram in grams]
+            estimates = [compiled_estimates(weights[i][None], G, depth) for G in grams]
             msve[i] = data.error(np.stack(estimates))
     return msve

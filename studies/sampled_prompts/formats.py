@@ -96,8 +96,8 @@ def formats_msve(
     grams = {}
     for length in lengths:
         for name, context in formats_of(data.context(length)).items():
-            grams.setdefault(name, []).append(context.gram(data.discount))
-    return {name: compiled_msve(weights, data, grams[name], depth, scaled) for name in grams}
+            grams.setdefault(name, []).append(context.gram_matrix(data.discount, scaled))
+    return {name: compiled_msve(weights, data, grams[name], depth) for name in grams}
 
 
 def lstd_msve(path: Path, lengths: list[int]) -> np.ndarray:

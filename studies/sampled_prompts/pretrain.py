@@ -16,11 +16,11 @@ from ictd.statistics import log_spaced_integers
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.sampled_prompts.training_data import (
-    TrainingPrompts,
     algorithm,
     batch_kind,
     prompt_format,
     training_data,
+    training_prompts,
 )
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def main(
     the number of tasks of runs in other settings than the main setting.
     """
     tasks_seen = [np.union1d(log_spaced_integers(own, snapshots), min(tasks, own)) for own in run_tasks]
-    histories, prompts_of = [], TrainingPrompts()
+    histories = []
     for seed in seeds_of(seeds):
         data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options[env])
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
@@ -65,7 +65,7 @@ def main(
             names = [targets[run] for run in running]
             block, context, batches = data(size, map(batch_kind, names))
             formats = {prompt_format(name) for name in names}
-            prompts = {name: prompts_of(name, block, context, discount) for name in formats}
+            prompts = {name: training_prompts(name, block, context, discount) for name in formats}
             return [(block.reward, batches[batch_kind(name)], prompts[prompt_format(name)]) for name in names]
 
         histories.append(pretrain_runs(engines, draw, tasks_seen))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks, truncation_bias, value_function
-from ictd.prompt import Context, Gram
+from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.training_data import sample_contexts
@@ -33,25 +33,11 @@ def prompt_format(target: str) -> str:
     return target.removesuffix(batch_kind(target))
 
 
-class TrainingPrompts:
-    """The prompts of the tasks of a block, by their format.
-
-    A block with 20 states has 128 MB of prompts.  All blocks of a format use the same memory, so prompts are valid
-    until the next block.
-    """
-
-    def __init__(self):
-        self._memory = {}
-
-    def __call__(self, format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray | Gram:
-        """The prompts of N tasks and their contexts in one format, for ``ictd.engine.Engine.train``."""
-        if format == ENUMERATED:
-            return tasks.transition
-        size, wide = len(tasks), 2 * tasks.states
-        if len(self._memory.get(format, ())) < size:
-            self._memory[format] = np.empty((size, wide, wide))
-        columns = context.grouped() if format == GROUPED else context
-        return columns.gram(discount, out=self._memory[format][:size])
+def training_prompts(format: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:
+    """The prompts of N tasks and their contexts in one format, for ``ictd.engine.Engine.train``."""
+    if format == ENUMERATED:
+        return tasks.transition
+    return (context.grouped() if format == GROUPED else context).gram_matrix(discount)
 
 
 def expected_batches(tasks: Tasks, discount: float, rollout_steps: int) -> BatchStatistics:

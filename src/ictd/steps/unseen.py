@@ -12,8 +12,7 @@ from ictd.baselines import lstd, theta_preconditioned_td
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
 from ictd.pipeline.grid import Cell, parse_name
-from ictd.prompt import ENUMERATED, Context
-from ictd.sampling import transition_counts
+from ictd.prompt import ENUMERATED
 from ictd.statistics import standard_error
 from ictd.storage import load_arrays, long_table, save_tables
 from ictd.transformer import Weights
@@ -98,27 +97,18 @@ def errors_at(
     dict of (S k,) arrays
         By cell, and for baselines by ("theta_td", depth), ("lstd", 0) and ("zero", 0).
     """
-    context = context_of(data, length)
-    gram = context.gram(data.discount)
+    context = data.context(length)
+    G = context.gram_matrix(data.discount, scaled)
     errors = {}
     for cell, weights in models.items():
-        errors[cell] = data.error(compiled_estimates(weights, gram, cell.depth, scaled))
+        errors[cell] = data.error(compiled_estimates(weights, G, cell.depth))
     identity = np.eye(data.tasks.states)
     for depth, step in steps.items():
         weights = theta_preconditioned_td(step * identity[None])
-        errors["theta_td", depth] = data.error(compiled_estimates(weights, gram, depth, scaled))
+        errors["theta_td", depth] = data.error(compiled_estimates(weights, G, depth))
     errors["lstd", 0] = data.error(lstd(context, data.discount, ridge))
     errors["zero", 0] = data.error(np.zeros_like(data.value))
     return errors
-
-
-def context_of(data: UnseenTasks, length: int) -> Context:
-    """The context of each task, from counts of transitions."""
-    if length == ENUMERATED:
-        return data.context(ENUMERATED)
-    lengths = np.full(len(data.tasks), length)
-    counts = transition_counts(data.paths[:, : length + 1], lengths, data.tasks.states)
-    return Context.of_shares(length, counts / length, data.tasks.reward)
 
 
 def best_step_size(path: Path) -> float:

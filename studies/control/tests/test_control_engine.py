@@ -144,7 +144,7 @@ def test_estimates_equal_the_papers_on_whole_prompts(kind):
     paths = pair_paths(processes, uniform(SHAPE), 1, 9, new_rng())[:, 0]
     policy = draw_policies(kind, SHAPE, new_rng())
     context = pair_context(transition_counts(paths, 9, STATES, ACTIONS), processes.reward, policy)
-    found = estimates(weights, context.gram(GAMMA), 3)
+    found = estimates(weights, context.gram_matrix(GAMMA), 3)
     for i in range(SIZE):
         steps = slow.transitions(paths[i], 9, ACTIONS)
         prompts = prompts_of(slow.columns(steps, processes.reward[i], policy[i], GAMMA))

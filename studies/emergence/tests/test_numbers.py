@@ -81,7 +81,7 @@ def test_derivatives_equal_finite_differences(count):
     bases = few_numbers.basis(count, STATES)
     numbers, step = np.linspace(0.9, 0.3, count), 1e-6
     for length in (0, 9):
-        matrices = few_numbers.update_matrices(bases, data.gram(length))
+        matrices = few_numbers.update_matrices(bases, data.gram_matrix(length))
         estimate, jacobian = few_numbers.estimates_and_jacobian(numbers, matrices, STATES, DEPTH)
         expected = naive.errors(few_numbers.weights_at(numbers, bases), data, length, DEPTH)
         np.testing.assert_allclose(data.error(estimate), expected)

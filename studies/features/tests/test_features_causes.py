@@ -70,7 +70,7 @@ def test_eligibility_gives_the_projection(chain):
 @pytest.mark.parametrize("kind", ["reversed", "shuffled"])
 def test_a_layer_reads_three_blocks(kind):
     data, numbers, depth = mixed(), np.array([0.7, 0.3, 0.2]), 4
-    values, _ = values_and_derivatives(numbers, THREE_BLOCKS, three_block_gram(data, kind), depth)
+    values, _ = values_and_derivatives(numbers, THREE_BLOCKS, three_block_gram(data, kind), data.tasks.features, depth)
     z = three_block_functions(data, 0.3 / 0.7, 0.2 / 0.7, kind)
     for i in range(5):
         w = np.zeros(3)

@@ -8,7 +8,6 @@ from tolerances import ENGINES, ROUNDING
 from ictd import initial_weights
 from ictd.engine import Engine
 from ictd.pipeline.provenance import PROJECT
-from ictd.prompt import Gram
 from ictd.report.claim import Statements
 from ictd.rng import generator
 from ictd.training_data import EnumeratedPrompts, training_blocks
@@ -70,7 +69,7 @@ def test_an_exchanged_mean_is_that_of_the_task_before():
 def test_eta_m_multiplies_the_mean_td_error_and_eta_r_a_covariance(prompts):
     found, alpha, eta_m, eta_r = split(prompts=prompts), 0.7, 2.0, -0.4
     numbers = alpha * np.array([1, eta_m, eta_r])
-    values, _ = values_and_derivatives(numbers, FITS["split"], found.gram, 4)
+    values, _ = values_and_derivatives(numbers, FITS["split"], found.gram, found.data.tasks.features, 4)
     data = found.data
     for i in range(5):
         w = np.zeros(3)
@@ -118,7 +117,7 @@ def test_weights_on_blocks_have_the_same_estimates(prompts):
     found = split(prompts=prompts)
     weights = initial_weights(3, 0.5, np.random.default_rng(1))
     expected = estimates(weights, found.data.gram, 4)
-    np.testing.assert_allclose(estimates(on_blocks(weights, ()), found.doubled, 4)[:, :3], expected, rtol=ENGINES)
+    np.testing.assert_allclose(estimates(on_blocks(weights, ()), found.gram, 4)[:, :3], expected, rtol=ENGINES)
 
 
 @pytest.mark.parametrize(("taken_out", "left"), [((1,), "rest"), ((2,), "mean"), ((1, 2), "td")])
@@ -126,8 +125,8 @@ def test_a_part_is_taken_out_of_the_test_functions_only(taken_out, left):
     found, alpha, eta = split(), 0.7, 0.6
     weights = Weights(np.zeros(6), np.kron(alpha * np.array([[-1, 1], [-eta, eta]]), np.eye(3)))
     numbers = alpha * np.array([1, eta])[: len(FITS[left])]
-    values, _ = values_and_derivatives(numbers, FITS[left], found.gram, 4)
-    w = estimates(on_blocks(weights, taken_out), found.doubled, 4)[:, :3]
+    values, _ = values_and_derivatives(numbers, FITS[left], found.gram, found.data.tasks.features, 4)
+    w = estimates(on_blocks(weights, taken_out), found.gram, 4)[:, :3]
     np.testing.assert_allclose(np.matvec(found.data.tasks.features, w), values, rtol=ENGINES, atol=ENGINES)
     assert found.error(on_blocks(weights, taken_out), 4) == pytest.approx(trimmed_mean(found.data.msve(w)))
 
@@ -159,7 +158,7 @@ def test_fits_recover_coefficients():
 
 def test_the_estimate_is_a_sum_of_test_functions():
     found, weights = split(), initial_weights(6, 0.5, np.random.default_rng(3))
-    w = estimates(weights, found.doubled, 4)[:, :3]
+    w = estimates(weights, found.gram, 4)[:, :3]
     for i in range(5):
         columns = np.concatenate(
             [found.data.phi[i], 0.9 * np.concatenate([found.mean[i], found.rest[i], found.control[i]], axis=1)], axis=1
@@ -181,7 +180,7 @@ def test_a_fit_is_no_worse_than_a_grid(method):
     mu = found.data.tasks.stationary
 
     def msve(numbers):
-        values, _ = values_and_derivatives(numbers, FITS[method], found.gram, 4)
+        values, _ = values_and_derivatives(numbers, FITS[method], found.gram, found.data.tasks.features, 4)
         return (mu * (found.data.value - values) ** 2).sum(axis=-1).mean()
 
     near = [numbers * factors for factors in np.ndindex(*(3,) * len(numbers))]
@@ -197,7 +196,7 @@ def test_a_fit_with_more_numbers_is_no_worse_on_its_own_tasks():
     numbers = {method: fit_numbers(found, FITS[method], 4) for method in ("td", "tied", "mean", "rest", "split")}
     mu, losses = found.data.tasks.stationary, {}
     for method, chosen in numbers.items():
-        values, _ = values_and_derivatives(chosen, FITS[method], found.gram, 4)
+        values, _ = values_and_derivatives(chosen, FITS[method], found.gram, found.data.tasks.features, 4)
         losses[method] = (mu * (found.data.value - values) ** 2).sum(axis=-1).mean()
     assert losses["split"] <= min(losses.values()) * (1 + 1e-6)
     assert max(losses["tied"], losses["mean"], losses["rest"]) <= losses["td"] * (1 + 1e-6)
@@ -223,9 +222,8 @@ def test_pretraining_reads_the_four_blocks(target, algo):
         for s in range(6):
             shown = m, following[s] - m, following[order[i, s]] - m
             columns[i, :, s] = [*tasks.features[i, s], *(0.9 * np.concatenate(shown)), tasks.reward[i, s]]
-    gram = Gram.of_columns(columns)
     queries = np.concatenate([tasks.features, np.zeros((30, 6, 3))], axis=-1)
-    engine.train(tasks.reward, block.batches, Gram(6, gram.M, gram.c, queries))
+    engine.train(tasks.reward, block.batches, columns @ columns.mT / 6, queries)
     np.testing.assert_allclose(found.A, engine.weights().A, rtol=ENGINES, atol=ENGINES)
     assert not np.allclose(found.A, initial_weights(6, 0.1, generator(0, "boyan", 6, "mean part start")).A)
 

@@ -59,7 +59,7 @@ def prompts(request, tasks, context):
     enumerated = enumerated_prompts(tasks, GAMMA)
     if request.param == "enumerated":
         return enumerated
-    return sampled_prompts(context.gram(GAMMA), enumerated.target, enumerated.weight)
+    return sampled_prompts(context.gram_matrix(GAMMA), enumerated.target, enumerated.weight)
 
 
 def parameters(gain=1.3):
@@ -92,7 +92,7 @@ def test_estimates_on_enumerated_prompts_equal_the_transformer(tasks):
 
 
 def test_estimates_on_sampled_prompts_equal_the_transformer(tasks, context):
-    gram = context.gram(GAMMA)
+    gram = context.gram_matrix(GAMMA)
     prompts = sampled_prompts(gram, np.zeros((len(tasks), N)), tasks.stationary)
     (found,) = msve_of_parameters(prompts, DEPTH).estimates(parameters())
     np.testing.assert_allclose(found, 1.3 * estimates(weights_of(parameters(), N), gram, DEPTH), rtol=1e-10)
@@ -202,11 +202,11 @@ def test_hessian_of_a_small_msve_uses_the_jacobian(prompts):
 
 
 def test_columns_reproduce_the_averages_of_their_contexts(tasks):
-    gram = sample_contexts(tasks, np.full(len(tasks), 2), np.random.default_rng(1)).gram(GAMMA)
+    gram = sample_contexts(tasks, np.full(len(tasks), 2), np.random.default_rng(1)).gram_matrix(GAMMA)
     prompts = sampled_prompts(gram, tasks.reward, tasks.stationary)
     assert prompts.X.shape == (len(tasks), WIDE, WIDE - 1)
-    np.testing.assert_allclose(prompts.X @ prompts.X.mT, gram.M, atol=1e-14)
-    np.testing.assert_allclose(np.matvec(prompts.X, prompts.y), gram.c, atol=1e-14)
+    np.testing.assert_allclose(prompts.X @ prompts.X.mT, gram[:, :-1, :-1], atol=1e-14)
+    np.testing.assert_allclose(np.matvec(prompts.X, prompts.y), gram[:, -1, :-1], atol=1e-14)
 
 
 class SlowAdam:

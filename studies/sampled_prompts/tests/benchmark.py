@@ -15,7 +15,7 @@ def main():
         tasks, context, batches = draw(10_000, [algo])
         drawing = seconds(lambda draw=draw, algo=algo: draw(10_000, [algo])) / len(tasks)
         print(f"{algo}, contexts of 5 to 100 steps, their tasks and batches {drawing * 1e6:6.1f} microseconds a task")
-    gram = context.gram(DISCOUNT)
+    gram = context.gram_matrix(DISCOUNT)
     columns = WeightedColumns.sampled(context, tasks.reward, DISCOUNT)
     engines = {"by Gram matrices": (Engine(start, "td", DEPTH, DISCOUNT, 1e-3, clip=1), gram)}
     for kind in KINDS:

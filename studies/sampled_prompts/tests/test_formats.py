@@ -10,7 +10,6 @@ from tolerances import ENGINES
 import ictd
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
-from ictd.prompt import Gram
 from ictd.statistics import bootstrap_ratios
 from studies.sampled_prompts import formats, pages, pretrain
 from studies.sampled_prompts.grid import Setting
@@ -57,13 +56,11 @@ def test_runs_are_pretrained_on_their_format(folder, kind):
             counts = np.rint(context.D[k] * context.length[k]).astype(int)
             transition, reward = tasks.transition[k], tasks.reward[k]
             columns = columns_of_format(kind, counts, transition, reward)
-            gram = Gram.of_columns(columns)
-            share = columns.shape[1] / STATES if kind == "grouped_mc" else 1
-            prompts.append((share * gram.M, share * gram.c))
-        M, c = (np.stack(parts) for parts in zip(*prompts, strict=True))
+            # Grouped columns are averaged over n, also if some are missing.
+            prompts.append(columns @ columns.T / (STATES if kind == "grouped_mc" else columns.shape[1]))
         start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
         engine = Engine(start, "mc", DEPTH, GAMMA, 0.01, clip=0.5)
-        engine.train(tasks.reward, batches["mc"], Gram(1, M, c))
+        engine.train(tasks.reward, batches["mc"], np.stack(prompts))
         np.testing.assert_allclose(found["history_A"][i, -1], engine.weights().A, atol=ENGINES)
         np.testing.assert_allclose(found["history_u"][i, -1], engine.weights().u, atol=ENGINES)
 

@@ -107,7 +107,7 @@ def test_runs_keep_the_weights_of_their_engine(folder, run):
         # Log-spaced from 1 to 30, and the ends of shorter runs.
         assert found["tasks_seen"].tolist() == [1, 5, 10, 30] and found["seeds"].tolist() == [seed]
         tasks, context, unrolls = material(target, env, seed, 30)
-        gram = context.gram(GAMMA)
+        gram = context.gram_matrix(GAMMA)
         for k, size in enumerate(found["tasks_seen"]):
             engine = Engine(start_of(env, seed), target[-2:], DEPTH, GAMMA, 0.01, clip=0.5)
             first = slice(0, size)
