@@ -106,18 +106,18 @@ def sampled_columns(
 def _columns(
     phi: np.ndarray, phi_next: np.ndarray, rewards: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Columns [phi; phi_next; R] (..., 2d+1, m) of features (..., m, d) and rewards (..., m).
-
-    With weights w (..., m), column t is multiplied by sqrt(m w_t).
-    """
+    """Columns [phi; phi_next; R] (..., 2d+1, m), multiplied by sqrt(m w_t), of features (..., m, d) of m steps."""
     columns = _joined(phi.mT, phi_next.mT, rewards[..., None, :], axis=-2)
     return columns if weights is None else columns * np.sqrt(rewards.shape[-1] * weights)[..., None, :]
 
 
 def _joined(*matrices: np.ndarray, axis: int) -> np.ndarray:
-    """Concatenate matrices along axis -2 or -1; their leading axes broadcast."""
+    """Concatenate matrices along axis -2 or -1 to a contiguous array; their leading axes broadcast."""
     lead = np.broadcast_shapes(*(matrix.shape[:-2] for matrix in matrices))
-    return np.concatenate([np.broadcast_to(matrix, lead + matrix.shape[-2:]) for matrix in matrices], axis=axis)
+    shape = [*lead, *matrices[0].shape[-2:]]
+    shape[axis] = sum(matrix.shape[axis] for matrix in matrices)
+    parts = [np.broadcast_to(matrix, lead + matrix.shape[-2:]) for matrix in matrices]
+    return np.concatenate(parts, axis=axis, out=np.empty(shape))
 
 
 def state_features(n: int | None, features: np.ndarray | None) -> np.ndarray:
