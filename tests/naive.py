@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import ictd
-from ictd import literal, sampling, training_data
+from ictd import jumps, literal, training_data
 
 # With matrices this small, several threads are slower than one.
 torch.set_num_threads(1)
@@ -60,8 +60,8 @@ def alias_probabilities(accept, successor):
 def alias_tables(tasks, i):
     """Alias tables of one task: thresholds (n+1, n), and outcomes (n+1, n, 2)."""
     n = tasks.states
-    accept, successor, *scratch = sampling.steps_space(n)
-    sampling.fill_step_tables(i, tasks.transition, tasks.stationary, accept, successor, *scratch)
+    accept, successor, *scratch = jumps.steps_space(n)
+    jumps.fill_step_tables(i, tasks.transition, tasks.stationary, accept, successor, *scratch)
     return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
 
 
@@ -106,9 +106,9 @@ def jump(state, bits, paths):
     columns = max(map(len, paths))
     probability = np.array([p for _, p in paths[state]] + [0.0] * (columns - len(paths[state])))
     accept, outcome = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16)
-    height, small, large = sampling.alias_scratch(columns)
+    height, small, large = jumps.alias_scratch(columns)
     height[:] = probability * columns
-    sampling.fill_alias_row(columns, accept, outcome, height, small, large)
+    jumps.fill_alias_row(columns, accept, outcome, height, small, large)
     column, fraction = divmod(bits * columns, 2**32)
     return paths[state][outcome[2 * column + (fraction < int(accept[column]))]][0]
 
@@ -128,7 +128,7 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
         walks = [[s] for s in path[:-1]]
         while len(walks[0]) < rollout_steps:
             steps, left = 1, rollout_steps - len(walks[0])
-            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= sampling.PATHS:
+            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= jumps.PATHS:
                 steps += 1
             paths = [paths_from(p, s, steps) for s in range(n)]
             for walk, bits in zip(walks, random_halves(words, 2 * ((batch_size + 2) // 2)), strict=False):

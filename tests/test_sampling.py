@@ -6,7 +6,8 @@ import pytest
 from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
-from ictd import sampling
+from ictd import jumps
+from ictd.sampling import transition_counts
 
 
 def generator(purpose="tests"):
@@ -45,23 +46,33 @@ def test_unroll_equals_naive(batch, tau, discount):
     np.testing.assert_allclose(fast.return_sums, return_sums, atol=ROUNDING * 100)
 
 
+@pytest.mark.parametrize("batch", [255, 256, 511])
+def test_counts_of_large_batches_do_not_overflow(batch):
+    tasks = ictd.Tasks(np.array([[1 - 1e-6, 1e-6], [1.0, 0.0]]), np.array([1.0, 0.0]))
+    fast = ictd.unroll(tasks, batch, 0.9, 1, generator("unrolls"))
+    visits, transitions, _ = naive.unroll(tasks, batch, 0.9, 1, generator("unrolls"))
+    assert visits[0, 0] == transitions[0, 0, 0] == batch
+    np.testing.assert_array_equal(fast.visits, visits)
+    np.testing.assert_array_equal(fast.transitions, transitions)
+
+
 def test_the_length_of_jumps_keeps_their_tables_small():
     transition = ictd.sample_tasks("boyan", 4, 1, generator()).transition
     p = transition[0]
     scratch = np.empty((2, 60), np.int64)
-    length = sampling.steps_of_jump(0, transition, 50, scratch)
+    length = jumps.steps_of_jump(0, transition, 50, scratch)
     paths = {steps: max(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)}
-    assert paths[length] <= sampling.PATHS < paths[length + 1]
-    assert sampling.steps_of_jump(0, transition, 2, scratch) == 2
-    assert sampling.steps_of_jump(0, np.full((1, 60, 60), 1 / 60), 5, scratch) == 1
+    assert paths[length] <= jumps.PATHS < paths[length + 1]
+    assert jumps.steps_of_jump(0, transition, 2, scratch) == 2
+    assert jumps.steps_of_jump(0, np.full((1, 60, 60), 1 / 60), 5, scratch) == 1
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_jumps_list_all_paths_of_their_length(steps):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
-    space = sampling.jumps_space(4)
-    columns = sampling.fill_jump_table(0, tasks.transition, tasks.reward, 0.7, steps, *space)
+    space = jumps.jumps_space(4)
+    columns = jumps.fill_jump_table(0, tasks.transition, tasks.reward, 0.7, steps, *space)
     assert columns == max(len(naive.paths_from(p, s, steps)) for s in range(4))
     rows = 4 * columns
     accept = space[0][:rows].reshape(4, columns)
@@ -140,7 +151,7 @@ def test_paths_have_the_frequencies_of_the_chain():
 
 def test_transition_counts_equal_naive():
     paths, lengths = np.random.default_rng(0).integers(0, 3, (5, 8)), np.array([1, 7, 3, 6, 2])
-    counts = sampling.transition_counts(paths, lengths, 3)
+    counts = transition_counts(paths[:, :-1], paths[:, 1:], lengths, 3)
     np.testing.assert_array_equal(counts, naive.transition_counts(paths, lengths, 3))
 
 

@@ -46,7 +46,8 @@ class UnseenTasks:
         tasks = self.tasks
         if length == ENUMERATED:
             return Context.enumerated(tasks.transition, tasks.reward)
-        counts = transition_counts(self._paths(length), np.full(len(tasks), length), tasks.states)
+        paths = self._paths(length)
+        counts = transition_counts(paths[:, :-1], paths[:, 1:], np.full(len(tasks), length), tasks.states)
         return Context.of_shares(length, counts / length, tasks.reward)
 
     def gram_matrix(self, length: int, scaled: bool = True) -> np.ndarray:

@@ -14,7 +14,7 @@ from ictd.checks import DISCOUNT, GENERATOR, instance, integer, validate, valida
 from ictd.mrp import TaskDistribution, Tasks, value_function
 from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
-from ictd.sampling import BatchStatistics, sample_steps, step_counts, unroll
+from ictd.sampling import BatchStatistics, sample_steps, transition_counts, unroll
 
 # Largest number of tasks that are drawn at once, and of their transition probabilities, so that memory does not grow
 # with the number of tasks, and is a few hundred MB for any number of states.
@@ -87,7 +87,7 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     Context of (N, d)
     """
     states, next_states = sample_steps(tasks, int(lengths.max()), rng)
-    counts = step_counts(states, next_states, lengths, tasks.states)
+    counts = transition_counts(states, next_states, lengths, tasks.states)
     context = Context.of_shares(lengths, counts / lengths[:, None, None], tasks.reward)
     return context if tasks.features is None else context.with_features(tasks.features)
 

@@ -231,7 +231,7 @@ def transition_counts(paths: np.ndarray, lengths: np.ndarray | int, states: int,
     counts : (N, S, A, S) array of floats
     """
     lengths = np.broadcast_to(lengths, len(paths))
-    pair_counts = sampling.transition_counts(paths, lengths, states * actions)
+    pair_counts = sampling.transition_counts(paths[:, :-1], paths[:, 1:], lengths, states * actions)
     return pair_counts.reshape(-1, states, actions, states, actions).sum(axis=-1).astype(float)
 
 
