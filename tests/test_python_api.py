@@ -16,7 +16,7 @@ from projects import ROOT
 
 import ictd
 from ictd import mrp
-from ictd.steps import evaluate, pretrain, tasks, unrolls
+from ictd.steps import pretrain, tasks, unrolls, weights
 
 PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
 # Modules with examples in docstrings.
@@ -25,7 +25,7 @@ MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>
 SETTINGS = {
     "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
     "initial_gain": 0.1, "scaled_attention": True, "engine": "fused", "on_divergence": "record",
-    "env_options": {"boyan": {}}, "evaluation_env": "boyan", "context_lengths": [3], "seeds": "0-1", "tasks": 20,
+    "env_options": {"boyan": {}}, "seeds": "0-1", "tasks": 20,
 }  # fmt: skip
 
 
@@ -45,9 +45,8 @@ def project(tmp_path_factory):
     for algo, rate in (("td", 0.001), ("mc", 1e200)):
         run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
         given = {"learning_rate": rate, "diverged": results / "diverged"}
-        carry_out(pretrain, **files, **given, outputs=[run])
-        made = {name: [results / name / f"{algo}-boyan-5-30.npz"] for name in ("weights", "evaluations")}
-        carry_out(evaluate, runs=[run], tasks=2, **made)
+        carry_out(pretrain, algo=algo, **files, **given, output=run)
+        carry_out(weights, runs=[run], output=results / f"weights/{algo}-boyan-5-30.npz")
     return folder
 
 

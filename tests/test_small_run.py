@@ -24,9 +24,8 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
-from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls
+from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls, weights
 from ictd.steps import unseen as unseen_step
-from ictd.steps.stored_runs import stored_runs
 from ictd.storage import load_named, save_arrays
 
 torch.set_num_threads(1)
@@ -43,7 +42,6 @@ SETTINGS = {
 CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
 DIVERGED = Cell("mc", "boyan", 2, 2)
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
-EVALUATED = {"weights": "weights", "evaluations": "evaluation"}
 AUDITED = {"tasks": 5, "unseen_tasks": TEST}
 
 
@@ -65,13 +63,14 @@ def run(tmp_path_factory):
             carry_out(unrolls, **at, tasks=files["tasks"], output=files["unrolls"])
         rate = 1e200 if (cell, group) == (DIVERGED, "2-2") else 0.01
         given = {**at, **files, "learning_rate": rate, "diverged": folder / "diverged"}
-        carry_out(pretrain, **given, outputs=[folder / f"runs/{cell}/{group}.npz"])
-    for some in zip(CELLS[::2], CELLS[1::2], strict=True):
-        carry_out(
-            evaluate, **some[0]._asdict(), tasks=TEST,
-            runs=[folder / f"runs/{cell}/{group}.npz" for cell in some for group in GROUPS],
-            **{name: [folder / f"{kind}/{cell}.npz" for cell in some] for name, kind in EVALUATED.items()},
-        )  # fmt: skip
+        carry_out(pretrain, **given, output=folder / f"runs/{cell}/{group}.npz")
+    for cell in CELLS:
+        runs = [folder / f"runs/{cell}/{group}.npz" for group in GROUPS]
+        carry_out(weights, depth=cell.depth, runs=runs, output=folder / f"weights/{cell}.npz")
+    carry_out(
+        evaluate, tasks=TEST, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
+        evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS],
+    )  # fmt: skip
     errors = [folder / f"baselines/{size}.npz" for size in ("3-2", "2-2")]
     carry_out(baselines, seeds=3, tasks=TEST, outputs=errors)
     cells = sorted(CELLS)
@@ -107,17 +106,34 @@ def made(env, states, seed):
 
 
 def test_stored_training_data_equal_the_sampled_data(run):
-    """Loaded tasks and unrolls equal those of their streams, although files omit transitions that never occur."""
+    """Loaded tasks and batches equal those of their streams, although files omit transitions that never occur."""
     for env, states in (("boyan", 3), ("loop", 3)):
         files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "unrolls")]
         assert not np.load(files[0])["followers"].all()
-        found = list(stored_runs(env, states, 0.3, *files))
+        found = list(unrolls.stored_runs(*files))
         assert [seed for seed, *_ in found] == [0, 1]
         for seed, *parts in found:
-            for one, other in zip(parts, made(env, states, seed), strict=True):
+            for one, other in zip(parts, made(env, states, seed)[:2], strict=True):
                 for name, array in vars(other).items():
                     np.testing.assert_array_equal(getattr(one, name), array)
                     assert getattr(one, name).dtype == array.dtype
+
+
+def test_batches_of_other_seeds_are_refused(run):
+    files = run / "tasks/loop-3/2-2.npz", run / "unrolls/loop-3/0-1.npz"
+    with pytest.raises(ValueError, match=r"unrolls/loop-3/0-1\.npz has other seeds than .*tasks/loop-3/2-2\.npz"):
+        next(unrolls.stored_runs(*files))
+
+
+def test_seeds_with_other_followers_share_a_file(tmp_path):
+    carry_out(tasks, env="loop", states=5, seeds="0-2", tasks=1, output=tmp_path / "tasks.npz")
+    followers = set()
+    for seed, stored in tasks.stored_tasks(tmp_path / "tasks.npz"):
+        drawn = ictd.sample_tasks("loop", 5, 1, ictd.generator(seed, "loop", 5, "tasks"), threshold=0.3)
+        followers.add((drawn.transition[0] > 0).tobytes())
+        for name, array in vars(drawn).items():
+            np.testing.assert_array_equal(getattr(stored, name), array)
+    assert len(followers) == 3
 
 
 def test_runs_and_their_snapshots(run):
@@ -142,10 +158,10 @@ def test_runs_and_their_snapshots(run):
 
 def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
     files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
-    given = {"env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
+    given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
     out, left = tmp_path / "td-boyan-2-2/0-1.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
-        carry_out(pretrain, **given, diverged=tmp_path, outputs=[out])
+        carry_out(pretrain, **given, diverged=tmp_path, output=out)
     kept = np.load(left)
     drawn, batches, start = made("boyan", 2, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
@@ -153,7 +169,7 @@ def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
         np.testing.assert_array_equal(A, before.A)
         np.testing.assert_array_equal(u, before.u)
     assert 1 <= len(kept["tasks_seen"]) < 3 and not out.exists()
-    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, outputs=[out])
+    carry_out(pretrain, **given | {"learning_rate": 0.01}, diverged=tmp_path, output=out)
     assert out.exists() and not left.exists()
 
 
@@ -199,15 +215,14 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
 
 
 def test_an_evaluation_without_the_scaled_attention(run, tmp_path):
-    carry_out(
-        evaluate, states=3, tasks=TEST, scaled_attention=False,
-        runs=[run / "runs/td-loop-3-2/2-2.npz"],
-        **{name: [tmp_path / name / "td-loop-3-2.npz"] for name in EVALUATED},
-    )  # fmt: skip
-    stored = np.load(tmp_path / "weights/td-loop-3-2.npz")
+    files = {name: tmp_path / name / "td-loop-3-2.npz" for name in ("weights", "evaluation")}
+    unscaled = {"scaled_attention": False, "depth": 2}
+    carry_out(weights, **unscaled, runs=[run / "runs/td-loop-3-2/2-2.npz"], output=files["weights"])
+    carry_out(evaluate, **unscaled, tasks=TEST, weights=[files["weights"]], evaluations=[files["evaluation"]])
+    stored = np.load(files["weights"])
     assert not stored["scaled"]
     errors = naive.errors(ictd.Weights(stored["u"][0], stored["A"][0]), unseen(2, 3), 4, 2, scaled=False)
-    np.testing.assert_allclose(np.load(tmp_path / "evaluations/td-loop-3-2.npz")["msve"][0, 0], errors)
+    np.testing.assert_allclose(np.load(files["evaluation"])["msve"][0, 0], errors)
 
 
 def test_tables_over_seeds(run, metrics):

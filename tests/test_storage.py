@@ -11,10 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ictd
 from ictd.report.tables import load_table, load_tables, rows_with
-from ictd.steps.material import save_material, stored_tasks
-from ictd.steps.stored_runs import stored_runs
 from ictd.storage import (
     file_digest,
     join_arrays,
@@ -154,31 +151,6 @@ def test_a_damaged_archive_is_refused_or_loads_the_same_arrays(tmp_path):
 def test_a_memory_error_is_not_reported_as_a_damaged_file(tmp_path):
     with pytest.raises(MemoryError), reading(tmp_path / "a.npz"):
         np.empty(10**17)
-
-
-def test_training_data_round_trip_and_other_seeds_are_refused(tmp_path):
-    tasks = ictd.sample_tasks("boyan", 3, 2, np.random.default_rng(0))
-    batches = ictd.unroll(tasks, 4, 0.9, 3, np.random.default_rng(0))
-    for seed in (0, 5):
-        for name, part in (("tasks", tasks), ("unrolls", batches)):
-            save_material(tmp_path / f"{name}/{seed}.npz", [seed], [part])
-    ((seed, task_set, unrolls, _),) = stored_runs("boyan", 3, 0.1, tmp_path / "tasks/5.npz", tmp_path / "unrolls/5.npz")
-    assert seed == 5 and vars(unrolls).keys() == vars(batches).keys()
-    for found, expected in ((task_set, tasks), (unrolls, batches)):
-        for name, array in vars(expected).items():
-            np.testing.assert_array_equal(getattr(found, name), array)
-    with pytest.raises(ValueError, match=r"unrolls/5\.npz has other seeds than .*tasks/0\.npz"):
-        next(stored_runs("boyan", 3, 0.1, tmp_path / "tasks/0.npz", tmp_path / "unrolls/5.npz"))
-
-
-def test_seeds_with_other_followers_share_a_file(tmp_path):
-    task_sets = [ictd.sample_tasks("loop", 5, 1, np.random.default_rng(seed)) for seed in range(3)]
-    followers = {(tasks.transition[0] > 0).tobytes() for tasks in task_sets}
-    assert len(followers) == 3
-    save_material(tmp_path / "tasks.npz", range(3), task_sets)
-    for (seed, stored), tasks in zip(stored_tasks(tmp_path / "tasks.npz"), task_sets, strict=True):
-        for name, array in vars(tasks).items():
-            np.testing.assert_array_equal(getattr(stored, name), array, err_msg=f"{seed}")
 
 
 TABLE = pd.DataFrame({"algo": ["td", "td", "mc"], "seed": [0, 1, 0], "norm": [0.1, np.nan, 1 / 3]})

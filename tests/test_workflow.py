@@ -195,7 +195,7 @@ def said(tmp_path_factory) -> dict[str, str]:
 def test_the_number_of_jobs_keeps_all_cores_busy(said, results):
     """On two cores, one job runs all seeds of a setting."""
     assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
-    assert re.search(r"^pretrain +12$", said["9 cores"], re.MULTILINE)
+    assert re.search(r"^pretrain +24$", said["9 cores"], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -204,12 +204,11 @@ def test_mistakes_in_snakemakes_arguments_get_one_sentence(said, name):
 
 
 def test_a_remote_job_makes_its_outputs(said):
-    made = [f"results-smoke/runs/{algo}-boyan-4-6/0-2.npz" for algo in ("mc", "td")]
-    assert f"output: {', '.join(made)}\n" in said["sent elsewhere"]
+    assert "output: results-smoke/runs/td-boyan-4-6/0-2.npz\n" in said["sent elsewhere"]
 
 
 def test_a_project_whose_path_has_a_space_can_be_planned_from_elsewhere(said):
-    assert re.search(r"^pretrain +4$", said["a path with a space"], re.MULTILINE)
+    assert re.search(r"^pretrain +8$", said["a path with a space"], re.MULTILINE)
 
 
 def test_the_picture_of_the_workflow_counts_its_jobs(said):

@@ -14,7 +14,7 @@ from ictd.pretraining import PROGRESS_SECONDS
 from ictd.prompt import ENUMERATED, enumerated_columns, joint_prompt
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.steps.stored_runs import stored_runs
+from ictd.steps.unrolls import stored_runs
 from ictd.storage import save_arrays
 from ictd.transformer import Weights, transformer_output
 from studies.emergence.parameters import initial_matrices, mean_matrices, theta_masks
@@ -43,7 +43,7 @@ def main(
     seeds, runs = [], []
     said = time.monotonic()
     for task_file, unroll_file in zip(tasks, unrolls, strict=True):
-        for seed, task_set, batches, _ in stored_runs(env, states, chosen.initial_gain, task_file, unroll_file):
+        for seed, task_set, batches in stored_runs(task_file, unroll_file):
             data = draw_unseen_tasks(
                 seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options[evaluation_env]
             )

@@ -7,10 +7,11 @@ import numpy as np
 from ictd.baselines import lstd
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
+from ictd.rng import generator
 from ictd.statistics import standard_error
-from ictd.steps.stored_runs import stored_runs
+from ictd.steps.unrolls import stored_runs
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights, estimates
+from ictd.transformer import Weights, estimates, initial_weights
 from studies.emergence.few_numbers import SETS, basis, nearest_numbers, number_measures, weights_at
 from studies.emergence.numbers_engine import pretrain_numbers
 from studies.emergence.runs import SEED, load_finite_runs
@@ -57,7 +58,8 @@ def main(
         bases = basis(count, states)
         trained = []
         for tasks_file, unrolls_file in zip(tasks, unrolls, strict=True):
-            for seed, task_set, batches, start in stored_runs(env, states, initial_gain, tasks_file, unrolls_file):
+            for seed, task_set, batches in stored_runs(tasks_file, unrolls_file):
+                start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
                 initial = nearest_numbers(start.A, bases, discount)
                 given = task_set.reward, task_set.transition, batches, algo, depth, discount, learning_rate, scaled
                 trained.append((seed, pretrain_numbers(initial, bases, *given)))

@@ -4,24 +4,16 @@ TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement 
 UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks".split()
 
 
-# One job evaluates all algorithms, because they share the unseen tasks.
+# One job evaluates all cells, because cells with the same number of states share the unseen tasks.
 use rule step as evaluate with:
     input:
-        runs=expand(
-            f"<results>/runs/{CELL}/{{seeds}}.npz",
-            algo=sorted(config["algos"]),
-            seeds=GROUPS,
-            allow_missing=True,
-        ),
+        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         options=step("ictd.steps.evaluate", config["evaluation"]),
     output:
-        weights=expand(f"<results>/weights/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True),
-        evaluations=expand(
-            f"<results>/evaluation/{CELL}.npz", algo=sorted(config["algos"]), allow_missing=True
-        ),
+        evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
     pathvars:
-        job=f"evaluate/{SETTING}",
-    priority: 2
+        job="evaluate",
+    priority: 1
     conda:
         f"{ENVS}/simulate.yaml"
 

@@ -1,22 +1,32 @@
-# Multi-task TD and multi-task MC, for a range of seeds of one setting. One job runs both algorithms, because they share
-# tasks and each of them takes less time than starting Python.
+# Multi-task TD or multi-task MC, for a range of seeds of one cell.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
         options=step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
     output:
-        outputs=expand(
-            f"<results>/runs/{CELL}/{{seeds}}.npz", algo=sorted(config["algos"]), allow_missing=True
-        ),
+        f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:
-        job=f"pretrain/{SETTING}/{{seeds}}",
+        job=f"pretrain/{CELL}/{{seeds}}",
     priority: more_states_first
     conda:
         f"{ENVS}/pretrain.yaml"
     resources:
         mem_mb=memory,
         runtime=240,
+
+
+# The runs of all seeds of a cell in one file.
+use rule step as weights with:
+    input:
+        runs=expand(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
+        options=step("ictd.steps.weights"),
+    output:
+        f"<results>/weights/{CELL}.npz",
+    pathvars:
+        job=f"weights/{CELL}",
+    priority: 2
+    localrule: True
 
 
 # The audit trains each cell on its first tasks with the other engine, and evaluates one run on whole prompts. It is a

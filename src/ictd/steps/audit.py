@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import Cell
 from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.prompt import ENUMERATED, joint_prompt
-from ictd.steps.stored_runs import stored_runs
+from ictd.rng import generator
+from ictd.sampling import BatchStatistics
+from ictd.steps.unrolls import stored_runs
 from ictd.storage import load_arrays, save_table
-from ictd.transformer import Weights, transformer_output
+from ictd.transformer import Weights, initial_weights, transformer_output
 
 SMALLEST = np.finfo(np.float64).tiny
 
@@ -47,7 +50,8 @@ def main(
     records, faults = [], []
     for task_file, unroll_file, run_file in zip(task_sets, unrolls, trained, strict=True):
         cell = Cell.parse(run_file.parent.name)
-        seed, task_set, batches, start = first_tasks(cell.env, cell.states, initial_gain, tasks, task_file, unroll_file)
+        seed, task_set, batches = first_tasks(tasks, task_file, unroll_file)
+        start = initial_weights(cell.states, initial_gain, generator(seed, cell.env, cell.states, "weights"))
         tasks_seen, u, A = (array[0] for array in load_arrays(run_file, "tasks_seen", "u", "A"))
         snapshots = tasks_seen[tasks_seen <= tasks]
         number = snapshots[-1]
@@ -86,11 +90,11 @@ def main(
 
 
 @cache
-def first_tasks(env: str, states: int, initial_gain: float, size: int, tasks: Path, unrolls: Path) -> tuple:
-    """Seed, tasks, batches and initial weights of the first run of ``stored_runs``, for its first tasks only."""
-    seed, task_set, batches, start = next(stored_runs(env, states, initial_gain, tasks, unrolls))
+def first_tasks(size: int, tasks: Path, unrolls: Path) -> tuple[int, Tasks, BatchStatistics]:
+    """Seed, tasks and batches of the first run of ``stored_runs``, for its first tasks only."""
+    seed, task_set, batches = next(stored_runs(tasks, unrolls))
     # Copy the arrays, so that the memory of the other tasks is freed.
-    return seed, deepcopy(task_set[:size]), deepcopy(batches[:size]), start
+    return seed, deepcopy(task_set[:size]), deepcopy(batches[:size])
 
 
 def flat(u: np.ndarray, A: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ import ictd
 from ictd.anatomy import preconditioner, unidentifiable_direction
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
-from ictd.steps.material import save_material
+from ictd.steps import tasks as tasks_step
+from ictd.steps import unrolls as unrolls_step
 from ictd.storage import save_arrays
 from ictd.transformer import preconditioned_td
 from studies.emergence import (
@@ -169,9 +170,11 @@ def test_the_mean_field_equation_of_one_task_is_adam_without_first_moment(monkey
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
     """Files of a cell: tasks, unrolls and weights of three seeds; one seed diverged."""
-    folder, stored = tmp_path_factory.mktemp("cell"), [material(seed=seed) for seed in range(3)]
-    save_material(folder / "tasks.npz", range(3), [tasks for tasks, _ in stored])
-    save_material(folder / "unrolls.npz", range(3), [batches for _, batches in stored])
+    folder = tmp_path_factory.mktemp("cell")
+    files = folder / "tasks.npz", folder / "unrolls.npz"
+    tasks_step.main("boyan", STATES, "0-2", 30, {"boyan": {}}, files[0])
+    unrolls_step.main("boyan", STATES, 8, GAMMA, 12, *files)
+    stored = [(tasks, batches) for _, tasks, batches in unrolls_step.stored_runs(*files)]
     runs = some_weights(3)
     u, A = runs.u.copy(), runs.A.copy()
     u[1] = A[1] = np.nan

@@ -15,7 +15,8 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps import concatenate
-from ictd.steps.material import save_material
+from ictd.steps import tasks as tasks_step
+from ictd.steps import unrolls as unrolls_step
 from ictd.storage import save_table
 from studies.emergence import (
     course,
@@ -116,16 +117,11 @@ READINGS = {
 def read(tmp_path_factory):
     """Files of readings, and their inputs."""
     folder, stored = tmp_path_factory.mktemp("readings"), []
-    for seeds in ([0, 1], [2]):
-        tasks = [
-            ictd.sample_tasks("boyan", STATES, 15, ictd.generator(seed, "boyan", STATES, "tasks")) for seed in seeds
-        ]
-        unrolls = [
-            ictd.unroll(one, 8, GAMMA, 12, np.random.default_rng(seed)) for seed, one in zip(seeds, tasks, strict=True)
-        ]
-        for name, parts in (("tasks", tasks), ("unrolls", unrolls)):
-            save_material(folder / name / f"{seeds[0]}-{seeds[-1]}.npz", seeds, parts)
-        stored += zip(tasks, unrolls, strict=True)
+    for seeds in ("0-1", "2-2"):
+        files = [folder / name / f"{seeds}.npz" for name in ("tasks", "unrolls")]
+        tasks_step.main("boyan", STATES, seeds, 15, {"boyan": {}}, files[0])
+        unrolls_step.main("boyan", STATES, 8, GAMMA, 12, *files)
+        stored += [(tasks, batches) for _, tasks, batches in unrolls_step.stored_runs(*files)]
     ours = {
         "scaled_attention": True, "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
         "learning_rate": 0.01, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
