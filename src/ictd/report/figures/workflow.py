@@ -10,9 +10,9 @@ from ictd.report.figures.style import WIDTH
 BOXES = {
     "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
     "Unrolls": (1, 0, "counts of each\ntask's batch", "unrolls"),
-    "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain weights"),
+    "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
-    "Evaluation": (1, 1, "of all cells\non unseen tasks", "evaluate unseen"),
+    "Evaluation": (1, 1, "of all cells\non unseen tasks", "weights evaluate unseen"),
     "Audit": (2, 1, "trained again by\nthe other engine", "audit"),
     "Theory's checks": (
         0, 2, "both sides of each\nstatement",
