@@ -178,7 +178,7 @@ def said(tmp_path_factory) -> dict[str, str]:
     (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
     spaced = folder.parent / "a folder"
     spaced.symlink_to(folder)
-    job = "pretrain:env=boyan,states=4,depth=6,seeds=0-2"
+    job = "pretrain:algo=td,env=boyan,states=4,depth=6,seeds=0-2"
     runs = {
         "9 cores": ["--cores", "9"],
         "sent elsewhere": ["--mode", "remote", "--target-jobs", job],
