@@ -82,7 +82,7 @@ KEYS = {
 # Keys of the grid, with another value and rules that run again; the folders of the others are the same.
 GRID = {
     "algos": (["mc"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "unrolls"}),
-    "envs": (["boyan"], {"metrics", "claims", "manifest"}, {"tasks", "unrolls", "pretrain", "evaluate"}),
+    "envs": (["boyan"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "unrolls", "pretrain", "weights"}),
     "seeds": (4, {"tasks", "unrolls", "pretrain", "evaluate", "manifest"}, {"theory_values"}),
     "seeds_per_job": (1, set(), {"tasks", "pretrain", "manifest"}),
 }
