@@ -7,10 +7,12 @@ import torch
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
-from ictd.engine import UNROLLED, Engine, compiled_estimates, value_gradients
+from ictd.engine import Engine, compiled_estimates
 from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths
+from ictd.small_matrices import UNROLLED
+from ictd.steps.theory.agreement import gradients_by_engine
 from ictd.transformer import estimates
 
 GAMMA, RATE = 0.9, 1e-3
@@ -117,12 +119,12 @@ def test_training_stops_before_an_estimate_that_is_not_finite(prompts):
 
 
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), naive.SETTINGS)
-def test_value_gradients_equal_autograd(env, states, depth, discount):
+def test_gradients_of_values_equal_autograd(env, states, depth, discount):
     tasks, weights = naive.material(env, states, discount, tasks=2)[0], naive.larger_weights(states)
     weights = ictd.Weights(weights.u, weights.A / states)
     model = ictd.LinearTransformer(weights, depth, scaled=False)
     values = model(ictd.joint_prompt(enumerated_columns(tasks.transition[1], tasks.reward[1], discount)), states)
-    gradients = value_gradients(weights, tasks.transition[1], tasks.reward[1], discount, depth)
+    gradients = gradients_by_engine(weights, tasks.transition[1], tasks.reward[1], discount, depth)
     for s in range(states):
         u, A = torch.autograd.grad(values[s], [model.u, model.A], retain_graph=True)
         expected = np.concatenate([u.numpy(), A.numpy().ravel()])

@@ -31,56 +31,19 @@ features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s
 gradient Phi' e (d,) takes the place of e.  So the cost of a layer does not grow with n.
 
 Kernels take the numbers of features d and of columns k as a ``kernels.size``, a tuple of that length, so that the
-compiler knows them.  Most matrix products sum into a number in the innermost loop, and the loop around it runs along a
-row, so that the compiler keeps several sums in registers.  With more than ``UNROLLED`` columns the innermost loop runs
-along a row, with the same terms of each sum in the same, fixed order.  Products with p then skip its zeros where p has
-the factor of a whole row, because most states of Boyan's chain have two successors.
+compiler knows them.  ``small_matrices.add_vector_product`` chooses the order of the loops of a product.  The sweeps
+write out the product of a short row, which is faster than a call.
 """
 
 import numpy as np
 
 from ictd.kernels import kernel, size
 from ictd.sampling import BatchStatistics
+from ictd.small_matrices import UNROLLED, add_outer_products, add_vector_product
 from ictd.transformer import Weights
 
 # Adam's constants (Kingma and Ba, ICLR 2015), the defaults of torch.optim.Adam.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-# Largest number of columns for which the compiler unrolls all loops, which is slower for longer rows.
-UNROLLED = 15
-
-
-@kernel(noalias=True)
-def add_vector_product(n, a, M, out):
-    """Add a M to out (k,), with a (k,) and M (k, k).
-
-    Four terms are added at once, because loading and storing the sums takes as long as computing four terms.
-    """
-    width = len(n)
-    for j in range(0, width - 3, 4):
-        for s in range(width):
-            first = out[s] + a[j] * M[j, s] + a[j + 1] * M[j + 1, s]
-            out[s] = first + a[j + 2] * M[j + 2, s] + a[j + 3] * M[j + 3, s]
-    for j in range(width - width % 4, width):
-        for s in range(width):
-            out[s] += a[j] * M[j, s]
-
-
-@kernel(noalias=True)
-def add_outer_products(n, a, b, out):
-    """Add a_l' b_l to out (k, k) for each row of a and b (L, k), from the last row to the first.
-
-    Four rows are added at once, as in ``add_vector_product``.
-    """
-    rows = len(a)
-    for m in range(rows - 1, 2, -4):
-        for i in range(len(n)):
-            for s in range(len(n)):
-                later = out[i, s] + a[m, i] * b[m, s] + a[m - 1, i] * b[m - 1, s]
-                out[i, s] = later + a[m - 2, i] * b[m - 2, s] + a[m - 3, i] * b[m - 3, s]
-    for m in range(rows % 4 - 1, -1, -1):
-        for i in range(len(n)):
-            for s in range(len(n)):
-                out[i, s] += a[m, i] * b[m, s]
 
 
 @kernel(noalias=True)
@@ -97,7 +60,7 @@ def sweep_forward(n, T, h, row, g):
         if width > UNROLLED:
             for s in range(width):
                 h[layer, s] = 0.0
-            add_vector_product(n, h[layer - 1], T, h[layer])
+            add_vector_product(n, n, h[layer - 1], T, h[layer])
             for s in range(width):
                 g[s] += h[layer, s]
         else:
@@ -129,7 +92,7 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
             for i in range(width):
                 following[layer, i] = lam[i]
                 lam[i] = q[i]
-            add_vector_product(n, following[layer], across, lam)
+            add_vector_product(n, n, following[layer], across, lam)
         else:
             for i in range(width):
                 following[0, i] = lam[i]
@@ -146,122 +109,76 @@ def sweep_adjoint(n, T, h, q, lam, following, across, dT):
 
 
 @kernel(noalias=True)
-def collapse(n, u, A, Y, reward, scale, AX, T, R, h0):
+def collapse(n, u, A, Y, Yt, reward, scale, AX, T, R, h0):
     """Fill T, R and h_0 of an enumerated prompt, whose X = [I; Y] has Y (n, n) = gamma p'; AX (2n, n) is scratch."""
     states = len(n)
-    if states > UNROLLED:
-        for i in range(2 * states):
-            for s in range(states):
-                AX[i, s] = A[i, s]
-            for j in range(states):
-                for s in range(states):
-                    AX[i, s] += A[i, states + j] * Y[j, s]
-        for i in range(states):
-            for s in range(states):
-                T[i, s], R[i, s] = AX[i, s], A[i, s]
-            for j in range(states):
-                if Y[j, i] != 0.0:
-                    for s in range(states):
-                        T[i, s] += Y[j, i] * AX[states + j, s]
-                        R[i, s] += Y[j, i] * A[states + j, s]
-            for s in range(states):
-                T[i, s] *= scale
-                R[i, s] *= scale
-            T[i, i] += 1.0
-    else:
-        for i in range(2 * states):
-            for s in range(states):
-                total = A[i, s]
-                for j in range(states):
-                    total += A[i, states + j] * Y[j, s]
-                AX[i, s] = total
-        for i in range(states):
-            for s in range(states):
-                b, r = AX[i, s], A[i, s]
-                for j in range(states):
-                    b += Y[j, i] * AX[states + j, s]
-                    r += Y[j, i] * A[states + j, s]
-                T[i, s] = b * scale
-                R[i, s] = r * scale
-            T[i, i] += 1.0
-    for s in range(states):
-        total = u[s] + reward[s]
-        for j in range(states):
-            total += u[states + j] * Y[j, s]
-        h0[s] = total
+    for i in range(2 * states):
+        for s in range(states):
+            AX[i, s] = A[i, s]
+        add_vector_product(n, n, A[i, states:], Y, AX[i])
+    for i in range(states):
+        for s in range(states):
+            T[i, s], R[i, s] = AX[i, s], A[i, s]
+        add_vector_product(n, n, Yt[i], AX[states:], T[i])
+        add_vector_product(n, n, Yt[i], A[states:], R[i])
+        for s in range(states):
+            T[i, s] *= scale
+            R[i, s] *= scale
+        T[i, i] += 1.0
+        h0[i] = u[i] + reward[i]
+    add_vector_product(n, n, u[states:], Y, h0)
 
 
 @kernel(noalias=True)
-def expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA):
+def expand(n, lam, dT, g, e, Y, Yt, scale, du, dA):
     """Chain rule of ``collapse``: from -lam', -dT and -g' e' to the gradient for u and A.
 
-    dA = -X (dT X' + [g' e', 0]) / n, because R depends on the left half of A only.  Yt is Y', and D (n, 2n) is scratch.
+    dA = -X (dT X' + [g' e', 0]) / n, because R depends on the left half of A only.
     """
     states = len(n)
     for i in range(states):
-        if states > UNROLLED:
-            for s in range(states):
-                D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
-                D[i, states + s] = 0.0
-            for j in range(states):
-                for s in range(states):
-                    D[i, states + s] += dT[i, j] * Yt[j, s]
-            for s in range(states):
-                D[i, states + s] *= scale
-        else:
-            for s in range(states):
-                D[i, s] = (dT[i, s] + g[i] * e[s]) * scale
-                total = 0.0
-                for j in range(states):
-                    total += dT[i, j] * Yt[j, s]
-                D[i, states + s] = total * scale
-    for i in range(states):
-        du[i] = -lam[i]
+        for s in range(states):
+            dA[i, s] = dT[i, s] + g[i] * e[s]
+            dA[i, states + s] = 0.0
+        add_vector_product(n, n, dT[i], Yt, dA[i, states:])
         for s in range(2 * states):
-            dA[i, s] = -D[i, s]
+            dA[i, s] *= -scale
+        du[i] = -lam[i]
+        du[states + i] = 0.0
+    add_vector_product(n, n, du[:states], Yt, du[states:])
     for i in range(states):
-        total = 0.0
-        for j in range(states):
-            total -= Y[i, j] * lam[j]
-        du[states + i] = total
-        if states > UNROLLED:
-            for s in range(2 * states):
-                dA[states + i, s] = 0.0
-            for j in range(states):
-                if Y[i, j] != 0.0:
-                    for s in range(2 * states):
-                        dA[states + i, s] -= Y[i, j] * D[j, s]
-        else:
-            for s in range(2 * states):
-                total = 0.0
-                for j in range(states):
-                    total -= Y[i, j] * D[j, s]
-                dA[states + i, s] = total
+        for s in range(2 * states):
+            dA[states + i, s] = 0.0
+        add_vector_product(n, n + n, Y[i], dA[:states], dA[states + i])
 
 
 @kernel(noalias=True)
 def collapse_gram(d, u, A, M, c, T, R, h0):
     """Fill T = I + A M, R = A[:, :d] and h_0 = u M + c of one context."""
-    wide = 2 * len(d)
-    for s in range(wide):
-        h0[s] = c[s]
-    if len(d) > UNROLLED:
-        add_vector_product(d + d, u, M, h0)
-    for i in range(wide):
-        if len(d) > UNROLLED:
-            for s in range(wide):
-                T[i, s] = 0.0
-            add_vector_product(d + d, A[i], M, T[i])
-        else:
-            for s in range(wide):
-                h0[s] += u[i] * M[i, s]
-                total = 0.0
-                for j in range(wide):
-                    total += A[i, j] * M[j, s]
-                T[i, s] = total
+    for i in range(2 * len(d)):
+        for s in range(2 * len(d)):
+            T[i, s] = 0.0
+        add_vector_product(d + d, d + d, A[i], M, T[i])
         T[i, i] += 1.0
         for s in range(len(d)):
             R[i, s] = A[i, s]
+        h0[i] = c[i]
+    add_vector_product(d + d, d + d, u, M, h0)
+
+
+@kernel(noalias=True)
+def expand_gram(d, lam, dT, g, e, M, du, dA):
+    """Chain rule of ``collapse_gram``, with a symmetric M: dA = -dT M - [g' e', 0] and du = -lam' M."""
+    for i in range(2 * len(d)):
+        for s in range(2 * len(d)):
+            dA[i, s] = g[i] * e[s] if s < len(d) else 0.0
+        add_vector_product(d + d, d + d, dT[i], M, dA[i])
+        for s in range(2 * len(d)):
+            dA[i, s] = -dA[i, s]
+        du[i] = 0.0
+    add_vector_product(d + d, d + d, lam, M, du)
+    for i in range(2 * len(d)):
+        du[i] = -du[i]
 
 
 @kernel(noalias=True)
@@ -280,30 +197,6 @@ def estimates_block(d, k, u, A, M, c, depth, estimates):
             for j in range(wide):
                 total -= g[j] * R[j, s]
             estimates[t, s] = total
-
-
-@kernel(noalias=True)
-def expand_gram(d, lam, dT, g, e, M, du, dA):
-    """Chain rule of ``collapse_gram``, with a symmetric M: dA = -dT M - [g' e', 0] and du = -lam' M."""
-    wide, width = 2 * len(d), len(d)
-    for s in range(wide):
-        total = 0.0
-        for j in range(wide):
-            total -= lam[j] * M[j, s]
-        du[s] = total
-    for i in range(wide):
-        if width > UNROLLED:
-            for s in range(wide):
-                dA[i, s] = g[i] * e[s] if s < width else 0.0
-            add_vector_product(d + d, dT[i], M, dA[i])
-            for s in range(wide):
-                dA[i, s] = -dA[i, s]
-        else:
-            for s in range(wide):
-                total = -g[i] * e[s] if s < width else 0.0
-                for j in range(wide):
-                    total -= dT[i, j] * M[j, s]
-                dA[i, s] = total
 
 
 @kernel(noalias=True)
@@ -391,7 +284,7 @@ def train_block(
     gradient = np.empty(len(parameter))
     du, dA = gradient[:wide], gradient[wide:].reshape(wide, wide)
     Y, Yt = np.empty((states, states)), np.empty((states, states))
-    AX, D = np.empty((wide, dimension)), np.empty((dimension, wide))
+    AX = np.empty((wide, dimension))
     T, dT, across = np.empty((width, width)), np.empty((width, width)), np.empty((width, width))
     R, h, following = np.empty((width, dimension)), np.empty((depth, width)), np.empty((depth, width))
     row, g, q, lam = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
@@ -402,7 +295,7 @@ def train_block(
             for s in range(states):
                 for j in range(states):
                     Yt[s, j] = Y[j, s] = discount * transition[i, s, j]
-            collapse(n, u, A, Y, reward[i], scale, AX, T, R, h[0])
+            collapse(n, u, A, Y, Yt, reward[i], scale, AX, T, R, h[0])
         if M is not None:
             collapse_gram(d, u, A, M[i], c[i], T, R, h[0])
         sweep_forward(k, T, h, row, g)
@@ -428,7 +321,7 @@ def train_block(
                 q[j] += R[j, s] * f[s]
         sweep_adjoint(k, T, h, q, lam, following, across, dT)
         if transition is not None:
-            expand(n, lam, dT, g, e, Y, Yt, scale, D, du, dA)
+            expand(n, lam, dT, g, e, Y, Yt, scale, du, dA)
         if M is not None:
             expand_gram(d, lam, dT, g, f, M[i], du, dA)
         if clip is not None:
@@ -549,38 +442,3 @@ def compiled_estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarra
     c = np.ascontiguousarray(G[:, -1, :-1])
     estimates_block(d, d + d, weights.u, weights.A, G, c, depth, estimates)
     return estimates
-
-
-def value_gradients(
-    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
-) -> np.ndarray:
-    """Compute the gradient of TF_L at each query state of one task, on the enumerated prompt.
-
-    Attention is not divided by n.
-
-    Parameters
-    ----------
-    weights : Weights, u (2n,) and A (2n, 2n)
-    transition : (n, n) array
-    reward : (n,) array
-    discount : float, gamma
-    depth : int, L
-
-    Returns
-    -------
-    gradients : (n, 2n + 4n^2) array, u before A
-    """
-    states, n = len(reward), size(len(reward))
-    Yt = discount * transition
-    Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
-    AX, D = np.empty((2 * states, states)), np.empty((states, 2 * states))
-    h, following = np.empty((2, depth, states))
-    row, g, lam = np.empty((3, states))
-    collapse(n, weights.u, weights.A, Y, reward, 1.0, AX, T, R, h[0])
-    sweep_forward(n, T, h, row, g)
-    rows = np.empty((states, 2 * states + 4 * states**2))
-    for gradient, e in zip(rows, np.eye(states), strict=True):
-        sweep_adjoint(n, T, h, R @ e, lam, following, across, dT)
-        du, dA = gradient[: 2 * states], gradient[2 * states :].reshape(2 * states, 2 * states)
-        expand(n, lam, dT, g, e, Y, Yt, 1.0, D, du, dA)
-    return rows

@@ -31,10 +31,10 @@ def kernel(function: Function) -> Function: ...
 
 
 @overload
-def kernel(*, noalias: bool) -> Callable[[Function], Function]: ...
+def kernel(*, noalias: bool, inline: bool = False) -> Callable[[Function], Function]: ...
 
 
-def kernel(function=None, *, noalias=False):
+def kernel(function=None, *, noalias=False, inline=False):
     """Decorate a function: numba compiles it at its first call, and later processes load the compiled code.
 
     Parameters
@@ -43,16 +43,20 @@ def kernel(function=None, *, noalias=False):
     noalias : bool, False by default
         States that an array to which the kernel writes overlaps no other argument.  The compiler can then compute
         several entries at once, which makes sums along rows faster and look-ups slower.
+    inline : bool, False by default
+        Whether kernels that call this one get a copy of its code: a call takes longer than a short row.
     """
     if function is None:
-        return partial(kernel, noalias=noalias)
+        return partial(kernel, noalias=noalias, inline=inline)
     folder = cache_folder()
     other_folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder or "")
     try:
         # With this error model, division by zero gives inf or NaN as in NumPy, without a check.  No kernel is called
         # from C, and without that entry point kernels compile faster.
-        compiled = numba.njit(error_model="numpy", no_cfunc_wrapper=True, cache=folder is not None)(function)
+        compiled = numba.njit(error_model="numpy", no_cfunc_wrapper=True, cache=folder is not None, forceinline=inline)(
+            function
+        )
     finally:
         # Compiled functions of other packages remain in their own folder.
         numba.config.CACHE_DIR = other_folder

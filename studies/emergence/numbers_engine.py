@@ -33,7 +33,6 @@ class Scratch(NamedTuple):
     following : (L, n) array, scratch of ``sweep_adjoint``
     across : (n, n) array, scratch of ``sweep_adjoint``
     dT : (n, n) array, minus the derivative for T
-    D : (n, 2n) array, scratch of ``expand``
     """
 
     Y: np.ndarray
@@ -50,7 +49,6 @@ class Scratch(NamedTuple):
     following: np.ndarray
     across: np.ndarray
     dT: np.ndarray
-    D: np.ndarray
 
 
 @kernel
@@ -72,7 +70,6 @@ def scratch_arrays(n, depth):
         following=np.empty((depth, states)),
         across=np.empty((states, states)),
         dT=np.empty((states, states)),
-        D=np.empty((states, wide)),
     )
 
 
@@ -92,7 +89,7 @@ def gradient(
     for s in range(states):
         for j in range(states):
             Yt[s, j] = Y[j, s] = discount * transition[s, j]
-    collapse(n, u, A, Y, reward, scale, scratch.AX, T, R, h[0])
+    collapse(n, u, A, Y, Yt, reward, scale, scratch.AX, T, R, h[0])
     sweep_forward(n, T, h, scratch.row, g)
     for s in range(states):
         total = 0.0
@@ -105,7 +102,7 @@ def gradient(
         for s in range(states):
             q[j] += R[j, s] * e[s]
     sweep_adjoint(n, T, h, q, lam, scratch.following, scratch.across, dT)
-    expand(n, lam, dT, g, e, Y, Yt, scale, scratch.D, du, dA)
+    expand(n, lam, dT, g, e, Y, Yt, scale, du, dA)
 
 
 @kernel(noalias=True)

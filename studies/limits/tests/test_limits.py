@@ -11,10 +11,10 @@ from tolerances import DIFFERENCES, ROUNDING
 import ictd
 from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
-from ictd.engine import value_gradients
 from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.mrp import msve
 from ictd.report.tables import load_table
+from ictd.steps.theory.agreement import gradients_by_engine
 from ictd.training_data import sample_contexts
 from ictd.transformer import estimates
 from studies.limits import forms, shrinkage
@@ -350,13 +350,13 @@ def test_a_descent_does_not_start_where_the_msve_is_infinite():
 def test_expected_updates_are_means_of_gradients_of_values(tasks):
     found = expected_updates(tasks, parameters(1.0), DEPTH, GAMMA)
     weights = weights_of(parameters(1.0), N)
-    # value_gradients has attention that is not divided by n.
+    # gradients_by_engine has attention that is not divided by n.
     unscaled = ictd.Weights(weights.u, weights.A / N)
     values = naive_estimates(weights, tasks)
     true_values = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
     updates = {"J_td": 0, "J_mc": 0}
     for i in range(len(tasks)):
-        gradients = value_gradients(unscaled, tasks.transition[i], tasks.reward[i], GAMMA, DEPTH)
+        gradients = gradients_by_engine(unscaled, tasks.transition[i], tasks.reward[i], GAMMA, DEPTH)
         gradients[:, WIDE:] /= N
         td_target = tasks.reward[i] + GAMMA * tasks.transition[i] @ values[i]
         for name, target in (("J_td", td_target), ("J_mc", true_values[i])):

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ictd.engine import value_gradients
+from ictd.engine import collapse, expand, sweep_adjoint, sweep_forward
+from ictd.kernels import size
 from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import parse_name
@@ -33,7 +34,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
             columns = {"env": [env], "states": [n], "depth": [L], "weights": [name]}
             cases = [(weights, tasks.transition[i], tasks.reward[i], discount, L) for i in range(TASKS)]
             references = [gradients_by_torch(*case) for case in cases]
-            for way, function in (("fused", value_gradients), ("appendix", gradients_by_appendix)):
+            for way, function in (("fused", gradients_by_engine), ("appendix", gradients_by_appendix)):
                 differences = [
                     largest_difference(function(*case), reference)
                     for case, reference in zip(cases, references, strict=True)
@@ -69,6 +70,26 @@ def gradients_by_appendix(
     *_, last = gradients(evolve(weights, Tasks(transition, reward), discount, depth))
     du, dA = last.V[0].T, last.query_A()[0]
     return -np.concatenate([du, dA.reshape(len(dA), -1)], axis=1)
+
+
+def gradients_by_engine(
+    weights: Weights, transition: np.ndarray, reward: np.ndarray, discount: float, depth: int
+) -> np.ndarray:
+    """Compute the same (n, 2n + 4n^2) array by the compiled kernels."""
+    states, n = len(reward), size(len(reward))
+    Yt = discount * transition
+    Y, (T, R, dT, across) = np.ascontiguousarray(Yt.T), np.empty((4, states, states))
+    AX = np.empty((2 * states, states))
+    h, following = np.empty((2, depth, states))
+    row, g, lam = np.empty((3, states))
+    collapse(n, weights.u, weights.A, Y, Yt, reward, 1.0, AX, T, R, h[0])
+    sweep_forward(n, T, h, row, g)
+    rows = np.empty((states, 2 * states + 4 * states**2))
+    for gradient, e in zip(rows, np.eye(states), strict=True):
+        sweep_adjoint(n, T, h, R @ e, lam, following, across, dT)
+        du, dA = gradient[: 2 * states], gradient[2 * states :].reshape(2 * states, 2 * states)
+        expand(n, lam, dT, g, e, Y, Yt, 1.0, du, dA)
+    return rows
 
 
 def largest_difference(gradient: np.ndarray, reference: np.ndarray) -> float:
