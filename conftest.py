@@ -1,10 +1,10 @@
 """Finished smoke runs of the whole workflow, shared by the tests that look at their results."""
 
-import fcntl
 import os
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from projects import finished_run, finished_run_under_conda
 
 
@@ -21,8 +21,7 @@ def smoke(tmp_path_factory) -> Path:
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = base / "smoke"
-    with open(base / "smoke.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(base / "smoke.lock"):
         if not (base / "smoke.made").exists():
             finished_run(folder)
             (base / "smoke.made").touch()

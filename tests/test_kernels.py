@@ -53,17 +53,47 @@ def test_kernels_without_a_cache_folder_are_compiled_with_a_warning(project, nam
     printed, warnings = run(project, SCRIPT, **{"XDG_CACHE_HOME": "", name: str(project / "src/ictd/called.py")})
     assert printed == ["9.0"] and len(warnings.splitlines()) == 1
     assert warnings.startswith("Kernels are compiled in each process, which takes seconds: [Errno 20] Not a directory")
+    assert "XDG_CACHE_HOME" in warnings
 
 
-def test_one_process_saves_at_a_time(project):
-    locked = """
-import fcntl, threading
-from ictd.kernels import cache_folder
-lock = (cache_folder() / "lock").open("w")
-fcntl.flock(lock, fcntl.LOCK_EX)
-threading.Timer(2, lambda: (print("released", flush=True), lock.close())).start()
-"""
-    assert run(project, locked + SCRIPT) == (["released", "9.0"], "")
+def test_a_file_of_another_size_is_written_again(project):
+    """Two processes that compile a kernel for different sizes at the same time can write to one file."""
+    sizes = "from studies.own.calling import calling; from ictd.kernels import size; print(calling({})); " + MISSES
+    (project / "studies/own/calling.py").write_text(
+        "from ictd.kernels import kernel\n@kernel\ndef calling(n): return 2 * len(n)\n"
+    )
+    two, five = sizes.format("size(2)"), sizes.format("size(5)")
+    assert run(project, two) == (["4", "1"], "") and run(project, five) == (["10", "1"], "")
+    first, second = sorted(project.glob("cache/ictd/*/**/*.nbc"))
+    second.write_bytes(first.read_bytes())
+    assert run(project, five) == (["10", "1"], "")
+    assert run(project, five) == (["10", "0"], "") and run(project, two) == (["4", "0"], "")
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_damaged_file_is_written_again(project, ending):
+    run(project, SCRIPT)
+    for path in project.glob(f"cache/ictd/*/**/*.{ending}"):
+        path.write_bytes(path.read_bytes()[:40])
+    printed, warnings = run(project, SCRIPT)
+    assert printed == ["9.0"] and "is damaged" in warnings
+    assert run(project, SCRIPT + MISSES) == (["9.0", "0"], "")
+
+
+def test_the_folder_of_kernels_does_not_depend_on_line_ends(project):
+    show = "from ictd.kernels import cache_folder; print(cache_folder())"
+    expected = run(project, show)
+    for path in project.glob("**/*.py"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert run(project, show) == expected
+
+
+def test_the_library_pretrains_without_modules_of_unix(tmp_path):
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['fcntl', 'grp', 'pwd', 'resource']))\n"
+    pretrain = "import ictd; print(ictd.pretrain(ictd.TaskDistribution('boyan', 3), 2, 0.9, updates=9).weights.A.shape)"
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-P", "-c", blocked + pretrain], env=env, capture_output=True, text=True)
+    assert done.stdout == "(6, 6)\n", done.stderr
 
 
 def test_kernels_work_as_plain_python(project):

@@ -9,18 +9,19 @@ of these files compiles all kernels again.  The old folder, a few MB, remains an
 and constants that a kernel uses must be defined in these files.
 """
 
-import fcntl
 import hashlib
 import logging
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar, overload
 
 import llvmlite.binding
 import numba
+from numba.core.caching import FunctionCache
 
 logger = logging.getLogger(__name__)
 Function = TypeVar("Function", bound=Callable)
@@ -48,20 +49,16 @@ def kernel(function=None, *, noalias=False, inline=False):
     """
     if function is None:
         return partial(kernel, noalias=noalias, inline=inline)
+    # With this error model, division by zero gives inf or NaN as in NumPy, without a check.  No kernel is called from
+    # C, and without that entry point kernels compile faster.
+    compiled = numba.njit(error_model="numpy", no_cfunc_wrapper=True, forceinline=inline)(function)
     folder = cache_folder()
-    other_folder = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder or "")
-    try:
-        # With this error model, division by zero gives inf or NaN as in NumPy, without a check.  No kernel is called
-        # from C, and without that entry point kernels compile faster.
-        compiled = numba.njit(error_model="numpy", no_cfunc_wrapper=True, cache=folder is not None, forceinline=inline)(
-            function
-        )
-    finally:
+    if folder and hasattr(compiled, "_cache"):
+        other_folder = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder)
+        compiled._cache = _Cache(function)
         # Compiled functions of other packages remain in their own folder.
         numba.config.CACHE_DIR = other_folder
-    if folder and hasattr(compiled, "_cache"):
-        compiled._cache.save_overload = partial(_save_alone, folder / "lock", compiled._cache.save_overload)
     # numba has no public option for noalias.  If this private attribute is missing, kernels are slower but correct.
     compiler = getattr(compiled, "_compiler", None)
     if noalias and hasattr(compiler, "_customize_flags"):
@@ -74,18 +71,29 @@ def _without_aliases(flags):
     return flags
 
 
-def _save_alone(lock: Path, save, signature, compiled):
-    """Save a compiled kernel while no other process saves one.
+class _Cache(FunctionCache):
+    """The stored versions of a kernel.  A file that cannot be read or written is as good as none.
 
-    numba chooses the name of a file and writes the file in separate steps.  Without the lock, two processes that
-    compile a kernel for different numbers of states can write to one file, and later processes cannot use the kernel.
+    numba chooses the name of a file and writes the file in separate steps, so two processes that compile a kernel for
+    different numbers of states can write to one file.  Then the file has another signature than the one that it is
+    loaded for.  The kernel is compiled again, and the file is written again.
     """
-    try:
-        with lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            save(signature, compiled)
-    except OSError as error:
-        logger.warning("A compiled kernel is not kept: %s.", error)
+
+    def load_overload(self, signature, target):
+        try:
+            compiled = super().load_overload(signature, target)
+        except Exception as error:  # Damaged files raise errors of many types.
+            logger.warning("A kernel is compiled again, as its file in %s is damaged: %r.", self.cache_path, error)
+            with suppress(OSError):
+                self.flush()
+            return None
+        return compiled if compiled and compiled.signature.args == signature else None
+
+    def save_overload(self, signature, compiled):
+        try:
+            super().save_overload(signature, compiled)
+        except Exception as error:
+            logger.warning("A compiled kernel is not kept: %s.", error)
 
 
 def size(number: int) -> tuple[int, ...]:
@@ -107,9 +115,10 @@ def kernel_files() -> list[Path]:
 def cache_folder() -> Path | None:
     """Find or make the folder of compiled kernels; None, with a warning in the log, if it cannot be written to."""
     try:
-        content = b"".join(path.read_bytes() for path in kernel_files())
+        # As text, so that line ends do not matter.
+        content = "".join(path.read_text(encoding="utf-8") for path in kernel_files())
         made_for = f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()}"
-        digest = hashlib.sha256(made_for.encode() + content).hexdigest()[:32]
+        digest = hashlib.sha256((made_for + content).encode()).hexdigest()[:32]
         caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
         folder = (caches if caches.is_absolute() else Path.home() / ".cache") / "ictd"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,6 +126,10 @@ def cache_folder() -> Path | None:
         folder.mkdir(mode=0o700, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except (OSError, RuntimeError) as error:
-        logger.warning("Kernels are compiled in each process, which takes seconds: %s.", error)
+        logger.warning(
+            "Kernels are compiled in each process, which takes seconds: %s."
+            " Set XDG_CACHE_HOME to a folder that can be written to.",
+            error,
+        )
         return None
     return folder
