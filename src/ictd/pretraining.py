@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -142,31 +141,18 @@ def pretrain_history(
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     if start.dimension != tasks.dimension:
         raise ValueError(f"start has {start.dimension} features, and the tasks have {tasks.dimension}.")
-    make, prompts_of = Engine, partial(enumerated_prompts, scaled=scaled)
-    if engine == "autograd":
+    if engine == "fused":
+        make, prompts = Engine, enumerated_prompts(tasks, discount, scaled)
+    else:
         from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
 
-        prompts_of = EnumeratedPrompts().columns
+        prompts = EnumeratedPrompts().columns(tasks, discount)
     run = make(start, algo, depth, discount, learning_rate, scaled)
-    history = History(
-        stops,
-        Weights(np.full((len(stops), *start.u.shape), np.nan), np.full((len(stops), *start.A.shape), np.nan)),
-        np.full_like(tasks.reward, np.nan),
-    )
-    said = time.monotonic()
-    for k, (first, stop) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
-        part = tasks[first:stop]
-        prompts = prompts_of(part, discount)
-        history.estimates[first:stop], done = run.train(part.reward, batches[first:stop], prompts, part.features)
-        weights = run.weights()
-        finite = np.isfinite(weights.u).all() and np.isfinite(weights.A).all()
-        if done < stop - first or not finite:
-            history.estimates[first + done :] = np.nan
-            raise Divergence(int(first + done + finite), history)
-        history.weights.u[k], history.weights.A[k] = weights.u, weights.A
-        if time.monotonic() - said > PROGRESS_SECONDS:
-            said = time.monotonic()
-            logger.info("%d of %d tasks", stop, len(tasks))
+    weights = _no_snapshots(len(stops), start.dimension)
+    estimates, done = _train_on_block(run, (tasks.reward, batches, prompts, tasks.features), 0, stops, weights)
+    history = History(stops, weights, estimates)
+    if done < len(tasks):
+        raise Divergence(done + 1, history)
     return history
 
 
@@ -275,18 +261,20 @@ def _final_weights(
     engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, report: "Progress"
 ) -> Weights:
     """Weights of one run after the updates of all blocks, or NaN after a divergence."""
+    seen = 0
     for block in blocks:
         if callable(target):
             done = _train_towards(engine, block, target, discount)
         else:
             prompts = block.contexts.gram_matrix(discount)
-            _, done = engine.train(block.tasks.reward, block.batches, prompts, block.tasks.features)
+            part = block.tasks.reward, block.batches, prompts, block.tasks.features
+            _, done = train_until_divergence(engine, *part)
         if report:
             report.add(len(block.tasks))
-        if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
-            # Parameters that are not finite come from the last update; estimates that are not come from the next one.
-            report_divergence(seed, engine.steps + int(np.isfinite(engine.parameter).all()))
-            return Weights(*(np.full_like(part, np.nan) for part in vars(engine.weights()).values()))
+        if done < len(block.tasks):
+            report_divergence(seed, seen + done + 1)
+            return _no_snapshots(1, engine.dimension)[0]
+        seen += done
     return engine.weights()
 
 
@@ -345,8 +333,8 @@ def _train_towards(engine: Engine, block: Block, target: Callable, discount: flo
         batch = block.batches[one]
         sums = target_sums(target, engine.estimates(G[one], queries), reward[one], batch, discount)
         batch = BatchStatistics.unchecked(visits=batch.visits, transitions=batch.transitions, return_sums=sums)
-        _, done = engine.train(reward[one], batch, G[one], queries)
-        if not done or not np.isfinite(engine.parameter).all():
+        _, done = train_until_divergence(engine, reward[one], batch, G[one], queries)
+        if not done:
             return i
     return len(reward)
 
@@ -396,39 +384,72 @@ def pretrain_runs(
     list of Weights, for each run with a leading axis of K snapshots, NaN after a divergence
     """
     seen = [_ascending("seen", of_run, of_run[-1]) for of_run in seen]
-    weights = []
-    for engine, of_run in zip(engines, seen, strict=True):
-        snapshots, width = len(of_run), 2 * engine.dimension
-        weights.append(Weights(np.full((snapshots, width), np.nan), np.full((snapshots, width, width), np.nan)))
+    weights = [_no_snapshots(len(of_run), engine.dimension) for engine, of_run in zip(engines, seen, strict=True)]
     tasks = max(int(of_run[-1]) for of_run in seen)
     running = list(range(len(engines)))
     for first in range(0, tasks, BLOCK):
         size = min(BLOCK, tasks - first)
         running = [run for run in running if seen[run][-1] > first]
         blocks = draw(size, running) if running else []
-        diverged = []
         for run, block in zip(running, blocks, strict=True):
             if len(block[0]) != size:
                 raise ValueError(f"draw returned {len(block[0])} tasks in place of {size}.")
-            if not _train_on_block(engines[run], block, first, seen[run], weights[run]):
-                diverged.append(run)
-        running = [run for run in running if run not in diverged]
+            _, done = _train_on_block(engines[run], block, first, seen[run], weights[run])
+            if done < min(size, seen[run][-1] - first):
+                logger.warning("diverged at task %d", first + done + 1)
+                running = [other for other in running if other != run]
     return weights
 
 
-def _train_on_block(engine, block: tuple, first: int, seen: np.ndarray, weights: Weights) -> bool:
-    """Train on a block whose first task has number ``first``, and fill the snapshots; False after a divergence."""
-    size = min(len(block[0]), seen[-1] - first)
-    start = 0
+def train_until_divergence(engine, *block) -> tuple[np.ndarray, int]:
+    """Make the updates of a block, and count those before the first with estimates or parameters that are not finite.
+
+    Parameters
+    ----------
+    engine : Engine, or an object with its methods
+    block : the arguments of ``Engine.train`` for N tasks
+
+    Returns
+    -------
+    estimates : (N, n) array
+        Value estimates just before each update; NaN for tasks that were not reached or whose estimates are not finite.
+    updates : int, N without a divergence
+    """
+    estimates, updates = engine.train(*block)
+    estimates[updates:] = np.nan
+    weights = engine.weights()
+    if updates > 0 and not (np.isfinite(weights.u).all() and np.isfinite(weights.A).all()):
+        # The engine notices it by the estimates of the next task, if there is one.
+        updates -= 1
+    return estimates, int(updates)
+
+
+def _train_on_block(engine, block: tuple, first: int, seen: np.ndarray, weights: Weights) -> tuple[np.ndarray, int]:
+    """Train on a block whose first task has number ``first``, and fill the snapshots.
+
+    Returns the estimates and the number of updates, as ``train_until_divergence``.
+    """
+    size = min(len(block[0]), int(seen[-1]) - first)
+    estimates = np.full_like(block[0], np.nan)
+    start, said = 0, time.monotonic()
     for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
-        _, done = engine.train(*(part[start:stop] for part in block))
+        part = (None if array is None else array[start:stop] for array in block)
+        estimates[start:stop], done = train_until_divergence(engine, *part)
         if done < stop - start:
-            logger.warning("diverged at task %d", first + start + done + 1)
-            return False
+            return estimates, start + done
         start = stop
         current, snapshot = engine.weights(), seen == first + stop
         weights.u[snapshot], weights.A[snapshot] = current.u, current.A
-    return True
+        if time.monotonic() - said > PROGRESS_SECONDS:
+            said = time.monotonic()
+            logger.info("%d of %d tasks", first + stop, seen[-1])
+    return estimates, size
+
+
+def _no_snapshots(number: int, dimension: int) -> Weights:
+    """A number of snapshots of weights that are NaN."""
+    width = 2 * dimension
+    return Weights(np.full((number, width), np.nan), np.full((number, width, width), np.nan))
 
 
 def _ascending(name: str, counts, tasks: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ictd.engine import Engine
 from ictd.mrp import TaskDistribution
+from ictd.pretraining import train_until_divergence
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.training_data import BLOCK, Block, EnumeratedPrompts, training_blocks
@@ -74,8 +75,8 @@ def pretrain(
     }
     for block, G, queries in blocks:
         for target, engine in list(engines.items()):
-            _, done = engine.train(block.tasks.reward, block.batches, G, queries)
-            if done < len(block.tasks) or not np.isfinite(engine.parameter).all():
+            _, done = train_until_divergence(engine, block.tasks.reward, block.batches, G, queries)
+            if done < len(block.tasks):
                 del engines[target]
         yield {target: engine.weights() for target, engine in engines.items()}
         if not engines:
