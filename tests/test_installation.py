@@ -53,11 +53,6 @@ history = ictd.pretrain_history(tasks, batches, "td", 10, 0.9, 0.001, start)
 model = ictd.Model(history.weights[-1], depth=10, discount=0.9)
 values = model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
 """
-# Tests of the library, which need no results of a run.
-TESTS = (
-    "anatomy attention baselines checks engine evaluation kernels literal mrp pretraining prompt rng sampling "
-    "statistics storage theory transformer unrestricted"
-).split()
 
 
 def part_of(module: str) -> str:
@@ -217,6 +212,5 @@ def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
     lowest = [[int(part) for part in bound.split(".")] for _, bound in sorted(lower_bounds(DEPENDENCIES).items())]
     for version, bound in zip(output_of(python, "-c", versions).split(), lowest, strict=True):
         assert [int(part) for part in version.split(".")][: len(bound)] == bound
-    files = [f"tests/test_{name}.py" for name in TESTS]
     options = {"cwd": ROOT, "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}}
-    output_of(python, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow", *files, **options)
+    output_of(python, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow", "@tests/library.txt", **options)

@@ -78,6 +78,7 @@ def test_the_next_writer_removes_the_file_of_a_killed_one(tmp_path):
     assert os.listdir(tmp_path) == ["table.csv"] and target.read_text() == "whole"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has this device")
 def test_an_error_of_a_full_disk_names_the_file(tmp_path):
     """Writing to /dev/full fails in the same way as on a full disk."""
     with pytest.raises(OSError, match="No space left on device") as raised, replacing(tmp_path / "t.csv"):
