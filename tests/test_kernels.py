@@ -32,7 +32,8 @@ def project(tmp_path) -> Path:
 
 def run(project: Path, script: str, **env: str) -> tuple[list[str], str]:
     """Output of a process, and its warnings."""
-    env = {**os.environ, "PYTHONPATH": f"{project}/src{os.pathsep}{project}", "XDG_CACHE_HOME": str(project / "cache"), **env}
+    path = f"{project}/src{os.pathsep}{project}"
+    env = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(project / "cache"), **env}
     done = subprocess.run([sys.executable, "-P", "-c", script], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
