@@ -31,7 +31,7 @@ def seconds(function, repeats=3):
 def material(count=20_000):
     """Task sets and batches of the main setting, and initial weights."""
     tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
-    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
+    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
     return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
 
 
@@ -85,7 +85,7 @@ def main():
     tasks, batches, start = material()
 
     def sample():
-        return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "unrolls"))
+        return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
 
     def pretrain(algo, engine, count):
         arguments = (algo, DEPTH, DISCOUNT, 1e-3, start, engine)

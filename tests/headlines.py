@@ -200,7 +200,8 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
     settings, n = results.settings, results.states
     material = f"{results.env}-{n}"
     path = next((results.folder / "tasks" / material).glob("0-*.npz")).name
-    tasks, unrolls = results.arrays(f"tasks/{material}/{path}"), results.arrays(f"unrolls/{material}/{path}")
+    tasks = results.arrays(f"tasks/{material}/{path}")
+    return_sums = results.arrays(f"returns/{material}/{path}")["return_sums"][0] if algo == "mc" else None
     run = results.arrays(f"runs/{results.cell(algo)}/{path}")
     start = ictd.initial_weights(n, results.readings["initial_gain"], ictd.generator(0, results.env, n, "weights"))
     theta = [start.u.copy(), start.A.copy()]
@@ -209,8 +210,8 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
     for k in range(updates):
         p, counts = np.zeros((n, n)), np.zeros((n, n))
         p[tasks["followers"]] = tasks["transition"][0, k]
-        counts[unrolls["followers"]] = unrolls["transitions"][0, k]  # Of S_t to S_{t+1} in the batch.
-        r, return_sums = tasks["reward"][0, k], unrolls["return_sums"][0, k]
+        counts[tasks["followers"]] = tasks["transitions"][0, k]  # Of S_t to S_{t+1} in the batch.
+        r = tasks["reward"][0, k]
         context = enumerated_context(p, r, results.discount)
         model = (*theta, results.depth, results.divisor(n))
         value, slopes = transformer(context, *model), gradient(context, *model)
@@ -219,7 +220,7 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
             if algo == "td":
                 error = sum(counts[s, j] * (r[s] + results.discount * value[j] - value[s]) for j in range(n))
             else:
-                error = return_sums[s] - counts[s].sum() * value[s]
+                error = return_sums[k, s] - counts[s].sum() * value[s]
             for total, slope in zip(change, slopes, strict=True):
                 total += error * slope[s] / counts.sum()
         for part, moment, ascent in zip(theta, moments, change, strict=True):

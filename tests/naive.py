@@ -45,41 +45,49 @@ def truncated_value(transition, reward, discount, steps):
 # Trajectories
 
 
-def alias_probabilities(accept, successor):
-    """Distribution of the draws from one row of an alias table."""
-    n = len(accept)
-    probability = np.zeros(n)
-    for column in range(n):
+def alias_probabilities(accept, outcomes):
+    """Distribution of the draws from one row of an alias table, with columns of two outcomes."""
+    columns = len(accept)
+    probability = np.zeros(columns)
+    for column in range(columns):
         # Fractions 0, ..., accept - 1 of the 2^32 keep the column.
         keep = int(accept[column]) / 2**32
-        probability[successor[column, 1]] += keep / n
-        probability[successor[column, 0]] += (1 - keep) / n
+        probability[outcomes[column, 1]] += keep / columns
+        probability[outcomes[column, 0]] += (1 - keep) / columns
     return probability
 
 
-def alias_tables(tasks, i):
-    """Alias tables of one task: thresholds (n+1, n), and outcomes (n+1, n, 2)."""
-    n = tasks.states
-    accept, successor, *scratch = jumps.steps_space(n)
-    jumps.fill_step_tables(i, tasks.transition, tasks.stationary, accept, successor, *scratch)
-    return accept.reshape(n + 1, n), successor.reshape(n + 1, n, 2)
+def alias_row(chance):
+    """Thresholds (k,) and outcomes (k, 2) of the alias table of one distribution."""
+    columns = len(chance)
+    accept, outcomes = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16)
+    small, large = np.empty((2, columns), np.uint16)
+    jumps.fill_alias_row(np.array(chance), accept, outcomes, np.empty(columns), small, large)
+    return accept, outcomes.reshape(columns, 2)
 
 
-def step(state, bits, accept, successor):
-    """Next state: the bits select a column, then the column's state or its alias."""
-    n = accept.shape[1]
-    column, fraction = divmod(int(bits) * n, 2**32)
-    return int(successor[state, column, 1 if fraction < int(accept[state, column]) else 0])
+def next_state(distribution, u):
+    """The first state whose cumulative probability exceeds u."""
+    sums = list(itertools.accumulate(distribution))
+    return next(state for state, total in enumerate(sums) if total / sums[-1] > u)
+
+
+def trajectory(transition, initial, steps, rng):
+    """States S_0, ..., S_m, one random number for each."""
+    path = [next_state(initial, rng.random())]
+    for _ in range(steps):
+        path.append(next_state(transition[path[-1]], rng.random()))
+    return path
 
 
 def random_words(rng):
-    """Endless stream of 64-bit numbers, seeded by a generator, by NumPy's own SFC64."""
+    """Endless stream of 64-bit numbers by NumPy's own SFC64, seeded with the next three numbers of a generator."""
     source = np.random.SFC64(0)
     state = source.state
     seed = [int(rng.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)) for _ in range(3)]
     state["state"]["state"][:] = [*seed, 1]
     source.state = state
-    source.random_raw(12)
+    source.random_raw(jumps.WARM_UP)
     while True:
         yield int(source.random_raw())
 
@@ -101,42 +109,43 @@ def paths_from(transition, state, steps):
     return paths
 
 
-def jump(state, bits, paths):
+def jump_length(transition, most):
+    """Greatest number of steps with at most PATHS paths from all states, from 1 to ``most``."""
+    length = 1
+    while length < most:
+        if sum(len(paths_from(transition, s, length + 1)) for s in range(len(transition))) > jumps.PATHS:
+            break
+        length += 1
+    return length
+
+
+def jump(bits, paths):
     """One of the paths from a state, by an alias table of their probabilities."""
-    columns = max(map(len, paths))
-    probability = np.array([p for _, p in paths[state]] + [0.0] * (columns - len(paths[state])))
-    accept, outcome = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16)
-    height, small, large = jumps.alias_scratch(columns)
-    height[:] = probability * columns
-    jumps.fill_alias_row(columns, accept, outcome, height, small, large)
-    column, fraction = divmod(bits * columns, 2**32)
-    return paths[state][outcome[2 * column + (fraction < int(accept[column]))]][0]
+    accept, outcomes = alias_row([p for _, p in paths])
+    column, fraction = divmod(bits * len(paths), 2**32)
+    return paths[outcomes[column, int(fraction < int(accept[column]))]][0]
 
 
 def unroll(tasks, batch_size, discount, rollout_steps, rng):
-    """Algorithm 2's trajectories, one at a time, from the same random numbers as the kernel."""
+    """Algorithm 2's trajectories, one at a time, from the same random numbers as the kernels."""
     n = tasks.states
     visits, return_sums = np.zeros((2, len(tasks), n))
     transitions = np.zeros((len(tasks), n, n))
-    words = random_words(rng)
+    for_steps, for_returns = rng.spawn(2)
     for i in range(len(tasks)):
-        table, p, r = alias_tables(tasks, i), tasks.transition[i], tasks.reward[i]
-        path = [n]
-        for bits in random_halves(words, batch_size + 1):
-            path.append(step(path[-1], bits, *table))
-        path = path[1:]
-        walks = [[s] for s in path[:-1]]
+        p, r = tasks.transition[i], tasks.reward[i]
+        path = trajectory(p, tasks.stationary[i], batch_size, for_steps)
+        for state, following in itertools.pairwise(path):
+            visits[i, state] += 1
+            transitions[i, state, following] += 1
+        words, length = random_words(for_returns), jump_length(p, rollout_steps - 1)
+        paths = [paths_from(p, s, length) for s in range(n)]
+        walks = [[s] for s in sorted(path[:-1])]
         while len(walks[0]) < rollout_steps:
-            steps, left = 1, rollout_steps - len(walks[0])
-            while steps < left and max(len(paths_from(p, s, steps + 1)) for s in range(n)) <= jumps.PATHS:
-                steps += 1
-            paths = [paths_from(p, s, steps) for s in range(n)]
-            for walk, bits in zip(walks, random_halves(words, 2 * ((batch_size + 2) // 2)), strict=False):
-                walk += jump(walk[-1], bits, paths)
-        for t, walk in enumerate(walks):
-            visits[i, path[t]] += 1
-            transitions[i, path[t], path[t + 1]] += 1
-            return_sums[i, path[t]] += sum(discount**k * r[s] for k, s in enumerate(walk))
+            for walk, bits in zip(walks, random_halves(words, len(walks)), strict=True):
+                walk += jump(bits, paths[walk[-1]])
+        for walk in walks:
+            return_sums[i, walk[0]] += sum(discount**k * r[s] for k, s in enumerate(walk[:rollout_steps]))
     return visits, transitions, return_sums
 
 
@@ -428,14 +437,14 @@ def discoveries(p, level):
 def material(env, states, discount, tasks=200, batch=64, tau=50):
     """Tasks, their batches, and initial weights."""
     task_set = ictd.sample_tasks(env, states, tasks, ictd.generator(1, env, states, "tasks"))
-    batches = ictd.unroll(task_set, batch, discount, tau, ictd.generator(1, env, states, "unrolls"))
+    batches = ictd.unroll(task_set, batch, discount, tau, ictd.generator(1, env, states, "batches"))
     return task_set, batches, ictd.initial_weights(states, 0.1, ictd.generator(1, env, states, "weights"))
 
 
 def sampled_material(env, states, size, lengths, discount):
     """Tasks, their batches, the matrix G of a context of each, and the paths that the contexts come from."""
     tasks = ictd.sample_tasks(env, states, size, ictd.generator(0, env, states, "tasks"))
-    batches = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "unrolls"))
+    batches = ictd.unroll(tasks, 16, discount, 20, ictd.generator(0, env, states, "batches"))
     contexts = training_data.sample_contexts(tasks, lengths, ictd.generator(0, env, states, "contexts"))
     paths = ictd.sample_paths(tasks, int(lengths.max()), ictd.generator(0, env, states, "contexts"))
     return tasks, batches, contexts.gram_matrix(discount), paths

@@ -16,7 +16,7 @@ from projects import ROOT
 
 import ictd
 from ictd import mrp
-from ictd.steps import pretrain, tasks, unrolls, weights
+from ictd.steps import pretrain, returns, tasks, weights
 
 PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
 # Modules with examples in docstrings.
@@ -39,12 +39,13 @@ def project(tmp_path_factory):
         taken = step.main.__code__.co_varnames[: step.main.__code__.co_argcount]
         step.main(**{name: (SETTINGS | given)[name] for name in taken})
 
-    files = {"tasks": results / "tasks/boyan-5/0-1.npz", "unrolls": results / "unrolls/boyan-5/0-1.npz"}
-    carry_out(tasks, output=files["tasks"])
-    carry_out(unrolls, tasks=files["tasks"], output=files["unrolls"])
+    task_file, return_file = results / "tasks/boyan-5/0-1.npz", results / "returns/boyan-5/0-1.npz"
+    carry_out(tasks, output=task_file)
+    carry_out(returns, tasks=task_file, output=return_file)
     for algo, rate in (("td", 0.001), ("mc", 1e200)):
         run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
         given = {"learning_rate": rate, "diverged": results / "diverged"}
+        files = {"tasks": task_file, "returns": [return_file] if algo == "mc" else []}
         carry_out(pretrain, algo=algo, **files, **given, output=run)
         carry_out(weights, runs=[run], output=results / f"weights/{algo}-boyan-5-30.npz")
     return folder

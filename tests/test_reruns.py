@@ -32,14 +32,14 @@ SAMPLED = {
 }
 PRETRAINING = {"ictd.steps.pretrain", "ictd.steps.audit"}
 UNSEEN = {"ictd.steps.evaluate", "ictd.steps.baselines", "ictd.steps.unseen"}
-AUDIT, METRICS, UPDATES = "ictd.steps.audit", "ictd.report.result_tables", "ictd.steps.unrolls"
+AUDIT, METRICS, RETURNS = "ictd.steps.audit", "ictd.report.result_tables", "ictd.steps.returns"
 # For each configuration key another value, which no other key has, and the steps that get it.
 KEYS = {
     "tasks": (301, {"ictd.steps.tasks"}),
     "discount": (
         0.8,
         {
-            UPDATES,
+            RETURNS,
             *PRETRAINING,
             "ictd.steps.weights",
             *UNSEEN,
@@ -49,8 +49,8 @@ KEYS = {
             "ictd.report.figures.theory",
         },
     ),
-    "batch_size": (32, {UPDATES}),
-    "rollout_steps": (100, {UPDATES, METRICS}),
+    "batch_size": (32, {"ictd.steps.tasks"}),
+    "rollout_steps": (100, {RETURNS, METRICS}),
     "learning_rate": (0.002, PRETRAINING),
     "engine": ("autograd", PRETRAINING),
     "on_divergence": ("record", {"ictd.steps.pretrain"}),
@@ -81,9 +81,9 @@ KEYS = {
 }
 # Keys of the grid, with another value and rules that run again; the folders of the others are the same.
 GRID = {
-    "algos": (["mc"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "unrolls"}),
-    "envs": (["boyan"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "unrolls", "pretrain", "weights"}),
-    "seeds": (4, {"tasks", "unrolls", "pretrain", "evaluate", "manifest"}, {"theory_values"}),
+    "algos": (["mc"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "returns"}),
+    "envs": (["boyan"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "returns", "pretrain", "weights"}),
+    "seeds": (4, {"tasks", "returns", "pretrain", "evaluate", "manifest"}, {"theory_values"}),
     "seeds_per_job": (1, set(), {"tasks", "pretrain", "manifest"}),
 }
 # Keys that only add cells, keys with only one possible value, and the folder of results.
@@ -167,7 +167,7 @@ def run_without_records(folder: Path) -> None:
 
 def stop_two_runs(folder: Path) -> None:
     """Of the second run, with another discount, only one job has ended."""
-    carry_out(folder, "results-smoke/unrolls/boyan-3/0-2.npz", *DISCOUNT)
+    carry_out(folder, "results-smoke/returns/boyan-3/0-2.npz", *DISCOUNT)
     forget(folder)
 
 
@@ -175,7 +175,7 @@ def copy_older_results(folder: Path) -> None:
     """As with ``cp -a``, after a run with another discount."""
     results, older = folder / "results-smoke", folder / "older"
     shutil.copytree(results, older)
-    carry_out(folder, "results-smoke/unrolls/boyan-3/0-2.npz", *DISCOUNT)
+    carry_out(folder, "results-smoke/returns/boyan-3/0-2.npz", *DISCOUNT)
     shutil.rmtree(results)
     older.rename(results)
 
@@ -189,30 +189,30 @@ def copy_older_results_and_forget(folder: Path) -> None:
 EVENTS = {
     "nothing": (None, [], set(), {"all"}),
     "comments and docstrings": ("edit_comments", [], set(), {"all"}),
-    "removed files": (remove, [], {*REMOVED.values(), "manifest"}, {"tasks", "unrolls", "pretrain"}),
-    "a rate": (None, RATE, {"pretrain", "evaluate", "manifest"}, {"tasks", "unrolls"}),
+    "removed files": (remove, [], {*REMOVED.values(), "manifest"}, {"tasks", "returns", "pretrain"}),
+    "a rate": (None, RATE, {"pretrain", "evaluate", "manifest"}, {"tasks", "returns"}),
     "a statement": (lambda folder: add_a_statement(folder, "mrp"), [], {"tasks", "theory_values", "claims"}, set()),
     "a statement of the report": (
         lambda folder: add_a_statement(folder, "report/figures/style"), [], {"curves", "claims", "notebook"},
-        {"tasks", "unrolls", "pretrain", "evaluate", "unseen", "audit", "theory_values"},
+        {"tasks", "returns", "pretrain", "evaluate", "unseen", "audit", "theory_values"},
     ),
     "a threshold": (edit_threshold, [], {"claims", "notebook", "manifest"}, {"metrics", "pretrain"}),
     "forgotten": (forget, [], set(), {"all"}),
     "forgotten, a threshold": (forget_and_edit_threshold, [], {"claims", "manifest"}, {"metrics", "pretrain"}),
     "forgotten, a statement": (forget_and_edit, [], {"tasks", "theory_values", "claims"}, set()),
-    "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
-    "no records, a rate": (remove_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "no records, a rate": (remove_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
     "truncated records, a rate": (truncate_records, RATE, {"pretrain", "manifest"}, set()),
-    "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
-    "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "unrolls"}),
-    "times only, a rate": (None, ["--rerun-triggers", "mtime", *RATE], {"pretrain", "manifest"}, {"tasks", "unrolls"}),
+    "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "times only, a rate": (None, ["--rerun-triggers", "mtime", *RATE], {"pretrain", "manifest"}, {"tasks", "returns"}),
     "times only, a statement": (
         lambda folder: add_a_statement(folder, "mrp"), ["--rerun-triggers", "mtime"], {"tasks", "claims"}, set(),
     ),
-    "two stopped runs": (stop_two_runs, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"}),
-    "older results": (copy_older_results, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"}),
+    "two stopped runs": (stop_two_runs, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
+    "older results": (copy_older_results, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
     "older results, forgotten": (
-        copy_older_results_and_forget, DISCOUNT, {"unrolls", "pretrain", "manifest"}, {"tasks"},
+        copy_older_results_and_forget, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"},
     ),
 }  # fmt: skip
 
@@ -355,8 +355,8 @@ def test_a_statement_repeats_every_rule(said, downstream):
 
 
 def test_of_two_stopped_runs_the_jobs_of_the_second_are_kept(said):
-    outputs = re.findall(r"^    output: (results-smoke/unrolls/.*)$", said["two stopped runs"], re.MULTILINE)
-    assert sorted(outputs) == [f"results-smoke/unrolls/{name}/0-2.npz" for name in ("boyan-4", "loop-4")]
+    outputs = re.findall(r"^    output: (results-smoke/returns/.*)$", said["two stopped runs"], re.MULTILINE)
+    assert sorted(outputs) == [f"results-smoke/returns/{name}/0-2.npz" for name in ("boyan-4", "loop-4")]
 
 
 def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):

@@ -7,13 +7,13 @@ import ictd
 
 def test_streams_differ_in_each_of_their_keys():
     keys = {(0, "boyan", 5, "tasks"), (1, "boyan", 5, "tasks"), (0, "loop", 5, "tasks"), (0, "boyan", 3, "tasks")}
-    keys |= {(0, "boyan", 5, purpose) for purpose in ("unrolls", "validation", "tuning")}
+    keys |= {(0, "boyan", 5, purpose) for purpose in ("batches", "validation", "tuning")}
     assert len({ictd.generator(*key).integers(2**63) for key in keys}) == len(keys)
 
 
 def test_a_stream_depends_only_on_its_keys():
     first = ictd.generator(0, "boyan", 5, "tasks").random(9)
-    ictd.generator(1, "loop", 5, "unrolls").random(9)
+    ictd.generator(1, "loop", 5, "batches").random(9)
     np.testing.assert_array_equal(ictd.generator(0, "boyan", 5, "tasks").random(9), first)
 
 

@@ -7,7 +7,7 @@ from tolerances import ALIAS, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd import jumps
-from ictd.sampling import transition_counts
+from ictd.sampling import sample_returns, sample_transitions, transition_counts, visits_of
 
 
 def generator(purpose="tests"):
@@ -28,19 +28,17 @@ def assert_means(samples, expected):
 @pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 5), ("loop", 9), ("loop", 40)])
 def test_alias_tables_have_the_given_distributions(env, states):
     tasks = ictd.sample_tasks(env, states, 10, generator())
-    for i in range(len(tasks)):
-        accept, successor = naive.alias_tables(tasks, i)
-        distributions = np.vstack([tasks.transition[i], tasks.stationary[i]])
-        drawn = np.array([naive.alias_probabilities(accept[s], successor[s]) for s in range(states + 1)])
-        np.testing.assert_allclose(drawn, distributions, atol=ALIAS)
-        assert (drawn[distributions == 0] == 0).all()
+    for distribution in [*np.vstack(tasks.transition), *tasks.stationary]:
+        drawn = naive.alias_probabilities(*naive.alias_row(distribution))
+        np.testing.assert_allclose(drawn, distribution, atol=ALIAS)
+        assert (drawn[distribution == 0] == 0).all()
 
 
 @pytest.mark.parametrize(("batch", "tau", "discount"), [(1, 1, 0.0), (7, 2, 0.5), (300, 5, 0.99), (4, 30, 0.9)])
 def test_unroll_equals_naive(batch, tau, discount):
     tasks = ictd.sample_tasks("loop", 5, 3, generator())
-    fast = ictd.unroll(tasks, batch, discount, tau, generator("unrolls"))
-    visits, transitions, return_sums = naive.unroll(tasks, batch, discount, tau, generator("unrolls"))
+    fast = ictd.unroll(tasks, batch, discount, tau, generator("batches"))
+    visits, transitions, return_sums = naive.unroll(tasks, batch, discount, tau, generator("batches"))
     np.testing.assert_array_equal(fast.visits, visits)
     np.testing.assert_array_equal(fast.transitions, transitions)
     np.testing.assert_allclose(fast.return_sums, return_sums, atol=ROUNDING * 100)
@@ -49,70 +47,105 @@ def test_unroll_equals_naive(batch, tau, discount):
 @pytest.mark.parametrize("batch", [255, 256, 511])
 def test_counts_of_large_batches_do_not_overflow(batch):
     tasks = ictd.Tasks(np.array([[1 - 1e-6, 1e-6], [1.0, 0.0]]), np.array([1.0, 0.0]))
-    fast = ictd.unroll(tasks, batch, 0.9, 1, generator("unrolls"))
-    visits, transitions, _ = naive.unroll(tasks, batch, 0.9, 1, generator("unrolls"))
+    fast = ictd.unroll(tasks, batch, 0.9, 1, generator("batches"))
+    visits, transitions, _ = naive.unroll(tasks, batch, 0.9, 1, generator("batches"))
     assert visits[0, 0] == transitions[0, 0, 0] == batch
     np.testing.assert_array_equal(fast.visits, visits)
     np.testing.assert_array_equal(fast.transitions, transitions)
 
 
-def test_the_length_of_jumps_keeps_their_tables_small():
-    transition = ictd.sample_tasks("boyan", 4, 1, generator()).transition
-    p = transition[0]
-    scratch = np.empty((2, 60), np.int64)
-    length = jumps.steps_of_jump(0, transition, 50, scratch)
-    paths = {steps: max(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)}
-    assert paths[length] <= jumps.PATHS < paths[length + 1]
-    assert jumps.steps_of_jump(0, transition, 2, scratch) == 2
-    assert jumps.steps_of_jump(0, np.full((1, 60, 60), 1 / 60), 5, scratch) == 1
+@pytest.mark.parametrize(("env", "states"), [("boyan", 3), ("boyan", 10), ("loop", 5)])
+def test_the_length_of_jumps_keeps_their_tables_small(env, states):
+    transition, scratch = ictd.sample_tasks(env, states, 1, generator()).transition[0], np.empty((2, states), np.int64)
+    length = jumps.jump_length(transition, 50, scratch)
+    assert length == naive.jump_length(transition, 50) > 1
+    assert jumps.jump_length(transition, 2, scratch) == 2 and jumps.jump_length(transition, 0, scratch) == 1
+    assert jumps.jump_length(np.full((60, 60), 1 / 60), 5, np.empty((2, 60), np.int64)) == 1
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3])
-def test_jumps_list_all_paths_of_their_length(steps):
+@pytest.mark.parametrize(("length", "rest"), [(1, 0), (2, 1), (3, 2), (3, 0)])
+def test_a_table_has_all_paths_of_a_length(length, rest):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
-    space = jumps.jumps_space(4)
-    columns = jumps.fill_jump_table(0, tasks.transition, tasks.reward, 0.7, steps, *space)
-    assert columns == max(len(naive.paths_from(p, s, steps)) for s in range(4))
-    rows = 4 * columns
-    accept = space[0][:rows].reshape(4, columns)
-    last_row, gain = (array[: 2 * rows].reshape(4, columns, 2) for array in space[1:3])
-    for s in range(4):
+    most, made = jumps.PATHS, length % 2
+    lists = np.empty((2, 4), np.int64), np.empty((2, 4, most)), np.empty((2, 4, most, 2)), np.empty((2, 4, most), int)
+    jumps.list_paths(p, r, 0.7, length, rest, *lists)
+    row_of, accept, next_row = np.empty(4, np.uint64), np.empty(most, np.uint64), np.empty(2 * most, np.uint64)
+    gains, scratch = np.empty((2, 2 * most)), (np.empty(2 * most, int), np.empty(most), *np.empty((2, most), int))
+    jumps.fill_table(*(one[made] for one in lists), row_of, accept, next_row, gains, scratch)
+    rows = row_of.tolist()
+    for s, row in enumerate(rows):
+        first, columns = divmod(row, 2**32)
         drawn = {}
-        for column in range(columns):
-            keep = int(accept[s, column]) / 2**32
-            for k, share in ((0, 1 - keep), (1, keep)):
-                outcome = last_row[s, column, k] / columns, gain[s, column, k]
-                drawn[outcome] = drawn.get(outcome, 0) + share / columns
-        drawn = sorted((outcome, share) for outcome, share in drawn.items() if share)
+        for column in range(first, first + columns):
+            keep = int(accept[column]) / 2**32
+            for place, share in ((2 * column, 1 - keep), (2 * column + 1, keep)):
+                found = rows.index(int(next_row[place])), *gains[:, place].tolist()
+                drawn[found] = drawn.get(found, 0) + share / columns
+        drawn = sorted((found, share) for found, share in drawn.items() if share)
         expected = sorted(
-            ((path[-1], sum(0.7**k * r[state] for k, state in enumerate(path))), probability)
-            for path, probability in naive.paths_from(p, s, steps)
+            (
+                path[-1],
+                *(sum(0.7**k * r[state] for k, state in enumerate(path[:steps])) for steps in (length, rest)),
+                chance,
+            )
+            for path, chance in naive.paths_from(p, s, length)
         )
-        np.testing.assert_allclose([of for of, _ in drawn], [of for of, _ in expected], atol=ROUNDING)
-        np.testing.assert_allclose([share for _, share in drawn], [p for _, p in expected], atol=ALIAS)
+        assert columns == len(expected)
+        np.testing.assert_allclose([(*found, share) for found, share in drawn], expected, atol=ALIAS)
 
 
 def test_returns_of_many_states_have_the_right_mean():
     """Jumps are single steps here."""
     tasks = ictd.Tasks(np.full((1, 60, 60), 1 / 60), np.arange(60.0)[None])
-    batches = ictd.unroll(tasks, 4000, 0.5, 2, generator("unrolls"))
+    batches = ictd.unroll(tasks, 4000, 0.5, 2, generator("batches"))
     error = np.arange(60).std() * np.sqrt(1 + 0.5**2) / np.sqrt(4000)
     assert batches.return_sums.sum() / 4000 == pytest.approx(1.5 * 29.5, abs=STANDARD_ERRORS * error)
 
 
-def test_batches_do_not_depend_on_later_tasks():
+def test_batches_do_not_depend_on_later_tasks_and_returns_not_on_steps():
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
-    several = ictd.unroll(tasks, 6, 0.9, 4, generator("unrolls"))
-    fewer = ictd.unroll(tasks[:7], 6, 0.9, 4, generator("unrolls"))
+    several = ictd.unroll(tasks, 6, 0.9, 4, generator("batches"))
+    fewer = ictd.unroll(tasks[:7], 6, 0.9, 4, generator("batches"))
     for name, array in vars(several).items():
         np.testing.assert_array_equal(array[:7], getattr(fewer, name))
+    without = ictd.unroll(tasks, 6, 0.5, 1, generator("batches"))
+    np.testing.assert_array_equal(without.transitions, several.transitions)
+    np.testing.assert_allclose(without.return_sums, several.visits * tasks.reward)
+
+
+def test_blocks_of_any_size_have_the_same_batches():
+    tasks, whole, parts = ictd.sample_tasks("loop", 3, 9, generator()), generator("batches"), generator("batches")
+    transitions = sample_transitions(tasks, 5, whole)
+    visits = visits_of(transitions)
+    sums = sample_returns(tasks, visits, 0.9, 8, whole)
+    found = [sample_transitions(tasks[some], 5, parts) for some in (slice(0, 2), slice(2, 9))]
+    np.testing.assert_array_equal(np.concatenate(found), transitions)
+    found = [sample_returns(tasks[some], visits[some], 0.9, 8, parts) for some in (slice(0, 4), slice(4, 9))]
+    np.testing.assert_array_equal(np.concatenate(found), sums)
+
+
+def test_trajectories_equal_naive():
+    tasks = ictd.sample_tasks("loop", 6, 4, generator())
+    paths, rng = ictd.sample_paths(tasks, 9, generator("paths")), generator("paths")
+    for i, path in enumerate(paths.tolist()):
+        assert path == naive.trajectory(tasks.transition[i], tasks.stationary[i], 9, rng)
+
+
+def test_steps_with_a_behaviour_equal_naive():
+    behaviour = np.array([[0.1, 0.9, 0.0], [0.3, 0.0, 0.7], [0.5, 0.5, 0.0]])
+    tasks = ictd.TaskDistribution("loop", 3, behaviour=behaviour).sample(5, generator())
+    states, next_states = ictd.sample_steps(tasks, 7, generator("paths"))
+    rng = generator("paths")
+    for i in range(5):
+        assert states[i].tolist() == naive.trajectory(tasks.behaviour[i], tasks.visited[i], 6, rng)
+        assert next_states[i].tolist() == [naive.next_state(tasks.transition[i, s], rng.random()) for s in states[i]]
 
 
 def test_batch_statistics_have_the_right_means():
     task = ictd.sample_tasks("loop", 5, 1, generator())
     batch, discount, tau = 8, 0.8, 40
-    batches = ictd.unroll(repeated(task, 2000), batch, discount, tau, generator("unrolls"))
+    batches = ictd.unroll(repeated(task, 2000), batch, discount, tau, generator("batches"))
     mu, p, r = task.stationary[0], task.transition[0], task.reward[0]
     assert_means(batches.visits.astype(float), batch * mu)
     assert_means(batches.transitions.astype(float), batch * mu[:, None] * p)
@@ -122,7 +155,7 @@ def test_batch_statistics_have_the_right_means():
 def test_returns_of_a_batch_are_independent():
     # Two states with values +1 and -1; the next state is random, so two returns from state 0 are independent.
     task = ictd.Tasks(np.full((1, 2, 2), 0.5), np.array([[1.0, -1.0]]))
-    batches = ictd.unroll(repeated(task, 4000), 2, 0.5, 2, generator("unrolls"))
+    batches = ictd.unroll(repeated(task, 4000), 2, 0.5, 2, generator("batches"))
     sums = batches.return_sums[batches.visits[:, 0] == 2, 0]
     # A return is 1 +- 0.5: the sum of two is 1, 2 or 3 with probabilities 1/4, 1/2, 1/4.
     shares = [(sums == total).mean() for total in (1.0, 2.0, 3.0)]
@@ -190,10 +223,3 @@ NEGATIVE = np.array([[[2, -1], [0, 1]]])
 def test_invalid_batches_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(ictd.sample_tasks("boyan", 3, 2, generator()))
-
-
-def test_trajectories_of_more_than_256_states_are_refused():
-    tasks = ictd.Tasks(np.full((257, 257), 1 / 257), np.zeros(257))
-    for call in (lambda: ictd.unroll(tasks, 1, 0.9, 1, generator()), lambda: ictd.sample_paths(tasks, 1, generator())):
-        with pytest.raises(ValueError, match="257 states"):
-            call()

@@ -14,6 +14,7 @@ from html_page import Page
 from tolerances import ENGINES
 
 import ictd
+from ictd import training_data
 from ictd.anatomy import agreement_measures, pattern_measures, project_identifiable
 from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.grid import Cell
@@ -24,7 +25,7 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
-from ictd.steps import audit, baselines, evaluate, pretrain, tasks, unrolls, weights
+from ictd.steps import audit, baselines, evaluate, pretrain, returns, tasks, weights
 from ictd.steps import unseen as unseen_step
 from ictd.storage import load_named, save_arrays
 
@@ -42,6 +43,7 @@ SETTINGS = {
 CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
 DIVERGED = Cell("mc", "boyan", 2, 2)
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
+STORED = {"task_sets": "tasks", "returns": "returns"}
 AUDITED = {"tasks": 5, "unseen_tasks": TEST}
 
 
@@ -57,10 +59,12 @@ def run(tmp_path_factory):
     for cell, group in itertools.product(CELLS, GROUPS):
         at = cell._asdict()
         place = f"{cell.env}-{cell.states}/{group}.npz"
-        files = {"tasks": folder / "tasks" / place, "unrolls": folder / "unrolls" / place}
+        files = {"tasks": folder / "tasks" / place, "returns": []}
         if cell.algo == "td":
             carry_out(tasks, **at, seeds=group, tasks=TASKS, output=files["tasks"])
-            carry_out(unrolls, **at, tasks=files["tasks"], output=files["unrolls"])
+        else:
+            files["returns"] = [folder / "returns" / place]
+            carry_out(returns, **at, tasks=files["tasks"], output=files["returns"][0])
         rate = 1e200 if (cell, group) == (DIVERGED, "2-2") else 0.01
         given = {**at, **files, "learning_rate": rate, "diverged": folder / "diverged"}
         carry_out(pretrain, **given, output=folder / f"runs/{cell}/{group}.npz")
@@ -73,13 +77,9 @@ def run(tmp_path_factory):
     )  # fmt: skip
     errors = [folder / f"baselines/{size}.npz" for size in ("3-2", "2-2")]
     carry_out(baselines, seeds=3, tasks=TEST, outputs=errors)
-    cells = sorted(CELLS)
-    material = {
-        name: [folder / f"{kind}/{cell.env}-{cell.states}/0-1.npz" for cell in cells]
-        for name, kind in (("task_sets", "tasks"), ("unrolls", "unrolls"))
-    }
-    trained = [folder / f"runs/{cell}/0-1.npz" for cell in cells]
-    carry_out(audit, **material | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
+    files = {name: sorted(folder.glob(f"{kind}/*/0-1.npz")) for name, kind in STORED.items()}
+    trained = [folder / f"runs/{cell}/0-1.npz" for cell in sorted(CELLS)]
+    carry_out(audit, **files | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
     carry_out(
         result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS],
@@ -98,19 +98,19 @@ def metrics(run):
 
 
 def made(env, states, seed):
-    """Tasks, unrolls and initial weights of a run."""
-    streams = {name: ictd.generator(seed, env, states, name) for name in ("tasks", "unrolls", "weights")}
+    """Tasks, batches and initial weights of a run."""
+    streams = {name: ictd.generator(seed, env, states, name) for name in ("tasks", "batches", "weights")}
     drawn = ictd.sample_tasks(env, states, TASKS, streams["tasks"], **OPTIONS[env])
-    batches = ictd.unroll(drawn, 8, 0.9, 30, streams["unrolls"])
+    batches = ictd.unroll(drawn, 8, 0.9, 30, streams["batches"])
     return drawn, batches, ictd.initial_weights(states, 0.3, streams["weights"])
 
 
 def test_stored_training_data_equal_the_sampled_data(run):
     """Loaded tasks and batches equal those of their streams, although files omit transitions that never occur."""
     for env, states in (("boyan", 3), ("loop", 3)):
-        files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "unrolls")]
+        files = [run / f"{name}/{env}-{states}/0-1.npz" for name in ("tasks", "returns")]
         assert not np.load(files[0])["followers"].all()
-        found = list(unrolls.stored_runs(*files))
+        found = list(tasks.stored_runs(*files))
         assert [seed for seed, *_ in found] == [0, 1]
         for seed, *parts in found:
             for one, other in zip(parts, made(env, states, seed)[:2], strict=True):
@@ -120,20 +120,41 @@ def test_stored_training_data_equal_the_sampled_data(run):
 
 
 def test_batches_of_other_seeds_are_refused(run):
-    files = run / "tasks/loop-3/2-2.npz", run / "unrolls/loop-3/0-1.npz"
-    with pytest.raises(ValueError, match=r"unrolls/loop-3/0-1\.npz has other seeds than .*tasks/loop-3/2-2\.npz"):
-        next(unrolls.stored_runs(*files))
+    files = run / "tasks/loop-3/2-2.npz", run / "returns/loop-3/0-1.npz"
+    with pytest.raises(ValueError, match=r"returns/loop-3/0-1\.npz has other seeds than .*tasks/loop-3/2-2\.npz"):
+        next(tasks.stored_runs(*files))
 
 
 def test_seeds_with_other_followers_share_a_file(tmp_path):
     carry_out(tasks, env="loop", states=5, seeds="0-2", tasks=1, output=tmp_path / "tasks.npz")
     followers = set()
-    for seed, stored in tasks.stored_tasks(tmp_path / "tasks.npz"):
+    for seed, stored, _ in tasks.stored_runs(tmp_path / "tasks.npz"):
         drawn = ictd.sample_tasks("loop", 5, 1, ictd.generator(seed, "loop", 5, "tasks"), threshold=0.3)
         followers.add((drawn.transition[0] > 0).tobytes())
         for name, array in vars(drawn).items():
             np.testing.assert_array_equal(getattr(stored, name), array)
     assert len(followers) == 3
+
+
+@pytest.mark.parametrize("cell", ["td-boyan-3-2", "mc-boyan-3-2", "td-loop-3-2", "mc-loop-2-2"])
+def test_the_library_pretrains_the_runs_of_the_workflow(tmp_path, monkeypatch, cell):
+    """Tasks, batches, returns and initial weights have the same streams, also if tasks take several blocks."""
+    monkeypatch.setattr(training_data, "BLOCK", 50)
+    algo, env, states, depth = cell = Cell.parse(cell)
+    at = cell._asdict() | {"discount": 0.9}
+    files = {"tasks": tmp_path / "tasks.npz", "returns": [tmp_path / "returns.npz"] if algo == "mc" else []}
+    carry_out(tasks, **at, seeds="0-2", tasks=120, output=files["tasks"])
+    for output in files["returns"]:
+        carry_out(returns, **at, tasks=files["tasks"], output=output)
+    carry_out(pretrain, **at, **files, diverged=tmp_path, output=tmp_path / "run.npz")
+    stored = np.load(tmp_path / "run.npz")
+    distribution = ictd.TaskDistribution(env, states, **OPTIONS[env])
+    settings = {name: SETTINGS[name] for name in ("learning_rate", "batch_size", "rollout_steps", "initial_gain")}
+    model = ictd.pretrain(
+        distribution, depth, 0.9, target=algo, updates=120, seeds=range(3), **settings, progress=False
+    )
+    for name, array in vars(model.weights).items():
+        np.testing.assert_array_equal(stored[name][:, -1], array)
 
 
 def test_runs_and_their_snapshots(run):
@@ -157,7 +178,7 @@ def test_runs_and_their_snapshots(run):
 
 
 def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
-    files = {name: run / f"{name}/boyan-2/0-1.npz" for name in ("tasks", "unrolls")}
+    files = {"tasks": run / "tasks/boyan-2/0-1.npz", "returns": []}
     given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
     out, left = tmp_path / "td-boyan-2-2/0-1.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
     with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
@@ -306,7 +327,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
     assert [Cell(*row[:4]) for row in table.itertuples(index=False)] == sorted(CELLS)
     assert set(table["tasks"]) == {3} and set(table["seed"]) == {0} and (table["difference"] < 1e-10).all()
     assert (table["evaluation_difference"] < 1e-10).all() and (table["evaluation_difference"] > 0).any()
-    files = {"task_sets": [run / "tasks/loop-3/0-1.npz"] * 2, "unrolls": [run / "unrolls/loop-3/0-1.npz"] * 2}
+    files = {name: [run / f"{kind}/loop-3/0-1.npz"] for name, kind in STORED.items()}
     files["trained"] = [run / f"runs/{algo}-loop-3-2/0-1.npz" for algo in ("td", "mc")]
     said = r"audit.tolerance, 1e-08: mc-loop-3-2, seed 0, weights after 3 tasks by [\d.e-]+ of the largest; do not use"
     wrong = run / "wrong/mc-loop-3-2/0-1.npz"

@@ -141,7 +141,7 @@ def test_a_step_that_does_not_exist_is_refused():
 
 def test_the_help_of_a_step_has_its_docstring_and_parameters():
     said = " ".join(runner.parser("ictd.steps.tasks", tasks.main).format_help().split())
-    assert "Write transition, reward and stationary" in said
+    assert "Write transition probabilities, rewards" in said
     assert all(f"--{name.replace('_', '-')}" in said for name in main_parameters("ictd.steps.tasks"))
 
 
@@ -215,14 +215,14 @@ def test_errors_of_the_user_end_in_a_sentence(error, message, monkeypatch):
         carried_out(main, "", monkeypatch)
 
 
-UNROLLS = "--env boyan --states 3 --batch-size 4 --discount 0.9 --rollout-steps 5 --tasks GONE.npz --output out.npz"
-TASKS = "--env boyan --states 3 --seeds 3-1 --tasks 2 --env-options {} --output out.npz"
+RETURNS = "--env boyan --states 3 --discount 0.9 --rollout-steps 5 --tasks GONE.npz --output out.npz"
+TASKS = "--env boyan --states 3 --seeds 3-1 --tasks 2 --batch-size 4 --env-options {} --output out.npz"
 
 
 @pytest.mark.parametrize(
     ("module", "options", "message"),
     [
-        ("ictd.steps.unrolls", UNROLLS, "error: GONE.npz is missing; run snakemake to make it."),
+        ("ictd.steps.returns", RETURNS, "error: GONE.npz is missing; run snakemake to make it."),
         ("ictd.steps.tasks", TASKS, "error: seeds is '3-1'; give first-last, such as 0-19."),
         ("ictd.steps.gone", "", "error: No module named 'ictd.steps.gone'."),
     ],

@@ -38,7 +38,7 @@ def results(smoke) -> Path:
 def test_a_run_equals_calls_of_the_library(results):
     n, depth, seed = 4, 6, 2
     tasks = ictd.sample_tasks("loop", n, 300, ictd.generator(seed, "loop", n, "tasks"), threshold=0.5)
-    unrolls = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(seed, "loop", n, "unrolls"))
+    unrolls = ictd.unroll(tasks, 64, 0.9, 200, ictd.generator(seed, "loop", n, "batches"))
     start = ictd.initial_weights(n, 0.1, ictd.generator(seed, "loop", n, "weights"))
     weights = ictd.pretrain_history(tasks, unrolls, "mc", depth, 0.9, 0.001, start).weights[-1]
     model = ictd.load_model(results, "mc-loop-4-6", seed)

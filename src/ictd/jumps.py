@@ -1,15 +1,11 @@
-"""Fast draws of the batches and returns of Algorithms 1 and 2, in compiled kernels.
-
-``ictd.sampling`` says what is drawn.  Successors are drawn by Walker's alias method (Walker, ACM Transactions on
-Mathematical Software 3(3), 1977; tables built as in Vose, IEEE Transactions on Software Engineering 17(9), 1991).  A
-draw costs one 32-bit random number and two look-ups for any number of outcomes.  The method rounds probabilities by a
-few times 2^-32; a probability of zero stays exactly zero.
+"""Monte Carlo returns, drawn fast: the compiled part of ``ictd.sampling.sample_returns``.
 
 A return needs the rewards along a trajectory, but not its states.  So a return is drawn in jumps: one draw selects a
-whole path of several steps from a table, with its last state and its discounted sum of rewards.
+whole path of several steps, with its last state and its discounted sum of rewards, from a table of all paths.
 
-Row n of a task's table of single steps holds the initial distribution, so a trajectory starts with a step from the
-pseudo-state n.
+A draw is that of Walker's alias method (Walker, ACM Transactions on Mathematical Software 3(3), 1977; tables built as
+in Vose, IEEE Transactions on Software Engineering 17(9), 1991).  It costs one 32-bit random number and two look-ups for
+any number of paths, and rounds probabilities by a few times 2^-32; a probability of zero stays exactly zero.
 """
 
 import numpy as np
@@ -18,34 +14,172 @@ from ictd.kernels import kernel
 
 # Outputs that SFC64 discards after seeding, as NumPy's does, until its state is mixed.
 WARM_UP = 12
-# Largest number of paths from a state in a table of jumps.  Larger tables leave the fastest cache.
-PATHS = 48
-# Mask of the lower 32 bits.
-HALF = np.uint64(0xFFFFFFFF)
-
-
-def alias_scratch(columns: int) -> tuple[np.ndarray, ...]:
-    """Allocate the scratch arrays of ``fill_alias_row``, for up to so many columns.
-
-    Kernels get their work space as arguments, because its allocation for each task would take as long as the work.
-    """
-    return np.empty(columns), np.empty(columns, np.uint16), np.empty(columns, np.uint16)
+# Largest number of paths in a table of jumps of several steps.  Larger tables leave the fastest cache.
+PATHS = 256
+# Number of bits of half a random number, and the mask of its lower half.
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def fill_alias_row(columns, accept, successor, height, small, large):
+def fill_returns(transition, reward, visits, discount, steps, seeds, return_sums):
+    """Fill the sums (N, n) of ``visits`` (N, n) returns of ``steps`` rewards, from each state of N tasks.
+
+    A return from s consists of r(s), of the rewards of jumps, and of the first ``rest`` rewards of one more jump.  The
+    random numbers of task i are those of SFC64 with row i of ``seeds`` (N, 3).
+    """
+    tasks, n = reward.shape
+    batch = visits.sum(axis=1).max()
+    walker, total = np.empty(batch, np.uint64), np.empty(batch)
+    # A table has at most PATHS paths, or those of single steps.
+    most = max(PATHS, n * n)
+    paths, chance, gain = np.empty((2, n), np.int64), np.empty((2, n, most)), np.empty((2, n, most, 2))
+    last, row_of = np.empty((2, n, most), np.uint16), np.empty(n, np.uint64)
+    accept, next_row, gains = np.empty(most, np.uint64), np.empty(2 * most, np.uint64), np.empty((2, 2 * most))
+    scratch = np.empty(2 * most, np.uint16), np.empty(most), np.empty(most, np.uint16), np.empty(most, np.uint16)
+    for i in range(tasks):
+        length = jump_length(transition[i], steps - 1, paths)
+        jumps, rest = (steps - 1) // length, (steps - 1) % length
+        list_paths(transition[i], reward[i], discount, length, rest, paths, chance, gain, last)
+        made = length % 2
+        fill_table(paths[made], chance[made], gain[made], last[made], row_of, accept, next_row, gains, scratch)
+        # One walker for each return.  All walkers jump together, so that the processor overlaps their look-ups.
+        first = 0
+        for s in range(n):
+            walker[first : first + visits[i, s]] = row_of[s]
+            total[first : first + visits[i, s]] = reward[i, s]
+            first += visits[i, s]
+        a, b, c, counter = seeds[i, 0], seeds[i, 1], seeds[i, 2], np.uint64(1)
+        for _ in range(WARM_UP):
+            _, a, b, c, counter = draw(a, b, c, counter)
+        weight = discount
+        for number in range(jumps + (rest > 0)):
+            gain_of = gains[0] if number < jumps else gains[1]
+            bits = np.uint64(0)
+            for t in range(first):
+                # Two walkers take the lower and the upper half of one random number.
+                if t % 2 == 0:
+                    bits, a, b, c, counter = draw(a, b, c, counter)
+                else:
+                    bits >>= HALF
+                place = outcome(walker[t], bits & LOW, accept)
+                walker[t] = next_row[place]
+                total[t] += weight * gain_of[place]
+            weight *= discount**length
+        first = 0
+        for s in range(n):
+            return_sums[i, s] = total[first : first + visits[i, s]].sum()
+            first += visits[i, s]
+
+
+@kernel
+def draw(a, b, c, counter):
+    """Draw a random 64-bit number of SFC64; return it and the generator's next state.
+
+    The generator is Doty-Humphrey's, from the PractRand library, as in ``numpy.random.SFC64``.
+    """
+    word = a + b + counter
+    mixed = ((c << np.uint64(24)) | (c >> np.uint64(40))) + word
+    return word, b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), mixed, counter + np.uint64(1)
+
+
+@kernel
+def outcome(row, bits, accept):
+    """Draw an outcome of a row of the table with 32 random bits (uint64).
+
+    The upper half of ``row`` (uint64) is the row's first column, its lower half the number of columns.  The upper half
+    of the product of this number and the bits is the column within the row, the lower half a random fraction.
+    A look-up replaces a branch, because a misprediction costs more than the draw.
+    """
+    product = bits * (row & LOW)
+    column = (row >> HALF) + (product >> HALF)
+    return np.uint64(2) * column + np.uint64((product & LOW) < accept[column])
+
+
+@kernel
+def jump_length(transition, most, paths):
+    """Greatest number of steps, from 1 to ``most``, of which there are at most PATHS paths; paths (2, n) is scratch."""
+    n = len(transition)
+    paths[0] = 1
+    length = 0
+    while length < most:
+        old, new = paths[length % 2], paths[1 - length % 2]
+        for s in range(n):
+            new[s] = 0
+            for j in range(n):
+                if transition[s, j] > 0.0:
+                    new[s] += old[j]
+        if length > 0 and new.sum() > PATHS:
+            break
+        length += 1
+    return max(length, 1)
+
+
+@kernel
+def list_paths(transition, reward, discount, length, rest, paths, chance, gain, last):
+    """List all paths of ``length`` steps from each state, by adding a first step to shorter paths.
+
+    Index ``length`` % 2 of the arrays gets the number of paths of each state, their chances, gains and last states.
+    The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k); the second gain is that of the first
+    ``rest`` steps.
+    """
+    n = len(reward)
+    for s in range(n):
+        paths[0, s], chance[0, s, 0], gain[0, s, 0], last[0, s, 0] = 1, 1.0, 0.0, s
+    for steps in range(length):
+        old, new = steps % 2, 1 - steps % 2
+        # The first steps of a path are added last.
+        within = 1.0 if steps >= length - rest else 0.0
+        for s in range(n):
+            count = 0
+            for j in range(n):
+                if transition[s, j] > 0.0:
+                    for k in range(paths[old, j]):
+                        chance[new, s, count] = transition[s, j] * chance[old, j, k]
+                        gain[new, s, count, 0] = reward[j] + discount * gain[old, j, k, 0]
+                        gain[new, s, count, 1] = within * (reward[j] + discount * gain[old, j, k, 1])
+                        last[new, s, count] = last[old, j, k]
+                        count += 1
+            paths[new, s] = count
+
+
+@kernel
+def fill_table(paths, chance, gain, last, row_of, accept, next_row, gains, scratch):
+    """Fill the alias table of the paths of all states: one row after the other, with a column for each path.
+
+    ``row_of`` (n,) gets the row of each state, as ``outcome`` takes it.  ``accept`` gets the threshold of each column.
+    For the two outcomes of each column, ``next_row`` gets the row of the path's last state, ``gains`` its two gains.
+    """
+    n = len(paths)
+    path_of, height, small, large = scratch
+    first = 0
+    for s in range(n):
+        row_of[s] = np.uint64(first) << HALF | np.uint64(paths[s])
+        first += paths[s]
+    first = 0
+    for s in range(n):
+        columns = paths[s]
+        fill_alias_row(chance[s, :columns], accept[first:], path_of, height, small, large)
+        for place in range(2 * columns):
+            path = path_of[place]
+            next_row[2 * first + place] = row_of[last[s, path]]
+            gains[0, 2 * first + place], gains[1, 2 * first + place] = gain[s, path, 0], gain[s, path, 1]
+        first += columns
+
+
+@kernel
+def fill_alias_row(chance, accept, outcomes, height, small, large):
     """Fill the alias table of one distribution, with one column for each outcome.
 
-    ``height`` has the probability of each outcome times the number of columns, and is overwritten.  ``accept``
-    (columns,) uint64 gets the threshold of each column k.  ``successor`` (2 columns,) gets its two outcomes: the alias,
-    and k itself, which is the outcome if the random fraction is below the threshold.  ``small`` and ``large`` are
-    scratch.
+    ``accept`` (columns,) uint64 gets the threshold of each column k.  ``outcomes`` (2 columns,) gets its two outcomes:
+    the alias, and k itself, which is the outcome if the random fraction is below the threshold.
     """
+    columns = len(chance)
     smalls, larges = 0, 0
     for k in range(columns):
-        accept[k] = np.uint64(0xFFFFFFFF)
-        successor[2 * k] = k
-        successor[2 * k + 1] = k
+        height[k] = chance[k] * columns
+        accept[k] = LOW
+        outcomes[2 * k] = k
+        outcomes[2 * k + 1] = k
         # Both lists get k, and one of them keeps it, because a branch would be mispredicted half of the time.
         small[smalls] = k
         large[larges] = k
@@ -61,279 +195,9 @@ def fill_alias_row(columns, accept, successor, height, small, large):
             smalls -= 1
             poor = small[smalls]
             accept[poor] = np.uint64(height[poor] * 4294967296.0)
-            successor[2 * poor] = rich
+            outcomes[2 * poor] = rich
             rest -= 1.0 - height[poor]
         if rest < 1.0:
             height[rich] = rest
             small[smalls] = rich
             smalls += 1
-
-
-def steps_space(states: int) -> tuple[np.ndarray, ...]:
-    """Allocate thresholds and outcomes of the alias tables of single steps, flattened, and scratch.
-
-    Outcomes have the type that jumps need too, so that ``fill_alias_row`` is compiled once.
-    """
-    columns = (states + 1) * states
-    return np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16), *alias_scratch(states)
-
-
-@kernel
-def fill_step_tables(i, transition, stationary, accept, successor, height, small, large):
-    """Fill the alias tables of task i: row s for p(. | s), row n for the initial distribution.
-
-    Like ``steps_of_jump`` and ``fill_jump_table``, it gets the arrays of all tasks and the index of one, because
-    counting references to slices took 4% of the time of a batch.
-    """
-    states = stationary.shape[1]
-    for s in range(states + 1):
-        for j in range(states):
-            height[j] = (transition[i, s, j] if s < states else stationary[i, j]) * states
-        first = s * states
-        fill_alias_row(states, accept[first:], successor[2 * first :], height, small, large)
-
-
-@kernel
-def outcome(first, bits, columns, accept):
-    """Index of the outcome for 32 random bits (uint64) in flattened tables (n, columns, 2).
-
-    ``first`` (uint64) is the first column of the state's row: the state times the number of columns.  The upper half of
-    the product bits * columns is the column within the row, and its lower half the random fraction.  A look-up replaces
-    a branch, because a misprediction costs more than the draw.
-    """
-    product = bits * columns
-    column = first + (product >> np.uint64(32))
-    keep = np.uint64((product & HALF) < accept[column])
-    return np.uint64(2) * column + keep
-
-
-@kernel
-def step(state, bits, states, accept, successor):
-    """Successor of ``state`` (uint64) for 32 random bits; the tables are flattened."""
-    return np.uint64(successor[outcome(state * states, bits, states, accept)])
-
-
-@kernel
-def draw(a, b, c, counter):
-    """Draw a random 64-bit number of SFC64; return it and the generator's next state.
-
-    The generator is Doty-Humphrey's, from the PractRand library, as in ``numpy.random.SFC64``.
-    """
-    word = a + b + counter
-    mixed = ((c << np.uint64(24)) | (c >> np.uint64(40))) + word
-    return word, b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), mixed, counter + np.uint64(1)
-
-
-@kernel
-def walk(starts, states, accept, successor, stream, path):
-    """Fill a trajectory (T,) from flattened tables of single steps, or the next state of each of ``starts`` (T,).
-
-    ``starts`` is None for a trajectory.  Two steps take the lower and the upper half of one random number.
-    """
-    a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
-    state, bits = states, np.uint64(0)
-    for t in range(path.shape[0]):
-        if t % 2 == 0:
-            bits, a, b, c, counter = draw(a, b, c, counter)
-        else:
-            bits >>= np.uint64(32)
-        if starts is not None:
-            state = starts[t]
-        state = step(state, bits & HALF, states, accept, successor)
-        path[t] = state
-    stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
-
-
-@kernel
-def steps_of_jump(i, transition, most, paths):
-    """Number of steps of a jump of task i, from 1 to ``most``; paths (2, n) is scratch."""
-    states = transition.shape[1]
-    for s in range(states):
-        paths[0, s] = 1
-    length = 0
-    while length < most:
-        old, new, longest = length % 2, 1 - length % 2, 0
-        for s in range(states):
-            paths[new, s] = 0
-            for j in range(states):
-                if transition[i, s, j] > 0.0:
-                    paths[new, s] += paths[old, j]
-            if paths[new, s] > longest:
-                longest = paths[new, s]
-        if length > 0 and longest > PATHS:
-            break
-        length += 1
-    return length
-
-
-def jumps_space(states: int) -> tuple[np.ndarray, ...]:
-    """Allocate the arrays that ``fill_jump_table`` fills, and its scratch."""
-    most = max(PATHS, states)
-    columns = states * most
-    table = np.empty(columns, np.uint64), np.empty(2 * columns, np.uint16), np.empty(2 * columns)
-    paths = np.empty((2, states, most)), np.empty((2, states, most)), np.empty((2, states, most), np.uint8)
-    return *table, *paths, np.empty((2, states), np.int64), *alias_scratch(most)
-
-
-@kernel
-def fill_jump_table(
-    i, transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, height, small, large
-):
-    """Fill the alias table of task i's jumps of ``length`` steps from each state; return the number of its columns.
-
-    A row has as many columns as the state with the most paths needs.  Fills thresholds (n, columns), and for the two
-    outcomes of each column the first columns of the last states' rows, and the gains (n, columns, 2), all flattened.
-    The gain of s_0, ..., s_k is r(s_1) + gamma r(s_2) + ... + gamma^{k-1} r(s_k).  The others are scratch.
-    """
-    states = transition.shape[1]
-    for s in range(states):
-        chance[0, s, 0], gain[0, s, 0], last[0, s, 0], paths[0, s] = 1.0, 0.0, s, 1
-    for step_number in range(length):
-        old, new = step_number % 2, 1 - step_number % 2
-        for s in range(states):
-            count = 0
-            for j in range(states):
-                if transition[i, s, j] > 0.0:
-                    for k in range(paths[old, j]):
-                        chance[new, s, count] = transition[i, s, j] * chance[old, j, k]
-                        gain[new, s, count] = reward[i, j] + discount * gain[old, j, k]
-                        last[new, s, count] = last[old, j, k]
-                        count += 1
-            paths[new, s] = count
-    made = length % 2
-    columns = paths[made, 0]
-    for s in range(1, states):
-        if paths[made, s] > columns:
-            columns = paths[made, s]
-    for s in range(states):
-        for k in range(paths[made, s], columns):
-            chance[made, s, k], gain[made, s, k], last[made, s, k] = 0.0, 0.0, 0
-        for k in range(columns):
-            height[k] = chance[made, s, k] * columns
-        first = s * columns
-        row, gains_of_row = rows[2 * first :], gains[2 * first :]
-        fill_alias_row(columns, accept[first:], row, height, small, large)
-        for place in range(2 * columns):
-            path = row[place]
-            row[place] = last[made, s, path] * columns
-            gains_of_row[place] = gain[made, s, path]
-    return columns
-
-
-@kernel
-def jump(walker, total, weight, stream, columns, accept, row, gain):
-    """Advance all walkers by one jump, in place, and add their gains times a weight to their totals.
-
-    A walker is the first column of its state's row, so that no draw has to multiply.  The walkers advance together, so
-    that the processor overlaps their look-ups.  Two walkers take the lower and the upper half of one random number.
-    """
-    a, b, c, counter = stream[0], stream[1], stream[2], stream[3]
-    bits = np.uint64(0)
-    for t in range(walker.shape[0]):
-        if t % 2 == 0:
-            bits, a, b, c, counter = draw(a, b, c, counter)
-        else:
-            bits >>= np.uint64(32)
-        place = outcome(walker[t], bits & HALF, columns, accept)
-        walker[t] = row[place]
-        total[t] += weight * gain[place]
-    stream[0], stream[1], stream[2], stream[3] = a, b, c, counter
-
-
-@kernel
-def unroll_tasks(
-    transition, stationary, reward, behaviour, discount, steps, stream, steps_space, jumps_space, walkers, total,
-    visits, transitions, return_sums,
-):  # fmt: skip
-    """Fill the batch statistics of N tasks, with the random numbers of a stream.
-
-    ``behaviour`` is None, or the chains (N, n, n) of the visited states and their stationary distributions (N, n).  The
-    functions ``steps_space`` and ``jumps_space`` allocate the arguments with these names.  ``walkers`` (3, b+1) uint64
-    and ``total`` (b+1,) are scratch.
-    """
-    tasks, states = reward.shape
-    n = np.uint64(states)
-    batch = len(total) - 1
-    step_accept, successor, step_height, step_small, step_large = steps_space
-    accept, rows, gains, chance, gain, last, paths, height, small, large = jumps_space
-    path, walker, following = walkers[0], walkers[1], walkers[0, 1:]
-    if behaviour is not None:
-        following = walkers[2]
-    for i in range(tasks):
-        if behaviour is None:
-            fill_step_tables(i, transition, stationary, step_accept, successor, step_height, step_small, step_large)
-        else:
-            chain, visited = behaviour
-            fill_step_tables(i, chain, visited, step_accept, successor, step_height, step_small, step_large)
-        walk(None, n, step_accept, successor, stream, path)
-        if behaviour is not None:
-            fill_step_tables(i, transition, stationary, step_accept, successor, step_height, step_small, step_large)
-            walk(path, n, step_accept, successor, stream, following)
-        # A trajectory of returns starts at each state, also at S_b, whose return is not used: a loop over batch + 1
-        # walkers draws as many random numbers as the trajectory.
-        for t in range(batch + 1):
-            walker[t] = path[t]
-            total[t] = reward[i, path[t]]
-        # The first reward is r(S_t); the other tau - 1 rewards come from jumps, as long as possible.
-        left, weight = steps - 1, discount
-        longest = steps_of_jump(i, transition, left, paths)
-        columns = np.uint64(1)
-        while left > 0:
-            length = min(longest, left)
-            # Each table has its own number of columns; before the first jump, a walker is its state.
-            previous = columns
-            width = fill_jump_table(
-                i, transition, reward, discount, length, accept, rows, gains, chance, gain, last, paths, height, small,
-                large,
-            )  # fmt: skip
-            columns = np.uint64(width)
-            for t in range(batch + 1):
-                walker[t] = walker[t] // previous * columns
-            for _ in range(left // length):
-                jump(walker, total, weight, stream, columns, accept, rows, gains)
-                weight *= discount**length
-            left %= length
-        for t in range(batch):
-            visits[i, path[t]] += 1
-            transitions[i, path[t], following[t]] += 1
-            return_sums[i, path[t]] += total[t]
-
-
-@kernel
-def fill_paths(transition, stationary, bits, space, starts, paths):
-    """Fill trajectories (N, T), or the next state of each of ``starts`` (N, T), from random bits (N, T or more).
-
-    ``starts`` is None for trajectories.
-    """
-    tasks, states = stationary.shape
-    n = np.uint64(states)
-    for i in range(tasks):
-        fill_step_tables(i, transition, stationary, *space)
-        state = n
-        for t in range(paths.shape[1]):
-            if starts is not None:
-                state = np.uint64(starts[i, t])
-            state = step(state, np.uint64(bits[i, t]), n, space[0], space[1])
-            paths[i, t] = state
-
-
-def random_bits(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Draw random 32-bit numbers, at least ``columns`` in a row, as halves of 64-bit numbers, in half the time.
-
-    Each row takes a whole number of 64-bit draws, so its numbers do not depend on the number of rows.  The result is
-    not cut to ``columns``: numba compiles again for the memory layout of a slice.
-    """
-    words = rng.integers(0, 2**64 - 1, (rows, (columns + 1) // 2), dtype=np.uint64, endpoint=True)
-    return words.astype("<u8", copy=False).view("<u4")
-
-
-def stream_of(rng: np.random.Generator) -> np.ndarray:
-    """Seed a stream for kernels, with state (4,), from the next three 64-bit numbers of a generator."""
-    source = np.random.SFC64(0)
-    state = source.state
-    stream = state["state"]["state"]
-    stream[:3] = rng.integers(0, 2**64 - 1, 3, dtype=np.uint64, endpoint=True)
-    stream[3] = 1
-    source.state = state
-    source.random_raw(WARM_UP)
-    return source.state["state"]["state"]

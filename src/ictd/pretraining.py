@@ -266,8 +266,7 @@ def _final_weights(
         if callable(target):
             done = _train_towards(engine, block, target, discount)
         else:
-            prompts = block.contexts.gram_matrix(discount)
-            part = block.tasks.reward, block.batches, prompts, block.tasks.features
+            part = block.tasks.reward, block.batches, block.prompts(discount), block.tasks.features
             _, done = train_until_divergence(engine, *part)
         if report:
             report.add(len(block.tasks))

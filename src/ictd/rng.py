@@ -17,7 +17,7 @@ def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Gener
     seed : int, from 0 to 2^64 - 1
     env : str, name of the environment
     states : int, n
-    purpose : str, such as "tasks", "unrolls", "weights" or "validation"
+    purpose : str, such as "tasks", "batches", "weights" or "validation"
 
     Returns
     -------

@@ -1,7 +1,10 @@
-"""Trajectories of Markov reward processes, and the statistics of the batches that Algorithms 1 and 2 train on.
+"""Trajectories of Markov reward processes, and the batches and returns that Algorithms 1 and 2 train on.
+
+A state is drawn by one number u of ``rng.random``, uniform in [0, 1): it is the first state whose cumulative
+probability exceeds u.  Trajectories take their numbers task by task and step by step.
 
 An update of Algorithm 1 or 2 depends on its batch S_0, R_1, ..., S_b only through counts and sums for each state, the
-``BatchStatistics``.  ``unroll`` draws trajectories and keeps these statistics.  ``ictd.jumps`` has the kernels.
+``BatchStatistics``, which ``unroll`` draws.
 """
 
 from dataclasses import dataclass
@@ -9,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.checks import DISCOUNT, GENERATOR, array, instance, integer, integers, refuse, row_sums, validate
-from ictd.jumps import fill_paths, jumps_space, random_bits, steps_space, stream_of, unroll_tasks
+from ictd.jumps import fill_returns
+from ictd.kernels import kernel
 from ictd.mrp import TaskArrays, Tasks
 
 
@@ -56,9 +60,12 @@ def unroll(
     trajectory of tau rewards from that state gives a truncated return (Algorithm 2).  If the tasks have a behaviour,
     S_0, ..., S_{b-1} are a trajectory of its chain, and the next state of each is drawn from the task's own chain.
 
+    Steps and returns have streams of their own, the two that ``rng`` spawns.  So the steps do not depend on
+    ``rollout_steps``, and a task's batch does not depend on the tasks after it.
+
     Parameters
     ----------
-    tasks : Tasks, N of them with n states, n at most 256
+    tasks : Tasks, N of them with n states
     batch_size : int, b
     discount : float, gamma
     rollout_steps : int, tau
@@ -73,19 +80,49 @@ def unroll(
     ValueError
         If a number is out of range.
     """
-    _check_states(tasks.states)
-    shape = tasks.reward.shape
-    count = np.uint8 if batch_size < 2**8 else np.uint32
-    visits = np.zeros(shape, count)
-    transitions = np.zeros(tasks.transition.shape, count)
-    return_sums = np.zeros(shape)
-    behaviour = None if tasks.behaviour is None else (tasks.behaviour, tasks.visited)
-    unroll_tasks(
-        tasks.transition, tasks.stationary, tasks.reward, behaviour, discount, rollout_steps, stream_of(rng),
-        steps_space(tasks.states), jumps_space(tasks.states), np.empty((3, batch_size + 1), np.uint64),
-        np.empty(batch_size + 1), visits, transitions, return_sums,
-    )  # fmt: skip
-    return BatchStatistics(visits, transitions, return_sums)
+    for_steps, for_returns = rng.spawn(2)
+    transitions = sample_transitions(tasks, batch_size, for_steps)
+    visits = visits_of(transitions)
+    return BatchStatistics(visits, transitions, sample_returns(tasks, visits, discount, rollout_steps, for_returns))
+
+
+def sample_transitions(tasks: Tasks, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Count the transitions (N, n, n) of b steps of each task, which ``sample_steps`` draws."""
+    states, next_states = sample_steps(tasks, batch_size, rng)
+    counts = transition_counts(states, next_states, np.full(len(tasks), batch_size), tasks.states)
+    return counts.astype(np.min_scalar_type(batch_size))
+
+
+def visits_of(transitions: np.ndarray) -> np.ndarray:
+    """Number of visits (N, n) to each state before a transition (N, n, n)."""
+    return transitions.sum(axis=-1, dtype=transitions.dtype)
+
+
+def sample_returns(
+    tasks: Tasks, visits: np.ndarray, discount: float, rollout_steps: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw truncated returns r(s_0) + gamma r(s_1) + ... + gamma^{tau-1} r(s_{tau-1}), and sum those from each state.
+
+    Each return has a trajectory s_0, ..., s_{tau-1} of its own, of which ``ictd.jumps`` draws several steps at once.
+
+    Parameters
+    ----------
+    tasks : Tasks, N of them with n states
+    visits : (N, n) int array, number of returns from each state
+    discount : float, gamma
+    rollout_steps : int, tau
+    rng : numpy.random.Generator
+        Each task takes three 64-bit numbers, the seed of its returns.
+
+    Returns
+    -------
+    return_sums : (N, n) array
+    """
+    seeds = rng.integers(0, 2**64 - 1, (len(tasks), 3), dtype=np.uint64, endpoint=True)
+    return_sums = np.empty(tasks.reward.shape)
+    visits = visits.astype(np.int64)
+    fill_returns(tasks.transition, tasks.reward, visits, discount, rollout_steps, seeds, return_sums)
+    return return_sums
 
 
 @validate(tasks=instance(Tasks), steps=integer(0), rng=GENERATOR)
@@ -96,9 +133,10 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
 
     Parameters
     ----------
-    tasks : Tasks, N of them with n states, n at most 256
+    tasks : Tasks, N of them with n states
     steps : int, number of transitions m
     rng : numpy.random.Generator
+        Each task takes m+1 numbers of ``rng.random``, one for each state.
 
     Returns
     -------
@@ -109,7 +147,7 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     ValueError
         If a number is out of range.
     """
-    return _paths(tasks.transition, tasks.stationary, steps + 1, rng)
+    return _trajectories(tasks.transition, tasks.stationary, rng.random((len(tasks), steps + 1)))
 
 
 @validate(tasks=instance(Tasks), steps=integer(1), rng=GENERATOR)
@@ -121,9 +159,10 @@ def sample_steps(tasks: Tasks, steps: int, rng: np.random.Generator) -> tuple[np
 
     Parameters
     ----------
-    tasks : Tasks, N of them with n states, n at most 256
+    tasks : Tasks, N of them with n states
     steps : int, m
     rng : numpy.random.Generator
+        With a behaviour, each task takes m numbers of ``rng.random`` for the states S_t, then m for the next states.
 
     Returns
     -------
@@ -138,19 +177,54 @@ def sample_steps(tasks: Tasks, steps: int, rng: np.random.Generator) -> tuple[np
     if tasks.behaviour is None:
         paths = sample_paths(tasks, steps, rng)
         return paths[:, :-1], paths[:, 1:]
-    states = _paths(tasks.behaviour, tasks.visited, steps, rng)
-    return states, _paths(tasks.transition, tasks.stationary, steps, rng, states)
+    uniforms = rng.random((len(tasks), 2, steps))
+    states = _trajectories(tasks.behaviour, tasks.visited, uniforms[:, 0])
+    next_states = np.empty_like(states)
+    fill_next_states(_cumulative(tasks.transition), states, uniforms[:, 1], next_states)
+    return states, next_states
 
 
-def _paths(
-    transition: np.ndarray, initial: np.ndarray, size: int, rng: np.random.Generator, starts: np.ndarray | None = None
-) -> np.ndarray:
-    """Draw trajectories (N, size) of chains, or the next state of each of ``starts`` (N, size)."""
-    _check_states(initial.shape[1])
-    paths = np.empty((len(initial), size), np.int64)
-    bits = random_bits(rng, len(initial), size)
-    fill_paths(transition, initial, bits, steps_space(initial.shape[1]), starts, paths)
+def _trajectories(transition: np.ndarray, initial: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Trajectories (N, T) of chains from their initial distributions, by numbers (N, T) in [0, 1)."""
+    paths = np.empty(uniforms.shape, np.int64)
+    fill_trajectories(_cumulative(transition), _cumulative(initial), uniforms, paths)
     return paths
+
+
+def _cumulative(probabilities: np.ndarray) -> np.ndarray:
+    """Cumulative sums along rows, divided by the last one, so that the last state with a chance has exactly 1."""
+    sums = probabilities.cumsum(axis=-1)
+    return sums / sums[..., -1:]
+
+
+@kernel
+def fill_trajectories(cumulative, initial, uniforms, paths):
+    """Fill trajectories (N, T): the first state is drawn from ``initial`` (N, n), the others from rows of (N, n, n)."""
+    tasks, steps = uniforms.shape
+    for i in range(tasks):
+        state = drawn(initial[i], uniforms[i, 0])
+        paths[i, 0] = state
+        for t in range(1, steps):
+            state = drawn(cumulative[i, state], uniforms[i, t])
+            paths[i, t] = state
+
+
+@kernel
+def fill_next_states(cumulative, states, uniforms, next_states):
+    """Fill the next state of each of ``states`` (N, T)."""
+    tasks, steps = uniforms.shape
+    for i in range(tasks):
+        for t in range(steps):
+            next_states[i, t] = drawn(cumulative[i, states[i, t]], uniforms[i, t])
+
+
+@kernel
+def drawn(cumulative, u):
+    """The first state whose cumulative probability exceeds u, by counting those whose does not, without a branch."""
+    state = 0
+    for j in range(len(cumulative)):
+        state += cumulative[j] <= u
+    return state
 
 
 def transition_counts(states: np.ndarray, next_states: np.ndarray, lengths: np.ndarray, n: int) -> np.ndarray:
@@ -166,12 +240,14 @@ def transition_counts(states: np.ndarray, next_states: np.ndarray, lengths: np.n
     -------
     counts : (N, n, n) int array
     """
-    within = np.arange(states.shape[1]) < lengths[:, None]
-    task = np.arange(len(states))[:, None]
-    index = (task * n + states) * n + next_states
-    return np.bincount(index[within], minlength=len(states) * n**2).reshape(-1, n, n)
+    counts = np.zeros((len(states), n, n), np.int64)
+    count_transitions(states, next_states, lengths, counts)
+    return counts
 
 
-def _check_states(states: int) -> None:
-    if states > 256:
-        raise ValueError(f"tasks have {states} states; trajectories can be sampled for at most 256.")
+@kernel
+def count_transitions(states, next_states, lengths, counts):
+    """Add the transitions of ``transition_counts`` to ``counts`` (N, n, n)."""
+    for i in range(len(states)):
+        for t in range(lengths[i]):
+            counts[i, states[i, t], next_states[i, t]] += 1

@@ -14,11 +14,19 @@ from ictd.checks import DISCOUNT, GENERATOR, instance, integer, validate, valida
 from ictd.mrp import TaskDistribution, Tasks, value_function
 from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
-from ictd.sampling import BatchStatistics, sample_steps, transition_counts, unroll
+from ictd.sampling import (
+    BatchStatistics,
+    sample_returns,
+    sample_steps,
+    sample_transitions,
+    transition_counts,
+    visits_of,
+)
 
 # Largest number of tasks that are drawn at once, and of their transition probabilities, so that memory does not grow
-# with the number of tasks, and is a few hundred MB for any number of states.
-BLOCK, PROBABILITIES = 10_000, 4_000_000
+# with the number of tasks, and is a few hundred MB for any number of states.  An environment draws a block at once, so
+# other numbers would draw other tasks.
+BLOCK, PROBABILITIES = 20_000, 4_000_000
 
 
 @dataclass(frozen=True)
@@ -102,11 +110,39 @@ class Block:
     contexts : Context of (N, d)
     batches : BatchStatistics of N tasks
         For the target "values", true values take the place of returns.
+    plain : bool
+        Whether contexts are enumerated and on-policy, with one-hot features, so that transitions are all of them.
     """
 
     tasks: Tasks
     contexts: Context
     batches: BatchStatistics
+    plain: bool
+
+    def prompts(self, discount: float) -> np.ndarray:
+        """Contexts in the form that takes the engine least time: transitions (N, n, n) if they are plain."""
+        return self.tasks.transition if self.plain else self.contexts.gram_matrix(discount)
+
+
+def tasks_and_transitions(
+    distribution: TaskDistribution, updates: int, seed: int, batch_size: int, tasks_per_update: int = 1
+) -> Iterator[tuple[Tasks, np.ndarray]]:
+    """Draw the tasks of a pretraining run, and the transitions (N, n, n) of their batches, in blocks of whole updates.
+
+    A block has at most ``BLOCK`` tasks, with ``PROBABILITIES`` transition probabilities, or else one update.
+    """
+    rng = generator(seed, distribution.name, distribution.states, "tasks")
+    for_steps, _ = batch_streams(distribution.name, distribution.states, seed)
+    most = min(BLOCK, PROBABILITIES // distribution.states**2)
+    block = max(most // tasks_per_update, 1)
+    for first in range(0, updates, block):
+        tasks = distribution.sample(min(block, updates - first) * tasks_per_update, rng)
+        yield tasks, sample_transitions(tasks, batch_size, for_steps)
+
+
+def batch_streams(env: str, states: int, seed: int) -> list[np.random.Generator]:
+    """Streams of the steps and of the returns of a run's batches, as ``unroll`` spawns them."""
+    return generator(seed, env, states, "batches").spawn(2)
 
 
 def training_blocks(
@@ -120,23 +156,20 @@ def training_blocks(
     rollout_steps: int,
     tasks_per_update: int = 1,
 ) -> Iterator[Block]:
-    """Draw the tasks of a pretraining run in blocks of whole updates.
+    """Draw the tasks, contexts and batches of a pretraining run in blocks of whole updates.
 
-    A block has at most ``BLOCK`` tasks, with ``PROBABILITIES`` transition probabilities, or else one update.
-
-    The parameters are those of ``ictd.pretrain`` and ``ictd.pretrain_attention``.  Tasks, contexts and batches have
-    random number streams of their own, so tasks and contexts do not depend on the target.
+    The parameters are those of ``ictd.pretrain`` and ``ictd.pretrain_attention``.  Tasks, contexts, steps and returns
+    have random number streams of their own.  Only Monte Carlo draws returns; other targets have zeros in their place.
     """
-    names = "tasks", "contexts", "batches"
-    streams = [generator(seed, distribution.name, distribution.states, f"one call {name}") for name in names]
-    most = min(BLOCK, PROBABILITIES // distribution.states**2)
-    block = max(most // tasks_per_update, 1)
-    for first in range(0, updates, block):
-        tasks = distribution.sample(min(block, updates - first) * tasks_per_update, streams[0])
-        contexts = prompts.contexts(tasks, streams[1])
-        # Only Monte Carlo uses returns, whose simulation takes most of the time.
-        batches = unroll(tasks, batch_size, discount, rollout_steps if target == "mc" else 1, streams[2])
-        if target == "values":
-            value = value_function(tasks.transition, tasks.reward, discount)
-            batches = BatchStatistics(batches.visits, batches.transitions, batches.visits * value)
-        yield Block(tasks, contexts, batches)
+    for_contexts = generator(seed, distribution.name, distribution.states, "contexts")
+    _, for_returns = batch_streams(distribution.name, distribution.states, seed)
+    for tasks, transitions in tasks_and_transitions(distribution, updates, seed, batch_size, tasks_per_update):
+        visits = visits_of(transitions)
+        return_sums = np.zeros(visits.shape)
+        if target == "mc":
+            return_sums = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
+        elif target == "values":
+            return_sums = visits * value_function(tasks.transition, tasks.reward, discount)
+        plain = isinstance(prompts, EnumeratedPrompts) and tasks.features is None and tasks.behaviour is None
+        contexts = prompts.contexts(tasks, for_contexts)
+        yield Block(tasks, contexts, BatchStatistics(visits, transitions, return_sums), plain)

@@ -14,7 +14,7 @@ from ictd.pretraining import PROGRESS_SECONDS
 from ictd.prompt import ENUMERATED, enumerated_columns, joint_prompt
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.steps.unrolls import stored_runs
+from ictd.steps.tasks import stored_runs
 from ictd.storage import save_arrays
 from ictd.transformer import Weights, transformer_output
 from studies.emergence.parameters import initial_matrices, mean_matrices, theta_masks
@@ -34,7 +34,7 @@ def main(
     test_tasks: int,
     context_lengths: list[int],
     tasks: list[Path],
-    unrolls: list[Path],
+    returns: list[Path],
     output: Path,
 ) -> None:
     """Write u, A, P and Q of each algorithm and seed, as means over layers, and the MSVE on unseen tasks."""
@@ -42,8 +42,8 @@ def main(
     lengths = [ENUMERATED, *context_lengths]
     seeds, runs = [], []
     said = time.monotonic()
-    for task_file, unroll_file in zip(tasks, unrolls, strict=True):
-        for seed, task_set, batches in stored_runs(task_file, unroll_file):
+    for task_file, return_file in zip(tasks, returns, strict=True):
+        for seed, task_set, batches in stored_runs(task_file, return_file):
             data = draw_unseen_tasks(
                 seed, states, test_tasks, max(context_lengths), discount, evaluation_env, **env_options[evaluation_env]
             )

@@ -58,7 +58,7 @@ use rule emergence_step as emergence_tuned_numbers with:
 use rule emergence_step as emergence_train_numbers with:
     input:
         tasks=expand("<results>/tasks/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
-        unrolls=expand("<results>/unrolls/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
+        returns=expand("<results>/returns/{{env}}-{{states}}/{seeds}.npz", seeds=GROUPS),
         weights=f"<results>/weights/{CELL}.npz",
         tuned="<results>/emergence/tuned/{states}-{depth}.npz",
         options=step(
@@ -165,7 +165,7 @@ use rule emergence_step as emergence_phase with:
 use rule emergence_step as emergence_readings with:
     input:
         tasks=expand("<results>/tasks/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
-        unrolls=expand("<results>/unrolls/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
+        returns=expand("<results>/returns/{env}-{states}/{seeds}.npz", **MAIN, seeds=GROUPS),
         options=step(
             "studies.emergence.readings",
             MAIN,

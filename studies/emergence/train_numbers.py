@@ -9,7 +9,7 @@ from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.rng import generator
 from ictd.statistics import standard_error
-from ictd.steps.unrolls import stored_runs
+from ictd.steps.tasks import stored_runs
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, estimates, initial_weights
 from studies.emergence.few_numbers import SETS, basis, nearest_numbers, number_measures, weights_at
@@ -38,7 +38,7 @@ def main(
     test_tasks: int,
     context_lengths: list[int],
     tasks: list[Path],
-    unrolls: list[Path],
+    returns: list[Path],
     weights: Path,
     tuned: Path,
     output: Path,
@@ -57,8 +57,8 @@ def main(
     for count in SETS:
         bases = basis(count, states)
         trained = []
-        for tasks_file, unrolls_file in zip(tasks, unrolls, strict=True):
-            for seed, task_set, batches in stored_runs(tasks_file, unrolls_file):
+        for tasks_file, returns_file in zip(tasks, returns, strict=True):
+            for seed, task_set, batches in stored_runs(tasks_file, returns_file):
                 start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
                 initial = nearest_numbers(start.A, bases, discount)
                 given = task_set.reward, task_set.transition, batches, algo, depth, discount, learning_rate, scaled

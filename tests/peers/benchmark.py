@@ -32,7 +32,7 @@ def material(n: int):
     """Task sets, batches and initial parameters of all seeds."""
     found = []
     for seed in range(SEEDS):
-        rngs = [ictd.generator(seed, "boyan", n, name) for name in ("tasks", "unrolls", "weights")]
+        rngs = [ictd.generator(seed, "boyan", n, name) for name in ("tasks", "batches", "weights")]
         tasks = ictd.sample_tasks("boyan", n, TASKS, rngs[0])
         found.append((tasks, ictd.unroll(tasks, BATCH, DISCOUNT, 1, rngs[1]), ictd.initial_weights(n, 0.1, rngs[2])))
     return found

@@ -61,8 +61,8 @@ def more_states_first(wildcards):
     return int(wildcards.states)
 
 
-def before_unrolls(wildcards):
-    """Priority of jobs that run while the first job of unrolls compiles the kernels for the other jobs of unrolls."""
+def before_returns(wildcards):
+    """Priority of jobs that run while the first job of returns compiles the kernels for the other jobs of returns."""
     return int(wildcards.states) + 1
 
 

@@ -1,8 +1,14 @@
+def returns_of(wildcards):
+    """The file of returns for a job of MC; TD uses no returns."""
+    file = RESULTS / f"returns/{wildcards.env}-{wildcards.states}/{wildcards.seeds}.npz"
+    return [str(file)] if wildcards.algo == "mc" else []
+
+
 # Multi-task TD or multi-task MC, for a range of seeds of one cell.
 use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
-        unrolls="<results>/unrolls/{env}-{states}/{seeds}.npz",
+        returns=returns_of,
         options=step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
     output:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
@@ -33,8 +39,11 @@ use rule step as weights with:
 # single job, because importing torch takes longer than training a cell on these tasks.
 use rule step as audit with:
     input:
-        task_sets=[f"<results>/tasks/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
-        unrolls=[f"<results>/unrolls/{cell.env}-{cell.states}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        task_sets=expand(f"<results>/tasks/{{simulation}}/{GROUPS[0]}.npz", simulation=SIMULATIONS),
+        returns=expand(
+            f"<results>/returns/{{simulation}}/{GROUPS[0]}.npz",
+            simulation=SIMULATIONS if "mc" in config["algos"] else [],
+        ),
         trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
         options=step(
             "ictd.steps.audit",

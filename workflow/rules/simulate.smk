@@ -1,4 +1,4 @@
-# Task sets and the statistics of their unrolled batches.
+# Tasks with the steps of their batches, and the returns, which only multi-task MC needs.
 use rule step as tasks with:
     input:
         options=step("ictd.steps.tasks", tasks=config["tasks"]),
@@ -6,19 +6,19 @@ use rule step as tasks with:
         "<results>/tasks/{env}-{states}/{seeds}.npz",
     pathvars:
         job="tasks/{env}-{states}/{seeds}",
-    priority: before_unrolls
+    priority: before_returns
     conda:
         f"{ENVS}/simulate.yaml"
 
 
-use rule step as unrolls with:
+use rule step as returns with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
-        options=step("ictd.steps.unrolls"),
+        options=step("ictd.steps.returns"),
     output:
-        "<results>/unrolls/{env}-{states}/{seeds}.npz",
+        "<results>/returns/{env}-{states}/{seeds}.npz",
     pathvars:
-        job="unrolls/{env}-{states}/{seeds}",
+        job="returns/{env}-{states}/{seeds}",
     priority: more_states_first
     conda:
         f"{ENVS}/simulate.yaml"

@@ -28,7 +28,7 @@ use rule step as theory_descent with:
         neu="<results>/theory/neu/{env}-{states}.csv",
     pathvars:
         job="theory_descent/{env}-{states}",
-    priority: before_unrolls
+    priority: before_returns
 
 
 use rule step as theory_family with:

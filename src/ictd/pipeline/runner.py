@@ -116,7 +116,7 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:
     """Make the parser of a step's options; each option has the type of its parameter.
 
-    A ``list[T]`` takes one or more values, a ``dict`` takes JSON, and a ``bool`` takes true or false.
+    A ``list[T]`` takes any number of values, a ``dict`` takes JSON, and a ``bool`` takes true or false.
     """
     step_parser = argparse.ArgumentParser(
         prog=f"python -m ictd.pipeline.runner {module}", description=step.__doc__, allow_abbrev=False

@@ -13,7 +13,7 @@ from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.prompt import ENUMERATED, joint_prompt
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.steps.unrolls import stored_runs
+from ictd.steps.tasks import stored_runs
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, initial_weights, transformer_output
 
@@ -33,7 +33,7 @@ def main(
     unseen_tasks: int,
     context_lengths: list[int],
     task_sets: list[Path],
-    unrolls: list[Path],
+    returns: list[Path],
     trained: list[Path],
     output: Path,
 ) -> None:
@@ -41,16 +41,20 @@ def main(
 
     ``difference`` compares the weights at the snapshots within the first tasks.  ``evaluation_difference`` compares the
     MSVE at the end of pretraining, computed from Gram matrices and by the paper's Transformer on whole prompts. Both
-    are divided by the largest compared entry.  The folders of ``trained`` are named after the cells; ``task_sets`` and
-    ``unrolls`` have the same order.  ValueError names the cells with a difference above the tolerance.
+    are divided by the largest compared entry.  The folders of ``trained`` are named after the cells, and those of
+    ``task_sets`` and ``returns`` after environment and number of states.  ValueError names the cells with a difference
+    above the tolerance.
     """
     other_engine = next(name for name in ENGINES if name != engine)
     lengths = [ENUMERATED, *context_lengths]
     options = env_options[evaluation_env]
     records, faults = [], []
-    for task_file, unroll_file, run_file in zip(task_sets, unrolls, trained, strict=True):
+    files = {path.parent.name: [path] for path in task_sets}
+    for path in returns:
+        files[path.parent.name].append(path)
+    for run_file in trained:
         cell = Cell.parse(run_file.parent.name)
-        seed, task_set, batches = first_tasks(tasks, task_file, unroll_file)
+        seed, task_set, batches = first_tasks(tasks, *files[f"{cell.env}-{cell.states}"])
         start = initial_weights(cell.states, initial_gain, generator(seed, cell.env, cell.states, "weights"))
         tasks_seen, u, A = (array[0] for array in load_arrays(run_file, "tasks_seen", "u", "A"))
         snapshots = tasks_seen[tasks_seen <= tasks]
@@ -90,9 +94,9 @@ def main(
 
 
 @cache
-def first_tasks(size: int, tasks: Path, unrolls: Path) -> tuple[int, Tasks, BatchStatistics]:
+def first_tasks(size: int, *files: Path) -> tuple[int, Tasks, BatchStatistics]:
     """Seed, tasks and batches of the first run of ``stored_runs``, for its first tasks only."""
-    seed, task_set, batches = next(stored_runs(tasks, unrolls))
+    seed, task_set, batches = next(stored_runs(*files))
     # Copy the arrays, so that the memory of the other tasks is freed.
     return seed, deepcopy(task_set[:size]), deepcopy(batches[:size])
 

@@ -10,7 +10,7 @@ from ictd.pipeline.grid import Cell
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.rng import generator
 from ictd.statistics import log_spaced_integers
-from ictd.steps.unrolls import stored_runs
+from ictd.steps.tasks import stored_runs
 from ictd.storage import save_arrays, stacked
 from ictd.transformer import initial_weights
 
@@ -30,19 +30,20 @@ def main(
     snapshots: int,
     on_divergence: str,
     tasks: Path,
-    unrolls: Path,
+    returns: list[Path],
     diverged: Path,
     output: Path,
 ) -> None:
     """Write the weights of each seed at log-spaced numbers of tasks, and its learning curve.
 
+    ``returns`` has one file for MC, and none for TD.
     The learning curve is the MSVE on each task just before its update, averaged over the tasks between two snapshots.
     If a run diverges, its arrays are NaN from the task ``diverged_at`` on.  Unless
     ``on_divergence`` is "record", a ValueError names the run, and its finite snapshots go to the folder ``diverged``.
     """
     cell = Cell(algo, env, states, depth)
     runs = []
-    for seed, task_set, batches in stored_runs(tasks, unrolls):
+    for seed, task_set, batches in stored_runs(tasks, *returns):
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         tasks_seen = log_spaced_integers(len(task_set), snapshots)
         finite_snapshots = diverged / f"{cell}-seed-{seed}.npz"

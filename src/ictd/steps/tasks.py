@@ -1,37 +1,66 @@
-"""Sample task sets: tasks (Algorithms 3 and 4) and their stationary distributions."""
+"""Sample tasks (Algorithms 3 and 4), and the steps of their batches (Algorithms 1 and 2)."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import Tasks, sample_tasks
+from ictd.mrp import TaskDistribution, Tasks
 from ictd.pipeline.grid import seeds_of
-from ictd.rng import generator
+from ictd.sampling import BatchStatistics, visits_of
 from ictd.storage import load_arrays, reading, save_arrays, stacked
+from ictd.training_data import tasks_and_transitions
 
 
-def main(env: str, states: int, seeds: str, tasks: int, env_options: dict, output: Path) -> None:
-    """Write transition, reward and stationary, each with leading axes of seeds and tasks.
+def main(env: str, states: int, seeds: str, tasks: int, batch_size: int, env_options: dict, output: Path) -> None:
+    """Write transition probabilities, rewards, stationary distributions, and the transitions of the batches.
 
-    Most states have few successors.  So only the k of n^2 transitions that some task has are stored, as k columns; the
-    array ``followers`` (n, n) marks them.
+    Arrays have leading axes of seeds and tasks.  Most states have few successors.  So only the k of n^2 transitions
+    that some task has are stored, as k columns; the array ``followers`` (n, n) marks them.
     """
     numbers = seeds_of(seeds)
-    options = env_options[env]
-    drawn = (sample_tasks(env, states, tasks, generator(seed, env, states, "tasks"), **options) for seed in numbers)
+    distribution = TaskDistribution(env, states, **env_options[env])
+    drawn = (arrays_of(tasks_and_transitions(distribution, tasks, seed, batch_size)) for seed in numbers)
     arrays = stacked(drawn, len(numbers))
     followers = (arrays["transition"] > 0).any(axis=(0, 1))
-    arrays["transition"] = arrays["transition"][:, :, followers]
+    for name in ("transition", "transitions"):
+        arrays[name] = arrays[name][:, :, followers]
     save_arrays(output, seeds=np.array(numbers), followers=followers, **arrays)
 
 
-def stored_tasks(path: Path) -> Iterator[tuple[int, Tasks]]:
-    """Yield each seed with its task set; ValueError if the file is missing or damaged, or has no valid tasks."""
-    with reading(path):
-        seeds, followers, *arrays = load_arrays(path, "seeds", "followers", "transition", "reward", "stationary")
-        for seed, columns, reward, stationary in zip(seeds.tolist(), *arrays, strict=True):
-            yield seed, Tasks(all_transitions(columns, followers), reward, stationary)
+def arrays_of(blocks: Iterator[tuple[Tasks, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Arrays of all blocks of ``tasks_and_transitions``, by name."""
+    parts = [vars(tasks) | {"transitions": transitions} for tasks, transitions in blocks]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int, Tasks, BatchStatistics]]:
+    """Yield each seed with its tasks and batches.
+
+    Parameters
+    ----------
+    tasks : Path, a file of the step ``tasks``
+    returns : Path, optional
+        The file of the step ``returns`` for these tasks.  Without it, the sums of returns are zeros.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or damaged, has no valid data, or the seeds differ.
+    """
+    names = "seeds", "followers", "transition", "reward", "stationary", "transitions"
+    seeds, followers, transition, reward, stationary, transitions = load_arrays(tasks, *names)
+    return_sums = np.zeros(reward.shape)
+    if returns is not None:
+        own_seeds, return_sums = load_arrays(returns, "seeds", "return_sums")
+        if not np.array_equal(seeds, own_seeds):
+            raise ValueError(f"{returns} has other seeds than {tasks}; give those that the step returns made of it.")
+    for i, seed in enumerate(seeds.tolist()):
+        with reading(tasks):
+            counts = all_transitions(transitions[i], followers)
+            task_set = Tasks(all_transitions(transition[i], followers), reward[i], stationary[i])
+            batches = BatchStatistics(visits_of(counts), counts, return_sums[i])
+        yield seed, task_set, batches
 
 
 def all_transitions(columns: np.ndarray, followers: np.ndarray) -> np.ndarray:

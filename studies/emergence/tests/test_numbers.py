@@ -13,8 +13,8 @@ import ictd
 from ictd.anatomy import preconditioner, unidentifiable_direction
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
+from ictd.steps import returns as returns_step
 from ictd.steps import tasks as tasks_step
-from ictd.steps import unrolls as unrolls_step
 from ictd.storage import save_arrays
 from ictd.transformer import preconditioned_td
 from studies.emergence import (
@@ -171,10 +171,10 @@ def test_the_mean_field_equation_of_one_task_is_adam_without_first_moment(monkey
 def cell(tmp_path_factory):
     """Files of a cell: tasks, unrolls and weights of three seeds; one seed diverged."""
     folder = tmp_path_factory.mktemp("cell")
-    files = folder / "tasks.npz", folder / "unrolls.npz"
-    tasks_step.main("boyan", STATES, "0-2", 30, {"boyan": {}}, files[0])
-    unrolls_step.main("boyan", STATES, 8, GAMMA, 12, *files)
-    stored = [(tasks, batches) for _, tasks, batches in unrolls_step.stored_runs(*files)]
+    files = folder / "tasks.npz", folder / "returns.npz"
+    tasks_step.main("boyan", STATES, "0-2", 30, 8, {"boyan": {}}, files[0])
+    returns_step.main("boyan", STATES, GAMMA, 12, *files)
+    stored = [(tasks, batches) for _, tasks, batches in tasks_step.stored_runs(*files)]
     runs = some_weights(3)
     u, A = runs.u.copy(), runs.A.copy()
     u[1] = A[1] = np.nan
@@ -188,7 +188,7 @@ def test_trained_numbers_are_evaluated_with_all_of_a_and_algorithms(cell, scaled
     tuned_numbers.main(STATES, DEPTH, GAMMA, "boyan", {"boyan": {}}, 10, [4, 9], tmp_path / "tuned.npz")
     train_numbers.main(
         "td", "boyan", STATES, DEPTH, GAMMA, 0.01, 0.2, 0.01, scaled, "boyan", {"boyan": {}}, 6, [4, 9],
-        [folder / "tasks.npz"], [folder / "unrolls.npz"], folder / "w.npz", tmp_path / "tuned.npz", tmp_path / "t.csv",
+        [folder / "tasks.npz"], [folder / "returns.npz"], folder / "w.npz", tmp_path / "tuned.npz", tmp_path / "t.csv",
     )  # fmt: skip
     table = pd.read_csv(tmp_path / "t.csv")
     data = draw_unseen_tasks(0, STATES, 6, 9, GAMMA, "boyan", "ablation")

@@ -15,8 +15,8 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.steps import concatenate
+from ictd.steps import returns as returns_step
 from ictd.steps import tasks as tasks_step
-from ictd.steps import unrolls as unrolls_step
 from ictd.storage import save_table
 from studies.emergence import (
     course,
@@ -118,15 +118,15 @@ def read(tmp_path_factory):
     """Files of readings, and their inputs."""
     folder, stored = tmp_path_factory.mktemp("readings"), []
     for seeds in ("0-1", "2-2"):
-        files = [folder / name / f"{seeds}.npz" for name in ("tasks", "unrolls")]
-        tasks_step.main("boyan", STATES, seeds, 15, {"boyan": {}}, files[0])
-        unrolls_step.main("boyan", STATES, 8, GAMMA, 12, *files)
-        stored += [(tasks, batches) for _, tasks, batches in unrolls_step.stored_runs(*files)]
+        files = [folder / name / f"{seeds}.npz" for name in ("tasks", "returns")]
+        tasks_step.main("boyan", STATES, seeds, 15, 8, {"boyan": {}}, files[0])
+        returns_step.main("boyan", STATES, GAMMA, 12, *files)
+        stored += [(tasks, batches) for _, tasks, batches in tasks_step.stored_runs(*files)]
     ours = {
         "scaled_attention": True, "parameters": "theta", "layers": "looped", "initial_gain": 0.3,
         "learning_rate": 0.01, "clip": 0, "precision": "float64", "corner": "drawn", "skip": False,
     }  # fmt: skip
-    files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "unrolls")}
+    files = {name: sorted((folder / name).iterdir()) for name in ("tasks", "returns")}
     for name, changes in READINGS.items():
         readings.main(
             ["td", "mc"], "boyan", STATES, DEPTH, GAMMA, ours | changes, "loop", {"loop": {"threshold": 0.3}}, TEST,

@@ -8,8 +8,8 @@ from ictd.report.figures.style import WIDTH
 
 # For each box its column, row, description and rules.
 BOXES = {
-    "Task sets": (0, 0, "for each environment,\nnumber of states and seed", "tasks"),
-    "Unrolls": (1, 0, "counts of each\ntask's batch", "unrolls"),
+    "Tasks": (0, 0, "and their batches, for\neach env, states and seed", "tasks"),
+    "Returns": (1, 0, "of each task's\nbatch, for MC", "returns"),
     "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
     "Evaluation": (1, 1, "of all cells\non unseen tasks", "weights evaluate unseen"),
@@ -33,7 +33,7 @@ BOXES = {
 }  # fmt: skip
 # Most arrows that follow from others are left out.
 ARROWS = [
-    ("Task sets", "Unrolls"), ("Unrolls", "Pretraining"), ("Pretraining", "Evaluation"), ("Pretraining", "Audit"),
+    ("Tasks", "Returns"), ("Returns", "Pretraining"), ("Pretraining", "Evaluation"), ("Pretraining", "Audit"),
     ("Evaluation", "Theory's checks"), ("Evaluation", "Tables and claims"),
     ("Baselines", "Evaluation"), ("Audit", "Tables and claims"), ("Theory's checks", "Tables and claims"),
     ("Tables and claims", "Figures"), ("Tables and claims", "Report"), ("Figures", "Report"),
