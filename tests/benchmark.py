@@ -91,16 +91,16 @@ def main():
         arguments = (algo, DEPTH, DISCOUNT, 1e-3, start, engine)
         return lambda: ictd.pretrain_history(tasks[:count], batches[:count], *arguments)
 
-    pretrain("td", "fused", 10)()
+    pretrain("td", "compiled", 10)()
     step = seconds(sample) / (len(tasks) * BATCH * STEPS)
     print(f"n = {STATES}, L = {DEPTH}, batch {BATCH}, one core")
     print(f"Monte Carlo sampling  {step * 1e9:10.2f} ns a step")
     for algo in ("td", "mc"):
-        fused = seconds(pretrain(algo, "fused", len(tasks))) / len(tasks)
-        autograd = seconds(pretrain(algo, "autograd", 100), repeats=2) / 100
-        print(f"{algo}, fused engine      {fused * 1e6:10.2f} microseconds a task")
+        compiled = seconds(pretrain(algo, "compiled", len(tasks))) / len(tasks)
+        by_torch = seconds(pretrain(algo, "torch", 100), repeats=2) / 100
+        print(f"{algo}, compiled engine      {compiled * 1e6:10.2f} microseconds a task")
         print(
-            f"{algo}, autograd engine   {autograd * 1e6:10.0f} microseconds a task: {autograd / fused:.0f} times that"
+            f"{algo}, torch engine   {by_torch * 1e6:10.0f} microseconds a task: {by_torch / compiled:.0f} times that"
         )
     print("\nan update with features on sampled prompts, against one with one-hot features (n = 5)")
     usual = update(5, None, DEPTH)

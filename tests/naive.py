@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import ictd
-from ictd import jumps, literal, training_data
+from ictd import jumps, torch_twin, training_data
 
 # With matrices this small, several threads are slower than one.
 torch.set_num_threads(1)
@@ -403,7 +403,7 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
         context = ictd.sampled_columns(paths[i, : lengths[i] + 1], tasks.reward[i], discount)
         value = model(torch.from_numpy(ictd.prompts_of(context)))
         optimizer.zero_grad()
-        literal.batch_loss(value, tasks.reward[i], batches, i, algo, discount).backward()
+        torch_twin.batch_loss(value, tasks.reward[i], batches, i, algo, discount).backward()
         if clip:
             norm = torch.sqrt((model.u.grad**2).sum() + (model.A.grad**2).sum())
             for parameter in model.parameters():

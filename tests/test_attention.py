@@ -7,7 +7,7 @@ import torch
 from tolerances import ENGINES, ROUNDING
 
 import ictd
-from ictd.literal import Adam, batch_loss
+from ictd.torch_twin import Adam, batch_loss
 from ictd.training_data import training_blocks
 from ictd.transformer import linear_attention
 

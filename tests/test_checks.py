@@ -13,7 +13,7 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT, array, shown
+from ictd.checks import LARGEST_DISCOUNT, abbreviated, array
 
 REPEATABLE = settings(max_examples=2000, derandomize=True, deadline=None)
 # Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
@@ -61,7 +61,7 @@ def calls():
     prompt = ictd.joint_prompt(ictd.enumerated_columns(p, r, 0.5))
     drawn = {"states": 3, "size": 2, "rng": rng}
     training = {"tasks": tasks, "batches": batches, "algo": "td", "depth": 2, **gamma, "learning_rate": 0.5,
-                "start": weights, "engine": "fused"}  # fmt: skip
+                "start": weights, "engine": "compiled"}  # fmt: skip
     of_model = {"weights": weights, "depth": 2, "scaled": False}
     steps = {"states": paths, "rewards": paths[:, 1:] * 0.5, **gamma}
     square, updates = rng.normal(size=(3, 3)), {"context": context, **gamma, "step_size": 0.5, "depth": 2}
@@ -300,5 +300,5 @@ def test_shapes_bind_sizes(shape, given, sizes, bound):
 
 @pytest.mark.parametrize("value", ["x" * 300, np.zeros((40, 40)), "a\nb"], ids=["long", "array", "lines"])
 def test_long_values_are_shortened_in_messages(value):
-    text = shown(value)
+    text = abbreviated(value)
     assert len(text) <= 100 and "\n" not in text

@@ -67,7 +67,7 @@ def refusal(given: dict) -> str:
         ("envs", None, "envs is empty; give a list"),
         ("evaluation", 3, "evaluation is 3; give keys with values"),
         ("algos", ["td", "sarsa"], "value 2 of algos is 'sarsa'; choose from td, mc"),
-        ("engine", "jax", "engine is 'jax'; choose from fused, autograd"),
+        ("engine", "jax", "engine is 'jax'; choose from compiled, torch"),
         ("seeds_per_job", "all", "seeds_per_job is 'all'; choose from auto"),
         ("evaluation.context_lengths", [100, 5], "give them in ascending order"),
         ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),

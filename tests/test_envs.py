@@ -73,7 +73,7 @@ def loaded_modules(log: str) -> set[str]:
 @pytest.mark.slow
 def test_every_rule_runs_in_its_environment_and_imports_what_its_code_names(under_conda):
     """A module that can choose an engine counts as importing both.  Notebook cells run in another process."""
-    either = imported_modules("ictd.engine") | imported_modules("ictd.literal")
+    either = imported_modules("ictd.engine") | imported_modules("ictd.torch_twin")
     notebooks = [ROOT / "report/report.ipynb", *(ROOT / "studies").glob("*/notebook.ipynb")]
     in_cells = set().union(*map(imported_by_notebook, notebooks))
     rules = set()

@@ -7,9 +7,9 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd.engine import Engine
-from ictd.literal import AutogradEngine
 from ictd.pretraining import enumerated_prompts
 from ictd.prompt import Context, enumerated_columns, sampled_columns
+from ictd.torch_twin import TorchEngine
 from ictd.training_data import training_blocks
 
 GAMMA, RATE, TASKS = 0.9, 1e-3, 60
@@ -100,7 +100,7 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     batches = ictd.unroll(tasks, 16, GAMMA, 20, rng)
     start = naive.larger_weights(dimension)
     start = ictd.Weights(start.u, start.A / 4)
-    compiled, literal = Engine(start, algo, 4, GAMMA, RATE), AutogradEngine(start, algo, 4, GAMMA, RATE, True)
+    compiled, by_torch = Engine(start, algo, 4, GAMMA, RATE), TorchEngine(start, algo, 4, GAMMA, RATE, True)
     if prompts == "enumerated":
         fast, whole = enumerated_prompts(tasks, GAMMA), ictd.EnumeratedPrompts().columns(tasks, GAMMA)
     else:
@@ -111,11 +111,11 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
         steps = zip(tasks.features, now, following, rewards, strict=True)
         whole = [naive.columns_of_features(*task, GAMMA) for task in steps]
     found, updates = compiled.train(tasks.reward, batches, fast, tasks.features)
-    expected, _ = literal.train(tasks.reward, batches, whole, tasks.features)
+    expected, _ = by_torch.train(tasks.reward, batches, whole, tasks.features)
     assert updates == TASKS and np.abs(compiled.weights().A - start.A).max() > 5e-3
     np.testing.assert_allclose(found, expected, atol=ENGINES)
-    np.testing.assert_allclose(compiled.weights().A, literal.weights().A, atol=ENGINES)
-    np.testing.assert_allclose(compiled.weights().u, literal.weights().u, atol=ENGINES)
+    np.testing.assert_allclose(compiled.weights().A, by_torch.weights().A, atol=ENGINES)
+    np.testing.assert_allclose(compiled.weights().u, by_torch.weights().u, atol=ENGINES)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -126,7 +126,7 @@ def test_pretraining_on_tasks_with_features_agrees_between_engines(scaled, behav
     start = ictd.initial_weights(2, 0.1, np.random.default_rng(1))
     by_engine = [
         ictd.pretrain_history(tasks, batches, "td", 3, GAMMA, RATE, start, engine, scaled=scaled)
-        for engine in ("fused", "autograd")
+        for engine in ("compiled", "torch")
     ]
     np.testing.assert_allclose(by_engine[0].estimates, by_engine[1].estimates, atol=ENGINES)
     np.testing.assert_allclose(by_engine[0].weights.A, by_engine[1].weights.A, atol=ENGINES)
@@ -223,7 +223,7 @@ def test_true_values_as_target_take_the_place_of_returns():
     visits, transitions = block.batches.visits, block.batches.transitions
     batches = ictd.BatchStatistics(visits, transitions, visits * value)
     start = ictd.initial_weights(2, 0.1, ictd.generator(5, "boyan", 4, "weights"))
-    expected = ictd.pretrain_history(block.tasks, batches, "mc", 3, GAMMA, RATE, start, "autograd")
+    expected = ictd.pretrain_history(block.tasks, batches, "mc", 3, GAMMA, RATE, start, "torch")
     np.testing.assert_allclose(model.weights.A, expected.weights.A[-1], atol=ENGINES)
 
 

@@ -25,7 +25,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Parts of the package that need an extra.
 PARTS = {
     "ictd.attention": "torch",
-    "ictd.literal": "torch",
+    "ictd.torch_twin": "torch",
     "ictd.report": "report",
     "ictd.pipeline": "workflow",
     "ictd.steps": "workflow",
@@ -37,7 +37,7 @@ MODULES = [
 # Modules that report a missing extra, and the first package that they miss.
 MISSING = {
     "ictd.attention": ("torch", "torch"),
-    "ictd.literal": ("torch", "torch"),
+    "ictd.torch_twin": ("torch", "torch"),
     "ictd.report.tables": ("report", "pandas"),
     "ictd.report.figures": ("report", "matplotlib"),
     "ictd.pipeline.config": ("workflow", "jsonschema"),

@@ -15,12 +15,12 @@ from PIL import Image
 from projects import ROOT, STUDIES
 
 import ictd
-from ictd.anatomy import cosine, project_identifiable
 from ictd.pipeline.grid import Cell
 from ictd.report import html, notebook, result_tables, slider
 from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
 from ictd.storage import save_json
+from ictd.weight_measures import cosine, project_identifiable
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import ictd
-from ictd.anatomy import unidentifiable_direction
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.report import result_tables as tables
@@ -14,6 +13,7 @@ from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_h
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.summaries import agreement_summary, by_threshold, mean_and_median, msve_summary, pattern_by_cell
+from ictd.weight_measures import unidentifiable_direction
 
 STATEMENTS = Statements(PROJECT / "report/claims.toml")
 SENTENCES = load_sentences(PROJECT / "report/sentences.toml")

@@ -20,12 +20,12 @@ def test_engines_agree(env, states, depth, discount, algo, scaled):
     tasks, batches, start = naive.material(env, states, discount, count)
     settings = {"algo": algo, "depth": depth, "discount": discount, "learning_rate": 1e-3, "scaled": scaled}
     settings |= {"start": start, "tasks_seen": [1, 20, count]}
-    fused = pretrain_history(tasks, batches, **settings, engine="fused")
-    autograd = pretrain_history(tasks, batches, **settings, engine="autograd")
-    np.testing.assert_allclose(fused.weights.A, autograd.weights.A, atol=ENGINES)
-    np.testing.assert_allclose(fused.weights.u, autograd.weights.u, atol=ENGINES)
-    np.testing.assert_allclose(fused.estimates, autograd.estimates, atol=ENGINES)
-    moved = np.abs(fused.weights.A[-1] - start.A).max()
+    compiled = pretrain_history(tasks, batches, **settings, engine="compiled")
+    by_torch = pretrain_history(tasks, batches, **settings, engine="torch")
+    np.testing.assert_allclose(compiled.weights.A, by_torch.weights.A, atol=ENGINES)
+    np.testing.assert_allclose(compiled.weights.u, by_torch.weights.u, atol=ENGINES)
+    np.testing.assert_allclose(compiled.estimates, by_torch.estimates, atol=ENGINES)
+    moved = np.abs(compiled.weights.A[-1] - start.A).max()
     assert moved > 0.005, "agreement of weights that do not move shows nothing"
 
 
@@ -87,7 +87,7 @@ def test_invalid_settings_are_refused(changes, message):
         pretrain_history(tasks, **{"batches": batches, **settings, **changes})
 
 
-@pytest.mark.parametrize("engine", ["fused", "autograd"])
+@pytest.mark.parametrize("engine", ["compiled", "torch"])
 def test_a_divergence_has_the_history_up_to_its_task(engine):
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=9)
     settings = {"algo": "td", "depth": 4, "discount": 0.9, "learning_rate": 1e-3, "start": start}

@@ -24,7 +24,7 @@ MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>
 # One cell's settings, a run of which is small; the other algorithm's diverges.
 SETTINGS = {
     "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
-    "initial_gain": 0.1, "scaled_attention": True, "engine": "fused", "on_divergence": "record",
+    "initial_gain": 0.1, "scaled_attention": True, "engine": "compiled", "on_divergence": "record",
     "env_options": {"boyan": {}}, "seeds": "0-1", "tasks": 20,
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ SAMPLED = {
     f"ictd.steps.theory.{name}" for name in ("values", "descent", "family", "pretrained", "agreement", "precision")
 }
 PRETRAINING = {"ictd.steps.pretrain", "ictd.steps.audit"}
-UNSEEN = {"ictd.steps.evaluate", "ictd.steps.baselines", "ictd.steps.unseen"}
+UNSEEN = {"ictd.steps.evaluate", "ictd.steps.baselines", "ictd.steps.evaluate_claims"}
 AUDIT, METRICS, RETURNS = "ictd.steps.audit", "ictd.report.result_tables", "ictd.steps.returns"
 # For each configuration key another value, which no other key has, and the steps that get it.
 KEYS = {
@@ -52,13 +52,13 @@ KEYS = {
     "batch_size": (32, {"ictd.steps.tasks"}),
     "rollout_steps": (100, {RETURNS, METRICS}),
     "learning_rate": (0.002, PRETRAINING),
-    "engine": ("autograd", PRETRAINING),
+    "engine": ("torch", PRETRAINING),
     "on_divergence": ("record", {"ictd.steps.pretrain"}),
     "snapshots": (9, {"ictd.steps.pretrain"}),
     "evaluation.tasks": (4, {"ictd.steps.evaluate", "ictd.steps.baselines", AUDIT}),
-    "evaluation.claim_tasks": (7, {"ictd.steps.unseen"}),
+    "evaluation.claim_tasks": (7, {"ictd.steps.evaluate_claims"}),
     "evaluation.context_lengths": ([5, 11], UNSEEN | {AUDIT}),
-    "evaluation.lstd_ridge": (0.02, {"ictd.steps.baselines", "ictd.steps.unseen"}),
+    "evaluation.lstd_ridge": (0.02, {"ictd.steps.baselines", "ictd.steps.evaluate_claims"}),
     "evaluation.tuning_tasks": (21, {"ictd.steps.baselines"}),
     "evaluation.step_sizes": ({"smallest": 0.4, "largest": 4, "number": 4}, {"ictd.steps.baselines"}),
     "audit.tasks": (19, {AUDIT}),
@@ -194,7 +194,7 @@ EVENTS = {
     "a statement": (lambda folder: add_a_statement(folder, "mrp"), [], {"tasks", "theory_values", "claims"}, set()),
     "a statement of the report": (
         lambda folder: add_a_statement(folder, "report/figures/style"), [], {"curves", "claims", "notebook"},
-        {"tasks", "returns", "pretrain", "evaluate", "unseen", "audit", "theory_values"},
+        {"tasks", "returns", "pretrain", "evaluate", "evaluate_claims", "audit", "theory_values"},
     ),
     "a threshold": (edit_threshold, [], {"claims", "notebook", "manifest"}, {"metrics", "pretrain"}),
     "forgotten": (forget, [], set(), {"all"}),

@@ -15,7 +15,6 @@ from tolerances import ENGINES
 
 import ictd
 from ictd import training_data
-from ictd.anatomy import agreement_measures, pattern_measures, project_identifiable
 from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
@@ -25,16 +24,16 @@ from ictd.report.claim import Statements, as_records
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
-from ictd.steps import audit, baselines, evaluate, pretrain, returns, tasks, weights
-from ictd.steps import unseen as unseen_step
+from ictd.steps import audit, baselines, evaluate, evaluate_claims, pretrain, returns, tasks, weights
 from ictd.storage import load_named, save_arrays
+from ictd.weight_measures import agreement_measures, pattern_measures, project_identifiable
 
 torch.set_num_threads(1)
 LENGTHS, SIZES = [4, 9], np.geomspace(0.2, 3, 4)
 OPTIONS = {"boyan": {}, "loop": {"threshold": 0.3}}
 SETTINGS = {
     "discount": 0.9, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01, "initial_gain": 0.3, "depth": 2,
-    "scaled_attention": True, "engine": "fused", "snapshots": 3, "on_divergence": "record",
+    "scaled_attention": True, "engine": "compiled", "snapshots": 3, "on_divergence": "record",
     "evaluation_env": "loop", "context_lengths": LENGTHS, "tuning_tasks": 7, "claim_tasks": 6, "lstd_ridge": 0.1,
     "tolerance": 1e-8,
     "step_sizes": {"smallest": 0.2, "largest": 3, "number": 4},
@@ -86,7 +85,7 @@ def run(tmp_path_factory):
         baselines=errors, output=folder / "metrics",
     )  # fmt: skip
     carry_out(
-        unseen_step, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], baselines=errors,
+        evaluate_claims, weights=[folder / f"weights/{cell}.npz" for cell in CELLS], baselines=errors,
         output=folder / "metrics",
     )  # fmt: skip
     return folder
@@ -167,7 +166,7 @@ def test_runs_and_their_snapshots(run):
         assert stored["diverged_at"][seed] == 0
         drawn, batches, start = made(cell.env, cell.states, seed)
         of_run = cell.algo, 2, 0.9, 0.01, start
-        history = pretrain_history(drawn, batches, *of_run, "autograd", np.array([1, 3, 12]))
+        history = pretrain_history(drawn, batches, *of_run, "torch", np.array([1, 3, 12]))
         for name, array in vars(history.weights).items():
             np.testing.assert_allclose(stored[f"history_{name}"][seed], array, atol=ENGINES)
             np.testing.assert_array_equal(stored[name][seed], stored[f"history_{name}"][seed, -1])

@@ -39,7 +39,7 @@ def tables():
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "fused": 3e-12, "appendix": 1e-13}),
+        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "compiled": 3e-12, "appendix": 1e-13}),
         "precision": digits, "family": members.assign(violations=0),
         "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip
@@ -121,7 +121,7 @@ def test_claims_that_fail(tables, table, column, value, at, expected):
 @pytest.mark.parametrize(
     ("table", "column", "value", "at", "expected"),
     [
-        ("agreement", "fused", 1e-9, {"weights": "random"}, "gradients_fused/all"),
+        ("agreement", "compiled", 1e-9, {"weights": "random"}, "gradients_compiled/all"),
         ("agreement", "appendix", np.nan, {"weights": "random"}, "gradients_appendix/all"),
         ("precision", "ratio", 1.001, {"quantity": "lemma_1", "layer": 10, "task": 1}, "lemma_1_digits/all"),
         ("precision", "difference", 1e-8, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),

@@ -259,7 +259,7 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
     assert table[["env", "states", "depth", "weights"]].to_numpy().tolist() == [
         [env, n, depth, name] for env, n, depth in (("boyan", 3, 4), ("loop", 2, 5)) for name in ("theta_td", "random")
     ]
-    assert (table[["fused", "appendix"]] < ENGINES).all(axis=None)
+    assert (table[["compiled", "appendix"]] < ENGINES).all(axis=None)
     seen = []
     by_torch = agreement.gradients_by_torch
 
@@ -269,7 +269,7 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
 
     monkeypatch.setattr(agreement, "gradients_by_torch", wrong)
     agreement.main(["loop-5-2"], GAMMA, ENVS, tmp_path / "agreement.csv")
-    differences = load_table(tmp_path / "agreement.csv")[["fused", "appendix"]]
+    differences = load_table(tmp_path / "agreement.csv")[["compiled", "appendix"]]
     np.testing.assert_allclose(differences, np.full((2, 2), 0.2))
     drawn = ictd.sample_tasks("loop", 5, 2, ictd.generator(0, "loop", 5, "agreement"), **ENVS["loop"])
     assert len(seen) == 4

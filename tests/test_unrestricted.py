@@ -6,8 +6,8 @@ import torch
 from tolerances import ENGINES
 
 import ictd
-from ictd.literal import AutogradEngine, batch_loss
 from ictd.prompt import enumerated_columns, joint_prompt
+from ictd.torch_twin import TorchEngine, batch_loss
 from ictd.transformer import transformer_output
 from ictd.unrestricted import Engine
 
@@ -96,14 +96,14 @@ def test_training_in_theta_equals_the_autograd_engine(algo, scaled):
     start = ictd.initial_weights(3, 0.1, ictd.generator(0, "boyan", 3, "weights"))
     (P, Q), trained = in_theta(start)
     engine = Engine(P, Q, algo, 8, GAMMA, RATE, scaled, trained)
-    autograd = AutogradEngine(start, algo, 8, GAMMA, RATE, scaled)
-    expected, _ = autograd.train(tasks.reward, batches, ictd.EnumeratedPrompts().columns(tasks, GAMMA))
+    by_torch = TorchEngine(start, algo, 8, GAMMA, RATE, scaled)
+    expected, _ = by_torch.train(tasks.reward, batches, ictd.EnumeratedPrompts().columns(tasks, GAMMA))
     # In two blocks.
     found = []
     for block in (slice(0, 7), slice(7, 40)):
         found.append(engine.train(tasks.reward[block], batches[block], prompts_of(tasks)[block])[0])
     np.testing.assert_allclose(np.concatenate(found), expected, atol=ENGINES)
-    weights = autograd.weights()
+    weights = by_torch.weights()
     np.testing.assert_allclose(engine.matrices()[:, 0], [weights.P(), weights.Q()], atol=ENGINES)
     assert engine.steps == 40
 

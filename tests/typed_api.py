@@ -71,7 +71,7 @@ def baselines(context: ictd.Context) -> None:
 
 
 def models(context: ictd.Context, rng: np.random.Generator) -> None:
-    """Modules transformer, anatomy, training_data, pretraining, literal and attention."""
+    """Modules transformer, weight_measures, training_data, pretraining, torch_twin and attention."""
     start = assert_type(ictd.initial_weights(5, gain=0.1, rng=rng), ictd.Weights)
     assert_type(ictd.Weights(start.u, 2.0 * ictd.theta_td(5).A).P(), np.ndarray)
     tasks = ictd.sample_tasks(environment, states=5, size=100, rng=rng)

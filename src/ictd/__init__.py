@@ -17,7 +17,7 @@ _HOME = {
     for alias in statement.names
 }
 # Names that need torch; without it, they are left out of __all__ and dir, so that ``help(ictd)`` works.
-_OF_TORCH = {name for name, module in _HOME.items() if module in ("ictd.attention", "ictd.literal")}
+_OF_TORCH = {name for name, module in _HOME.items() if module in ("ictd.attention", "ictd.torch_twin")}
 
 __all__ = sorted(_HOME if find_spec("torch") else _HOME.keys() - _OF_TORCH)
 __version__ = "0.1.0"

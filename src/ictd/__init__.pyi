@@ -1,6 +1,5 @@
 """The public names, each with the module that defines it; ``__init__.py`` reads them from here."""
 
-from ictd.anatomy import cosine_to_theta_td as cosine_to_theta_td
 from ictd.attention import GramAttention as GramAttention
 from ictd.attention import pretrain_attention as pretrain_attention
 from ictd.baselines import batch_td as batch_td
@@ -10,7 +9,6 @@ from ictd.baselines import lstd as lstd
 from ictd.baselines import lstd_lambda as lstd_lambda
 from ictd.baselines import td_lambda as td_lambda
 from ictd.baselines import theta_preconditioned_td as theta_preconditioned_td
-from ictd.literal import LinearTransformer as LinearTransformer
 from ictd.mrp import ENVIRONMENTS as ENVIRONMENTS
 from ictd.mrp import TaskDistribution as TaskDistribution
 from ictd.mrp import Tasks as Tasks
@@ -31,6 +29,7 @@ from ictd.sampling import BatchStatistics as BatchStatistics
 from ictd.sampling import sample_paths as sample_paths
 from ictd.sampling import sample_steps as sample_steps
 from ictd.sampling import unroll as unroll
+from ictd.torch_twin import LinearTransformer as LinearTransformer
 from ictd.training_data import EnumeratedPrompts as EnumeratedPrompts
 from ictd.training_data import SampledPrompts as SampledPrompts
 from ictd.transformer import Model as Model
@@ -38,5 +37,6 @@ from ictd.transformer import Weights as Weights
 from ictd.transformer import initial_weights as initial_weights
 from ictd.transformer import load_model as load_model
 from ictd.transformer import theta_td as theta_td
+from ictd.weight_measures import cosine_to_theta_td as cosine_to_theta_td
 
 __version__: str

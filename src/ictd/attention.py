@@ -20,11 +20,11 @@ import numpy as np
 
 from ictd.checks import FLAG, SEEDS, instance, integer, number, validate
 from ictd.extras import missing_extra
-from ictd.literal import Adam
 from ictd.mrp import TaskDistribution
 from ictd.pretraining import SETTINGS, Progress, report_divergence, target_sums
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
+from ictd.torch_twin import Adam
 from ictd.training_data import Block, EnumeratedPrompts, SampledPrompts, training_blocks
 
 try:

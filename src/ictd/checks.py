@@ -75,7 +75,7 @@ def integer(least: int, most: int = LARGEST) -> Callable:
 
     def check(name, value, sizes):
         if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
-            raise ValueError(f"{name} is {shown(value)}; give a whole number from {least} to {most}.")
+            raise ValueError(f"{name} is {abbreviated(value)}; give a whole number from {least} to {most}.")
         return int(value)
 
     return check
@@ -87,7 +87,7 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
     def check(name, value, sizes):
         value = float(value) if isinstance(value, np.floating) else value
         if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most:
-            raise ValueError(f"{name} is {shown(value)}; give a number {words}.")
+            raise ValueError(f"{name} is {abbreviated(value)}; give a number {words}.")
         return float(value)
 
     return check
@@ -98,7 +98,7 @@ def choice(names: Iterable[str]) -> Callable:
 
     def check(name, value, sizes):
         if not isinstance(value, str) or value not in names:
-            raise ValueError(f"{name} is {shown(value)}; choose from {', '.join(names)}.")
+            raise ValueError(f"{name} is {abbreviated(value)}; choose from {', '.join(names)}.")
         return value
 
     return check
@@ -110,7 +110,7 @@ def instance(*kinds: type, **shapes: str) -> Callable:
     def check(name, value, sizes):
         if not isinstance(value, kinds):
             words = " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
-            raise ValueError(f"{name} is {shown(value)}; give an object of type {words}.")
+            raise ValueError(f"{name} is {abbreviated(value)}; give an object of type {words}.")
         for field, shape in shapes.items():
             _bind(f"{name}.{field}", getattr(value, field).shape, shape, sizes)
         return value
@@ -254,7 +254,7 @@ def row_sums(array: np.ndarray) -> np.ndarray:
     return np.einsum("...s->...", array)
 
 
-def shown(value: object) -> str:
+def abbreviated(value: object) -> str:
     """Write a value as a text of one line for a message, of at most about 100 characters."""
     text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
     return text if len(text) <= 100 else f"{text[:70]} ... {text[-20:]}"
@@ -271,7 +271,7 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
         converted = np.empty(0, object)
     if converted.dtype.kind not in kinds or np.ma.isMaskedArray(value):
         words = "real" if "f" in kinds else "whole"
-        raise ValueError(f"{name} is {shown(value)} of type {converted.dtype}; give an array of {words} numbers.")
+        raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words} numbers.")
     _bind(name, converted.shape, shape, sizes)
     return converted
 

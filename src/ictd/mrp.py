@@ -22,6 +22,7 @@ from ictd.checks import (
     GENERATOR,
     TEXT,
     ArrayLike,
+    abbreviated,
     array,
     choice,
     either,
@@ -32,7 +33,6 @@ from ictd.checks import (
     probabilities,
     refuse,
     row_sum_tolerance,
-    shown,
     validate,
     validate_fields,
 )
@@ -53,7 +53,7 @@ class TaskArrays:
 
     def __getitem__(self, tasks: slice) -> Self:
         if not isinstance(tasks, slice):
-            raise ValueError(f"{shown(tasks)} is no slice of tasks; write [3:4] for task 3.")
+            raise ValueError(f"{abbreviated(tasks)} is no slice of tasks; write [3:4] for task 3.")
         return self.unchecked(**{name: np.ascontiguousarray(field[tasks]) for name, field in vars(self).items()})
 
     def _validate(self, **validators) -> None:
@@ -361,7 +361,7 @@ def register_environment(name: str, reads: Iterable[str] = ()) -> Callable[[Envi
     4
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"name is {shown(name)}; give letters, digits and underscores, such as 'ring'.")
+        raise ValueError(f"name is {abbreviated(name)}; give letters, digits and underscores, such as 'ring'.")
     if isinstance(reads, str):
         raise ValueError(f"reads is {reads!r}; give a list of files.")
 

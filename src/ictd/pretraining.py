@@ -7,8 +7,8 @@ enumerated prompt, the parameters theta = (u, A) move along
 
 by Adam, where delta_t is R_{t+1} + gamma TF_L(S_{t+1}) - TF_L(S_t) for TD and G_t - TF_L(S_t) for MC.
 
-``ictd.engine`` carries out the updates with compiled kernels, ``ictd.literal`` with automatic differentiation on whole
-prompts.
+``ictd.engine`` carries out the updates with compiled kernels, ``ictd.torch_twin`` with automatic differentiation on
+whole prompts.
 """
 
 import logging
@@ -42,7 +42,7 @@ from ictd.sampling import BatchStatistics
 from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, training_blocks
 from ictd.transformer import Model, Weights, initial_weights
 
-ENGINES = ("fused", "autograd")
+ENGINES = ("compiled", "torch")
 TARGETS = ("td", "mc", "values")
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
@@ -103,7 +103,7 @@ def pretrain_history(
     discount: float,
     learning_rate: float,
     start: Weights,
-    engine: str = "fused",
+    engine: str = "compiled",
     tasks_seen: ArrayLike | None = None,
     scaled: bool = True,
 ) -> History:
@@ -118,7 +118,7 @@ def pretrain_history(
     discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
     start : Weights of d features, the initial parameters
-    engine : "fused" (compiled) or "autograd" (on whole prompts)
+    engine : "compiled" (compiled) or "torch" (on whole prompts)
     tasks_seen : ascending int array that ends with N, optional
         Numbers of tasks after which to take snapshots.  By default there is one snapshot, after N tasks.
     scaled : bool
@@ -141,10 +141,10 @@ def pretrain_history(
     stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     if start.dimension != tasks.dimension:
         raise ValueError(f"start has {start.dimension} features, and the tasks have {tasks.dimension}.")
-    if engine == "fused":
+    if engine == "compiled":
         make, prompts = Engine, enumerated_prompts(tasks, discount, scaled)
     else:
-        from ictd.literal import AutogradEngine as make  # Importing torch takes seconds.
+        from ictd.torch_twin import TorchEngine as make  # Importing torch takes seconds.
 
         prompts = EnumeratedPrompts().columns(tasks, discount)
     run = make(start, algo, depth, discount, learning_rate, scaled)

@@ -299,7 +299,7 @@ class Context:
             Rows of zeros for states that no step starts from.  A row sums to less than one by the share of the steps
             that end an episode (``from_features``).
         reward : (..., n) array, 0 for states that no step of the context starts from
-        shown : (..., n) bool array, whether a step or a pseudo-count starts from a state
+        known : (..., n) bool array, whether a step or a pseudo-count starts from a state
         """
         if not self.one_hot:
             raise ValueError(
@@ -332,8 +332,8 @@ class Context:
         array([[0.  , 0.5 ],
                [0.25, 0.25]])
         """
-        p, r, shown = self.empirical_model(pseudo_counts)
-        return self._of(diagonal(shown), p, r)
+        p, r, known = self.empirical_model(pseudo_counts)
+        return self._of(diagonal(known), p, r)
 
     @classmethod
     def _of(cls, *parts: np.ndarray | None) -> Self:

@@ -48,7 +48,7 @@ from ictd.prompt import Context
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from ictd.literal import LinearTransformer
+    from ictd.torch_twin import LinearTransformer
 
 # An array of NumPy, or a tensor, which torch can differentiate.
 Array = TypeVar("Array", bound=Any)
@@ -303,8 +303,8 @@ class Model:
     def to_torch(self) -> "LinearTransformer":
         """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
         # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
-        literal = import_module("ictd.literal")
-        return literal.LinearTransformer(self.weights, self.depth, self.scaled)
+        torch_twin = import_module("ictd.torch_twin")
+        return torch_twin.LinearTransformer(self.weights, self.depth, self.scaled)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one .npz file, which ``load_model`` reads.

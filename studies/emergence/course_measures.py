@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import decomposition_measures
 from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import estimates
+from ictd.weight_measures import decomposition_measures
 from studies.emergence.few_numbers import number_measures
 from studies.emergence.runs import SEED, load_runs
 

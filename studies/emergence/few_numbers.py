@@ -14,8 +14,8 @@ Constants are the slow mode of TD: P 1 = 1, so TD shrinks a constant error by th
 update.  The term beta 11' takes larger steps only along constants.  Numerical linear algebra calls this deflation.
 
 We do not use H = 11', because it changes outputs in the same way as G = gamma 11': a' x = 0 for a = [-gamma 1; 1] and
-every column x of a context (``ictd.anatomy``).  Numbers and shares are those of ``shortest_identifiable`` matrices, so
-they are the same for all weights with the same outputs.
+every column x of a context (``ictd.weight_measures``).  Numbers and shares are those of ``shortest_identifiable``
+matrices, so they are the same for all weights with the same outputs.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ictd.anatomy import preconditioner, shortest_identifiable, squared_norm
 from ictd.kernels import size
 from ictd.transformer import Weights, estimates, preconditioned_td
+from ictd.weight_measures import preconditioner, shortest_identifiable, squared_norm
 from studies.emergence.numbers_engine import repeat_updates
 
 # The directions of each set of numbers, by the count of its numbers.

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import decomposition_measures
 from ictd.evaluation import UnseenTasks, batch_td_course, batch_td_msve, draw_unseen_tasks, index_of_best
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import seeds_of
@@ -17,6 +16,7 @@ from ictd.sampling import unroll
 from ictd.statistics import log_spaced
 from ictd.storage import save_table
 from ictd.transformer import estimates, initial_weights
+from ictd.weight_measures import decomposition_measures
 from studies.emergence.few_numbers import number_measures
 
 # Number of tasks that are evaluated at once.  With 50 states, more contexts do not fit into a processor's cache.

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import decomposition_measures, squared_norm
 from ictd.pipeline.grid import Cell
 from ictd.report.claim import Claim, Statements
 from ictd.report.paper_claims import check_cells
@@ -13,6 +12,7 @@ from ictd.report.result_tables import agreement_table, mean_weights_table, msve_
 from ictd.report.tables import load_table
 from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights
+from ictd.weight_measures import decomposition_measures, squared_norm
 from studies.emergence.parameters import theta_masks
 
 # Arrays with an axis of algorithms.
@@ -78,7 +78,7 @@ def run_measures(result: dict[str, np.ndarray], discount: float) -> dict[str, np
     -------
     dict of (S,) arrays
         diverged_at : number of the task at which the run diverged, 0 if it did not
-        alpha, theta, preconditioner, outside : as in ``ictd.anatomy.decomposition_measures``
+        alpha, theta, preconditioner, outside : as in ``ictd.weight_measures.decomposition_measures``
         beyond_P, beyond_Q : shares of the squared norms of P and of Q outside Theta
         msve_M : mean MSVE on contexts of M steps; M = 0 stands for enumerated prompts
     """

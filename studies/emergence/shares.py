@@ -4,13 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import (
-    decomposition_measures,
-    preconditioner,
-    project_identifiable,
-    shortest_identifiable,
-    squared_norm,
-)
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import sample_tasks
 from ictd.pipeline.grid import Cell
@@ -18,6 +11,13 @@ from ictd.prompt import ENUMERATED
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, estimates, preconditioned_td
+from ictd.weight_measures import (
+    decomposition_measures,
+    preconditioner,
+    project_identifiable,
+    shortest_identifiable,
+    squared_norm,
+)
 from studies.emergence.few_numbers import (
     IN_FAMILY,
     SETS,

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.mrp import Tasks, boyan
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_table
 from ictd.transformer import estimates, initial_weights, preconditioned_td
+from ictd.weight_measures import preconditioner, project_identifiable
 from studies.emergence.few_numbers import basis, least_squares, rank_one_part, weights_at
 
 # Smallest continuation c, and the probability to leave a block.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import preconditioner, squared_norm
 from ictd.storage import load_arrays, long_table, save_table
+from ictd.weight_measures import preconditioner, squared_norm
 from studies.features.symmetric import block_numbers
 from studies.features.tasks import SHARED, held_out
 

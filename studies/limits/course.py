@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import decomposition_measures, project_identifiable, squared_norm
 from ictd.kernels import size
 from ictd.mrp import Tasks, sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.transformer import Weights, initial_weights, theta_td
+from ictd.weight_measures import decomposition_measures, project_identifiable, squared_norm
 from studies.limits.engine import Prompts, enumerated_prompts, parameters_of, train_block, weights_of
 from studies.limits.minimise import msve_of_parameters
 
@@ -109,7 +109,7 @@ def measures(
     Returns
     -------
     dict of (marks,) arrays
-        alpha, theta, preconditioner, outside : of ``ictd.anatomy.decomposition_measures``
+        alpha, theta, preconditioner, outside : of ``ictd.weight_measures.decomposition_measures``
         outside_norm : norm of the part of A outside K [-I, I]
         gain : factor of the output
         msve : mean MSVE on the unseen tasks

@@ -1,8 +1,8 @@
 """Newton's method in decimal arithmetic, for minimisers whose MSVE is below the resolution of float64.
 
 The mean MSVE of N enumerated prompts is a function of u and A.  With a = [-gamma 1; 1], adding a z' to A, or a multiple
-of a' to u, changes no output (``ictd.anatomy``).  So the last row of A and the last entry of u are fixed at zero, and
-the coordinates are the other entries: the first 2n - 1 entries of u, then the first 2n - 1 rows of A.
+of a' to u, changes no output (``ictd.weight_measures``).  So the last row of A and the last entry of u are fixed at
+zero, and the coordinates are the other entries: the first 2n - 1 entries of u, then the first 2n - 1 rows of A.
 
 Numbers are those of Python's ``decimal`` in arrays of objects.  The active context determines their precision.
 """
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ictd.anatomy import unidentifiable_direction
 from ictd.mrp import Tasks
 from ictd.theory.decimals import exact, exact_values
 from ictd.transformer import Weights
+from ictd.weight_measures import unidentifiable_direction
 
 # The first damping, relative to the largest diagonal entry of the Hessian, and the factor by which it changes.
 FIRST_DAMPING = Decimal("1e-18")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import decomposition_measures
 from ictd.baselines import theta_preconditioned_td
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import Cell
@@ -17,6 +16,7 @@ from ictd.rng import generator
 from ictd.statistics import log_spaced
 from ictd.storage import load_arrays, save_arrays, save_table
 from ictd.transformer import Weights, initial_weights
+from ictd.weight_measures import decomposition_measures
 from studies.limits.engine import Prompts, enumerated_prompts, parameters_of, weights_of
 from studies.limits.minimise import MeanMsve, family_basis, identifiable_basis, minimise
 

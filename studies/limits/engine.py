@@ -94,7 +94,7 @@ def sampled_prompts(G: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Pr
     Parameters
     ----------
     G : (N, 2n+1, 2n+1) array, ``Context.gram_matrix`` of N contexts
-        The rank of M is at most 2n - 1, because all columns are orthogonal to one direction (``ictd.anatomy``).
+        The rank of M is at most 2n - 1, because all columns are orthogonal to one direction (``ictd.weight_measures``).
     target, weight : (N, n) arrays of ``Prompts``
 
     Returns

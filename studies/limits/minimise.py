@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ictd.anatomy import unidentifiable_direction
 from ictd.kernels import size
+from ictd.weight_measures import unidentifiable_direction
 from studies.limits.engine import Prompts, add_hessian, estimates_and_jacobian, msve_and_gradient
 from studies.limits.grid import LEAST_MSVE
 

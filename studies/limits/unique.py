@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import decomposition_measures, project_identifiable
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_arrays, save_table
 from ictd.transformer import initial_weights
+from ictd.weight_measures import decomposition_measures, project_identifiable
 from studies.limits.decimal_newton import DecimalMsve, coordinates, minimise_in_decimals, weights_of_coordinates
 from studies.limits.descend import GAIN, best_theta_td
 from studies.limits.engine import enumerated_prompts, parameters_of, weights_of

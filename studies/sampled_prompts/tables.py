@@ -5,19 +5,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import (
-    decomposition_measures,
-    preconditioner,
-    project_identifiable,
-    share_outside,
-    shortest_identifiable,
-)
 from ictd.mrp import sample_tasks
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.statistics import bootstrap_ratios, mean_score, standard_error
 from ictd.storage import join_arrays, load_arrays, long_table, save_tables
 from ictd.transformer import Weights
+from ictd.weight_measures import (
+    decomposition_measures,
+    preconditioner,
+    project_identifiable,
+    share_outside,
+    shortest_identifiable,
+)
 from studies.sampled_prompts.grid import Run
 from studies.sampled_prompts.selection import BASELINES
 from studies.sampled_prompts.traces import trace_measures

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ictd.anatomy import preconditioner, project_identifiable
 from ictd.statistics import correlation
 from ictd.transformer import Weights
+from ictd.weight_measures import preconditioner, project_identifiable
 
 
 def trace_measures(weights: Weights, discount: float, transition: np.ndarray) -> dict[str, np.ndarray]:

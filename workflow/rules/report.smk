@@ -26,7 +26,7 @@ REPORT_NOTEBOOK = notebook_params(
     theory=" ".join(THEORY_SHOWN),
 )
 # Rules whose time the page on computing times shows, and the number of jobs of a rule with one seed in each job.
-COMPUTING = "tasks returns pretrain weights evaluate unseen baselines audit".split()
+COMPUTING = "tasks returns pretrain weights evaluate evaluate_claims baselines audit".split()
 COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
 COMPUTING += "theory_precision theory_tables pretrained_tables metrics claims".split()
 JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "returns")}

@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import (
+from ictd.mrp import sample_tasks, truncation_bias, value_function
+from ictd.pipeline.grid import CELL, Cell, parse_name
+from ictd.rng import generator
+from ictd.statistics import bootstrap
+from ictd.storage import load_named, long_table, save_tables
+from ictd.transformer import Weights
+from ictd.weight_measures import (
     agreement_measures,
     cosine_to_theta_td,
     pattern_measures,
@@ -16,12 +22,6 @@ from ictd.anatomy import (
     representative_shares,
     squared_norm,
 )
-from ictd.mrp import sample_tasks, truncation_bias, value_function
-from ictd.pipeline.grid import CELL, Cell, parse_name
-from ictd.rng import generator
-from ictd.statistics import bootstrap
-from ictd.storage import load_named, long_table, save_tables
-from ictd.transformer import Weights
 
 METHODS = ("theta_td", "batch_td", "lstd", "zero")
 # Tasks on which the truncation bias of Monte Carlo returns is measured.

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.anatomy import cosine, project_identifiable
 from ictd.pipeline.grid import Cell
 from ictd.report.html import attribute, text
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import in_words
 from ictd.transformer import Weights, theta_td
+from ictd.weight_measures import cosine, project_identifiable
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.

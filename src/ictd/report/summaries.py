@@ -107,7 +107,7 @@ What does not hold:</p>
 def evaluation_summary(over_tasks: pd.DataFrame, settings: dict) -> str:
     """Say how accurate the Transformers and the baselines are in the main setting, as HTML.
 
-    ``over_tasks`` is the table of the step ``ictd.steps.unseen``.
+    ``over_tasks`` is the table of the step ``ictd.steps.evaluate_claims``.
     """
     setting = main_setting(settings)
     number = settings["seeds"] * settings["evaluation"]["claim_tasks"]
@@ -172,7 +172,8 @@ def weights_summary(mean_weights: pd.DataFrame) -> pd.DataFrame:
 def pattern_by_cell(mean_weights: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
     """Tabulate for each cell the squared cosine to theta^TD of the mean A, and the number of trials with the pattern.
 
-    Both are given after projection (``ictd.anatomy.project_identifiable``), with an interval over trials, and before.
+    Both are given after projection (``ictd.weight_measures.project_identifiable``), with an interval over trials, and
+    before.
     """
     has = weights.assign(projected=has_pattern(weights["cosine"]), raw=has_pattern(weights["raw_cosine"]))
     means = mean_weights.set_index(CELL)

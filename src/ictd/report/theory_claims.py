@@ -129,7 +129,7 @@ def _mean(samples: np.ndarray) -> Estimate:
 
 def _numerical_claims(texts: Statements, agreement: pd.DataFrame, precision: pd.DataFrame) -> Iterator[Claim]:
     """The accuracy of gradients, of both sides of lemmas, and of updates."""
-    for way in ("fused", "appendix"):
+    for way in ("compiled", "appendix"):
         yield texts.claim(f"gradients_{way}", ["all"], agreement[way].max(skipna=False))
     for quantity, values in precision[precision["layer"] > 0].groupby("quantity", sort=False):
         words = {"name": quantity, "statement": quantity.replace("_", " ").capitalize(), "L": values["layer"].max()}

@@ -87,7 +87,7 @@ def main(
                 faults.append(f"{cell}, seed {seed}, {name} by {value:.2g} of the largest")
     if faults:
         raise ValueError(
-            f"The fused engine and the definition differ by more than audit.tolerance, {tolerance:g}: "
+            f"The compiled engine and the definition differ by more than audit.tolerance, {tolerance:g}: "
             f"{'; '.join(faults)}; do not use these runs before you know why."
         )
     save_table(output, {name: [record[name] for record in records] for name in records[0]})

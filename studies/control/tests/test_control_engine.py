@@ -8,8 +8,8 @@ from tolerances import ENGINES, ROUNDING
 
 from ictd.engine import Engine
 from ictd.kernels import size
-from ictd.literal import LinearTransformer
 from ictd.prompt import prompts_of
+from ictd.torch_twin import LinearTransformer
 from ictd.transformer import Weights, estimates
 from studies.control.contexts import pair_context
 from studies.control.pretrain import batch_statistics, training_data

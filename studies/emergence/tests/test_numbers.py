@@ -10,13 +10,13 @@ import torch
 from drawn import where
 
 import ictd
-from ictd.anatomy import preconditioner, unidentifiable_direction
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.steps import returns as returns_step
 from ictd.steps import tasks as tasks_step
 from ictd.storage import save_arrays
 from ictd.transformer import preconditioned_td
+from ictd.weight_measures import preconditioner, unidentifiable_direction
 from studies.emergence import (
     best_numbers,
     dynamics,

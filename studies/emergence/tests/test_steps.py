@@ -10,7 +10,6 @@ import torch
 from drawn import where
 
 import ictd
-from ictd.anatomy import decomposition_measures
 from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
@@ -18,6 +17,7 @@ from ictd.steps import concatenate
 from ictd.steps import returns as returns_step
 from ictd.steps import tasks as tasks_step
 from ictd.storage import save_table
+from ictd.weight_measures import decomposition_measures
 from studies.emergence import (
     course,
     course_measures,

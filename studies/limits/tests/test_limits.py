@@ -9,7 +9,6 @@ from drawn import where
 from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
-from ictd.anatomy import decomposition_measures
 from ictd.baselines import certainty_equivalence, lstd
 from ictd.evaluation import draw_unseen_tasks, weights_msve
 from ictd.mrp import msve
@@ -17,6 +16,7 @@ from ictd.report.tables import load_table
 from ictd.steps.theory.agreement import gradients_by_engine
 from ictd.training_data import sample_contexts
 from ictd.transformer import estimates
+from ictd.weight_measures import decomposition_measures
 from studies.limits import forms, shrinkage
 from studies.limits.course import train
 from studies.limits.descend import expected_updates

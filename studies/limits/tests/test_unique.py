@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from tolerances import DIFFERENCES, ROUNDING
 
-from ictd.anatomy import project_identifiable
-from ictd.literal import LinearTransformer
 from ictd.mrp import msve, sample_tasks, value_function
 from ictd.prompt import enumerated_columns, joint_prompt
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_arrays
 from ictd.theory.decimals import exact
+from ictd.torch_twin import LinearTransformer
 from ictd.transformer import Weights, theta_td
+from ictd.weight_measures import project_identifiable
 from studies.limits import descend, unique
 from studies.limits.decimal_newton import (
     DecimalMsve,

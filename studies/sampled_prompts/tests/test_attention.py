@@ -8,9 +8,9 @@ from tolerances import ENGINES, ROUNDING
 
 import ictd
 from ictd.engine import Engine
-from ictd.literal import batch_of
 from ictd.prompt import Context
 from ictd.rng import generator
+from ictd.torch_twin import batch_of
 from ictd.training_data import sample_contexts
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns, estimates
 

@@ -12,10 +12,10 @@ from drawn import where
 
 import ictd
 import ictd.baselines
-from ictd.anatomy import preconditioner, project_identifiable
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks
 from ictd.statistics import bootstrap_ratios
+from ictd.weight_measures import preconditioner, project_identifiable
 from studies.sampled_prompts import baselines, evaluate, evaluate_attention, pretrain, pretrain_attention, tables
 from studies.sampled_prompts.attention_engine import Attention, AttentionEngine, WeightedColumns
 from studies.sampled_prompts.tests.test_attention import WholePrompts
@@ -250,7 +250,7 @@ def test_weights_are_measured_with_the_mean_transition(folder):
         for seed in SEEDS:
             stored = np.load(folder / f"runs/{run}/{seed}-{seed}.npz")
             weights, rows = ictd.Weights(stored["history_u"][0], stored["history_A"][0]), where(table, **at, seed=seed)
-            outside = ictd.anatomy.decomposition_measures(weights, GAMMA)["outside"]
+            outside = ictd.weight_measures.decomposition_measures(weights, GAMMA)["outside"]
             # The norm of N over that of A, A = K [-I, I] + N [I, I], without the components along a.
             a = np.append(np.full(STATES, -GAMMA), np.ones(STATES))
             shortest = weights.A - np.einsum("i,j,...jk->...ik", a, a / (a @ a), weights.A)

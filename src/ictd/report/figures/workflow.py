@@ -12,7 +12,7 @@ BOXES = {
     "Returns": (1, 0, "of each task's\nbatch, for MC", "returns"),
     "Pretraining": (2, 0, "TD and MC, for each\nsetting and seed", "pretrain"),
     "Baselines": (0, 1, "LSTD, $\\theta^{\\mathrm{TD}}$ and zero\non unseen tasks", "baselines"),
-    "Evaluation": (1, 1, "of all cells\non unseen tasks", "weights evaluate unseen"),
+    "Evaluation": (1, 1, "of all cells\non unseen tasks", "weights evaluate evaluate_claims"),
     "Audit": (2, 1, "trained again by\nthe other engine", "audit"),
     "Theory's checks": (
         0, 2, "both sides of each\nstatement",

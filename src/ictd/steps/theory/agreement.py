@@ -7,13 +7,13 @@ import torch
 
 from ictd.engine import collapse, expand, sweep_adjoint, sweep_forward
 from ictd.kernels import size
-from ictd.literal import LinearTransformer
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import parse_name
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.rng import generator
 from ictd.storage import save_table
 from ictd.theory.recursion import evolve, gradients
+from ictd.torch_twin import LinearTransformer
 from ictd.transformer import Weights, theta_td
 
 TASKS = 2
@@ -34,7 +34,7 @@ def main(settings: list[str], discount: float, env_options: dict, output: Path) 
             columns = {"env": [env], "states": [n], "depth": [L], "weights": [name]}
             cases = [(weights, tasks.transition[i], tasks.reward[i], discount, L) for i in range(TASKS)]
             references = [gradients_by_torch(*case) for case in cases]
-            for way, function in (("fused", gradients_by_engine), ("appendix", gradients_by_appendix)):
+            for way, function in (("compiled", gradients_by_engine), ("appendix", gradients_by_appendix)):
                 differences = [
                     largest_difference(function(*case), reference)
                     for case, reference in zip(cases, references, strict=True)

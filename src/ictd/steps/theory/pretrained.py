@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.anatomy import pattern_measures
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import Cell
 from ictd.rng import generator
@@ -13,6 +12,7 @@ from ictd.storage import load_arrays, long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, looped_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
+from ictd.weight_measures import pattern_measures
 
 # Positions on the line from the pretrained weights, 0, to theta^TD with their step size, 1.
 POSITIONS = (0.0, 0.25, 0.5, 1.0)

@@ -118,7 +118,7 @@ class Adam:
         adam(self.parameters, gradient, *self.state, foreach=False, lr=self.learning_rate, **ADAM)
 
 
-class AutogradEngine:
+class TorchEngine:
     """Algorithms 1 and 2 by automatic differentiation on whole prompts.
 
     Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``, except ``clip``.

@@ -8,7 +8,7 @@ from tolerances import DIFFERENCES, ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.literal import AutogradEngine, batch_of
+from ictd.torch_twin import TorchEngine, batch_of
 
 STATES, DISCOUNT = 4, 0.85
 
@@ -129,7 +129,7 @@ def test_a_batch_has_the_transitions_and_the_return_sums_of_its_statistics():
 def test_the_gradient_by_autograd_equals_finite_differences(algo):
     tasks, batches, _ = naive.material("boyan", 3, 0.9, tasks=1)
     weights = naive.larger_weights(3)
-    engine = AutogradEngine(weights, algo, 4, 0.9, 1e-3, True)
+    engine = TorchEngine(weights, algo, 4, 0.9, 1e-3, True)
     engine.train(tasks.reward, batches, ictd.EnumeratedPrompts().columns(tasks, 0.9))
     gradient = naive.batch_gradient(weights, tasks, batches, algo, 4, 0.9)
     # After one step Adam's first moment is a tenth of the gradient.

@@ -6,7 +6,10 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.anatomy import (
+from ictd.evaluation import draw_unseen_tasks
+from ictd.prompt import ENUMERATED
+from ictd.transformer import estimates, preconditioned_td
+from ictd.weight_measures import (
     agreement_measures,
     decomposition_measures,
     pattern_measures,
@@ -19,9 +22,6 @@ from ictd.anatomy import (
     squared_norm,
     unidentifiable_direction,
 )
-from ictd.evaluation import draw_unseen_tasks
-from ictd.prompt import ENUMERATED
-from ictd.transformer import estimates, preconditioned_td
 
 
 def items(measures):
