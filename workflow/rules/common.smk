@@ -66,6 +66,12 @@ def before_returns(wildcards):
     return int(wildcards.states) + 1
 
 
+def returns_of(wildcards):
+    """The file of returns for a job of MC; TD uses no returns."""
+    file = RESULTS / f"returns/{wildcards.env}-{wildcards.states}/{wildcards.seeds}.npz"
+    return [str(file)] if wildcards.algo == "mc" else []
+
+
 def memory(wildcards, attempt):
     """Memory of a job in MB; the profile for a cluster repeats a job that needed more, with more memory."""
     return 2000 * attempt

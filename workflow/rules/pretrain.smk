@@ -1,9 +1,3 @@
-def returns_of(wildcards):
-    """The file of returns for a job of MC; TD uses no returns."""
-    file = RESULTS / f"returns/{wildcards.env}-{wildcards.states}/{wildcards.seeds}.npz"
-    return [str(file)] if wildcards.algo == "mc" else []
-
-
 # Multi-task TD or multi-task MC, for a range of seeds of one cell.
 use rule step as pretrain with:
     input:
