@@ -68,11 +68,17 @@ def test_a_table_has_all_paths_of_a_length(length, rest):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
     most, made = jumps.PATHS, length % 2
-    lists = np.empty((2, 4), np.int64), np.empty((2, 4, most)), np.empty((2, 4, most, 2)), np.empty((2, 4, most), int)
-    jumps.list_paths(p, r, 0.7, length, rest, *lists)
+    paths, chance, gain, last = (
+        np.empty((2, 4), np.int64),
+        np.empty((2, 4, most)),
+        np.empty((2, 2, 4, most)),
+        np.empty((2, 4, most), int),
+    )
+    jumps.list_paths(p, r, 0.7, length, rest, paths, chance, gain, last)
     row_of, accept, next_row = np.empty(4, np.uint64), np.empty(most, np.uint64), np.empty(2 * most, np.uint64)
     gains, scratch = np.empty((2, 2 * most)), (np.empty(2 * most, int), np.empty(most), *np.empty((2, most), int))
-    jumps.fill_table(*(one[made] for one in lists), row_of, accept, next_row, gains, scratch)
+    lists = paths[made], chance[made], gain[:, made], last[made]
+    jumps.fill_table(*lists, row_of, accept, next_row, *gains, scratch)
     rows = row_of.tolist()
     for s, row in enumerate(rows):
         first, columns = divmod(row, 2**32)

@@ -30,45 +30,61 @@ def fill_returns(transition, reward, visits, discount, steps, seeds, return_sums
     tasks, n = reward.shape
     batch = visits.sum(axis=1).max()
     walker, total = np.empty(batch, np.uint64), np.empty(batch)
+    numbers = np.empty(batch + 1, np.uint64)
     # A table has at most PATHS paths, or those of single steps.
     most = max(PATHS, n * n)
-    paths, chance, gain = np.empty((2, n), np.int64), np.empty((2, n, most)), np.empty((2, n, most, 2))
+    paths, chance, gain = np.empty((2, n), np.int64), np.empty((2, n, most)), np.empty((2, 2, n, most))
     last, row_of = np.empty((2, n, most), np.uint16), np.empty(n, np.uint64)
-    accept, next_row, gains = np.empty(most, np.uint64), np.empty(2 * most, np.uint64), np.empty((2, 2 * most))
+    accept, next_row = np.empty(most, np.uint64), np.empty(2 * most, np.uint64)
+    whole, short = np.empty(2 * most), np.empty(2 * most)
     scratch = np.empty(2 * most, np.uint16), np.empty(most), np.empty(most, np.uint16), np.empty(most, np.uint16)
     for i in range(tasks):
         length = jump_length(transition[i], steps - 1, paths)
         jumps, rest = (steps - 1) // length, (steps - 1) % length
         list_paths(transition[i], reward[i], discount, length, rest, paths, chance, gain, last)
         made = length % 2
-        fill_table(paths[made], chance[made], gain[made], last[made], row_of, accept, next_row, gains, scratch)
-        # One walker for each return.  All walkers jump together, so that the processor overlaps their look-ups.
-        first = 0
+        fill_table(
+            paths[made], chance[made], gain[:, made], last[made], row_of, accept, next_row, whole, short, scratch
+        )
+        # One walker for each return, in the order of their states.
+        count = 0
         for s in range(n):
-            walker[first : first + visits[i, s]] = row_of[s]
-            total[first : first + visits[i, s]] = reward[i, s]
-            first += visits[i, s]
+            for _ in range(visits[i, s]):
+                walker[count], total[count] = row_of[s], reward[i, s]
+                count += 1
         a, b, c, counter = seeds[i, 0], seeds[i, 1], seeds[i, 2], np.uint64(1)
         for _ in range(WARM_UP):
             _, a, b, c, counter = draw(a, b, c, counter)
         weight = discount
         for number in range(jumps + (rest > 0)):
-            gain_of = gains[0] if number < jumps else gains[1]
-            bits = np.uint64(0)
-            for t in range(first):
-                # Two walkers take the lower and the upper half of one random number.
-                if t % 2 == 0:
-                    bits, a, b, c, counter = draw(a, b, c, counter)
-                else:
-                    bits >>= HALF
-                place = outcome(walker[t], bits & LOW, accept)
-                walker[t] = next_row[place]
-                total[t] += weight * gain_of[place]
+            for pair in range((count + 1) // 2):
+                word, a, b, c, counter = draw(a, b, c, counter)
+                numbers[2 * pair], numbers[2 * pair + 1] = word & LOW, word >> HALF
+            jump(count, numbers, walker, total, weight, accept, next_row, whole if number < jumps else short)
             weight *= discount**length
-        first = 0
+        count = 0
         for s in range(n):
-            return_sums[i, s] = total[first : first + visits[i, s]].sum()
-            first += visits[i, s]
+            return_sums[i, s] = 0.0
+            for _ in range(visits[i, s]):
+                return_sums[i, s] += total[count]
+                count += 1
+
+
+@kernel(noalias=True)
+def jump(count, numbers, walker, total, weight, accept, next_row, gain):
+    """Advance each walker by one jump, with one random number, and add its gain times a weight to its total.
+
+    A walker is a row of the table: its upper half is the row's first column, its lower half the number of columns.  The
+    upper half of the product of this number and the random number is the column within the row, the lower half a random
+    fraction.  A look-up replaces a branch, because a misprediction costs more than the draw.
+    """
+    for t in range(count):
+        row = walker[t]
+        product = numbers[t] * (row & LOW)
+        column = np.int64((row >> HALF) + (product >> HALF))
+        place = 2 * column + np.int64((product & LOW) < accept[column])
+        walker[t] = next_row[place]
+        total[t] += weight * gain[place]
 
 
 @kernel
@@ -80,19 +96,6 @@ def draw(a, b, c, counter):
     word = a + b + counter
     mixed = ((c << np.uint64(24)) | (c >> np.uint64(40))) + word
     return word, b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), mixed, counter + np.uint64(1)
-
-
-@kernel
-def outcome(row, bits, accept):
-    """Draw an outcome of a row of the table with 32 random bits (uint64).
-
-    The upper half of ``row`` (uint64) is the row's first column, its lower half the number of columns.  The upper half
-    of the product of this number and the bits is the column within the row, the lower half a random fraction.
-    A look-up replaces a branch, because a misprediction costs more than the draw.
-    """
-    product = bits * (row & LOW)
-    column = (row >> HALF) + (product >> HALF)
-    return np.uint64(2) * column + np.uint64((product & LOW) < accept[column])
 
 
 @kernel
@@ -114,7 +117,7 @@ def jump_length(transition, most, paths):
     return max(length, 1)
 
 
-@kernel
+@kernel(noalias=True)
 def list_paths(transition, reward, discount, length, rest, paths, chance, gain, last):
     """List all paths of ``length`` steps from each state, by adding a first step to shorter paths.
 
@@ -124,7 +127,7 @@ def list_paths(transition, reward, discount, length, rest, paths, chance, gain, 
     """
     n = len(reward)
     for s in range(n):
-        paths[0, s], chance[0, s, 0], gain[0, s, 0], last[0, s, 0] = 1, 1.0, 0.0, s
+        paths[0, s], chance[0, s, 0], gain[:, 0, s, 0], last[0, s, 0] = 1, 1.0, 0.0, s
     for steps in range(length):
         old, new = steps % 2, 1 - steps % 2
         # The first steps of a path are added last.
@@ -132,22 +135,23 @@ def list_paths(transition, reward, discount, length, rest, paths, chance, gain, 
         for s in range(n):
             count = 0
             for j in range(n):
-                if transition[s, j] > 0.0:
+                p, r = transition[s, j], reward[j]
+                if p > 0.0:
                     for k in range(paths[old, j]):
-                        chance[new, s, count] = transition[s, j] * chance[old, j, k]
-                        gain[new, s, count, 0] = reward[j] + discount * gain[old, j, k, 0]
-                        gain[new, s, count, 1] = within * (reward[j] + discount * gain[old, j, k, 1])
+                        chance[new, s, count] = p * chance[old, j, k]
+                        gain[0, new, s, count] = r + discount * gain[0, old, j, k]
+                        gain[1, new, s, count] = within * (r + discount * gain[1, old, j, k])
                         last[new, s, count] = last[old, j, k]
                         count += 1
             paths[new, s] = count
 
 
-@kernel
-def fill_table(paths, chance, gain, last, row_of, accept, next_row, gains, scratch):
+@kernel(noalias=True)
+def fill_table(paths, chance, gain, last, row_of, accept, next_row, whole, short, scratch):
     """Fill the alias table of the paths of all states: one row after the other, with a column for each path.
 
-    ``row_of`` (n,) gets the row of each state, as ``outcome`` takes it.  ``accept`` gets the threshold of each column.
-    For the two outcomes of each column, ``next_row`` gets the row of the path's last state, ``gains`` its two gains.
+    ``row_of`` (n,) gets the row of each state, as ``jump`` takes it, and ``accept`` the threshold of each column.  For
+    the two outcomes of each column, ``next_row`` gets the row of the last state, ``whole`` and ``short`` the two gains.
     """
     n = len(paths)
     path_of, height, small, large = scratch
@@ -162,11 +166,11 @@ def fill_table(paths, chance, gain, last, row_of, accept, next_row, gains, scrat
         for place in range(2 * columns):
             path = path_of[place]
             next_row[2 * first + place] = row_of[last[s, path]]
-            gains[0, 2 * first + place], gains[1, 2 * first + place] = gain[s, path, 0], gain[s, path, 1]
+            whole[2 * first + place], short[2 * first + place] = gain[0, s, path], gain[1, s, path]
         first += columns
 
 
-@kernel
+@kernel(noalias=True)
 def fill_alias_row(chance, accept, outcomes, height, small, large):
     """Fill the alias table of one distribution, with one column for each outcome.
 
