@@ -462,7 +462,9 @@ def bca_interval(statistic, samples: np.ndarray, resamples: int = 10_000) -> tup
     value = statistic(samples.mean(axis=0))
     resampled = np.array([statistic(samples[one].mean(axis=0)) for one in drawn])
     left_out = np.array([statistic(np.delete(samples, i, axis=0).mean(axis=0)) for i in range(size)])
-    bias = NORMAL.inv_cdf(((resampled < value).sum() + (resampled == value).sum() / 2) / resamples)
+    # A resample that has each sample once has the same mean but for rounding.
+    equal = np.isclose(resampled, value, rtol=1e-12, atol=0)
+    bias = NORMAL.inv_cdf(((resampled < value)[~equal].sum() + equal.sum() / 2) / resamples)
     deviation = left_out.mean() - left_out
     acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
     ends = []

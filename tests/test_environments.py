@@ -57,7 +57,7 @@ def test_the_configuration_knows_an_environment_of_a_file(ring):
 
 def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
     load_environments([str(ring)])
-    options = "--env ring --states 4 --seeds 0-1 --tasks 5 --env-options".split()
+    options = "--env ring --states 4 --seeds 0-1 --tasks 5 --batch-size 4 --env-options".split()
     command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options, '{"ring": {}}']
     env = os.environ | {"ICTD_ENVIRONMENTS": str(ring)}
     subprocess.run([*command, "--output", tmp_path / "tasks.npz"], env=env, check=True)
