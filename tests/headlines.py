@@ -19,6 +19,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
 
@@ -53,7 +54,9 @@ class Results:
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
-        self.settings = json.loads((self.folder / "run.json").read_text())["settings"]
+        self.settings = json.loads((self.folder / "manifest.json").read_text())["settings"]
+        for file in Path(__file__).parents[1].glob("studies/*/config.yaml"):
+            self.settings[file.parent.name] = yaml.safe_load(file.read_text())
         self.env, self.states, self.depth = (self.settings[key][0] for key in ("envs", "states", "depths"))
         self.discount, self.readings = self.settings["discount"], self.settings["readings"]
         self.algorithms = self.settings["algos"]

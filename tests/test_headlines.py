@@ -28,7 +28,7 @@ def smoke_results(smoke):
 
 @pytest.fixture(scope="module")
 def full_results():
-    if not (FULL / "run.json").exists():
+    if not (FULL / "manifest.json").exists():
         pytest.skip(f"{FULL} has no finished run; run make reproduce, or set RESULTS")
     return headlines.Results(FULL)
 

@@ -41,7 +41,7 @@ def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, 
     nbformat.write(made, tmp_path / "n.ipynb")
     page = tmp_path / "n.html"
     with pytest.raises(ValueError, match=words):
-        notebook.main(tmp_path / "n.ipynb", tmp_path, {"x": 0}, "", tmp_path / "done.ipynb", page)
+        notebook.main(tmp_path / "n.ipynb", tmp_path, [], {"x": 0}, "", tmp_path / "done.ipynb", page)
     assert not page.exists()
 
 
@@ -51,7 +51,7 @@ def test_a_page_has_the_title_of_its_heading_and_a_banner_for_other_settings(tmp
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
     for other in ("", "seeds, readings.x"):
-        notebook.main(tmp_path / "n.ipynb", tmp_path, {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
+        notebook.main(tmp_path / "n.ipynb", tmp_path, [], {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
         page = (tmp_path / "n.html").read_text()
         assert "<title>A &amp; B</title>" in page and page.count("<h1") == 1
         assert ('class="banner"' in page) == bool(other)
@@ -83,7 +83,7 @@ def test_a_page_does_not_depend_on_surroundings(tmp_path, monkeypatch, home):
     cells[1].metadata["tags"] = ["parameters"]
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
-    places = tmp_path / "n.ipynb", tmp_path, {"x": 2}, "", tmp_path / "done.ipynb"
+    places = tmp_path / "n.ipynb", tmp_path, [], {"x": 2}, "", tmp_path / "done.ipynb"
     notebook.main(*places, tmp_path / "here.html")
     for name, value in {**surroundings(tmp_path), "HOME": str(tmp_path / home)}.items():
         monkeypatch.setenv(name, value)

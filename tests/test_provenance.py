@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from projects import STUDIES
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.provenance import code_digest, files_of, options_digest, parts_of, source_digest, text_digest
@@ -13,6 +14,7 @@ from ictd.pipeline.rules import Steps
 from ictd.report import manifest
 from ictd.storage import file_digest, load_json, save_json
 
+STUDY = f"studies.{STUDIES[0]}"
 MODULE = '''"""Module."""
 a = 1
 
@@ -88,9 +90,9 @@ def test_a_syntax_error_is_a_sentence(package):
     [
         ("ictd.steps.tasks", [], ["ictd"]),
         ("ictd.report.claims", [], ["ictd", "ictd.report"]),
-        ("studies.emergence.course", [], ["ictd", "studies.emergence"]),
-        ("studies.emergence.claims", [], ["ictd", "ictd.report", "studies.emergence"]),
-        ("ictd.report.notebook", ["studies/control/notebook.ipynb"], ["ictd", "ictd.report", "studies.control"]),
+        (f"{STUDY}.grid", [], ["ictd", STUDY]),
+        (f"{STUDY}.claims", [], ["ictd", "ictd.report", STUDY]),
+        ("ictd.report.notebook", [f"studies/{STUDIES[0]}/notebook.ipynb"], ["ictd", "ictd.report", STUDY]),
     ],
 )
 def test_the_code_of_a_step_is_that_of_its_packages(step, texts, parts):

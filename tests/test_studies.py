@@ -108,6 +108,7 @@ def made(tmp_path_factory) -> Path:
     targets = ["mine", "results-smoke/mine/other.txt"]
     done = snakemake(folder, *targets, "--keep-going", "--cores", "1", *SETTINGS)
     (folder / "said.txt").write_text(done.stdout)
+    (folder / "studies/mine/other.py").write_text(MINE["total.py"])
     return folder
 
 

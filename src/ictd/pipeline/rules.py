@@ -120,7 +120,8 @@ class Steps:
                 chosen = [(of_rule | values)[key] for key in named] or configured["envs"]
                 values["env_options"] = {env: values["env_options"].get(env, {}) for env in chosen}
                 envs = {env: environment_digest(env) for env in chosen if environment_digest(env)}
-                place += [of_rule["env"]] if "env" in parameters and len(place) == 1 else []
+                if "env" in named and "env" in of_rule and len(place) == 1:
+                    place.append(of_rule["env"])
             content = fixed | {"environments": envs, "options": values}
             return self._options_file(f"{results.joinpath('options', *place)}.json", (content, paths, sources))
 
@@ -130,7 +131,7 @@ class Steps:
         """Write an options file if its content changes, and return its path.
 
         A plan, such as a dry run, writes the new content to another file, which is the input of the planned jobs.  A
-        job that Snakemake sends elsewhere writes nothing.
+        job that Snakemake sends elsewhere changes no file.
         """
         content = job[0]
         for known in (path, f"{PLANNED}/{path}"):
@@ -139,7 +140,7 @@ class Steps:
             if known in self.jobs:
                 return known
         if options_digest(content) != self._stored_digest(Path(path)):
-            if not self.workflow.is_main_process:
+            if not self.workflow.is_main_process and Path(path).exists():
                 raise ValueError(f"{path} changed during this run; run snakemake again: finished jobs are kept.")
             if self.workflow.executor_plugin is None or self.workflow.dryrun:
                 path = f"{PLANNED}/{path}"

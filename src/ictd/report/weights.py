@@ -20,7 +20,7 @@ FORMAT = {
 def main(results: Path, output: Path) -> None:
     """Write the final weights of all runs into a folder, one file for each cell, and ``manifest.json`` beside them.
 
-    The manifest has the settings, versions and commit of the run, the meaning of each array, and the SHA-256 of each
+    The manifest has the settings, the versions and the commit of the run, the meaning of each array, and the SHA-256 of each
     file.  ValueError if a file of the results is not the one that the manifest of the run lists.
     """
     run = load_json(results / "manifest.json")
@@ -34,7 +34,7 @@ def main(results: Path, output: Path) -> None:
     unlisted = {path.name for path in output.glob("*.npz")} - {*digests}
     if unlisted:
         raise ValueError(f"{output} also has files of another run, such as {min(unlisted)}; remove them.")
-    described = {key: run[key] for key in ("commit", "versions", "settings")}
+    described = {key: run[key] for key in ("commit", "settings", "made_with")}
     save_json(output / "manifest.json", described | {"license": "MIT", "arrays": FORMAT, "files": digests})
     size = sum(path.stat().st_size for path in output.iterdir()) / 1e6
     print(f"{output} has the weights of {len(digests)} cells; {size:.1f} MB.")
