@@ -20,8 +20,8 @@ FORMAT = {
 def main(results: Path, output: Path) -> None:
     """Write the final weights of all runs into a folder, one file for each cell, and ``manifest.json`` beside them.
 
-    The manifest has the settings, the versions and the commit of the run, the meaning of each array, and the SHA-256 of each
-    file.  ValueError if a file of the results is not the one that the manifest of the run lists.
+    The manifest has the settings, the versions and the commit of the run, the meaning of each array, and the SHA-256 of
+    each file.  ValueError if a file of the results is not the one that the manifest of the run lists.
     """
     run = load_json(results / "manifest.json")
     sources = {Path(name).name: name for name in run["files"] if name.startswith("weights/")}
