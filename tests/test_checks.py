@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 from functools import cache
 
 import numpy as np
@@ -232,6 +233,11 @@ def test_unknown_and_missing_arguments_are_refused_by_python(name):
     for arguments in ({**valid, "unknown": 1}, {other: valid[other] for other in others}):
         with pytest.raises(TypeError, match=f"unknown|{first}"):
             function(**arguments)
+
+
+def test_signatures_show_plain_types():
+    functions = [function for function, _ in calls().values()]
+    assert not [function for function in functions if "Annotated" in str(inspect.signature(function))]
 
 
 NARROW = np.array([[0.1, 0.9], [1 / 3, 2 / 3]], np.float32)

@@ -166,7 +166,7 @@ def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
         (lambda: Context(3, np.zeros((4, 4))), r"G has shape \(4, 4\); give \(\.\.\., 2d\+1, 2d\+1\)"),
         (lambda: Context(3, np.full((3, 3), np.nan)), r"G\[0, 0\] is not finite"),
         (lambda: Context(3, np.arange(9).reshape(3, 3)), r"G\[0, 1\] differs in the transpose"),
-        (lambda: Context([3], np.eye(3)), r"length has shape \(1,\)"),
+        (lambda: Context([3], np.eye(3)), r"G has shape \(3, 3\); .* leading axes \(1,\)\."),
         (lambda: Context.from_trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
     ],
 )

@@ -33,6 +33,7 @@ def tasks_and_values(p: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> 
     ictd.sample_tasks("loop", states="5", size=100, rng=rng)  # pyrefly: ignore[bad-argument-type]
     ictd.value_function(p, r)  # pyrefly: ignore[missing-argument]
     ictd.values  # pyrefly: ignore[missing-attribute]  # noqa: B018
+    tasks.transition.size_of  # pyrefly: ignore[missing-attribute]  # noqa: B018
 
 
 @ictd.register_environment("typed")

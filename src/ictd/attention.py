@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ictd.checks import FLAG, SEEDS, instance, integer, number, validate
+from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
 from ictd.extras import missing_extra
 from ictd.mrp import TaskDistribution
-from ictd.pretraining import SETTINGS, Progress, report_divergence, target_sums
+from ictd.pretraining import Progress, Target, report_divergence, target_sums
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.torch_twin import Adam
@@ -72,22 +72,15 @@ class GramAttention(torch.nn.Module):
     torch.Size([10, 1, 2])
     """
 
-    @validate(
-        dimension=integer(1),
-        depth=integer(1),
-        heads=integer(1),
-        looped=FLAG,
-        seeds=SEEDS,
-        initial_gain=number(least=0, words="of at least 0"),
-    )
+    @validate
     def __init__(
         self,
-        dimension: int,
-        depth: int,
-        heads: int = 1,
-        looped: bool = True,
-        seeds: int | Sequence[int] = 0,
-        initial_gain: float = 0.1,
+        dimension: Count,
+        depth: Count,
+        heads: Count = 1,
+        looped: Flag = True,
+        seeds: Seeds = 0,
+        initial_gain: NotNegative = 0.1,
     ):
         super().__init__()
         self.dimension, self.depth = dimension, depth
@@ -149,21 +142,21 @@ class GramAttention(torch.nn.Module):
         return -q[..., -1, :]
 
 
-@validate(**SETTINGS, module=instance(torch.nn.Module), tasks_per_update=integer(1))
+@validate
 def pretrain_attention(
     module: torch.nn.Module,
     tasks: TaskDistribution,
-    discount: float,
+    discount: Discount,
     prompts: EnumeratedPrompts | SampledPrompts | None = None,
-    target: str | Callable = "td",
-    updates: int = 20_000,
-    seeds: int | Sequence[int] = 0,
-    tasks_per_update: int = 1,
-    learning_rate: float = 0.001,
-    batch_size: int = 64,
-    rollout_steps: int = 200,
-    clip: float = 0.0,
-    progress: bool = True,
+    target: Target = "td",
+    updates: Count = 20_000,
+    seeds: Seeds = 0,
+    tasks_per_update: Count = 1,
+    learning_rate: Positive = 0.001,
+    batch_size: Count = 64,
+    rollout_steps: Count = 200,
+    clip: NotNegative = 0.0,
+    progress: Flag = True,
 ) -> torch.nn.Module:
     """Pretrain a module on random tasks, with all seeds side by side.
 

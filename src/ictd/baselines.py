@@ -19,39 +19,40 @@ of all states.
 """
 
 import warnings
+from typing import Annotated
 
 import numpy as np
 
 from ictd.checks import (
-    DISCOUNT,
-    POSITIVE,
     ArrayLike,
+    Count,
+    Discount,
+    Features,
+    Positive,
     array,
     either,
     instance,
-    integer,
     integers,
     number,
-    optional,
     refuse,
     validate,
 )
 from ictd.prompt import Context, features_of, state_features
 from ictd.transformer import Weights, preconditioned_td
 
-DECAY = number(0, 1, "from 0 to 1")
+Decay = Annotated[float, number(0, 1, "from 0 to 1")]
 
 
 # From a context
 
 
-@validate(
-    context=instance(Context, b="..., d"),
-    discount=DISCOUNT,
-    step_size=either(number(), array("K")),
-    depth=integer(1),
-)
-def batch_td(context: Context, discount: float, step_size: float | ArrayLike, depth: int) -> np.ndarray:
+@validate
+def batch_td(
+    context: Context,
+    discount: Discount,
+    step_size: Annotated[float | ArrayLike, either(number(), array("K"))],
+    depth: Count,
+) -> np.ndarray:
     """Estimate values by batch TD, w += alpha (b + gamma D w - C w).
 
     An update is the one that a layer of theta^TD makes, eq. (tf sampled TD update) with the sum read as a mean.
@@ -128,8 +129,8 @@ def _warn_of_divergence(context: Context, discount: float, w: np.ndarray) -> Non
         )
 
 
-@validate(context=instance(Context), discount=DISCOUNT, ridge=POSITIVE)
-def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
+@validate
+def lstd(context: Context, discount: Discount, ridge: Positive) -> np.ndarray:
     """Estimate values by least-squares TD, (m C - gamma m D + ridge I)^{-1} m b.
 
     Source: Bradtke and Barto, Machine Learning 22, 1996.
@@ -155,11 +156,12 @@ def lstd(context: Context, discount: float, ridge: float) -> np.ndarray:
     return np.linalg.solve(matrix, context.b[..., None])[..., 0]
 
 
-@validate(
-    context=instance(Context, b="..., n"), discount=DISCOUNT, pseudo_counts=optional(array("*, n, n")), reward=number()
-)
+@validate
 def certainty_equivalence(
-    context: Context, discount: float, pseudo_counts: ArrayLike | None = None, reward: float = 0.0
+    context: Annotated[Context, instance(Context, b="..., n")],
+    discount: Discount,
+    pseudo_counts: Annotated[ArrayLike, array("*, n, n")] | None = None,
+    reward: Annotated[float, number()] = 0.0,
 ) -> np.ndarray:
     """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
 
@@ -195,8 +197,8 @@ def certainty_equivalence(
     return np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]
 
 
-@validate(context=instance(Context), discount=DISCOUNT)
-def constant_estimate(context: Context, discount: float) -> np.ndarray:
+@validate
+def constant_estimate(context: Context, discount: Discount) -> np.ndarray:
     """Estimate the same value for all states, the mean observed reward divided by 1 - gamma.
 
     Parameters
@@ -229,23 +231,15 @@ def constant_estimate(context: Context, discount: float) -> np.ndarray:
 # From a trajectory
 
 
-@validate(
-    states=integers("..., m+1", 0),
-    rewards=array("..., m"),
-    discount=DISCOUNT,
-    decay=DECAY,
-    step_size=number(),
-    n=optional(integer(1)),
-    features=optional(array("*, n, d")),
-)
+@validate
 def td_lambda(
-    states: ArrayLike,
-    rewards: ArrayLike,
-    discount: float,
-    decay: float,
-    step_size: float,
-    n: int | None = None,
-    features: ArrayLike | None = None,
+    states: Annotated[ArrayLike, integers("..., m+1", 0)],
+    rewards: Annotated[ArrayLike, array("..., m")],
+    discount: Discount,
+    decay: Decay,
+    step_size: Annotated[float, number()],
+    n: Count | None = None,
+    features: Features | None = None,
 ) -> np.ndarray:
     """Estimate values by online TD(lambda) with accumulating traces, in one pass through each trajectory.
 
@@ -288,23 +282,15 @@ def td_lambda(
     return w
 
 
-@validate(
-    states=integers("..., m+1", 0),
-    rewards=array("..., m"),
-    discount=DISCOUNT,
-    decay=DECAY,
-    ridge=POSITIVE,
-    n=optional(integer(1)),
-    features=optional(array("*, n, d")),
-)
+@validate
 def lstd_lambda(
-    states: ArrayLike,
-    rewards: ArrayLike,
-    discount: float,
-    decay: float,
-    ridge: float,
-    n: int | None = None,
-    features: ArrayLike | None = None,
+    states: Annotated[ArrayLike, integers("..., m+1", 0)],
+    rewards: Annotated[ArrayLike, array("..., m")],
+    discount: Discount,
+    decay: Decay,
+    ridge: Positive,
+    n: Count | None = None,
+    features: Features | None = None,
 ) -> np.ndarray:
     """Estimate values by LSTD(lambda), the solution w of sum_t z_t delta_t = ridge w with accumulating traces z_t.
 
@@ -358,8 +344,8 @@ def _checked_features(states: np.ndarray, n: int | None, features: np.ndarray | 
 # As a Transformer
 
 
-@validate(preconditioner=array("..., d, d"))
-def theta_preconditioned_td(preconditioner: ArrayLike) -> Weights:
+@validate
+def theta_preconditioned_td(preconditioner: Annotated[ArrayLike, array("..., d, d")]) -> Weights:
     """Make theta^TD with a preconditioner, with which a layer is w += H (b + gamma D w - C w), one update of batch TD.
 
     It has u = 0 and A = [H'; 0] [-I, I] (arXiv 2405.13861, code).  A step size alpha is H = alpha I.

@@ -2,31 +2,40 @@
 
 A validator is a function of an argument's name, its value, and a dict of the sizes bound so far.  It returns the
 converted value, or raises a ValueError of one sentence that names the argument, the problem, and the allowed values.
-The functions below make validators: ``integer(1)`` makes a validator of whole numbers from 1.
+The functions below make validators: ``integer(1)`` makes a validator of whole numbers from 1.  The annotation of an
+argument holds its validator; an argument that is annotated with a class must be an object of this class; and "| None"
+allows None:
+
+    @validate
+    def enumerated_columns(
+        transition: Annotated[ArrayLike, probabilities("..., n, n")],
+        reward: Annotated[ArrayLike, array("..., n")],
+        discount: Discount,
+        features: Annotated[ArrayLike, array("*, n, d")] | None = None,
+    ) -> np.ndarray:
 
 Shapes are written as in docstrings, such as "..., 2n+1, m".  A letter is a size of at least 1.  The first argument with
 the letter binds its size, and later arguments must have the same size.  "..." stands for leading axes that are the same
-in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.  For example:
-
-    @validate(transition=probabilities("..., n, n"), reward=array("..., n"), discount=DISCOUNT)
-    def enumerated_columns(transition, reward, discount):
+in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.
 """
 
 import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-# An argument or a field that validators make an array.  For type checkers it may be anything, such as lists of numbers,
-# because they cannot see the conversion.
+# Type of arguments and fields that validators convert to arrays.  A type checker lets callers give anything, such as
+# lists of numbers, and checks the use of the argument or field as that of an array.
 ArrayLike = np.ndarray | Any
 Function = TypeVar("Function", bound=Callable)
+Class = TypeVar("Class", bound=type)
 # Largest deviation of a row sum from one that counts as rounding in float64.
 ROW_SUM_TOLERANCE = 1e-9
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
@@ -37,29 +46,50 @@ MAX = sys.float_info.max
 LARGEST_DISCOUNT = 1 - 2.0**-26
 
 
-def validate(**validators: Callable) -> Callable[[Function], Function]:
-    """Make a decorator that validates arguments of a function, by their names and in the given order."""
+def validate(function: Function) -> Function:
+    """Validate the arguments of a function by their annotations, in the order of the parameters."""
+    validators = _take_validators(function)
+    signature = inspect.signature(function)
 
-    def decorate(function: Any) -> Any:
-        signature = inspect.signature(function)
+    @wraps(function)
+    def call(*args, **kwargs):
+        given = signature.bind(*args, **kwargs)
+        _apply(validators, given.arguments)
+        return function(*given.args, **given.kwargs)
 
-        @wraps(function)
-        def call(*args, **kwargs):
-            given = signature.bind(*args, **kwargs)
-            _apply(validators, given.arguments)
-            return function(*given.args, **given.kwargs)
-
-        return call
-
-    return decorate
+    return call
 
 
-def validate_fields(record: object, **validators: Callable) -> dict:
-    """Validate the fields of a dataclass object, replace arrays by contiguous copies, and return the bound sizes."""
+def validated(dataclass: Class) -> Class:
+    """Prepare a dataclass, before its decorator ``dataclass``, for ``validate_fields``."""
+    dataclass._validators = _take_validators(dataclass)
+    return dataclass
+
+
+def validate_fields(record: Any) -> dict:
+    """Validate the fields of a dataclass object by their annotations, and return the bound sizes.
+
+    Arrays are replaced by contiguous copies.
+    """
     fields = vars(record)
-    sizes = _apply(validators, fields)
+    sizes = _apply(record._validators, fields)
     fields.update({name: np.array(value, order="C") for name, value in fields.items() if isinstance(value, np.ndarray)})
     return sizes
+
+
+def _take_validators(annotated: Any) -> dict[str, Callable]:
+    """Validators in the annotations of a function or a class, which keeps plain types for ``help``."""
+    hints = get_type_hints(annotated, include_extras=True)
+    annotated.__annotations__ = get_type_hints(annotated)
+    return {name: _validator(hint) for name, hint in hints.items() if name != "return"}
+
+
+def _validator(hint: Any) -> Callable:
+    """The validator in an annotation, or one of objects of the class or classes that it names."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    first, *others = (kind for kind in kinds if kind is not NoneType)
+    validator = get_args(first)[1] if get_origin(first) is Annotated else instance(first, *others)
+    return optional(validator) if NoneType in kinds else validator
 
 
 def _apply(validators: dict[str, Callable], values: dict) -> dict:
@@ -195,11 +225,17 @@ def probabilities(shape: str) -> Callable:
     return check
 
 
+# Types of arguments that many functions have.
+Count = Annotated[int, integer(1)]
+Discount = Annotated[
+    float, number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
+]
 # Subnormal numbers are excluded, because dividing them can give 0.
-POSITIVE = number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")
-DISCOUNT = number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
-SEEDS = either(integer(0), distinct(integers("S", 0)))
-FLAG, TEXT, GENERATOR = instance(bool, np.bool_), instance(str), instance(np.random.Generator)
+Positive = Annotated[float, number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")]
+NotNegative = Annotated[float, number(least=0, words="of at least 0")]
+Flag = Annotated[bool, instance(bool, np.bool_)]
+Seeds = Annotated[int | Sequence[int], either(integer(0), distinct(integers("S", 0)))]
+Features = Annotated[ArrayLike, array("*, n, d")]
 
 
 def refuse(name: str, bad: np.ndarray, problem: str) -> None:

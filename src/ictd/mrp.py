@@ -13,15 +13,14 @@ Every function takes any number of leading axes, so that one call handles a whol
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from ictd.checks import (
-    DISCOUNT,
-    GENERATOR,
-    TEXT,
     ArrayLike,
+    Count,
+    Discount,
     abbreviated,
     array,
     choice,
@@ -35,7 +34,11 @@ from ictd.checks import (
     row_sum_tolerance,
     validate,
     validate_fields,
+    validated,
 )
+
+States = Annotated[int, integer(2)]
+Threshold = Annotated[float, number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded")]
 
 
 class TaskArrays:
@@ -56,9 +59,9 @@ class TaskArrays:
             raise ValueError(f"{abbreviated(tasks)} is no slice of tasks; write [3:4] for task 3.")
         return self.unchecked(**{name: np.ascontiguousarray(field[tasks]) for name, field in vars(self).items()})
 
-    def _validate(self, **validators) -> None:
+    def _validate(self) -> None:
         """Validate arrays with leading axes "...": one axis of tasks, or none for a single task, which gets one."""
-        lead = validate_fields(self, **validators)["..."]
+        lead = validate_fields(self)["..."]
         if len(lead) > 1 or 0 in lead:
             raise ValueError(f"the arrays have leading axes {lead}; give one axis of tasks, or none for a single task.")
         if not lead:
@@ -66,6 +69,7 @@ class TaskArrays:
 
 
 @dataclass(frozen=True)
+@validated
 class Tasks(TaskArrays):
     """A set of N Markov reward processes with n states.
 
@@ -102,22 +106,16 @@ class Tasks(TaskArrays):
     array([[7.57, 4.86]])
     """
 
-    transition: ArrayLike
-    reward: ArrayLike
-    stationary: ArrayLike = None
-    features: ArrayLike = None
-    behaviour: ArrayLike = None
+    transition: Annotated[ArrayLike, probabilities("..., n, n")]
+    reward: Annotated[ArrayLike, array("..., n")]
+    stationary: Annotated[ArrayLike, optional(probabilities("..., n"))] = None
+    features: Annotated[ArrayLike, optional(array("..., n, d"))] = None
+    behaviour: Annotated[ArrayLike, optional(probabilities("..., n, n"))] = None
 
     def __post_init__(self):
         given = [self.transition] if self.stationary is None else [self.transition, self.stationary]
         self._spread_out()
-        self._validate(
-            transition=probabilities("..., n, n"),
-            reward=array("..., n"),
-            stationary=optional(probabilities("..., n")),
-            features=optional(array("..., n, d")),
-            behaviour=optional(probabilities("..., n, n")),
-        )
+        self._validate()
         integer(2)("the number of states", self.states, {})
         if self.stationary is None:
             vars(self)["stationary"] = stationary_distribution(self.transition)
@@ -169,8 +167,10 @@ class Tasks(TaskArrays):
         return self.stationary if self.behaviour is None else vars(self)["_visited"]
 
 
-@validate(transition=probabilities("..., n, n"), name=TEXT)
-def stationary_distribution(transition: ArrayLike, name: str = "transition") -> np.ndarray:
+@validate
+def stationary_distribution(
+    transition: Annotated[ArrayLike, probabilities("..., n, n")], name: str = "transition"
+) -> np.ndarray:
     """Compute the stationary distributions of irreducible chains, with mu p = mu.
 
     The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
@@ -207,8 +207,12 @@ def stationary_distribution(transition: ArrayLike, name: str = "transition") -> 
     return stationary
 
 
-@validate(transition=probabilities("*, n, n"), reward=array("*, n"), discount=DISCOUNT)
-def value_function(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:
+@validate
+def value_function(
+    transition: Annotated[ArrayLike, probabilities("*, n, n")],
+    reward: Annotated[ArrayLike, array("*, n")],
+    discount: Discount,
+) -> np.ndarray:
     """Compute the true values v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
 
     Parameters
@@ -231,8 +235,12 @@ def value_function(transition: ArrayLike, reward: ArrayLike, discount: float) ->
     return np.linalg.solve(identity - discount * transition, reward[..., None])[..., 0]
 
 
-@validate(stationary=probabilities("*, n"), value=array("*, n", finite=False), estimate=array("*, n", finite=False))
-def msve(stationary: ArrayLike, value: ArrayLike, estimate: ArrayLike) -> np.ndarray:
+@validate
+def msve(
+    stationary: Annotated[ArrayLike, probabilities("*, n")],
+    value: Annotated[ArrayLike, array("*, n", finite=False)],
+    estimate: Annotated[ArrayLike, array("*, n", finite=False)],
+) -> np.ndarray:
     """Compute the mean square value error sum_s mu(s) (v(s) - w(s))^2 (section "Policy Evaluation").
 
     Parameters
@@ -294,8 +302,10 @@ def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
     return transition, reward
 
 
-@validate(threshold=number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded"))
-def loop(states: int, size: int, rng: np.random.Generator, threshold: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+@validate
+def loop(
+    states: States, size: Count, rng: np.random.Generator, threshold: Threshold = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw random Loops (Algorithm 4): a cycle through all states with random chords.
 
     A chord is a transition from i to j other than a self-loop and the step of the cycle.  Each chord exists with
@@ -324,6 +334,14 @@ ENVIRONMENTS: dict[str, Environment] = {
 }
 # The files that environments read, by the names of the environments.
 FILES_READ: dict[str, tuple[str, ...]] = {}
+
+
+def environment(name: str, value: object, sizes: dict) -> object:
+    """Validate an environment, which is a function or a key of ``ENVIRONMENTS``."""
+    return function_or(choice(ENVIRONMENTS))(name, value, sizes)
+
+
+Env = Annotated[str | Environment, environment]
 
 
 def register_environment(name: str, reads: Iterable[str] = ()) -> Callable[[Environment], Environment]:
@@ -376,8 +394,8 @@ def register_environment(name: str, reads: Iterable[str] = ()) -> Callable[[Envi
     return register
 
 
-@validate(states=integer(2), size=integer(1), rng=GENERATOR)
-def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.Generator, **options) -> Tasks:
+@validate
+def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator, **options) -> Tasks:
     """Draw a task set from an environment.
 
     Parameters
@@ -405,7 +423,7 @@ def sample_tasks(env: str | Environment, states: int, size: int, rng: np.random.
     >>> tasks.transition.shape, tasks.reward.shape
     ((1000, 5, 5), (1000, 5))
     """
-    function = env if callable(env) else ENVIRONMENTS[choice(ENVIRONMENTS)("env", env, {})]
+    function = env if callable(env) else ENVIRONMENTS[env]
     try:
         drawn = function(states, size, rng, **options)
     except TypeError as error:
@@ -461,21 +479,15 @@ class TaskDistribution:
     (100, 10, 4)
     """
 
-    @validate(
-        states=integer(2),
-        features=optional(function_or(either(integer(1), array("n, d")))),
-        behaviour=optional(function_or(probabilities("..., n"))),
-    )
+    @validate
     def __init__(
         self,
-        env: str | Environment,
-        states: int,
-        features: int | np.ndarray | Callable | None = None,
-        behaviour: np.ndarray | Callable | None = None,
+        env: Env,
+        states: States,
+        features: Annotated[int | ArrayLike | Callable, function_or(either(integer(1), array("n, d")))] | None = None,
+        behaviour: Annotated[ArrayLike | Callable, function_or(probabilities("..., n"))] | None = None,
         **options,
     ):
-        if not callable(env):
-            choice(ENVIRONMENTS)("env", env, {})
         self.env, self.states, self.options = env, states, options
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)

@@ -14,24 +14,24 @@ whole prompts.
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from ictd.checks import (
-    DISCOUNT,
-    FLAG,
-    POSITIVE,
-    SEEDS,
     ArrayLike,
+    Count,
+    Discount,
+    Flag,
+    NotNegative,
+    Positive,
+    Seeds,
     choice,
     function_or,
     instance,
-    integer,
     integers,
-    number,
-    optional,
     refuse,
     validate,
 )
@@ -44,6 +44,7 @@ from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("compiled", "torch")
 TARGETS = ("td", "mc", "values")
+Target = Annotated[str | Callable, function_or(choice(TARGETS))]
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
 logger = logging.getLogger(__name__)
@@ -83,29 +84,18 @@ class Divergence(ArithmeticError):
         self.task, self.history = task, history
 
 
-@validate(
-    tasks=instance(Tasks, reward="N, n"),
-    batches=instance(BatchStatistics, visits="N, n"),
-    algo=choice(("td", "mc")),
-    depth=integer(1),
-    discount=DISCOUNT,
-    learning_rate=POSITIVE,
-    start=instance(Weights, u="2d", A="2d, 2d"),
-    engine=choice(ENGINES),
-    tasks_seen=optional(integers("K", 1)),
-    scaled=FLAG,
-)
+@validate
 def pretrain_history(
-    tasks: Tasks,
-    batches: BatchStatistics,
-    algo: str,
-    depth: int,
-    discount: float,
-    learning_rate: float,
-    start: Weights,
-    engine: str = "compiled",
-    tasks_seen: ArrayLike | None = None,
-    scaled: bool = True,
+    tasks: Annotated[Tasks, instance(Tasks, reward="N, n")],
+    batches: Annotated[BatchStatistics, instance(BatchStatistics, visits="N, n")],
+    algo: Annotated[str, choice(("td", "mc"))],
+    depth: Count,
+    discount: Discount,
+    learning_rate: Positive,
+    start: Annotated[Weights, instance(Weights, u="2d", A="2d, 2d")],
+    engine: Annotated[str, choice(ENGINES)] = "compiled",
+    tasks_seen: Annotated[ArrayLike, integers("K", 1)] | None = None,
+    scaled: Flag = True,
 ) -> History:
     """Pretrain with one update for each task, and keep snapshots of the weights and all estimates.
 
@@ -163,37 +153,21 @@ def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np
     return EnumeratedPrompts().contexts(tasks).gram_matrix(discount, scaled)
 
 
-# Validators of the settings that ``pretrain`` shares with ``ictd.pretrain_attention``.
-SETTINGS = {
-    "tasks": instance(TaskDistribution),
-    "discount": DISCOUNT,
-    "prompts": optional(instance(EnumeratedPrompts, SampledPrompts)),
-    "target": function_or(choice(TARGETS)),
-    "updates": integer(1),
-    "seeds": SEEDS,
-    "learning_rate": POSITIVE,
-    "batch_size": integer(1),
-    "rollout_steps": integer(1),
-    "clip": number(least=0, words="of at least 0"),
-    "progress": FLAG,
-}
-
-
-@validate(**SETTINGS, depth=integer(1), initial_gain=number(least=0, words="of at least 0"))
+@validate
 def pretrain(
     tasks: TaskDistribution,
-    depth: int,
-    discount: float,
+    depth: Count,
+    discount: Discount,
     prompts: EnumeratedPrompts | SampledPrompts | None = None,
-    target: str | Callable = "td",
-    updates: int = 20_000,
-    seeds: int | Sequence[int] = 0,
-    learning_rate: float = 0.001,
-    batch_size: int = 64,
-    rollout_steps: int = 200,
-    initial_gain: float = 0.1,
-    clip: float = 0.0,
-    progress: bool = True,
+    target: Target = "td",
+    updates: Count = 20_000,
+    seeds: Seeds = 0,
+    learning_rate: Positive = 0.001,
+    batch_size: Count = 64,
+    rollout_steps: Count = 200,
+    initial_gain: NotNegative = 0.1,
+    clip: NotNegative = 0.0,
+    progress: Flag = True,
 ) -> Model:
     """Pretrain Transformers on random tasks, one for each seed, with one update for each task.
 

@@ -10,40 +10,42 @@ matrix (n, d) or (..., n, d) with phi(s) in row s.  Leading axes "..." stand for
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from ictd.checks import (
-    DISCOUNT,
     ROW_SUM_TOLERANCE,
     ArrayLike,
+    Count,
+    Discount,
+    Features,
     array,
     either,
     integer,
     integers,
-    optional,
     probabilities,
     refuse,
     row_sums,
     validate,
     validate_fields,
+    validated,
 )
 
 ENUMERATED = 0  # Stands for the enumerated context in a list of context lengths.
-# Validators of arguments that several functions have.
-FEATURES, WEIGHTS, NUMBER = optional(array("*, n, d")), optional(probabilities("*, n")), optional(integer(1))
+# Types of arguments that several functions have.
+Columns = Annotated[ArrayLike, array("..., 2d+1, m")]
+Queries = Annotated[ArrayLike, array("*, k, d")]
+Shares = Annotated[ArrayLike, probabilities("*, n")]
 
 
-@validate(
-    transition=probabilities("..., n, n"), reward=array("..., n"), discount=DISCOUNT, features=FEATURES, weights=WEIGHTS
-)
+@validate
 def enumerated_columns(
-    transition: ArrayLike,
-    reward: ArrayLike,
-    discount: float,
-    features: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
+    transition: Annotated[ArrayLike, probabilities("..., n, n")],
+    reward: Annotated[ArrayLike, array("..., n")],
+    discount: Discount,
+    features: Features | None = None,
+    weights: Shares | None = None,
 ) -> np.ndarray:
     """Columns of the enumerated context, eq. (Z0 redef): each state with its expected next features and its reward.
 
@@ -80,9 +82,12 @@ def enumerated_columns(
     return _columns(features, discount * (transition @ features), reward, weights)
 
 
-@validate(paths=integers("..., m+1"), reward=array("..., n"), discount=DISCOUNT, features=FEATURES)
+@validate
 def sampled_columns(
-    paths: ArrayLike, reward: ArrayLike, discount: float, features: ArrayLike | None = None
+    paths: Annotated[ArrayLike, integers("..., m+1")],
+    reward: Annotated[ArrayLike, array("..., n")],
+    discount: Discount,
+    features: Features | None = None,
 ) -> np.ndarray:
     """Columns of the contexts of trajectories, C(i, m) of section "In-Context Policy Evaluation Verification".
 
@@ -154,8 +159,8 @@ def query_columns(dimension: int, queries: np.ndarray | None = None) -> np.ndarr
     return _columns(queries, np.zeros_like(queries), np.zeros(queries.shape[:-1]))
 
 
-@validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
-def prompts_of(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
+@validate
+def prompts_of(columns: Columns, queries: Queries | None = None) -> np.ndarray:
     """Append each query state to a context: k prompts.
 
     Raises a ValueError if shapes do not match, or an entry is not finite.
@@ -174,8 +179,8 @@ def prompts_of(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarr
     return _joined(columns[..., None, :, :], separate, axis=-1)
 
 
-@validate(columns=array("..., 2d+1, m"), queries=optional(array("*, k, d")))
-def joint_prompt(columns: ArrayLike, queries: ArrayLike | None = None) -> np.ndarray:
+@validate
+def joint_prompt(columns: Columns, queries: Queries | None = None) -> np.ndarray:
     """Append all query states to a context: one prompt (..., 2d+1, m+k).
 
     Parameters and errors are those of ``prompts_of``.
@@ -184,6 +189,7 @@ def joint_prompt(columns: ArrayLike, queries: ArrayLike | None = None) -> np.nda
 
 
 @dataclass(frozen=True)
+@validated
 class Context:
     """A context of m steps, through the matrix G of inner products of its columns z_t = [phi_t; phi_{t+1}; R_{t+1}].
 
@@ -214,11 +220,11 @@ class Context:
     array([-2.22, -3.6 ])
     """
 
-    length: int | np.ndarray
-    G: np.ndarray
+    length: Annotated[int | ArrayLike, either(integer(1), integers("...", 1))]
+    G: Annotated[ArrayLike, array("..., 2d+1, 2d+1")]
 
     def __post_init__(self):
-        validate_fields(self, G=array("..., 2d+1, 2d+1"), length=either(integer(1), integers("...", 1)))
+        validate_fields(self)
         if not np.array_equal(self.G, self.G.mT):
             limit = ROW_SUM_TOLERANCE * np.abs(self.G).max(initial=0.0)  # Larger differences are no rounding.
             refuse("G", np.abs(self.G - self.G.mT) > limit, "differs in the transpose; give a symmetric matrix")
@@ -271,8 +277,8 @@ class Context:
         G = self.G * np.outer(factors, factors)
         return G if scaled else G * np.asarray(self.length)[..., None, None]
 
-    @validate(features=array("*, n, d"))
-    def with_features(self, features: ArrayLike) -> Self:
+    @validate
+    def with_features(self, features: Features) -> Self:
         """Replace one-hot features by other features (n, d) or (..., n, d) of the states, phi(s) in row s."""
         n, d = features.shape[-2:]
         if n != self.dimension:
@@ -350,9 +356,13 @@ class Context:
         return context
 
     @classmethod
-    @validate(states=integers("..., m+1"), rewards=array("..., m"), n=NUMBER, features=FEATURES)
+    @validate
     def from_trajectory(
-        cls, states: ArrayLike, rewards: ArrayLike, n: int | None = None, features: ArrayLike | None = None
+        cls,
+        states: Annotated[ArrayLike, integers("..., m+1")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+        n: Count | None = None,
+        features: Features | None = None,
     ) -> Self:
         """Average over the steps of trajectories (section "In-Context Policy Evaluation Verification").
 
@@ -376,16 +386,14 @@ class Context:
         return cls._of(phi[..., :-1, :], phi[..., 1:, :], rewards)
 
     @classmethod
-    @validate(
-        states=integers("..., m"), rewards=array("..., m"), next_states=integers("..., m"), n=NUMBER, features=FEATURES
-    )
+    @validate
     def from_transitions(
         cls,
-        states: ArrayLike,
-        rewards: ArrayLike,
-        next_states: ArrayLike,
-        n: int | None = None,
-        features: ArrayLike | None = None,
+        states: Annotated[ArrayLike, integers("..., m")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+        next_states: Annotated[ArrayLike, integers("..., m")],
+        n: Count | None = None,
+        features: Features | None = None,
     ) -> Self:
         """Average over steps that need not form one trajectory, such as off-policy data or several episodes.
 
@@ -399,8 +407,13 @@ class Context:
         return cls._of(phi, _visited_features("next_states", next_states, n, features), rewards)
 
     @classmethod
-    @validate(phi=array("..., m, d"), phi_next=array("..., m, d"), rewards=array("..., m"))
-    def from_features(cls, phi: ArrayLike, phi_next: ArrayLike, rewards: ArrayLike) -> Self:
+    @validate
+    def from_features(
+        cls,
+        phi: Annotated[ArrayLike, array("..., m, d")],
+        phi_next: Annotated[ArrayLike, array("..., m, d")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+    ) -> Self:
         """Average over steps that are given by features, for data without numbered states.
 
         Parameters
@@ -412,13 +425,13 @@ class Context:
         return cls._of(phi, phi_next, rewards)
 
     @classmethod
-    @validate(transition=probabilities("..., n, n"), reward=array("..., n"), features=FEATURES, weights=WEIGHTS)
+    @validate
     def enumerated(
         cls,
-        transition: ArrayLike,
-        reward: ArrayLike,
-        features: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
+        transition: Annotated[ArrayLike, probabilities("..., n, n")],
+        reward: Annotated[ArrayLike, array("..., n")],
+        features: Features | None = None,
+        weights: Shares | None = None,
     ) -> Self:
         """Average over the columns of the enumerated context, eq. (Z0 redef), with the length n.
 

@@ -1,12 +1,16 @@
 """Random number generators: one independent stream for each (seed, environment, states, purpose)."""
 
+from typing import Annotated
+
 import numpy as np
 
-from ictd.checks import TEXT, integer, validate
+from ictd.checks import Count, integer, validate
 
 
-@validate(seed=integer(0, 2**64 - 1), env=TEXT, states=integer(1), purpose=TEXT)
-def generator(seed: int, env: str, states: int, purpose: str) -> np.random.Generator:
+@validate
+def generator(
+    seed: Annotated[int, integer(0, 2**64 - 1)], env: str, states: Count, purpose: str
+) -> np.random.Generator:
     """Make the random number generator for one purpose of one run.
 
     The stream depends on these four values alone.  So the result of a run does not depend on the other cells of the

@@ -8,16 +8,18 @@ An update of Algorithm 1 or 2 depends on its batch S_0, R_1, ..., S_b only throu
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, GENERATOR, array, instance, integer, integers, refuse, row_sums, validate
+from ictd.checks import ArrayLike, Count, Discount, array, integer, integers, refuse, row_sums, validate, validated
 from ictd.jumps import fill_returns
 from ictd.kernels import kernel
 from ictd.mrp import TaskArrays, Tasks
 
 
 @dataclass(frozen=True)
+@validated
 class BatchStatistics(TaskArrays):
     """What the updates of Algorithms 1 and 2 need of each task's batch S_0, R_1, ..., S_b.
 
@@ -39,20 +41,20 @@ class BatchStatistics(TaskArrays):
         If shapes do not match, counts do not add up, or a return is not finite.
     """
 
-    visits: np.ndarray
-    transitions: np.ndarray
-    return_sums: np.ndarray
+    visits: Annotated[ArrayLike, integers("..., n", 0)]
+    transitions: Annotated[ArrayLike, integers("..., n, n", 0)]
+    return_sums: Annotated[ArrayLike, array("..., n")]
 
     def __post_init__(self):
-        self._validate(visits=integers("..., n", 0), transitions=integers("..., n, n", 0), return_sums=array("..., n"))
+        self._validate()
         unequal = (row_sums(self.transitions.astype(np.int64)) != self.visits).any(axis=1)
         refuse("transitions", unequal, "has counts that do not add up to visits")
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
 
 
-@validate(tasks=instance(Tasks), batch_size=integer(1), discount=DISCOUNT, rollout_steps=integer(1), rng=GENERATOR)
+@validate
 def unroll(
-    tasks: Tasks, batch_size: int, discount: float, rollout_steps: int, rng: np.random.Generator
+    tasks: Tasks, batch_size: Count, discount: Discount, rollout_steps: Count, rng: np.random.Generator
 ) -> BatchStatistics:
     """Unroll each task as Algorithms 1 and 2 do, and keep the statistics of its batch.
 
@@ -125,8 +127,8 @@ def sample_returns(
     return return_sums
 
 
-@validate(tasks=instance(Tasks), steps=integer(0), rng=GENERATOR)
-def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarray:
+@validate
+def sample_paths(tasks: Tasks, steps: Annotated[int, integer(0)], rng: np.random.Generator) -> np.ndarray:
     """Draw one trajectory S_0, ..., S_m of each task from its stationary distribution.
 
     The trajectory is that of the task's own chain, also if the task has a behaviour (see ``sample_steps``).
@@ -150,8 +152,8 @@ def sample_paths(tasks: Tasks, steps: int, rng: np.random.Generator) -> np.ndarr
     return _trajectories(tasks.transition, tasks.stationary, rng.random((len(tasks), steps + 1)))
 
 
-@validate(tasks=instance(Tasks), steps=integer(1), rng=GENERATOR)
-def sample_steps(tasks: Tasks, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+@validate
+def sample_steps(tasks: Tasks, steps: Count, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw m steps of each task, as a context shows them.
 
     On-policy they are the steps of one trajectory of ``sample_paths``.  If the tasks have a behaviour, the states S_t

@@ -3,9 +3,11 @@
 This module is the slow twin of ``ictd.engine``.  The rule ``audit`` compares the two.
 """
 
+from typing import Annotated, Any
+
 import numpy as np
 
-from ictd.checks import FLAG, array, instance, integer, optional, validate
+from ictd.checks import Count, Flag, array, validate
 from ictd.extras import missing_extra
 from ictd.prompt import prompts_of
 from ictd.sampling import BatchStatistics
@@ -19,6 +21,15 @@ except ModuleNotFoundError as error:
 
 # Adam as in Kingma and Ba (ICLR 2015), without the options that torch adds.
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+
+
+def real_tensor(name: str, value: object, sizes: dict) -> torch.Tensor:
+    """Validate a tensor or an array of real numbers, and return it as a tensor."""
+    if not isinstance(value, torch.Tensor):
+        value = torch.tensor(np.ascontiguousarray(array("...")(name, value, sizes)))
+    if value.is_complex() or value.dtype == torch.bool or not value.isfinite().all():
+        raise ValueError(f"{name} has values that are not real and finite; give those that joint_prompt makes.")
+    return value
 
 
 class LinearTransformer(torch.nn.Module):
@@ -38,8 +49,8 @@ class LinearTransformer(torch.nn.Module):
         If an argument has the wrong type, or the depth is below 1.
     """
 
-    @validate(weights=instance(Weights), depth=integer(1), scaled=FLAG)
-    def __init__(self, weights: Weights, depth: int, scaled: bool = True):
+    @validate
+    def __init__(self, weights: Weights, depth: Count, scaled: Flag = True):
         super().__init__()
         self.depth = depth
         self.scaled = scaled
@@ -56,8 +67,8 @@ class LinearTransformer(torch.nn.Module):
         """Q = [A, 0; 0, 0]."""
         return torch.nn.functional.pad(self.A, (0, 1, 0, 1))
 
-    @validate(queries=optional(integer(1)))
-    def forward(self, prompt: torch.Tensor | np.ndarray, queries: int | None = None) -> torch.Tensor:
+    @validate
+    def forward(self, prompt: Annotated[torch.Tensor | Any, real_tensor], queries: Count | None = None) -> torch.Tensor:
         """Estimate the values of the query states of prompts.
 
         Parameters
@@ -77,7 +88,7 @@ class LinearTransformer(torch.nn.Module):
             If the prompt does not have 2d+1 rows, has no context, has values that are not finite, or does not end in
             exactly k columns [phi(s); 0; 0].
         """
-        Z = self._tensor(prompt)
+        Z = prompt.to(self.u)
         rows, length = self.u.shape[-1] + 1, Z.shape[-1] - (queries or 1) if Z.ndim else 0
         if Z.ndim < 2 or Z.shape[-2] != rows or length < 1:
             given, own = (Z.shape[-2] if Z.ndim > 1 else 0), rows // 2
@@ -93,14 +104,6 @@ class LinearTransformer(torch.nn.Module):
         P, Q = self.P()[..., None, :, :], self.Q()[..., None, :, :]
         estimates = transformer_output(Z, P, Q, self.depth, queries or 1, self.scaled)
         return estimates[..., 0] if queries is None else estimates
-
-    def _tensor(self, prompt) -> torch.Tensor:
-        """A prompt as a tensor of the parameters' type, on their device."""
-        if not isinstance(prompt, torch.Tensor):
-            prompt = torch.tensor(np.ascontiguousarray(array("...")("prompt", prompt, {})))
-        if prompt.is_complex() or prompt.dtype == torch.bool or not prompt.isfinite().all():
-            raise ValueError("prompt has values that are not real and finite; give those that joint_prompt makes.")
-        return prompt.to(self.u)
 
 
 class Adam:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.checks import DISCOUNT, GENERATOR, instance, integer, validate, validate_fields
+from ictd.checks import Count, Discount, validate, validate_fields, validated
 from ictd.mrp import TaskDistribution, Tasks, value_function
 from ictd.prompt import Context, enumerated_columns
 from ictd.rng import generator
@@ -36,13 +36,13 @@ class EnumeratedPrompts:
     Columns have equal weights; if the tasks have a behaviour, they have the weights of the states that it visits.
     """
 
-    @validate(tasks=instance(Tasks))
+    @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
         """Averages over the enumerated context of each of N tasks, (N, d), which need no random numbers."""
         return Context.enumerated(tasks.transition, tasks.reward, tasks.features, self._weights(tasks))
 
-    @validate(tasks=instance(Tasks), discount=DISCOUNT)
-    def columns(self, tasks: Tasks, discount: float) -> np.ndarray:
+    @validate
+    def columns(self, tasks: Tasks, discount: Discount) -> np.ndarray:
         """Columns (N, 2d+1, n) of the enumerated context of each of N tasks, for a discount gamma."""
         return enumerated_columns(tasks.transition, tasks.reward, discount, tasks.features, self._weights(tasks))
 
@@ -52,6 +52,7 @@ class EnumeratedPrompts:
 
 
 @dataclass(frozen=True)
+@validated
 class SampledPrompts:
     """Prompts with a context of m steps, where m is uniform between two numbers (eq. (Z0 def original)).
 
@@ -66,15 +67,15 @@ class SampledPrompts:
         If a number is below 1, or the shortest context is longer than the longest.
     """
 
-    shortest: int
-    longest: int
+    shortest: Count
+    longest: Count
 
     def __post_init__(self):
-        validate_fields(self, shortest=integer(1), longest=integer(1))
+        validate_fields(self)
         if self.shortest > self.longest:
             raise ValueError(f"shortest is {self.shortest}; give at most longest, which is {self.longest}.")
 
-    @validate(tasks=instance(Tasks), rng=GENERATOR)
+    @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator) -> Context:
         """Averages over a random context of each of N tasks, (N, d)."""
         lengths = rng.integers(self.shortest, self.longest, len(tasks), endpoint=True)

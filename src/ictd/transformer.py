@@ -25,26 +25,24 @@ query state:
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
 from ictd.checks import (
-    DISCOUNT,
-    FLAG,
-    GENERATOR,
-    TEXT,
     ArrayLike,
+    Count,
+    Discount,
+    Flag,
+    NotNegative,
     array,
     choice,
-    instance,
     integer,
-    number,
-    optional,
     validate,
     validate_fields,
+    validated,
 )
-from ictd.prompt import Context
+from ictd.prompt import Context, Queries
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -55,6 +53,7 @@ Array = TypeVar("Array", bound=Any)
 
 
 @dataclass(frozen=True)
+@validated
 class Weights:
     """Parameters in Theta^looped: row u of P and block A of Q (section "Global Minimizer").
 
@@ -73,11 +72,11 @@ class Weights:
         If shapes do not match.
     """
 
-    u: np.ndarray
-    A: np.ndarray
+    u: Annotated[ArrayLike, array("..., 2d", finite=False)]
+    A: Annotated[ArrayLike, array("..., 2d, 2d", finite=False)]
 
     def __post_init__(self):
-        validate_fields(self, u=array("..., 2d", finite=False), A=array("..., 2d, 2d", finite=False))
+        validate_fields(self)
 
     def __repr__(self) -> str:
         lead = f"{' x '.join(map(str, self.u.shape[:-1]))} models, " if self.u.ndim > 1 else ""
@@ -105,8 +104,8 @@ class Weights:
         return np.pad(self.A, [(0, 0)] * (self.A.ndim - 2) + [(0, 1), (0, 1)])
 
 
-@validate(dimension=integer(1))
-def theta_td(dimension: int) -> Weights:
+@validate
+def theta_td(dimension: Count) -> Weights:
     """Make theta^TD, u = 0 and A = [-I, I; 0, 0], with which a layer is one step of batch TD (section "In-Context TD").
 
     Parameters
@@ -126,8 +125,8 @@ def preconditioned_td(K: np.ndarray) -> np.ndarray:
     return np.concatenate([-K, K], axis=-1)
 
 
-@validate(dimension=integer(1), gain=number(least=0, words="of at least 0"), rng=GENERATOR)
-def initial_weights(dimension: int, gain: float, rng: np.random.Generator) -> Weights:
+@validate
+def initial_weights(dimension: Count, gain: NotNegative, rng: np.random.Generator) -> Weights:
     """Draw Xavier normal P and Q, (2d+1) x (2d+1), masked to Theta^looped.
 
     Parameters
@@ -216,6 +215,7 @@ def estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+@validated
 class Model:
     """The looped Transformer TF_L as a function from contexts to values.
 
@@ -242,9 +242,9 @@ class Model:
     """
 
     weights: Weights
-    depth: int
-    discount: float
-    scaled: bool = True
+    depth: Count
+    discount: Discount
+    scaled: Flag = True
 
     def __len__(self) -> int:
         return len(self.weights.u) if self.weights.u.ndim > 1 else 1
@@ -261,10 +261,10 @@ class Model:
         return replace(self, weights=self.weights[index])
 
     def __post_init__(self):
-        validate_fields(self, weights=instance(Weights), depth=integer(1), discount=DISCOUNT, scaled=FLAG)
+        validate_fields(self)
 
-    @validate(context=instance(Context), queries=optional(array("*, k, d")))
-    def values(self, context: Context, queries: ArrayLike | None = None) -> np.ndarray:
+    @validate
+    def values(self, context: Context, queries: Queries | None = None) -> np.ndarray:
         """Estimate the values of query states.
 
         The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
@@ -322,8 +322,8 @@ class Model:
         )  # fmt: skip
 
 
-@validate(source=instance(str, Path), run=optional(TEXT), seed=optional(integer(0)))
-def load_model(source: str | Path, run: str | None = None, seed: int | None = None) -> Model:
+@validate
+def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, integer(0)] | None = None) -> Model:
     """Load a model that ``Model.save`` wrote, or a pretrained Transformer of the workflow.
 
     Parameters

@@ -20,7 +20,7 @@ columns form the TD error, and K determines which entries it changes.  theta^TD 
 
 import numpy as np
 
-from ictd.checks import instance, validate
+from ictd.checks import validate
 from ictd.statistics import correlation
 from ictd.transformer import Weights, preconditioned_td, theta_td
 
@@ -37,7 +37,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (first * second).sum(axis=(-2, -1)) / np.sqrt(squared_norm(first) * squared_norm(second))
 
 
-@validate(weights=instance(Weights))
+@validate
 def cosine_to_theta_td(weights: Weights) -> np.ndarray:
     """Compute the cosine of the angle between A and that of theta^TD, the share of the pattern in trained weights.
 
