@@ -16,7 +16,7 @@ from ictd.pipeline import config, environments
 from ictd.pipeline.config import load_config
 from ictd.pipeline.environments import environment_digest, load_environments
 from ictd.pipeline.provenance import options_digest
-from ictd.pipeline.rules import Steps
+from ictd.pipeline.rules import JOBS, Steps
 from ictd.storage import load_json
 
 RING = """
@@ -39,6 +39,7 @@ def ring(tmp_path, monkeypatch):
     monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     for module in (config, environments):
         monkeypatch.setattr(module, "ENVIRONMENTS", mrp.ENVIRONMENTS)
+    monkeypatch.setattr(environments, "FILES", {})
     path = tmp_path / "ring.py"
     path.write_text(RING)
     return path
@@ -74,10 +75,11 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     load_environments([str(ring)])
     monkeypatch.chdir(ring.parent)
     settings = load_config({"envs": ["boyan", "ring"]}, ROOT)
-    workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
+    workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=False)
 
     def digests() -> list[str]:
         environment_digest.cache_clear()
+        JOBS.clear()
         step = Steps(settings, "src", workflow)
         tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
         unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")

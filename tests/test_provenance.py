@@ -1,16 +1,19 @@
 """Provenance of results: digests of code, options files, and the manifest that is made from the records of jobs."""
 
 import json
+import os
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 from projects import STUDIES
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.provenance import code_digest, files_of, options_digest, parts_of, source_digest, text_digest
-from ictd.pipeline.rules import Steps
+from ictd.pipeline.rules import JOBS, Steps
 from ictd.report import manifest
 from ictd.storage import file_digest, load_json, save_json
 
@@ -112,19 +115,31 @@ def test_captions_are_part_of_a_text(tmp_path):
 
 def test_a_job_refuses_code_that_was_edited_since_the_run_was_planned(package):
     package(m_py=MODULE)
-    planned = {"ours": code_digest("ours")}, {"ours": source_digest("ours")}
-    runner.check_code(*planned)
+    text = Path("claims.toml")
+    text.write_text("a = 1")
+    planned = {"code": {"ours": code_digest("ours")}, "texts": {"claims": text_digest([text])}, "environments": {}}
+    sources = {"ours": source_digest("ours")}
+
+    def check():
+        runner.check_unchanged(planned, sources, {"claims": text})
+
+    check()
     package(m_py=MODULE + "# Why.\n")
-    runner.check_code(*planned)
+    check()
+    text.write_text("a = 2")
+    with pytest.raises(ValueError, match="claims was edited during this run; run snakemake again: "):
+        check()
+    text.write_text("a = 1")
     package(m_py=MODULE.replace("a = 1", "a = 2"))
     with pytest.raises(ValueError, match="ours was edited during this run; run snakemake again: "):
-        runner.check_code(*planned)
+        check()
 
 
 # Snakemake's workflow while it runs jobs, in a dry run, and in a job that was sent elsewhere.
-RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
-DRY_RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=True)
-JOB = SimpleNamespace(is_main_process=False, executor_plugin=1, dryrun=False)
+RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=False)
+DRY_RUN = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=True, touch=False)
+TOUCH = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=True)
+JOB = SimpleNamespace(is_main_process=False, executor_plugin=1, dryrun=False, touch=False)
 
 
 @pytest.fixture
@@ -134,10 +149,20 @@ def options(package):
     Path("claims.toml").write_text("a = 1")
 
     def write(workflow=RUN, **config) -> Path:
+        JOBS.clear()
         step = Steps({"results": "results", "readings": {}, "tasks": 5} | config, "src", workflow)
         return Path(step("ours.m", text=Path("claims.toml"))({}))
 
     return write
+
+
+def end_a_job(options: Path, seconds: float = 0) -> None:
+    """Write the log of a job with the present options, at a time from now."""
+    log = Path(f"results/logs/{uuid4()}.log")
+    log.parent.mkdir(exist_ok=True)
+    digest = options_digest(load_json(options))
+    log.write_text(json.dumps({"options": {f"options/{options.name}": digest}, "outputs": {}}))
+    os.utime(log, (time.time() + seconds,) * 2)
 
 
 def state(path: Path) -> tuple[bytes, int]:
@@ -160,6 +185,40 @@ def test_an_options_file_is_written_only_if_its_content_changes(options):
     assert state(options(tasks=6)) != before
     # After a return to the first content Snakemake must not think that files made in between were made with it.
     assert state(options())[0] != before[0]
+
+
+def test_an_options_file_is_restored_if_no_job_had_the_other_one(options):
+    before = state(options())
+    end_a_job(options())
+    assert state(options(tasks=6)) != before
+    assert state(options()) == before
+    end_a_job(options(tasks=6))
+    assert state(options()) != before
+
+
+def test_an_options_file_that_is_older_than_a_job_with_others_is_written_again(options):
+    """As after copying files of a run over those of another run, or two runs at once."""
+    path, before = options(), state(options())
+    other = json.loads(before[0]) | {"options": {"tasks": 7}}
+    save_json(path.with_suffix(".other"), other)
+    end_a_job(path.with_suffix(".other").rename(path), seconds=1)
+    path.write_bytes(before[0])
+    after = state(options())
+    assert after[0] != before[0] and load_json(path)["options"] == {"tasks": 5}
+    os.utime(path, (time.time() + 2,) * 2)
+    assert state(options())[0] == after[0]
+
+
+def test_times_in_the_future_are_a_sentence(options):
+    end_a_job(options(), seconds=7200)
+    with pytest.raises(ValueError, match=r"has a time in the future, .* find results -exec touch \{\} \+$"):
+        options(tasks=6)
+
+
+def test_files_made_with_other_options_are_not_touched(options):
+    assert options(TOUCH) == options()
+    with pytest.raises(ValueError, match=r"ours\.m\.json has other options, so --touch would keep files"):
+        options(TOUCH, tasks=6)
 
 
 def test_a_dry_run_plans_with_another_file_if_the_content_changes(options):
@@ -190,6 +249,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_sentence(options):
 
 
 def test_rules_with_different_values_need_different_files(options):
+    JOBS.clear()
     step = Steps({"results": "results", "readings": {}}, "src", RUN)
     one, other = (step("ours.m", text=Path("claims.toml"), tasks=tasks) for tasks in (1, 2))
     one({})
@@ -209,12 +269,12 @@ def made(tmp_path, monkeypatch):
     def write(name: str, inputs=(), **changes):
         path = Path(f"results/{name}.txt")
         path.write_text(name)
-        record = {"options": {"results/options/m.json": digest}, "code": {"ictd": "c"}, "versions": {"numpy": "1"}}
-        record |= {"seconds": 1, "inputs": [*inputs], "outputs": {str(path): file_digest(path)}} | changes
-        Path(f"results/logs/{name}.log").write_text(f"a message\n{json.dumps(record)}\n")
+        record = {"options": {"options/m.json": digest}, "code": {"ictd": "c"}, "versions": {"numpy": "1"}}
+        record |= {"seconds": 1, "inputs": [*inputs], "outputs": {path.name: file_digest(path)}} | changes
+        Path(f"results/logs/{name}.log").write_text(f"a message\n{json.dumps(record)}\nprinted later\n")
 
     write("b")
-    write("a", ["results/b.txt", "gone.toml"])
+    write("a", ["b.txt", "gone.toml", "/elsewhere/claims.toml"])
     return write
 
 
@@ -226,24 +286,24 @@ def manifest_of(*names: str) -> dict:
 def test_the_manifest_names_the_versions_that_made_each_file(made):
     found = manifest_of("a.txt")
     assert found["files"] == {"a.txt": file_digest(Path("results/a.txt"))} and found["code"] == {"ictd": "c"}
-    assert found["made_with"] == [{"versions": {"numpy": "1"}, "files": ["results/a.txt", "results/b.txt"]}]
-    made("a", ["results/b.txt"], versions={"numpy": "2"})
-    assert [(group["versions"]["numpy"], group["files"]) for group in manifest_of("a.txt")["made_with"]] == [
-        ("2", ["results/a.txt"]),
-        ("1", ["results/b.txt"]),
-    ]
+    assert found["made_with"] == [{"versions": {"numpy": "1"}, "files": ["a.txt", "b.txt"]}]
+    made("a", ["b.txt"], versions={"numpy": "2"})
+    groups = [(group["versions"]["numpy"], group["files"]) for group in manifest_of("a.txt")["made_with"]]
+    assert groups == [("2", ["a.txt"]), ("1", ["b.txt"])]
 
 
 def test_the_manifest_refuses_files_of_unknown_provenance(made):
     def refused() -> str:
-        with pytest.raises(ValueError, match=r"; rm results/\w.txt, then run snakemake as before\.$") as raised:
+        with pytest.raises(ValueError, match=r"; rm results/\w.txt.*, then run snakemake as before\.$") as raised:
             manifest_of("a.txt")
         return str(raised.value)
 
     Path("results/a.txt").write_text("another")
     assert "results/a.txt is not the file that its job wrote, according to results/logs/a.log;" in refused()
-    made("a", ["results/b.txt"])
-    made("b", options={"results/options/m.json": "another"})
+    made("a", ["b.txt"])
+    made("b", options={"options/m.json": "another"})
     assert "results/b.txt was made with other options than those in results/options/m.json;" in refused()
-    Path("results/logs/a.log").write_text("a message\nerror: interrupted.\n")
-    assert re.match("results/a.txt has no record in results/logs;", refused())
+    Path("results/logs/b.log").write_text('{"options": {"options')
+    assert re.match("results/b.txt has no record in a log;", refused())
+    Path("results/logs/a.log").unlink()
+    assert "rm results/a.txt, then" in refused()

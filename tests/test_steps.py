@@ -13,7 +13,7 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, main_parameters
+from ictd.pipeline.rules import JOBS, Steps, main_parameters
 from ictd.steps import tasks
 from ictd.storage import load_json
 
@@ -39,7 +39,8 @@ class Rule:
     """A rule that runs a step, with the functions that Snakemake calls for a job."""
 
     def __init__(self, *arguments, **given):
-        workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False)
+        JOBS.clear()
+        workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=False)
         self.step = Steps(CONFIG | {"results": "r"}, "src", workflow)
         self.options = self.step(*arguments, **given)
 
@@ -59,6 +60,7 @@ def written(tmp_path, monkeypatch):
 
     def write(text: str) -> None:
         main_parameters.cache_clear()
+        JOBS.clear()
         (tmp_path / "ours").mkdir(exist_ok=True)
         (tmp_path / "ours/m.py").write_text(text)
 

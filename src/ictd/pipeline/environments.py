@@ -6,7 +6,6 @@ reruns the jobs that draw tasks from its environments, and those that depend on 
 """
 
 import importlib.util
-import inspect
 import os
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,8 @@ from ictd.pipeline.provenance import digest, syntax_tree, without_docstrings
 
 # Names the files to the processes of jobs.
 ENVIRONMENTS_VARIABLE = "ICTD_ENVIRONMENTS"
-BUILT_IN = frozenset(ENVIRONMENTS)
+# The file that registered each environment of one's own.
+FILES: dict[str, Path] = {}
 
 
 def load_environments(files: list[str]) -> None:
@@ -37,13 +37,16 @@ def load_environments(files: list[str]) -> None:
                 f"Config: environments names {file}; give a path that ends in .py, without {os.pathsep!r}."
             )
         syntax_tree(path)
+        before = dict(ENVIRONMENTS)
         spec = importlib.util.spec_from_file_location(f"environments_{path.stem}", path)
         try:
             spec.loader.exec_module(importlib.util.module_from_spec(spec))
         except Exception as error:
             raise ValueError(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
-        if not any(_file_of(name) == path.resolve() for name in ENVIRONMENTS):
+        registered = {name: path for name in ENVIRONMENTS if ENVIRONMENTS[name] is not before.get(name)}
+        if not registered:
             raise ValueError(f"{file} registers no environment; decorate a function with @ictd.register_environment.")
+        FILES.update(registered)
 
 
 def load_from_variable() -> None:
@@ -58,9 +61,9 @@ def environment_digest(name: str) -> str:
 
     It is empty for other names.  ValueError if a file that the environment reads cannot be read.
     """
-    if name in BUILT_IN or name not in ENVIRONMENTS:
+    if name not in FILES:
         return ""
-    file = _file_of(name)
+    file = FILES[name]
     contents = [without_docstrings(file)]
     for path in map(file.parent.joinpath, FILES_READ[name]):
         try:
@@ -68,9 +71,3 @@ def environment_digest(name: str) -> str:
         except OSError as error:
             raise ValueError(f"Environment {name!r} reads {path}: {error.strerror}.") from None
     return digest(*contents)
-
-
-def _file_of(name: str) -> Path | None:
-    """The file that defines an environment."""
-    file = inspect.getsourcefile(inspect.unwrap(ENVIRONMENTS[name]))
-    return Path(file).resolve() if file else None

@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,8 @@ PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
 ENDINGS = (".css", ".js", ".py")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
+# The beginning of the record of a job in its log.
+RECORD = '{"options"'
 # The key of an options file that is not compared: the time when it was written.
 WRITTEN = "written"
 # Nodes of a syntax tree that may have a docstring.
@@ -100,6 +103,20 @@ def text_digest(paths: list[Path]) -> str:
     """Compute the digest of text files, and of all captions in folders."""
     files = [file for path in paths for file in (sorted(path.glob("*.rst")) if path.is_dir() else [path])]
     return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
+
+
+def job_records(logs: Path) -> list[tuple[Path, dict]]:
+    """Read the records of jobs, each the last line of a log that begins with RECORD, in the order of time.
+
+    Other logs are left out: those of failed jobs, damaged ones, and those of Snakemake itself.
+    """
+    found = []
+    for log in sorted(logs.rglob("*.log"), key=lambda path: path.stat().st_mtime):
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        line = next((line for line in reversed(lines) if line.startswith(RECORD)), RECORD)
+        with suppress(ValueError):
+            found.append((log, json.loads(line)))
+    return found
 
 
 def options_digest(content: dict) -> str:

@@ -15,9 +15,10 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from os.path import commonpath
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from ictd.pipeline.provenance import (
     JOB_VARIABLE,
     WRITTEN,
     code_digest,
+    job_records,
     module_path,
     options_digest,
     parts_of,
@@ -37,6 +39,10 @@ from ictd.storage import Unusable, load_json, save_json
 
 # Folder of the options files of dry runs.
 PLANNED = ".snakemake/options"
+# Options files of each of Snakemake's workflows in this process.
+JOBS = {}
+# Seconds by which clocks may differ.
+CLOCK_ERROR = 60
 # Types of the parameters of steps.  On the command line a dict and a bool are written as JSON.
 TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
@@ -53,8 +59,9 @@ class Steps:
 
     def __init__(self, config: dict, source: str, workflow):
         self.config, self.source, self.workflow = config, source, workflow
-        # By the path of an options file: its content, given paths of the step, and digests of the sources.
-        self.jobs: dict[str, tuple[dict, dict, dict]] = {}
+        # By the path of an options file: its content, given paths of the step, and digests of the sources.  A workflow
+        # that uses this one as a module may load it several times, and rules of one time may have params of another.
+        self.jobs: dict[str, tuple[dict, dict, dict]] = JOBS.setdefault(id(workflow), {})
 
     def __call__(self, module: str, *sections: dict, options_file: str | None = None, **given) -> Callable:
         """Make the input ``options`` of a rule that runs a step: a function of wildcards, as Snakemake takes it.
@@ -133,33 +140,66 @@ class Steps:
         A plan, such as a dry run, writes the new content to another file, which is the input of the planned jobs.  A
         job that Snakemake sends elsewhere changes no file.
         """
-        content = job[0]
-        for known in (path, f"{PLANNED}/{path}"):
+        content, planned = job[0], f"{PLANNED}/{path.replace('..', 'parent')}"
+        for known in (path, planned):
             if self.jobs.get(known, job) != job:
                 raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
             if known in self.jobs:
                 return known
-        if options_digest(content) != self._stored_digest(Path(path)):
+        if not self._is_current(path, options_digest(content)):
             if not self.workflow.is_main_process and Path(path).exists():
                 raise ValueError(f"{path} changed during this run; run snakemake again: finished jobs are kept.")
             if self.workflow.executor_plugin is None or self.workflow.dryrun:
-                path = f"{PLANNED}/{path}"
+                path = planned
+            elif self.workflow.touch and Path(path).exists():
+                raise ValueError(f"{path} has other options, so --touch would keep files that they made.")
             try:
-                # With the time, the content is another one than before, also for values that were used before.
-                save_json(Path(path), content | {WRITTEN: str(datetime.now())})
+                self._write(path, content)
             except OSError as error:
                 raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
         self.jobs[path] = job
         return path
 
-    @staticmethod
-    def _stored_digest(path: Path) -> str | None:
-        """Digest of the content of an options file; None if it is missing or damaged."""
-        try:
-            content = load_json(path)
-        except Unusable:
-            return None
-        return options_digest(content) if isinstance(content, dict) else None
+    def _is_current(self, path: str, wanted: str) -> bool:
+        """Whether an options file has the wanted digest, and no job with other options has ended since it was written.
+
+        Such a job was started by another run in this folder, or its files were copied into it.
+        """
+        logged = self._logged(path) if self.workflow.is_main_process else {}
+        if stored_digest(path) != wanted:
+            return False
+        written = os.stat(path).st_mtime
+        return all(ended <= written for digest, ended in logged.items() if digest != wanted)
+
+    def _write(self, path: str, content: dict) -> None:
+        """Write an options file, or restore the earlier one if no job has ended with the present one."""
+        earlier, wanted = f"{path}.earlier", options_digest(content)
+        if stored_digest(earlier) == wanted and self._logged(path).keys() == {wanted}:
+            os.replace(earlier, path)
+            return
+        if os.path.isfile(path):
+            os.replace(path, earlier)
+        # With the time, the content is another one than before, also for values that were used before.
+        save_json(Path(path), content | {WRITTEN: str(datetime.now())})
+
+    def _logged(self, path: str) -> dict[str, float]:
+        """Digests of an options file in the records of jobs, each with the time when the last such job ended."""
+        return self.logged.get(os.path.relpath(path, self.config["results"]), {})
+
+    @cached_property
+    def logged(self) -> dict[str, dict[str, float]]:
+        """The digests of all options files in the records of jobs, by the name of the options file."""
+        found = {}
+        for log, record in job_records(Path(self.config["results"], "logs")):
+            ended = log.stat().st_mtime
+            if ended > time.time() + CLOCK_ERROR:
+                raise ValueError(
+                    f"{log} has a time in the future, so Snakemake cannot compare times; correct the clock, or give all"
+                    f" files the present time: find {self.config['results']} -exec touch {{}} +"
+                )
+            for name, digest in record["options"].items():
+                found.setdefault(name, {})[digest] = ended
+        return found
 
     def command(self, wildcards, input, output) -> str:
         """Make the command line of a job: the module of the step, and its options."""
@@ -184,9 +224,11 @@ class Steps:
     def variables(self, input, output) -> str:
         """Make the prefix of a job's command that sets its environment variables."""
         content, _, sources = self.jobs[input.options]
+        results = self.config["results"]
         job = {
-            "options": {input.options: options_digest(content)},
-            "code": content["code"],
+            "results": results,
+            "options": {os.path.relpath(input.options, results): options_digest(content)},
+            "planned": {name: content[name] for name in ("code", "texts", "environments")},
             "sources": sources,
             "outputs": [*output],
         }
@@ -200,6 +242,15 @@ class Steps:
             JOB_VARIABLE: json.dumps(job),
         }
         return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+
+
+def stored_digest(path: str) -> str | None:
+    """Digest of the content of an options file; None if it is missing or damaged."""
+    try:
+        content = load_json(Path(path))
+    except Unusable:
+        return None
+    return options_digest(content) if isinstance(content, dict) else None
 
 
 @cache

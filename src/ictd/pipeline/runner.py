@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import get_args, get_origin
 
 from ictd import __version__
-from ictd.pipeline.provenance import JOB_VARIABLE, PACKAGES, PROJECT, code_digest, source_digest
+from ictd.pipeline.provenance import JOB_VARIABLE, PACKAGES, PROJECT, code_digest, source_digest, text_digest
 
 LIBRARIES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
@@ -54,7 +54,7 @@ def main() -> None:
             raise ValueError(f"{module} has no function main, so it is no step.")
         options = vars(parser(module, step).parse_args(words))
         if job:
-            check_code(job["code"], job["sources"])
+            check_unchanged(job["planned"], job["sources"], options)
         versions = installed_versions()
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("%s", ", ".join(f"{name} {version}" for name, version in versions.items()))
@@ -65,6 +65,7 @@ def main() -> None:
         step(**options)
         seconds = round(time.perf_counter() - started, 2)
         if job:
+            sys.stdout.flush()
             print(json.dumps(record(job, options, versions, seconds)), file=sys.stderr)
     except ValueError as error:
         sys.exit(f"error: {error}")
@@ -80,20 +81,31 @@ def main() -> None:
         sys.exit(f"error: {place}{error.strerror or error}{advice}.")
 
 
-def check_code(code: dict[str, str], sources: dict[str, str]) -> None:
-    """Raise a ValueError if a part of the code was edited after the run was planned; comments do not count.
+def check_unchanged(planned: dict, sources: dict[str, str], options: dict) -> None:
+    """Raise a ValueError if something that the step depends on was edited after the run was planned.
+
+    Comments in code do not count.
 
     Parameters
     ----------
-    code, sources : dicts, ``code_digest`` and ``source_digest`` of each part of the code when the run was planned
+    planned : dict of the digests "code", "texts" and "environments" in the options file
+    sources : dict, ``source_digest`` of each part of the code when the run was planned
+    options : dict of the step's options
     """
-    for part, planned in sources.items():
-        if source_digest(part) != planned and code_digest(part) != code[part]:
-            raise ValueError(f"{part} was edited during this run; run snakemake again: finished jobs are kept.")
+    from ictd.pipeline.environments import environment_digest
+
+    code, texts, environments = planned["code"], planned["texts"], planned["environments"]
+    edited = [part for part in code if source_digest(part) != sources[part] and code_digest(part) != code[part]]
+    edited += [name for name in texts if text_digest(listed(options[name])) != texts[name]]
+    edited += [name for name in environments if environment_digest(name) != environments[name]]
+    if edited:
+        raise ValueError(f"{edited[0]} was edited during this run; run snakemake again: finished jobs are kept.")
 
 
 def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -> dict:
     """Make the record of a finished job: how its outputs were made, and their SHA-256.
+
+    Files in the folder of results are named relative to it, so that it can be moved.
 
     Parameters
     ----------
@@ -102,15 +114,24 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
     versions : dict, of Python, ``ictd`` and the libraries
     seconds : float, time that the step took
     """
+
+    def name_of(path: str | Path) -> str:
+        relative = os.path.relpath(path, job["results"])
+        return str(path) if relative.startswith("..") else relative
+
     outputs = {}
     for path in job["outputs"]:
         with open(path, "rb") as file:
-            outputs[path] = hashlib.file_digest(file, "sha256").hexdigest()
-    values = [item for value in options.values() for item in (value if isinstance(value, list) else [value])]
-    files = [str(value) for value in values if isinstance(value, Path) and value.is_file()]
-    inputs = [path for path in files if path not in outputs]
-    made = {"options": job["options"], "code": job["code"], "versions": versions, "seconds": seconds}
+            outputs[name_of(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+    paths = [value for values in options.values() for value in listed(values) if isinstance(value, Path)]
+    inputs = [name_of(path) for path in paths if path.is_file() and name_of(path) not in outputs]
+    made = {"options": job["options"], "code": job["planned"]["code"], "versions": versions, "seconds": seconds}
     return made | {"inputs": inputs, "outputs": outputs}
+
+
+def listed(value) -> list:
+    """A value as a list, unless it is one."""
+    return value if isinstance(value, list) else [value]
 
 
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:

@@ -1,16 +1,17 @@
 """Write the manifest of a run: digests of its files, settings, versions, and the commit of the source.
 
-The last line of each job's log is the record of the job (``ictd.pipeline.runner``), from which the manifest is made.
-The commit is the one at which a result last changed.
+The log of each job ends with the record of the job (``ictd.pipeline.runner``), from which the manifest is made.  The
+commit is the one at which a result last changed.
 """
 
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
-from ictd.pipeline.provenance import PROJECT, options_digest
-from ictd.storage import file_digest, load_json, load_text, save_json
+from ictd.pipeline.provenance import PROJECT, job_records, options_digest
+from ictd.storage import file_digest, load_json, save_json
 
 
 def main(folder: Path, logs: Path, files: list[str], pages: list[str], settings: dict, output: Path) -> None:
@@ -21,75 +22,54 @@ def main(folder: Path, logs: Path, files: list[str], pages: list[str], settings:
     made each of these files and of the files that they were made from.  Pages that show computing times have other
     digests in every run.
 
-    ValueError if a file has no record, is not the one that its job wrote, or was made with other options than the ones
-    in its options file.
+    ValueError if one of these files has no record, is not the one that its job wrote, or was made with other options
+    than the ones in its options file.
     """
-    records = records_by_output(logs)
-    digests = {kind: {} for kind in ("files", "pages")}
+    records = {name: (log, record) for log, record in job_records(logs) for name in record["outputs"]}
+    made = made_from(folder, records, [*files, *pages])
+    faults = {name: fault(folder, name, records) for name in made}
+    faulty = [name for name in made if faults[name]]
+    if faulty:
+        remedy = shlex.join(["rm", *(str(folder / name) for name in faulty)])
+        raise ValueError(f"{folder / faulty[0]} {faults[faulty[0]]}; {remedy}, then run snakemake as before.")
+    code = {part: digest for name in made for part, digest in records[name][1]["code"].items()}
+    content = {"commit": commit(), "settings": settings, "code": code}
     for kind, names in (("files", files), ("pages", pages)):
-        for name in sorted(names):
-            path = folder / name
-            digests[kind][name] = file_digest(path)
-            if str(path) not in records:
-                raise ValueError(f"{path} has no record in {logs}; {remedy(path)}.")
-            log, record = records[str(path)]
-            if record["outputs"][str(path)] != digests[kind][name]:
-                raise ValueError(f"{path} is not the file that its job wrote, according to {log}; {remedy(path)}.")
-    made = made_from(records, [str(folder / name) for names in digests.values() for name in names])
-    check_options(made, records)
-    code = {part: digest for path in made for part, digest in records[path][1]["code"].items()}
-    content = {"commit": commit(), "settings": settings, "code": code, **digests, "made_with": made_with(made, records)}
-    save_json(output, content)
+        content[kind] = {name: records[name][1]["outputs"][name] for name in sorted(names)}
+    save_json(output, content | {"made_with": made_with(made, records)})
 
 
-def remedy(path: Path | str) -> str:
-    """What to do about a file whose provenance is not known, as the end of a sentence."""
-    return f"rm {path}, then run snakemake as before"
-
-
-def records_by_output(logs: Path) -> dict[str, tuple[Path, dict]]:
-    """Find the log and the record of the job that made each file, by the path of the file.
-
-    Logs without a record are skipped: those of failed jobs, and of Snakemake itself.  Of several records of a file the
-    latest counts.
-    """
-    records = {}
-    for log in sorted(logs.rglob("*.log"), key=lambda path: path.stat().st_mtime):
-        last_line = load_text(log).rstrip().rpartition("\n")[2]
-        if last_line.startswith('{"options"'):
-            record = json.loads(last_line)
-            records |= dict.fromkeys(record["outputs"], (log, record))
-    return records
-
-
-def made_from(records: dict, paths: list[str]) -> list[str]:
-    """List some files and all files of jobs that they were made from, in alphabetical order."""
-    found, waiting = set(), [*paths]
+def made_from(folder: Path, records: dict, names: list[str]) -> list[str]:
+    """List some files and all files of jobs in the folder that they were made from, in alphabetical order."""
+    found, waiting = set(), [*names]
     while waiting:
-        path = waiting.pop()
-        if path in records and path not in found:
-            found.add(path)
-            waiting += records[path][1]["inputs"]
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            inputs = records[name][1]["inputs"] if name in records else []
+            waiting += [path for path in inputs if not os.path.isabs(path) and (folder / path).exists()]
     return sorted(found)
 
 
-def check_options(paths: list[str], records: dict) -> None:
-    """Refuse files that were made with other options than those of their options files."""
-    current = {}
-    for path in paths:
-        for file, digest in records[path][1]["options"].items():
-            if file not in current:
-                current[file] = options_digest(load_json(Path(file)))
-            if digest != current[file]:
-                raise ValueError(f"{path} was made with other options than those in {file}; {remedy(path)}.")
+def fault(folder: Path, name: str, records: dict) -> str:
+    """Say what is wrong with a file, as the end of a sentence; empty if its record is right."""
+    if name not in records:
+        return "has no record in a log"
+    log, record = records[name]
+    if file_digest(folder / name) != record["outputs"][name]:
+        return f"is not the file that its job wrote, according to {log}"
+    for options, digest in record["options"].items():
+        if digest != options_digest(load_json(folder / options)):
+            return f"was made with other options than those in {folder / options}"
+    return ""
 
 
-def made_with(paths: list[str], records: dict) -> list[dict]:
+def made_with(names: list[str], records: dict) -> list[dict]:
     """List the different versions of Python and of libraries, each with the files that they made."""
     groups = {}
-    for path in paths:
-        versions = records[path][1]["versions"]
-        groups.setdefault(json.dumps(versions), {"versions": versions, "files": []})["files"].append(path)
+    for name in names:
+        versions = records[name][1]["versions"]
+        groups.setdefault(json.dumps(versions), {"versions": versions, "files": []})["files"].append(name)
     return [*groups.values()]
 
 
