@@ -108,7 +108,7 @@ def pretrain_history(
     discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
     start : Weights of d features, the initial parameters
-    engine : "compiled" (compiled) or "torch" (on whole prompts)
+    engine : "compiled" (kernels) or "torch" (on whole prompts)
     tasks_seen : ascending int array that ends with N, optional
         Numbers of tasks after which to take snapshots.  By default there is one snapshot, after N tasks.
     scaled : bool
