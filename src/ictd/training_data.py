@@ -38,7 +38,7 @@ class EnumeratedPrompts:
 
     @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
-        """Averages over the enumerated context of each of N tasks, (N, d), which need no random numbers."""
+        """Make the enumerated context of each of N tasks, which needs no random numbers."""
         return Context.enumerated(tasks.transition, tasks.reward, tasks.features, self._weights(tasks))
 
     @validate
@@ -77,7 +77,7 @@ class SampledPrompts:
 
     @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator) -> Context:
-        """Averages over a random context of each of N tasks, (N, d)."""
+        """Draw a context of each of N tasks."""
         lengths = rng.integers(self.shortest, self.longest, len(tasks), endpoint=True)
         return sample_contexts(tasks, lengths, rng)
 
