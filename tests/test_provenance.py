@@ -210,9 +210,12 @@ def test_an_options_file_that_is_older_than_a_job_with_others_is_written_again(o
 
 
 def test_times_in_the_future_are_a_sentence(options):
+    step = Steps({"results": "results"}, "src", RUN)
+    end_a_job(options())
+    step.check_times()
     end_a_job(options(), seconds=7200)
-    with pytest.raises(ValueError, match=r"has a time in the future, .* find results -exec touch \{\} \+$"):
-        options(tasks=6)
+    with pytest.raises(ValueError, match=r"times in the future, .*: find results -exec touch \{\} \+$"):
+        Steps({"results": "results"}, "src", RUN).check_times()
 
 
 def test_files_made_with_other_options_are_not_touched(options):

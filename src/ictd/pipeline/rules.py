@@ -191,15 +191,19 @@ class Steps:
         """The digests of all options files in the records of jobs, by the name of the options file."""
         found = {}
         for log, record in job_records(Path(self.config["results"], "logs")):
-            ended = log.stat().st_mtime
-            if ended > time.time() + CLOCK_ERROR:
-                raise ValueError(
-                    f"{log} has a time in the future, so Snakemake cannot compare times; correct the clock, or give all"
-                    f" files the present time: find {self.config['results']} -exec touch {{}} +"
-                )
             for name, digest in record["options"].items():
-                found.setdefault(name, {})[digest] = ended
+                found.setdefault(name, {})[digest] = log.stat().st_mtime
         return found
+
+    def check_times(self) -> None:
+        """Raise a ValueError if a job has ended in the future, because Snakemake compares times."""
+        for name, ended in self.logged.items():
+            if max(ended.values()) > time.time() + CLOCK_ERROR:
+                results = self.config["results"]
+                raise ValueError(
+                    f"{results} has files with times in the future, made with {name}; correct the clock, or give all"
+                    f" files the present time: find {results} -exec touch {{}} +"
+                )
 
     def command(self, wildcards, input, output) -> str:
         """Make the command line of a job: the module of the step, and its options."""
