@@ -58,7 +58,7 @@ def project(tmp_path) -> Path:
     shutil.copytree(ROOT / "envs", folder / "envs")
     for part in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / part, folder)
-    show = ["make", "--eval=show: ; @echo '$(MADE_FOR)'", "show"]
+    show = ["make", "--no-print-directory", "--eval=show: ; @echo '$(MADE_FOR)'", "show"]
     made_for = subprocess.run(show, cwd=folder, capture_output=True, text=True, check=True).stdout
     (new_environment(folder / ".venv") / "ready").write_text(made_for)
     return folder
