@@ -5,7 +5,7 @@
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
-## make test         run the linters and the tests; 4 minutes
+## make test         run the linters and the tests; 5 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
