@@ -105,6 +105,11 @@ def text_digest(paths: list[Path]) -> str:
     return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
 
 
+def listed(value) -> list:
+    """A value as a list, unless it is one."""
+    return value if isinstance(value, list) else [value]
+
+
 def job_records(logs: Path) -> list[tuple[Path, dict]]:
     """Read the records of jobs, each the last line of a log that begins with RECORD, in the order of time.
 

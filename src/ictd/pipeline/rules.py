@@ -28,6 +28,7 @@ from ictd.pipeline.provenance import (
     WRITTEN,
     code_digest,
     job_records,
+    listed,
     module_path,
     options_digest,
     parts_of,
@@ -101,7 +102,7 @@ class Steps:
             configured |= section
         paths = {key: value for key, value in given.items() if "Path" in parameters[key]}
         results = Path(self.config["results"])
-        lists = {key: value if isinstance(value, list) else [value] for key, value in paths.items()}
+        lists = {key: listed(value) for key, value in paths.items()}
         texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
         parts = parts_of(module, [file for files in texts.values() for file in files])
         # Before the digests of the code: an edit between the two then stops no job.

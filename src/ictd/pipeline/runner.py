@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import get_args, get_origin
 
 from ictd import __version__
-from ictd.pipeline.provenance import JOB_VARIABLE, PACKAGES, PROJECT, code_digest, source_digest, text_digest
+from ictd.pipeline.provenance import (
+    JOB_VARIABLE,
+    PACKAGES,
+    PROJECT,
+    code_digest,
+    listed,
+    source_digest,
+    text_digest,
+)
 
 LIBRARIES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
 UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EPERM, errno.EROFS)
@@ -127,11 +135,6 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
     inputs = [name_of(path) for path in paths if path.is_file() and name_of(path) not in outputs]
     made = {"options": job["options"], "code": job["planned"]["code"], "versions": versions, "seconds": seconds}
     return made | {"inputs": inputs, "outputs": outputs}
-
-
-def listed(value) -> list:
-    """A value as a list, unless it is one."""
-    return value if isinstance(value, list) else [value]
 
 
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:
