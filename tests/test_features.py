@@ -7,10 +7,9 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 
 import ictd
 from ictd.engine import Engine
-from ictd.pretraining import enumerated_prompts
 from ictd.prompt import Context, enumerated_columns, sampled_columns
 from ictd.torch_twin import TorchEngine
-from ictd.training_data import training_blocks
+from ictd.training_data import enumerated_prompts, training_blocks
 
 GAMMA, RATE, TASKS = 0.9, 1e-3, 60
 # Numbers of states and features.

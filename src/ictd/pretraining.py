@@ -39,7 +39,7 @@ from ictd.engine import Engine
 from ictd.mrp import TaskDistribution, Tasks
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, training_blocks
+from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, enumerated_prompts, training_blocks
 from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("compiled", "torch")
@@ -144,13 +144,6 @@ def pretrain_history(
     if done < len(tasks):
         raise Divergence(done + 1, history)
     return history
-
-
-def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray:
-    """Enumerated prompts of tasks in the form that the compiled engine takes."""
-    if tasks.features is None and tasks.behaviour is None:
-        return tasks.transition
-    return EnumeratedPrompts().contexts(tasks).gram_matrix(discount, scaled)
 
 
 @validate

@@ -108,21 +108,30 @@ class Block:
     Parameters
     ----------
     tasks : Tasks, N of them
-    contexts : Context of (N, d)
     batches : BatchStatistics of N tasks
         For the target "values", true values take the place of returns.
-    plain : bool
-        Whether contexts are enumerated and on-policy, with one-hot features, so that transitions are all of them.
+    sampled : Context of (N, d), or None for enumerated contexts
     """
 
     tasks: Tasks
-    contexts: Context
     batches: BatchStatistics
-    plain: bool
+    sampled: Context | None
+
+    @property
+    def contexts(self) -> Context:
+        """The context of each task, (N, d)."""
+        return EnumeratedPrompts().contexts(self.tasks) if self.sampled is None else self.sampled
 
     def prompts(self, discount: float) -> np.ndarray:
-        """Contexts in the form that takes the engine least time: transitions (N, n, n) if they are plain."""
-        return self.tasks.transition if self.plain else self.contexts.gram_matrix(discount)
+        """Contexts in the form that the compiled engine takes."""
+        return enumerated_prompts(self.tasks, discount) if self.sampled is None else self.sampled.gram_matrix(discount)
+
+
+def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray:
+    """Enumerated prompts of tasks in the form that the compiled engine takes."""
+    if tasks.features is None and tasks.behaviour is None:
+        return tasks.transition
+    return EnumeratedPrompts().contexts(tasks).gram_matrix(discount, scaled)
 
 
 def tasks_and_transitions(
@@ -171,6 +180,5 @@ def training_blocks(
             return_sums = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
         elif target == "values":
             return_sums = visits * value_function(tasks.transition, tasks.reward, discount)
-        plain = isinstance(prompts, EnumeratedPrompts) and tasks.features is None and tasks.behaviour is None
-        contexts = prompts.contexts(tasks, for_contexts)
-        yield Block(tasks, contexts, BatchStatistics(visits, transitions, return_sums), plain)
+        sampled = prompts.contexts(tasks, for_contexts) if isinstance(prompts, SampledPrompts) else None
+        yield Block(tasks, BatchStatistics(visits, transitions, return_sums), sampled)
