@@ -18,6 +18,7 @@ if " " not in str(ROOT):
 
 include: "workflow/rules/shown.smk"
 include: "workflow/rules/step.smk"
+include: "workflow/rules/study.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"

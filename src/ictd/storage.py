@@ -198,5 +198,5 @@ def long_table(axes: dict[str, np.ndarray], arrays: dict[str, np.ndarray], **nam
 
 def file_digest(path: Path) -> str:
     """Compute the SHA-256 of a file.  A missing file raises ``Unusable``."""
-    with reading(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+    with reading(path), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

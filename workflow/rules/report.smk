@@ -46,9 +46,7 @@ use rule step as claims with:
         options=step(
             "ictd.report.claims",
             MAIN,
-            statements=ROOT / "report/claims.toml",
             sentences=ROOT / "report/sentences.toml",
-            theory_statements=ROOT / "report/theory_claims.toml",
         ),
     output:
         claims="<results>/claims.json",

@@ -31,6 +31,7 @@ LARGEST_INTEGER = 2**53
 # Descriptions of the types of JSON schema.
 TYPES = {
     "array": "a list, such as [a, b]",
+    "boolean": "true or false",
     "integer": "an integer",
     "number": "a finite number",
     "object": "keys with values",
@@ -64,7 +65,7 @@ def load_config(given: dict, root: Path) -> dict:
     """
     schema = load_yaml(root / "workflow/schemas/config.schema.yaml")
     studies = study_names(root)
-    # Keys with the name of a study are allowed here, and checked below by the study's own schema.
+    # Keys with the name of a study are allowed here, and checked below by the study's own settings.
     schema["properties"] |= {name: {} for name in studies}
     given_to_paper = {key: given[key] for key in given if key not in studies}
     config = checked_values(merged(load_yaml(root / "config.yaml"), given_to_paper), schema)
@@ -72,11 +73,32 @@ def load_config(given: dict, root: Path) -> dict:
     check_environments(config)
     check_folder(Path(config["results"]), root)
     for name in studies:
-        settings = merged(load_yaml(root / f"studies/{name}/config.yaml"), given.get(name, {}))
-        study_schema = load_yaml(root / f"studies/{name}/schema.yaml")
-        study_schema["$defs"] = schema["$defs"]
-        config[name] = checked_values(settings, study_schema, name)
+        own = load_yaml(root / f"studies/{name}/config.yaml")
+        config[name] = merged(own, checked_values(given.get(name, {}), schema_like(own), name))
     return config
+
+
+def schema_like(example) -> dict:
+    """Make a JSON schema of values that have the types of an example.
+
+    A mapping has the keys of the example or fewer.  Items of a list have the type of the example's items; mappings in a
+    list have the keys of any of them.  An empty list is
+    not allowed.
+    """
+    if isinstance(example, dict):
+        inner = {key: schema_like(value) for key, value in example.items()}
+        return {"type": "object", "properties": inner, "additionalProperties": False}
+    if isinstance(example, list):
+        first = example[0]
+        if isinstance(first, dict):
+            first = {key: value for item in example for key, value in item.items()}
+        elif any(isinstance(item, float) for item in example):
+            first = float(first)
+        return {"type": "array", "minItems": 1, "items": schema_like(first)}
+    if isinstance(example, bool):
+        return {"type": "boolean"}
+    whole = isinstance(example, int)
+    return {"type": "integer" if whole else "number"} if isinstance(example, int | float) else {"type": "string"}
 
 
 def study_names(root: Path) -> list[str]:

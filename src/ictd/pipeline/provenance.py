@@ -25,6 +25,8 @@ RECORD = '{"options"'
 # The key of an options file that is not compared: the time when it was written.
 WRITTEN = "written"
 # Nodes of a syntax tree that may have a docstring.
+# Decorators of functions whose docstring is shown to readers.
+SHOWN = ("claim", "figure", "numbers", "table")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -51,6 +53,7 @@ def parts_of(module: str, texts: list[Path]) -> list[str]:
 
     Every step depends on ``ictd``.  A step of the report, or of a study whose module names ``ictd.report``, depends on
     ``ictd.report``, too.  A step of a study depends on this study, and so does a step that gets a text of the study.
+    Only the step ``ictd.report.study`` depends on the study's ``results.py``.
 
     Parameters
     ----------
@@ -63,16 +66,22 @@ def parts_of(module: str, texts: list[Path]) -> list[str]:
     studies = PROJECT / "studies"
     paths = [path.resolve() for path in (module_path(module), *texts)]
     names = {path.relative_to(studies).parts[0] for path in paths if path.is_relative_to(studies)}
-    return parts + [f"studies.{name}" for name in sorted(names)]
+    for name in sorted(names):
+        parts += [f"studies.{name}", f"studies.{name}.results"] if module == "ictd.report.study" else [f"studies.{name}"]
+    return parts
 
 
 def files_of(part: str) -> list[Path]:
     """List the files of a part of the code; tests do not belong to it."""
     root = PACKAGES[part.split(".")[0]]
     folder = root.joinpath(*part.split("."))
+    if part.endswith(".results"):
+        return [folder.with_suffix(".py")]
     files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS and "tests" not in path.parts)
     if part == "ictd":
         files = [path for path in files if not path.is_relative_to(folder / "report")]
+    if part.startswith("studies."):
+        files = [path for path in files if path != folder / "results.py"]
     return files
 
 
@@ -89,12 +98,16 @@ def source_digest(part: str) -> str:
 
 
 def without_docstrings(path: Path) -> str:
-    """The syntax tree of a Python file without docstrings, or the text of another file."""
+    """The syntax tree of a Python file without docstrings, or the text of another file.
+
+    Docstrings of functions with a decorator of ``SHOWN`` stay.
+    """
     if path.suffix != ".py":
         return path.read_text(encoding="utf-8")
     tree = syntax_tree(path)
     for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+        decorators = [ast.unparse(decorator).partition("(")[0] for decorator in getattr(node, "decorator_list", [])]
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) and not set(decorators) & set(SHOWN):
             node.body = node.body[1:]
     return ast.dump(tree)
 

@@ -7,7 +7,6 @@ everything that its result depends on.  ``python -m ictd.pipeline.runner MODULE 
 import argparse
 import errno
 import gc
-import hashlib
 import json
 import logging
 import os
@@ -123,14 +122,16 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
     seconds : float, time that the step took
     """
 
+    from ictd.storage import file_digest
+
     def name_of(path: str | Path) -> str:
         relative = os.path.relpath(path, job["results"])
         return str(path) if relative.startswith("..") else relative
 
     outputs = {}
-    for path in job["outputs"]:
-        with open(path, "rb") as file:
-            outputs[name_of(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+    for output in map(Path, job["outputs"]):
+        for path in sorted(output.iterdir()) if output.is_dir() else [output]:
+            outputs[name_of(path)] = file_digest(path)
     paths = [value for values in options.values() for value in listed(values) if isinstance(value, Path)]
     inputs = [name_of(path) for path in paths if path.is_file() and name_of(path) not in outputs]
     made = {"options": job["options"], "code": job["planned"]["code"], "versions": versions, "seconds": seconds}

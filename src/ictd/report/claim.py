@@ -1,6 +1,8 @@
 """A claim: a statistic with a threshold, and the verdict that follows.
 
-A file ``claims.toml`` states what is claimed, by which statistic, and with which threshold; the values are computed.
+A function with the decorator ``claim`` computes a statistic; its docstring says what is claimed and by which statistic,
+the decorator has the threshold, and a comment gives the reason for the threshold.
+
 Where the paper's words give no number, the threshold is ours.  A pattern "emerges", or two patterns are "similar", if
 the pattern holds more than half of the sum of squares, that is, if a squared cosine or correlation is above one half.
 Noise is "mild" if its sum of squares is less than half of the pattern's.  Two matrices are "at the same place" if their
@@ -16,16 +18,17 @@ those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveri
 corrected.
 """
 
+import inspect
 import math
-import re
-import tomllib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ictd.report.verdicts import HOLDS, KINDS, NOT_SHOWN, REFUTED, by_name, verdict_by
+from ictd.report.verdicts import HOLDS, NOT_SHOWN, REFUTED, by_name, verdict_by
 from ictd.statistics import RESAMPLES, Estimate, bootstrap_mean, discoveries
 from ictd.storage import save_json
 
@@ -35,8 +38,6 @@ HALF = 0.5
 NEGLIGIBLE = 1e-6
 # False discovery rate: the probability that an end of a 95% interval is on the wrong side.
 LEVEL = 0.025
-# A word in braces that is not an argument of a formula, as in x_{i} or \frac{a}{b}.
-WORD = re.compile(r"(?<![\w^}])\{[a-z]\w*\}")
 
 
 @dataclass(frozen=True)
@@ -98,113 +99,116 @@ def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
     return (cosine > 0) & (cosine**2 > threshold)
 
 
-def _is_text(value) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-# The keys of a table in claims.toml, and whether a value is allowed.
-KEYS = {
-    "id": lambda value: _is_text(value) and "/" not in value,
-    "kind": lambda value: value in KINDS,
-    "shown": lambda value: isinstance(value, str),
-    "section": _is_text,
-    "statement": _is_text,
-    "statistic": _is_text,
-    "relation": lambda value: value in ("<", ">"),
-    "threshold": lambda value: type(value) in (int, float) and math.isfinite(value),
-}
-
-
-class Statements:
-    """The statements of a file of claims, by name.
-
-    The TOML file has a table for each name, with kind, section, statement, statistic, relation and threshold; and, if
-    there is need, the figures that have it ``shown``, and an ``id`` other than the name.  Keys before the first table
-    apply to all tables.  Words in braces are filled in by ``claim``.
+class Trials(NamedTuple):
+    """The statistic of each trial; the mean, with its 95% BCa interval, decides.
 
     Parameters
     ----------
-    path : Path
-
-    Raises
-    ------
-    ValueError
-        If the file is not valid TOML, or a table lacks a key or has an unknown one.
+    samples : (S,) array, of which the interval is computed
+    seeds : (T,) array, optional
+        The values of which those are counted that meet the threshold, if they are not the samples.
     """
 
-    def __init__(self, path: Path):
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path} is no valid TOML: {error}.") from None
-        tables = {name: table for name, table in content.items() if isinstance(table, dict)}
-        shared = {key: value for key, value in content.items() if key not in tables}
-        self.path = path
-        self.tables = {name: {"id": name, "shown": "", **shared, **table} for name, table in tables.items()}
-        for name, table in self.tables.items():
-            wrong = [key for key in {**KEYS, **table} if key not in KEYS or not KEYS[key](table.get(key))]
-            if wrong:
-                raise ValueError(
-                    f"{path}, table [{name}]: {wrong[0]!r} is missing, unknown or of no use; give section, statement"
-                    f' and statistic as text, a kind of {", ".join(KINDS)}, relation as "<" or ">", threshold as a'
-                    " number, and an id without a slash."
-                )
+    samples: np.ndarray
+    seeds: np.ndarray | None = None
 
-    def claim(self, name: str, setting, value: float | Estimate, /, **words) -> Claim:
-        """Make the claim ``name`` about a setting.
 
-        Parameters
-        ----------
-        name : str, name of a table
-        setting : sequence of words and numbers
-        value : float, or an Estimate with its interval
-        **words : what replaces each word in braces
+@dataclass(frozen=True)
+class Statement:
+    """What is claimed: a statement, the statistic and the threshold that decide it, and the function that computes it.
 
-        Raises
-        ------
-        ValueError
-            If there is no such table, or a word in braces is not given.
+    Parameters
+    ----------
+    compute : function
+        A generator of pairs of a setting and a value.  The setting is a text or a sequence of words and numbers.  The
+        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A pair may be followed by ``Trials`` that
+        are only counted.
+    id : str, without a slash
+    kind, section, statement, statistic, relation, threshold, shown : as of ``Claim``
+    """
+
+    compute: Callable
+    id: str
+    kind: str
+    section: str
+    statement: str
+    statistic: str
+    relation: str
+    threshold: float
+    shown: str
+
+    def decide(self, *results) -> list[Claim]:
+        """Make the claims on all settings; ``results`` are the arguments of the function.
+
+        ``Trials`` with fewer than two samples make no claim.
         """
-        if name not in self.tables:
-            raise ValueError(f"{self.path} has no table [{name}].")
-        table = self.tables[name]
-        texts = {key: text for key, text in table.items() if key != "threshold"}
-        for word, meaning in words.items():
-            texts = {key: text.replace(f"{{{word}}}", str(meaning)) for key, text in texts.items()}
-        missing = WORD.search(" ".join(texts.values()))
-        if missing:
-            raise ValueError(f"{self.path}, table [{name}]: {missing[0]} is no word that is filled in here.")
-        place = "-".join(map(str, setting))
-        texts["id"] = f"{texts['id']}/{place}"
+        claims = []
+        for setting, value, *counted in self.compute(*results):
+            claim = self._claim(setting, value)
+            if claim is not None:
+                claims.append(claim.with_trials(counted[0]) if counted else claim)
+        return claims
+
+    def _claim(self, setting, value) -> Claim | None:
+        """The claim on one setting."""
+        place = setting if isinstance(setting, str) else "-".join(map(str, setting))
+        fields = ("kind", "section", "statement", "statistic", "relation", "threshold", "shown")
+        claim = Claim(
+            id=f"{self.id}/{place}", setting=place, value=np.nan, **{name: getattr(self, name) for name in fields}
+        )
         if isinstance(value, Estimate):
-            numbers = value._asdict()
-        else:
-            numbers = {"value": value if isinstance(value, int) else float(value)}
-        return Claim(setting=place, threshold=table["threshold"], **numbers, **texts)
-
-    def of_trials(self, name: str, setting, samples, /, **words) -> list[Claim]:
-        """Make the claim that the mean over trials is on one side of the threshold.
-
-        The mean's 95% BCa interval decides.
-
-        Parameters
-        ----------
-        name, setting, **words : as of ``claim``
-        samples : (S,) array, the statistic of each trial
-
-        Returns
-        -------
-        list of one Claim, or of none if there are fewer than two trials
-        """
-        if len(samples) < 2:
-            return []
-        resampled = bootstrap_mean(samples)
-        claim = self.claim(name, setting, resampled.estimate(), **words)
-        p = resampled.level_below(claim.threshold)
-        p = p if claim.relation == ">" else 1 - p
+            return replace(claim, **value._asdict())
+        if not isinstance(value, Trials):
+            return replace(claim, value=value if isinstance(value, int) else float(value))
+        if len(value.samples) < 2:
+            return None
+        resampled = bootstrap_mean(np.asarray(value.samples))
+        p = resampled.level_below(self.threshold)
+        p = p if self.relation == ">" else 1 - p
         # Resamples do not resolve smaller probabilities.
         p = float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES)))
-        return [replace(claim, p=p).with_trials(samples)]
+        trials = value.samples if value.seeds is None else value.seeds
+        return replace(claim, **resampled.estimate()._asdict(), p=p).with_trials(trials)
+
+
+def claim(
+    relation: str,
+    threshold: float,
+    *,
+    kind: str = "ours",
+    section: str = "",
+    shown: str = "",
+    id: str | None = None,
+    statement: str | None = None,
+) -> Callable[[Callable], Statement]:
+    """Make a ``Statement`` of a function, as a decorator.
+
+    The first paragraph of the function's docstring is the statement, and the second is the statistic.
+
+    Parameters
+    ----------
+    relation : str, "<" or ">", of the statistic to the threshold
+    threshold : float
+    kind, section, shown : as of ``Claim``
+    id, statement : str, optional
+        In place of the function's name and of the first paragraph, for a function that is used several times.
+    """
+
+    def made(compute: Callable) -> Statement:
+        paragraphs = [" ".join(part.split()) for part in inspect.getdoc(compute).split("\n\n")]
+        statistic = paragraphs[-1].rstrip(".")
+        statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
+        return Statement(
+            compute, id or compute.__name__, kind, section, statement or paragraphs[0], statistic, relation, threshold,
+            shown,
+        )  # fmt: skip
+
+    return made
+
+
+def statements_in(module) -> list[Statement]:
+    """The statements that a module defines, in their order."""
+    return [value for value in vars(module).values() if isinstance(value, Statement)]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

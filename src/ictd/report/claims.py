@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ictd.report import html
-from ictd.report.claim import Statements, as_records
+from ictd.report.claim import as_records
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import decide, load_sentences
 from ictd.report.tables import load_tables
@@ -12,9 +12,7 @@ from ictd.storage import save_json
 
 
 def main(
-    statements: Path,
     sentences: Path,
-    theory_statements: Path,
     tables: list[Path],
     theory_tables: list[Path],
     env: str,
@@ -33,8 +31,8 @@ def main(
     """
     main_setting, of_paper = (env, states, depth), load_sentences(sentences)
     table_of = load_tables(theory_tables)
-    on_theory = as_records(check_theory(Statements(theory_statements), table_of, discount))
-    claims_made = check_claims(Statements(statements), of_paper, load_tables(tables), main_setting)
+    on_theory = as_records(check_theory(table_of, discount))
+    claims_made = check_claims(of_paper, load_tables(tables), main_setting)
     on_experiments = as_records(claims_made)
     save_json(theory, on_theory)
     save_json(claims, [*on_experiments, *on_theory])

@@ -137,6 +137,32 @@ def page(title: str, body: str) -> str:
     )
 
 
+def fold(title: str, *parts: str) -> str:
+    """Put parts into a fold that a click on its title opens."""
+    return "\n".join([f"<details><summary>{text(title)}</summary>", *parts, "</details>"])
+
+
+def banner(other_settings: str) -> str:
+    """Say as HTML which settings of the run are not the project's own; empty if there are none.
+
+    ``other_settings`` lists their keys, as of ``ictd.pipeline.config.differences``.
+    """
+    if not other_settings:
+        return ""
+    return (
+        '\n<p class="banner"><b>This run has other settings than the study\'s own.</b> All numbers, verdicts and counts'
+        f" on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
+    )
+
+
+def markdown(source: str) -> str:
+    """A page in Markdown as HTML."""
+    # Only pages of studies need this package.
+    import mistune
+
+    return mistune.create_markdown(escape=False, plugins=["table"])(source)
+
+
 def save_frames(folder: Path, frames: dict) -> None:
     """Write a page NAME.html for each of some DataFrames, or texts in HTML, by name."""
     for name, frame in frames.items():

@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ictd.report.html import Markup, anchor, attribute, save, text, without_dead_links
+from ictd.report.html import Markup, anchor, attribute, banner, fold, save, text, without_dead_links
 from ictd.report.verdicts import VERDICTS, by_name, holding, verdict_in_words, verdict_on
 from ictd.storage import load_json, load_text, save_text
 
@@ -97,19 +97,6 @@ def body_of(finished) -> str:
     return body
 
 
-def banner(other_settings: str) -> str:
-    """Say as HTML which settings of the run are not the study's own; empty if there are none.
-
-    ``other_settings`` lists their keys, as of ``ictd.pipeline.config.differences``.
-    """
-    if not other_settings:
-        return ""
-    return (
-        '\n<p class="banner"><b>This run has other settings than the study\'s own.</b> All numbers, verdicts and counts'
-        f" on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
-    )
-
-
 class Shown:
     """Parts of a page about a folder of results, as HTML for the output of a notebook's cell.
 
@@ -130,7 +117,7 @@ class Shown:
 
     def fold(self, title: str, *parts: str) -> Markup:
         """Put parts into a fold that a click on its title opens."""
-        return Markup(f"<details><summary>{text(title)}</summary>\n{self(*parts)}\n</details>\n")
+        return Markup(fold(title, *parts))
 
     @cached_property
     def _claims(self) -> dict[str, list[dict]]:

@@ -1,5 +1,12 @@
-"""The tests of the paper's claims on its experiments, and of claims of our own, decided by the result tables."""
+"""The tests of the paper's claims on its experiments, and claims of our own, decided by the result tables.
 
+``report/sentences.toml`` has the paper's sentences, and the tests that decide each of them.  A comment in each test says
+why its threshold is what it is.  The paper gives no numbers, so the thresholds are ours.  The usual one is half of a
+sum of squares: a pattern "emerges", two patterns are "similar", and a trend is "clear" if they account for more than
+half of it; noise is "mild" if its sum of squares is less than half of the pattern's.
+"""
+
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -7,103 +14,115 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.claim import Claim, Statements, has_pattern
+from ictd.report.claim import HALF, NEGLIGIBLE, Claim, Trials, claim, has_pattern, statements_in
 from ictd.report.sentences import VARIED, Sentence, varied_in
 from ictd.report.tables import rows_with
 from ictd.statistics import Estimate, proportion, rank_correlation
 
-# The claim that MSVE falls compares the longest context with one of about a fifth of its length.
+# The claim that the MSVE is lower compares the longest context with one of about a fifth of its length.
 FIFTH = 5
-# The shares of ``pattern_shares`` and ``representative_shares``, each of which a claim of its name is about.
-SHARES = ("pattern", "pattern_A11", "pattern_A12", "pattern_A21", "pattern_A22", "pattern_shortest", "pattern_full")
+MSVE_FIGURES = "figure_01 figure_05 figure_07 figure_10"
+WEIGHT_FIGURES = "figure_02 figure_04 figure_06 figure_09"
 
 
 def check_claims(
-    statements: Statements, sentences: list[Sentence], tables: dict[str, pd.DataFrame], main: tuple[str, int, int]
+    sentences: list[Sentence], tables: dict[str, pd.DataFrame], main: tuple[str, int, int]
 ) -> list[Claim]:
     """Decide all claims on the experiments.
 
     Parameters
     ----------
-    statements : Statements of report/claims.toml
-    sentences : list of Sentence, of report/sentences.toml; their tests get the kind "paper"
+    sentences : list of Sentence; their tests get the kind "paper"
     tables : dict
         The result tables unseen_msve, unseen_baselines, baselines, weights, mean_weights, agreement, learning and
         truncation.
     main : tuple, env, states and depth of the main setting
     """
-    on_unseen_tasks = tables | {"msve": tables["unseen_msve"], "baselines": tables["unseen_baselines"]}
-    claims = [
-        *check_cells(statements, on_unseen_tasks, main),
-        *_convergence_claims(statements, tables["learning"], main),
-        *_truncation_claims(statements, tables["truncation"]),
-        *_batch_td_claims(statements, tables["baselines"]),
-    ]
     tests = {(name, sentence.cells) for sentence in sentences for name in sentence.tests}
-    is_test = [(claim.id.split("/")[0], varied_in(claim.setting, main)) in tests for claim in claims]
-    return [replace(claim, kind="paper") if test else claim for claim, test in zip(claims, is_test, strict=True)]
+    claims = []
+    for statement in statements_in(sys.modules[__name__]):
+        for decided in statement.decide(tables):
+            varied = varied_in(decided.setting, main)
+            kind = "paper" if (statement.id, varied) in tests else decided.kind
+            claims.append(replace(decided, kind=kind, section=decided.section or _section(varied)))
+    return claims
 
 
-def check_cells(statements: Statements, tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
-    """Decide the claims on single cells, and on the two algorithms of a setting.
-
-    Parameters
-    ----------
-    statements, main : as of ``check_claims``
-    tables : dict
-        By "msve" and "baselines" the MSVE that claims are decided on; the result tables weights, mean_weights and
-        agreement.
-    """
-    return [
-        *_evaluation_claims(statements, tables["msve"], tables["baselines"], main),
-        *_weight_claims(statements, tables["weights"], tables["mean_weights"], main),
-        *_agreement_claims(statements, tables["agreement"], main, tables["weights"]["seed"].nunique() > 1),
-    ]
-
-
-def _section(setting: tuple, main: tuple) -> str:
+def _section(varied: str | None) -> str:
     """The section of the paper that a cell or setting belongs to."""
-    title = VARIED[varied_in("-".join(map(str, setting)), main)]
+    title = VARIED[varied]
     return f"Hyperparameter Study: {title}" if title else "Experiments"
 
 
-def _evaluation_claims(statements: Statements, msve: pd.DataFrame, baselines: pd.DataFrame, main) -> Iterator[Claim]:
-    """Section "In-Context Policy Evaluation Verification", for each cell."""
-    for cell, errors in msve.groupby(CELL, sort=False):
+# Section "In-Context Policy Evaluation Verification".
+
+
+def _unseen_msve(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[tuple, pd.DataFrame]]:
+    """For each cell the MSVE on unseen tasks, with a row for each seed and a column for each context length.
+
+    A single trial or context length shows no trend and gives no interval.
+    """
+    for cell, errors in tables["unseen_msve"].groupby(CELL, sort=False):
         trials = errors.pivot(index="seed", columns="context_length", values="msve")
-        if min(trials.shape) < 2:
-            continue  # A single trial or context length shows no trend and gives no interval.
-        lengths = np.array(trials.columns, dtype=float)
-        longest = trials.columns.max()
+        if min(trials.shape) > 1:
+            yield cell, trials
+
+
+@claim("<", -0.70710678, shown=MSVE_FIGURES)
+def msve_falls(tables):
+    """The longer the context, the lower the MSVE.
+
+    The rank correlation of MSVE and context length, mean over trials.
+    """
+    # A clear trend: the length accounts for more than half of the variance of the ranks, so the rank correlation is
+    # below -sqrt(1/2).
+    for cell, trials in _unseen_msve(tables):
+        yield cell, Trials(rank_correlation(trials.to_numpy(), np.array(trials.columns, dtype=float)))
+
+
+@claim("<", 0.0, shown=MSVE_FIGURES)
+def msve_lower(tables):
+    """The MSVE is lower with the longest context than with one of about a fifth of its length.
+
+    Log10 of the ratio of the first MSVE to the second, mean over trials.
+    """
+    # "Decrease" names no amount, so any decrease counts that exceeds the noise.
+    for cell, trials in _unseen_msve(tables):
+        lengths = trials.columns
+        fifth = lengths[:-1][np.abs(lengths[:-1] - lengths.max() / FIFTH).argmin()]
         logs = np.log10(trials)
-        fifth = trials.columns[:-1][np.abs(lengths[:-1] - longest / FIFTH).argmin()]
-        zero = rows_with(baselines, method="zero", states=cell[2], context_length=longest)
+        yield cell, Trials(logs[lengths.max()] - logs[fifth])
+
+
+@claim("<", 0.0, shown=MSVE_FIGURES)
+def beats_zero(tables):
+    """With the longest context, the MSVE is lower than that of predicting zero.
+
+    Log10 of the ratio of the MSVE to that of predicting zero, mean over trials.
+    """
+    # The least that policy evaluation means: values that are better than none.
+    for cell, trials in _unseen_msve(tables):
+        longest = trials.columns.max()
+        zero = rows_with(tables["unseen_baselines"], method="zero", states=cell[2], context_length=longest)
         # It does not depend on the number of layers.
         zero = zero.drop_duplicates("seed").set_index("seed")["msve"]
-        samples = {
-            "msve_falls": rank_correlation(trials.to_numpy(), lengths),
-            "msve_lower": logs[longest] - logs[fifth],
-            "beats_zero": logs[longest] - np.log10(zero.loc[trials.index]),
-        }
-        words = {"section": _section(cell, main), "longest": longest, "fifth": fifth}
-        for name, values in samples.items():
-            yield from statements.of_trials(name, cell, values, **words)
+        yield cell, Trials(np.log10(trials[longest]) - np.log10(zero.loc[trials.index]))
 
 
-def _weight_claims(statements: Statements, weights: pd.DataFrame, mean_weights: pd.DataFrame, main) -> Iterator[Claim]:
-    """Section "Weight Convergence", for each cell."""
-    for mean in mean_weights.itertuples():
+# Section "Weight Convergence", for each cell.
+
+
+def _mean_and_trials(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[tuple, object, pd.DataFrame]]:
+    """For each cell: the measures of the mean weights, and those of the trials."""
+    for mean in tables["mean_weights"].itertuples():
         cell = (mean.algo, mean.env, mean.states, mean.depth)
-        trials = rows_with(weights, **dict(zip(CELL, cell, strict=True)))
-        words = {"section": _section(cell, main)}
-        for name in SHARES:
-            yield statements.claim(name, cell, _estimate(mean, name), **words).with_trials(trials[name])
-        wrong_signs = _wrong_signs(mean.diagonal_signs, mean.states)
-        wrong_in_trials = _wrong_signs(trials["diagonal_signs"], mean.states)
-        yield statements.claim("signs", cell, wrong_signs, **words).with_trials(wrong_in_trials)
-        yield statements.claim("pattern_P", cell, mean.largest_u, **words).with_trials(trials["largest_u"])
-        for name, good in (("consistent", has_pattern(trials["cosine"])), ("finite", trials["diverged_at"] == 0)):
-            yield statements.claim(name, cell, proportion(int(good.sum()), len(good)), **words).with_trials(good)
+        yield cell, mean, rows_with(tables["weights"], **dict(zip(CELL, cell, strict=True)))
+
+
+def _share(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[tuple, Estimate, pd.Series]]:
+    """For each cell: a share of the mean weights with its interval, and those of the trials."""
+    for cell, mean, trials in _mean_and_trials(tables):
+        yield cell, _estimate(mean, name), trials[name]
 
 
 def _estimate(row, name: str) -> Estimate:
@@ -111,51 +130,232 @@ def _estimate(row, name: str) -> Estimate:
     return Estimate(*(float(getattr(row, column)) for column in (name, f"{name}_low", f"{name}_high")))
 
 
-def _squared(estimate: Estimate) -> Estimate:
-    """The square of a correlation, zero if it is negative; NaN stays NaN."""
-    return Estimate(*(float(np.maximum(0, number) ** 2) for number in estimate))
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def pattern(tables):
+    """The mean A has the pattern of theta^TD.
+
+    The squared cosine between the mean identifiable A and that of theta^TD, zero if the cosine is negative.
+    """
+    # More than half of the sum of squares.
+    yield from _share(tables, "pattern")
 
 
-def _wrong_signs(diagonal_signs, states: int):
-    """Number of diagonal entries of A11 and A12 with another sign than theta^TD's, from the share with its sign."""
-    return np.round((1 - diagonal_signs) * 2 * states)
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def pattern_shortest(tables):
+    """The matrix of least norm with the outputs of the mean A has the pattern of that with the outputs of theta^TD.
+
+    The squared cosine between the two matrices, zero if the cosine is negative.
+    """
+    # A control: several matrices have the same outputs, and no verdict should depend on the one that is compared.
+    yield from _share(tables, "pattern_shortest")
 
 
-def _agreement_claims(statements: Statements, agreement: pd.DataFrame, main, several: bool) -> Iterator[Claim]:
-    """Section "Weight Convergence", on TD and MC together, for each setting; ``several`` tells whether seeds are."""
-    for measures in agreement.itertuples():
-        setting = (measures.env, measures.states, measures.depth)
-        values = {
-            "same_pattern": _squared(_estimate(measures, "correlation")),
-            "same_noise": _squared(_estimate(measures, "residual_correlation")),
-            "same_place": _estimate(measures, "distance"),
-        }
-        if several:
-            values["same_pattern_apart"] = _squared(_estimate(measures, "apart"))
-            values["same_noise_apart"] = _squared(_estimate(measures, "residual_apart"))
-        for name, value in values.items():
-            yield statements.claim(name, setting, value, section=_section(setting, main))
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def pattern_full(tables):
+    """The mean A itself, with entries that change no output, has the pattern of theta^TD.
+
+    The squared cosine between the mean A and that of theta^TD, zero if the cosine is negative.
+    """
+    # As for pattern_shortest.
+    yield from _share(tables, "pattern_full")
 
 
-def _convergence_claims(statements: Statements, learning: pd.DataFrame, main) -> Iterator[Claim]:
-    """Section "Weight Convergence", on "converged parameters": how much A changes after about half of the tasks."""
-    for cell, course in learning.groupby(CELL, sort=False):
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def pattern_A11(tables):
+    """Block A11 of the mean A is a multiple of -I, up to mild noise.
+
+    The squared cosine between the block and -I, zero if the cosine is negative.
+    """
+    # More than half of the sum of squares.
+    yield from _share(tables, "pattern_A11")
+
+
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def pattern_A12(tables):
+    """Block A12 of the mean A is a multiple of I, up to mild noise.
+
+    The squared cosine between the block and I, zero if the cosine is negative.
+    """
+    # More than half of the sum of squares.
+    yield from _share(tables, "pattern_A12")
+
+
+@claim("<", HALF, shown=WEIGHT_FIGURES)
+def pattern_A21(tables):
+    """Block A21 of the mean A is zero, up to mild noise.
+
+    The squared norm of the block, divided by that of A11 and A12.
+    """
+    # Mild noise: less than half of the pattern's sum of squares.
+    yield from _share(tables, "pattern_A21")
+
+
+@claim("<", HALF, shown=WEIGHT_FIGURES)
+def pattern_A22(tables):
+    """Block A22 of the mean A is zero, up to mild noise.
+
+    The squared norm of the block, divided by that of A11 and A12.
+    """
+    # Mild noise: less than half of the pattern's sum of squares.
+    yield from _share(tables, "pattern_A22")
+
+
+@claim("<", 1, shown=WEIGHT_FIGURES)
+def signs(tables):
+    """The diagonal entries of A11 and A12 have the signs of -I and I.
+
+    Number of diagonal entries of the mean A with the wrong sign.
+    """
+    # A diagonal entry with the wrong sign is no part of the pattern.
+    for cell, mean, trials in _mean_and_trials(tables):
+        # From the share of entries with the sign of theta^TD.
+        wrong, wrong_in_trials = (
+            np.round((1 - share) * 2 * mean.states) for share in (mean.diagonal_signs, trials["diagonal_signs"])
+        )
+        yield cell, wrong, wrong_in_trials
+
+
+@claim("<", 0.1, shown=WEIGHT_FIGURES)
+def pattern_P(tables):
+    """P has the pattern of theta^TD: u is negligible compared with the last entry, 1.
+
+    Largest absolute entry of the mean u.
+    """
+    # The last entry of P is 1, so 0.1 is a tenth of it.
+    for cell, mean, trials in _mean_and_trials(tables):
+        yield cell, mean.largest_u, trials["largest_u"]
+
+
+@claim(">", 0.8, shown="learning")
+def consistent(tables):
+    """The pattern emerges in single trials.
+
+    Share of the trials in which the squared cosine between the identifiable A and that of theta^TD is above one half
+    (Clopper-Pearson interval).
+    """
+    # Results are consistent if at least four of five new trials would show the pattern. With 20 trials, 0.8 is the
+    # highest tenth that an interval can exclude, and it does so only if all 20 trials have the pattern.
+    for cell, _, trials in _mean_and_trials(tables):
+        good = has_pattern(trials["cosine"])
+        yield cell, proportion(int(good.sum()), len(good)), good
+
+
+@claim(">", 0.8, shown="learning")
+def finite(tables):
+    """Pretraining does not diverge.
+
+    Share of the trials that did not diverge (Clopper-Pearson interval).
+    """
+    # As for the pattern in single trials.
+    for cell, _, trials in _mean_and_trials(tables):
+        good = trials["diverged_at"] == 0
+        yield cell, proportion(int(good.sum()), len(good)), good
+
+
+@claim("<", 0.1, shown="learning")
+def converged(tables):
+    """A changes by less than a tenth in about the last half of pretraining.
+
+    The norm of the change of A, divided by the norm of A at the end, mean over trials.
+    """
+    # A tenth, as for weights outside a pattern.
+    for cell, course in tables["learning"].groupby(CELL, sort=False):
         snapshots = course["tasks_seen"].unique()
         half = snapshots[np.abs(snapshots - snapshots.max() / 2).argmin()]
-        to_go = rows_with(course, tasks_seen=half)["to_go"]
-        yield from statements.of_trials("converged", cell, to_go, section=_section(cell, main))
+        yield cell, Trials(rows_with(course, tasks_seen=half)["to_go"])
 
 
-def _truncation_claims(statements: Statements, truncation: pd.DataFrame) -> Iterator[Claim]:
-    """Section "Experiments": the bias of returns that are cut short is negligible."""
-    for returns in truncation.itertuples():
-        relative_bias = returns.largest_bias / returns.typical_value
-        yield statements.claim("truncation", (returns.env, returns.states), relative_bias)
+# Section "Weight Convergence", on TD and MC together, for each setting.
 
 
-def _batch_td_claims(statements: Statements, baselines: pd.DataFrame) -> Iterator[Claim]:
-    """Section "In-Context TD": the Transformer with theta^TD carries out batch TD."""
-    for setting, errors in baselines.groupby(["states", "depth"], sort=False):
+def _of_both(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[tuple, Estimate]]:
+    """For each setting: a measure of the agreement of TD and MC."""
+    for measures in tables["agreement"].itertuples():
+        yield (measures.env, measures.states, measures.depth), _estimate(measures, name)
+
+
+def _squared(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[tuple, Estimate]]:
+    """For each setting: the square of a correlation of TD and MC, zero if it is negative; NaN stays NaN."""
+    for setting, estimate in _of_both(tables, name):
+        yield setting, Estimate(*(float(np.maximum(0, number) ** 2) for number in estimate))
+
+
+def _several(tables: dict[str, pd.DataFrame]) -> bool:
+    """Whether there are several seeds, so that there are disjoint ones."""
+    return tables["weights"]["seed"].nunique() > 1
+
+
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def same_pattern(tables):
+    """Multi-task TD and MC have the same mean A, up to a factor and mild noise.
+
+    The squared correlation of their mean A.
+    """
+    # More than half of the sum of squares.
+    yield from _squared(tables, "correlation")
+
+
+@claim(">", HALF, shown=WEIGHT_FIGURES)
+def same_noise(tables):
+    """The residuals of their mean A, without theta^TD, are similar.
+
+    The squared correlation of their mean A without the component along theta^TD.
+    """
+    # More than half of the sum of squares.
+    yield from _squared(tables, "residual_correlation")
+
+
+@claim("<", HALF, shown=WEIGHT_FIGURES)
+def same_place(tables):
+    """The distance of their mean A is small.
+
+    The norm of the difference of their mean A, divided by the mean of the two norms.
+    """
+    # Two matrices are at the same place if their distance is below half of their norm.
+    yield from _of_both(tables, "distance")
+
+
+@claim(">", HALF)
+def same_pattern_apart(tables):
+    """TD and MC produce the same parameters from disjoint seeds, without a common task, batch or initial value.
+
+    Squared correlation between the mean A over TD's even seeds and the mean A over MC's odd seeds.
+    """
+    # TD and MC with the same seed share tasks, batches and initial values.
+    if _several(tables):
+        yield from _squared(tables, "apart")
+
+
+@claim(">", HALF)
+def same_noise_apart(tables):
+    """Their residuals without theta^TD are also similar from disjoint seeds.
+
+    Squared correlation between these two means without their components along theta^TD.
+    """
+    # As for same_pattern_apart.
+    if _several(tables):
+        yield from _squared(tables, "residual_apart")
+
+
+@claim("<", NEGLIGIBLE, section="Experiments")
+def truncation(tables):
+    """The bias of truncated returns is negligible.
+
+    Largest exact bias, divided by the root mean square of the values.
+    """
+    # About the resolution of single precision, the usual precision of network training.
+    for returns in tables["truncation"].itertuples():
+        yield (returns.env, returns.states), returns.largest_bias / returns.typical_value
+
+
+@claim("<", 1e-9, kind="check", section="In-Context Temporal Difference Learning")
+def theta_td(tables):
+    """The Transformer with theta^TD carries out batch TD on the context.
+
+    Largest relative difference of their MSVEs.
+    """
+    # An allowance for rounding between two ways to compute the same MSVE.
+    for setting, errors in tables["baselines"].groupby(["states", "depth"], sort=False):
         msve = errors.pivot(index=["seed", "context_length"], columns="method", values="msve")
         difference = np.abs(msve["theta_td"] - msve["batch_td"]) / msve["batch_td"]
-        yield statements.claim("theta_td", setting, difference.max(skipna=False))
+        yield setting, difference.max(skipna=False)

@@ -1,12 +1,13 @@
 """Claims on the theory, which the tables of its checks decide."""
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.claim import NEGLIGIBLE, Claim, Statements
+from ictd.report.claim import NEGLIGIBLE, Claim, Statement, Trials, claim, statements_in
 from ictd.report.claim_tables import claims_overview
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import by_name
@@ -15,111 +16,316 @@ from ictd.theory.family import MEMBERS, contraction
 
 # Decimal logarithm that stands for numbers beyond float64's range.
 OVERFLOW = 308.0
-NAMES = {"td": ("Theorem 2", "J"), "mc": ("Corollary 1", "J'")}
+CONVERGENCE = "Inference Time Convergence"
+MINIMIZER = "Global Minimizer of Pretraining Loss"
+PROOF = "Proof of Theoretical Results"
+BEYOND = "Beyond the paper's theory"
+# An allowance for rounding in float64 over about ten thousand operations.
+GRADIENTS = 1e-10
+# An allowance for rounding between two ways to compute the same quantity.
+SAME = 1e-9
 
 
-def check_theory(texts: Statements, tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
+def check_theory(tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
     """Decide all claims on the theory.
 
     Parameters
     ----------
-    texts : Statements, of report/theory_claims.toml
     tables : dict of tables
         By "statements", "neu", "pretrained", "repeated", "agreement", "precision", "family" and "family_updates".
     discount : float, gamma
     """
-    return [
-        *_statement_claims(texts, tables["statements"], discount),
-        *_neu_claims(texts, tables["neu"], discount),
-        *_family_claims(texts, tables["family"], tables["family_updates"], discount),
-        *_pretrained_claims(texts, tables["pretrained"], tables["repeated"]),
-        *_numerical_claims(texts, tables["agreement"], tables["precision"]),
-    ]
+    statements = statements_in(sys.modules[__name__])
+    for algo, theorem, J in (("td", "Theorem 2", "J"), ("mc", "Corollary 1", "J'")):
+        statements += expected_update_claims(algo, theorem, J)
+    for quantity in tables["precision"]["quantity"].unique():
+        statements.append(digits_claim(quantity))
+    return [made for statement in statements for made in statement.decide(tables, discount)]
 
 
-def _statement_claims(texts: Statements, statements: pd.DataFrame, discount: float) -> Iterator[Claim]:
-    """Theorem 1, and every inequality."""
-    for name in texts.tables:
-        of_statement = statements[statements["statement"] == name]
-        for setting, layers in of_statement.groupby(["env", "states"], sort=False):
-            first, last = layers.iloc[0], layers.iloc[-1]
-            if name != "theorem_1":
-                yield texts.claim(name, setting, layers["violations"].sum())
-            elif discount ** last["layer"] < NEGLIGIBLE:
-                yield texts.claim(name, setting, last["left_max"] / first["right_mean"], L=last["layer"])
+# Theorem 1, and every inequality.
 
 
-def _neu_claims(texts: Statements, neu: pd.DataFrame, discount: float) -> Iterator[Claim]:
-    """Theorem 2 and Corollary 1; limits and rates only where gamma^L is negligible."""
-    for (algo, *setting), norms in neu.groupby(["algo", "env", "states"], sort=False):
-        theorem, J = NAMES[algo]
-        words = {"theorem": theorem, "J": J, "name": theorem.lower().replace(" ", "_")}
-        looped = norms[norms["space"] == "looped"]
-        separate = norms[norms["space"] == "separate"]
-        yield texts.claim("bound", setting, (~(looped["norm"] <= looped["bound"])).sum(), **words)
-        yield texts.claim("sharper", setting, (~(norms["norm"] <= norms["sharper"])).sum(), **words)
-        depth = looped["layer"].iloc[-1]
-        if discount**depth >= NEGLIGIBLE:
-            continue
-        yield texts.claim("limit", setting, _last_over_largest(looped["norm"]), L=depth, **words)
-        yield texts.claim("separate", setting, _last_over_largest(separate["norm"]), L=depth, **words)
-        if discount > 0:
-            tail = looped[looped["layer"] >= 2 * depth / 3]
-            rate = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
-            yield texts.claim("rate", setting, abs(rate - 1), L=tail["layer"].iloc[0], **words)
+def of_statement(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[tuple, pd.DataFrame]]:
+    """For each environment and number of states: both sides of a statement by layer."""
+    table = tables["statements"]
+    yield from table[table["statement"] == name].groupby(["env", "states"], sort=False)
 
 
-def _family_converges(discount: float, depth: int) -> bool:
-    """Whether the depth is large enough for the limit of the random weights."""
-    return contraction(discount) ** depth < NEGLIGIBLE
+@claim(
+    "<", NEGLIGIBLE, kind="paper", section=CONVERGENCE, shown="theorem_1",
+    statement="Theorem 1: $TF_L(Z_0; theta^TD_L) -> v(s_q)$ as $L -> inf$.",
+)  # fmt: skip
+def theorem_1(tables, discount):
+    """Largest error over tasks and queries at the last layer, divided by the mean of the largest value."""
+    # Only where gamma^L is negligible itself.
+    for setting, layers in of_statement(tables, "theorem_1"):
+        last = layers.iloc[-1]
+        if discount ** last["layer"] < NEGLIGIBLE:
+            yield setting, last["left_max"] / layers.iloc[0]["right_mean"]
 
 
-def _family_claims(texts: Statements, errors: pd.DataFrame, updates: pd.DataFrame, discount: float) -> Iterator[Claim]:
-    """Which weights have the limit v.  At discount 0 the weights with N [I, I] added have it, too."""
-    for (env, states), of_setting in errors.groupby(["env", "states"], sort=False):
-        setting = (env, states)
-        inside, beyond, with_u = (of_setting[of_setting["member"] == member] for member in MEMBERS)
-        yield texts.claim("family", setting, inside.groupby("draw")["violations"].first().sum())
-        depth = of_setting["layer"].max()
-        if not _family_converges(discount, depth):
-            continue
-        yield texts.claim("family_limit", setting, inside.loc[inside["layer"] == depth, "error"].max(), L=depth)
-        yield texts.claim("family_u", setting, with_u.loc[with_u["layer"] == depth, "error"].max(), L=depth)
-        if discount > 0:
-            # An error that is not a number has overflowed.
-            last_errors = beyond.loc[beyond["layer"] == depth, "error"].fillna(np.inf)
-            yield texts.claim("beyond_family", setting, min(last_errors.min(), 10**OVERFLOW), L=depth)
-        for algo, of_algo in rows_with(updates, env=env, states=states).groupby("algo", sort=False):
-            norms = of_algo.pivot(index="layer", columns="draw", values="norm")
-            largest = max(_last_over_largest(norms[draw]) for draw in norms)
-            yield texts.claim("family_update", setting, largest, name=algo, J=NAMES[algo][1], L=depth)
+def inequality(id: str, statement: str, section: str, kind: str = "paper", shown: str = "") -> Statement:
+    """Claim that an inequality of ``ictd.theory.statements`` holds for all tasks and layers."""
+
+    @claim("<", 1, kind=kind, section=section, shown=shown, id=id, statement=statement)
+    def violations(tables, discount):
+        """Number of tasks and layers at which the left side exceeds the right side by more than rounding."""
+        for setting, layers in of_statement(tables, id):
+            yield setting, layers["violations"].sum()
+
+    return violations
 
 
-def _last_over_largest(norms: pd.Series) -> float:
+lemma_1 = inequality(
+    "lemma_1",
+    "Lemma 1: $|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L$.",
+    MINIMIZER,
+    shown="lemmas",
+)
+lemma_2_query = inequality(
+    "lemma_2_query", "Lemma 2, part 1: $|y^q_l| <= (1 + gamma^l) ||v||_inf$.", MINIMIZER, shown="lemmas"
+)
+lemma_2_context = inequality(
+    "lemma_2_context",
+    "Lemma 2, part 2: $||Y_l||_1 <= (gamma + gamma^l) ||v||_inf$, with the induced norm, as in its proof.",
+    MINIMIZER,
+    shown="lemmas",
+)
+lemma_3 = inequality(
+    "lemma_3",
+    "Lemma 3: $||grad_theta TF_L(Z_0; theta^TD_L)||_1 <= (L^2 + L) nu / 2 + L xi$, summed over all entries.",
+    MINIMIZER,
+    shown="lemmas",
+)
+lemma_4 = inequality(
+    "lemma_4", "Lemma 4: $|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L$.", MINIMIZER, shown="theorem_1 lemmas"
+)
+lemma_2_step = inequality("lemma_2_step", "A step in the proof of Lemma 2: $Y_l = r' - w_l'$.", PROOF)
+lemma_3_context_A = inequality(
+    "lemma_3_context_A", "Proof of Lemma 3: $||grad_A y^{(i)}_l||_1 <= l beta$, induced.", PROOF
+)
+lemma_3_query_A = inequality(
+    "lemma_3_query_A", "Proof of Lemma 3: $||grad_A y^q_l||_1 <= (l^2 + l) beta / 2$, induced.", PROOF
+)
+lemma_3_context_u = inequality(
+    "lemma_3_context_u", "Proof of Lemma 3: $||grad_u Y_l||_1 <= l zeta$, induced.", PROOF
+)
+lemma_3_query_u = inequality(
+    "lemma_3_query_u", "Proof of Lemma 3: $||grad_u y^q_l||_1 <= (l^2 + l) zeta / 2 + l eta$, induced.", PROOF
+)
+lemma_2_step_corrected = inequality(
+    "lemma_2_step_corrected",
+    "The corrected step: $Y_l = (r + gamma P w_l - w_l)'$, the TD errors of the context's states.",
+    BEYOND,
+    "ours",
+)
+lemma_2_context_sum = inequality(
+    "lemma_2_context_sum",
+    "Lemma 2, part 2, would also hold for the sum of the absolute entries of $Y_l$ (the paper does not claim this).",
+    BEYOND,
+    "ours",
+)
+bounded_gradient = inequality(
+    "bounded_gradient",
+    "The gradient of Lemma 3 has a bound that does not depend on $L$:"
+    " $||grad_theta TF_L||_1 <= n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma)$.",
+    BEYOND,
+    "ours",
+    "lemmas",
+)
+
+
+def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
+    """Theorem 2 or Corollary 1: claims on the norm of the expected update, by TD or MC, at theta^TD.
+
+    Claims on limits and rates are made only where gamma^L is negligible.
+
+    Parameters
+    ----------
+    algo : str, "td" or "mc"
+    theorem, J : str, name of the theorem and of the norm
+    """
+    name = theorem.lower().replace(" ", "_")
+
+    def norms_of(tables, space=None):
+        """For each environment and number of states: norms and bounds by layer."""
+        of_algo = rows_with(tables["neu"], algo=algo)
+        rows = rows_with(of_algo, space=space) if space else of_algo
+        yield from rows.groupby(["env", "states"], sort=False)
+
+    def deep(tables, discount, space):
+        """Those of ``norms_of`` whose last gamma^L is negligible."""
+        for setting, norms in norms_of(tables, space):
+            if discount ** norms["layer"].iloc[-1] < NEGLIGIBLE:
+                yield setting, norms
+
+    @claim("<", 1, kind="paper", section=PROOF, shown=name, id=f"{name}_bound",
+           statement=f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.")  # fmt: skip
+    def bound(tables, discount):
+        """Number of depths at which the bound is exceeded."""
+        for setting, norms in norms_of(tables, "looped"):
+            yield setting, (~(norms["norm"] <= norms["bound"])).sum()
+
+    @claim("<", 1, section=BEYOND, shown=name, id=f"{name}_sharper",
+           statement=f"${J}(theta^TD_L)$ is at most $gamma^L$ times a constant, for shared and for separate parameters"
+           " of the layers.")  # fmt: skip
+    def sharper(tables, discount):
+        """Number of depths at which the bound is exceeded."""
+        for setting, norms in norms_of(tables):
+            yield setting, (~(norms["norm"] <= norms["sharper"])).sum()
+
+    @claim("<", NEGLIGIBLE, kind="paper", section=MINIMIZER, shown=name, id=name,
+           statement=f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.")  # fmt: skip
+    def limit(tables, discount):
+        """Its value at the last depth, divided by its maximum over depths."""
+        for setting, norms in deep(tables, discount, "looped"):
+            yield setting, last_over_largest(norms["norm"])
+
+    @claim("<", NEGLIGIBLE, section=BEYOND, shown=name, id=f"{name}_separate",
+           statement=f"${J}(theta^TD_L) -> 0$ also if each layer has its own parameters.")  # fmt: skip
+    def separate(tables, discount):
+        """Its value at the last depth, divided by its maximum over depths."""
+        for setting, norms in deep(tables, discount, "separate"):
+            yield setting, last_over_largest(norms["norm"])
+
+    @claim("<", 0.01, section=BEYOND, shown=name, id=f"{name}_rate",
+           statement=f"${J}(theta^TD_L)$ falls as $gamma^L$ for large $L$, without the factor $L^2$ of the bound.")  # fmt: skip
+    def rate(tables, discount):
+        """Relative difference between log gamma and the rate fitted to the last third of the depths."""
+        for setting, norms in deep(tables, discount, "looped"):
+            if discount > 0:
+                tail = norms[norms["layer"] >= 2 * norms["layer"].iloc[-1] / 3]
+                fitted = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
+                yield setting, abs(fitted - 1)
+
+    @claim("<", NEGLIGIBLE, section=BEYOND, shown="family", id=f"family_update_{algo}",
+           statement=f"${J} -> 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
+           " out theta^TD.")  # fmt: skip
+    def family_update(tables, discount):
+        """Largest ratio, over draws, of its value at the last depth to its maximum over depths."""
+        for setting, _, _ in family_limits(tables, discount):
+            updates = rows_with(tables["family_updates"], algo=algo, env=setting[0], states=setting[1])
+            norms = updates.pivot(index="layer", columns="draw", values="norm")
+            if len(norms):
+                yield setting, max(last_over_largest(norms[draw]) for draw in norms)
+
+    return [bound, sharper, limit, separate, rate, family_update]
+
+
+def last_over_largest(norms: pd.Series) -> float:
     """The last of some norms over the largest; zero if all are zero."""
     return norms.iloc[-1] / norms.max() if norms.any() else 0.0
 
 
-def _pretrained_claims(texts: Statements, line: pd.DataFrame, repeated: pd.DataFrame) -> Iterator[Claim]:
-    """J or J' at the pretrained weights and between them and theta^TD, where the paper proves nothing; over trials."""
-    for cell, of_cell in line.groupby(CELL, sort=False):
-        # (trials, positions)
+# Which weights have the limit v.  At discount 0 the weights with N [I, I] added have it, too.
+
+
+def family_limits(tables: dict[str, pd.DataFrame], discount: float) -> Iterator[tuple[tuple, list, int]]:
+    """For each environment and number of states with enough layers: errors of each kind of weights, and the depth."""
+    for setting, errors in tables["family"].groupby(["env", "states"], sort=False):
+        depth = errors["layer"].max()
+        if contraction(discount) ** depth < NEGLIGIBLE:
+            yield setting, [rows_with(errors, member=member, layer=depth)["error"] for member in MEMBERS], depth
+
+
+@claim(
+    "<", 1, section=BEYOND, shown="family",
+    statement="theta^TD is one of an open set of weights with the limit v: on enumerated prompts, with $u = 0$ and"
+    " $A = [G; H] [-I, I]$, $|v - TF_L| <= c^L ||r||_inf / (1 - gamma)$, where"
+    " $c = max_P ||I - (G + gamma P H) (I - gamma P')||_1$.",
+)  # fmt: skip
+def family(tables, discount):
+    """Number of draws and layers at which the left side exceeds the right side by more than rounding."""
+    for setting, errors in rows_with(tables["family"], member=MEMBERS[0]).groupby(["env", "states"], sort=False):
+        yield setting, errors.groupby("draw")["violations"].first().sum()
+
+
+@claim("<", NEGLIGIBLE, section=BEYOND, shown="family")
+def family_limit(tables, discount):
+    """$TF_L -> v$ for all weights of this set, drawn at random with $c = (1 + gamma) / 2$.
+
+    Largest error over draws, tasks and queries at the last layer, divided by the largest value.
+    """
+    for setting, (inside, _, _), _ in family_limits(tables, discount):
+        yield setting, inside.max()
+
+
+@claim(
+    "<", NEGLIGIBLE, section=BEYOND, shown="family",
+    statement="With any $u$, $TF_L -> v' + u X (I - gamma P')^{-1}$ for all weights of this set, so the limit is v only"
+    " for $u$ that no prompt sees, $u X = 0$.",
+)  # fmt: skip
+def family_u(tables, discount):
+    """Largest distance from this limit over draws of $u$ and $[G; H]$, tasks and queries at the last layer, divided by
+    the largest value.
+    """
+    for setting, (_, _, with_u), _ in family_limits(tables, discount):
+        yield setting, with_u.max()
+
+
+@claim(">", 1e-3, section=BEYOND, shown="family")
+def beyond_family(tables, discount):
+    """With $N [I, I]$ added, where $N$ has the same size as the random part of $[G; H]$, $TF_L$ does not tend to v.
+
+    Smallest value, over draws, of the largest error over tasks and queries at the last layer, divided by the largest
+    value.
+    """
+    for setting, (_, beyond, _), _ in family_limits(tables, discount):
+        if discount > 0:
+            # An error that is not a number has overflowed.
+            yield setting, min(beyond.fillna(np.inf).min(), 10**OVERFLOW)
+
+
+# J or J' at the pretrained weights and between them and theta^TD, where the paper proves nothing; over trials.
+
+
+def _on_the_line(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[tuple, np.ndarray]]:
+    """For each cell: log10 of the norm, (trials, positions), from the pretrained weights to theta^TD."""
+    for cell, of_cell in tables["pretrained"].groupby(CELL, sort=False):
         log_norms = np.log10(of_cell.pivot(index="seed", columns="position", values="looped_norm").to_numpy())
         if len(log_norms) > 1:
-            log_norms = log_norms[~np.isnan(log_norms).any(axis=1)]
-            fall = log_norms[:, 0] - log_norms[:, -1]
-            yield texts.claim("pretrained_lower", cell, _mean(fall)).with_trials(fall)
-            barrier = log_norms[:, 1:-1].max(axis=1) - log_norms[:, [0, -1]].max(axis=1)
-            yield texts.claim("barrier", cell, _mean(barrier)).with_trials(barrier)
-    for cell, of_cell in repeated.groupby(CELL, sort=False):
+            yield cell, log_norms[~np.isnan(log_norms).any(axis=1)]
+
+
+@claim("<", 0.0, section=BEYOND, shown="pretrained")
+def pretrained_lower(tables, discount):
+    """The expected update is smaller at the pretrained weights than at theta^TD with the same step size.
+
+    The log10 ratio of the first to the second.
+    """
+    for cell, log_norms in _on_the_line(tables):
+        fall = log_norms[:, 0] - log_norms[:, -1]
+        yield cell, _mean(fall), fall
+
+
+@claim(">", 0.0, section=BEYOND, shown="pretrained")
+def barrier(tables, discount):
+    """Between the pretrained weights and theta^TD with the same step size, the expected update is larger than at both
+    ends.
+
+    The log10 ratio of its largest value between the ends to the larger value at an end.
+    """
+    for cell, log_norms in _on_the_line(tables):
+        rise = log_norms[:, 1:-1].max(axis=1) - log_norms[:, [0, -1]].max(axis=1)
+        yield cell, _mean(rise), rise
+
+
+@claim(">", 0.0, section=BEYOND, shown="pretrained")
+def pretrained_repeated(tables, discount):
+    """If the pretrained layer is repeated more often than in training, the expected update does not vanish but grows.
+
+    The log10 ratio of its value at the last depth to its value at the depth of training.
+    """
+    for cell, of_cell in tables["repeated"].groupby(CELL, sort=False):
         trained_depth = cell[-1]
         norms = of_cell.pivot(index="seed", columns="layer", values="looped_norm")
         depth = norms.columns.max()
         if len(norms) > 1 and depth > trained_depth:
             norms = norms[norms[trained_depth].notna()]
             # A norm that is not a number has overflowed.
-            growth = np.log10(norms[depth].fillna(np.inf) / norms[trained_depth]).clip(upper=OVERFLOW)
-            yield texts.claim("pretrained_repeated", cell, _mean(growth.to_numpy()), L=depth).with_trials(growth)
+            growth = np.log10(norms[depth].fillna(np.inf) / norms[trained_depth]).clip(upper=OVERFLOW).to_numpy()
+            yield cell, _mean(growth), growth
 
 
 def _mean(samples: np.ndarray) -> Estimate:
@@ -127,16 +333,47 @@ def _mean(samples: np.ndarray) -> Estimate:
     return bootstrap_mean(samples).estimate() if len(samples) > 1 else Estimate(np.nan, np.nan, np.nan)
 
 
-def _numerical_claims(texts: Statements, agreement: pd.DataFrame, precision: pd.DataFrame) -> Iterator[Claim]:
-    """The accuracy of gradients, of both sides of lemmas, and of updates."""
-    for way in ("compiled", "appendix"):
-        yield texts.claim(f"gradients_{way}", ["all"], agreement[way].max(skipna=False))
-    for quantity, values in precision[precision["layer"] > 0].groupby("quantity", sort=False):
-        words = {"name": quantity, "statement": quantity.replace("_", " ").capitalize(), "L": values["layer"].max()}
-        if quantity in ("lemma_1", "lemma_4"):
-            yield texts.claim("tail", ["all"], values["ratio"].max(skipna=False) - 1, **words)
-        else:
-            yield texts.claim("update", ["all"], values["difference"].max(skipna=False), **words)
+# The accuracy of gradients, of both sides of lemmas, and of updates.
+
+
+@claim("<", GRADIENTS, kind="check", section=BEYOND)
+def gradients_compiled(tables, discount):
+    """The gradients of the compiled engine equal those of torch on whole prompts.
+
+    Largest difference of an entry, divided by the largest entry.
+    """
+    yield "all", tables["agreement"]["compiled"].max(skipna=False)
+
+
+@claim("<", GRADIENTS, kind="check", section=BEYOND)
+def gradients_appendix(tables, discount):
+    """The gradients by the appendix's recursions equal those of torch on whole prompts.
+
+    Largest difference of an entry, divided by the largest entry.
+    """
+    yield "all", tables["agreement"]["appendix"].max(skipna=False)
+
+
+def digits_claim(quantity: str) -> Statement:
+    """Claim that decimal arithmetic confirms a quantity of the table "precision"."""
+    words = quantity.replace("_", " ").capitalize()
+    look = {"kind": "check", "section": BEYOND, "id": f"{quantity}_digits"}
+
+    def deep(tables):
+        return rows_with(tables["precision"][tables["precision"]["layer"] > 0], quantity=quantity)
+
+    @claim("<", SAME, **look, statement=f"In decimal arithmetic, {words} also holds beyond the range of float64.")
+    def tail(tables, discount):
+        """Largest ratio of its left side to its right side, minus one."""
+        yield "all", deep(tables)["ratio"].max(skipna=False) - 1
+
+    @claim("<", SAME, **look, statement=f"The values of {words} at large depths are not rounding errors: decimal"
+           " arithmetic gives the same.")  # fmt: skip
+    def update(tables, discount):
+        """Largest relative difference from float64 at the last depth."""
+        yield "all", deep(tables)["difference"].max(skipna=False)
+
+    return tail if quantity in ("lemma_1", "lemma_4") else update
 
 
 def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFrame:

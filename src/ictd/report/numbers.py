@@ -1,0 +1,139 @@
+"""Numbers and tables in Markdown pages, written from results.
+
+A number stands between two comments, which no reader sees: ``<!--=NAME:FORMAT-->0.83<!---->``.  NAME is the name of a
+number, with the study's name and a dot before it if it is a study's, and FORMAT is a Python format such as ``.0%``.  A
+table stands between the lines ``<!--=table NAME-->`` and ``<!---->``.
+
+The reference of a part of the project, the paper's part or a study, is a file ``reference/PART.csv``: numbers, tables and
+claims of a finished run, with one value in each row.  ``make pages`` writes it into the pages.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.report.tables import load_table
+from ictd.storage import Unusable, load_json, load_text, save_text
+
+NUMBER = re.compile(r"<!--=([\w.]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
+TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
+COLUMNS = ["kind", "name", "row", "column", "value"]
+# The columns of claims in the reference.
+OF_CLAIMS = ["value", "low", "high", "relation", "threshold", "verdict"]
+# The name of the paper's part.
+PAPER = "paper"
+
+
+def main(reference: Path, pages: list[Path]) -> None:
+    """Write the numbers of the reference into the pages."""
+    parts = {path.stem: load_reference(path) for path in sorted(reference.glob("*.csv"))}
+    numbers, tables = joined(parts)
+    for page in pages:
+        text = load_text(page)
+        try:
+            filled = fill(text, numbers, tables)
+        except ValueError as error:
+            raise ValueError(f"{page}: {error}") from None
+        if filled != text:
+            save_text(page, filled)
+            print(f"{page}: numbers written")
+
+
+def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame]) -> str:
+    """Write numbers and tables into a page.
+
+    Raises a ValueError if the page names a number or a table that does not exist, or an impossible format.
+    """
+
+    def number(match: re.Match) -> str:
+        name, form, _ = match.groups()
+        if name not in numbers:
+            raise ValueError(f"there is no number {name!r}.")
+        try:
+            shown = format(numbers[name], form or "")
+        except ValueError:
+            raise ValueError(f"number {name!r} is {numbers[name]!r}, which has no format {form!r}.") from None
+        return f"<!--={name}{f':{form}' if form else ''}-->{shown}<!---->"
+
+    def table(match: re.Match) -> str:
+        name = match[1]
+        if name not in tables:
+            raise ValueError(f"there is no table {name!r}.")
+        return f"<!--=table {name}-->\n{as_markdown(tables[name])}<!---->"
+
+    return NUMBER.sub(number, TABLE.sub(table, text))
+
+
+def as_markdown(frame: pd.DataFrame) -> str:
+    """A DataFrame as a table in Markdown; numbers have three digits."""
+    cells = [[*map(str, frame.columns)], *([*map(_cell, row)] for row in frame.itertuples(index=False))]
+    rows = [f"| {' | '.join(row)} |" for row in cells]
+    rows.insert(1, "|" + "---|" * len(frame.columns))
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _cell(value) -> str:
+    """A value as a cell of a table."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.3g}"
+    return str(value)
+
+
+def load_numbers(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
+    """Numbers and tables by their names: ``numbers.csv`` and ``tables/*.csv`` of a folder of results."""
+    numbers = load_table(folder / "numbers.csv")
+    values = map(_plain, numbers["value"])
+    tables = {path.stem: load_table(path) for path in sorted(folder.glob("tables/*.csv"))}
+    return dict(zip(numbers["name"], values, strict=True)), tables
+
+
+def _plain(value):
+    """A number, if the value or its text is one; whole numbers are integers."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def joined(parts: dict[str, pd.DataFrame]) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
+    """Numbers and tables of the references of all parts, by their names in pages."""
+    numbers, tables = {}, {}
+    for part, rows in parts.items():
+        prefix = "" if part == PAPER else f"{part}."
+        of_numbers = rows[rows["kind"] == "number"]
+        numbers |= {f"{prefix}{row.name_}": _plain(row.value) for row in _named(of_numbers)}
+        for name, cells in rows[rows["kind"] == "table"].groupby("name", sort=False):
+            columns = cells["column"].unique()
+            values = cells["value"].map(_plain).to_numpy(dtype=object).reshape(-1, len(columns))
+            tables[f"{prefix}{name}"] = pd.DataFrame(values, columns=columns)
+    return numbers, tables
+
+
+def _named(rows: pd.DataFrame) -> Iterable:
+    return rows.rename(columns={"name": "name_"}).itertuples()
+
+
+def load_reference(path: Path) -> pd.DataFrame:
+    """Read the reference of a part; every value is a text."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def reference_of(folder: Path) -> pd.DataFrame:
+    """The reference of a part, from its folder of results: numbers, tables and claims, with one value in each row."""
+    numbers, tables = load_numbers(folder)
+    rows = [("number", name, "", "", value) for name, value in numbers.items()]
+    for name, frame in tables.items():
+        rows += [
+            ("table", name, row, column, value)
+            for row, values in enumerate(frame.to_dict("records"))
+            for column, value in values.items()
+        ]
+    for claim in load_json(folder / "claims.json"):
+        rows += [("claim", claim["id"], "", column, claim[column]) for column in OF_CLAIMS]
+    rows = [(*row[:4], "" if row[4] is None or row[4] != row[4] else str(row[4])) for row in rows]
+    return pd.DataFrame(rows, columns=COLUMNS)

@@ -1,0 +1,157 @@
+"""The page of a study: its README, figures, tables and verdicts.
+
+The module ``studies.NAME.results`` has a function ``load(folder, settings)``, which reads the results of the study's
+steps from its folder, and functions with the decorators ``claim``, ``table``, ``figure`` and ``numbers``, which get what
+``load`` returns.  ``settings`` are those of the study, and under the key "paper" those of the paper's part.
+"""
+
+import inspect
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pandas as pd
+
+from ictd.report import html
+from ictd.report.claim import as_records, claim, statements_in
+from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.numbers import fill, load_numbers
+from ictd.storage import load_text, save_json, save_table
+
+__all__ = ["claim", "figure", "numbers", "table", "variants"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A function of ``studies.NAME.results`` that makes a figure, a table or numbers.
+
+    Parameters
+    ----------
+    kind : str, "figure", "table" or "numbers"
+    make : function of what ``load`` returns
+    """
+
+    kind: str
+    make: Callable
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.make.__name__
+
+    @property
+    def title(self) -> str:
+        """The first paragraph of the docstring, without its full stop."""
+        return self._paragraphs()[0].rstrip(".")
+
+    @property
+    def caption(self) -> str:
+        """The docstring after the first paragraph; all of it if there is one paragraph only."""
+        paragraphs = self._paragraphs()
+        return " ".join(paragraphs[1:] or paragraphs)
+
+    def _paragraphs(self) -> list[str]:
+        return [" ".join(part.split()) for part in inspect.getdoc(self.make).split("\n\n")]
+
+
+def figure(make: Callable) -> Shown:
+    """Register a function that returns a Matplotlib figure.  Its docstring has a title and a caption."""
+    return Shown("figure", make)
+
+
+def table(make: Callable) -> Shown:
+    """Register a function that returns a small DataFrame for readers.  Its docstring is the caption."""
+    return Shown("table", make)
+
+
+def numbers(make: Callable) -> Shown:
+    """Register a function that returns a dict of numbers or short texts, which pages quote by their names."""
+    return Shown("numbers", make)
+
+
+def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
+    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes."""
+    return {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}
+
+
+def main(
+    study: str,
+    files: list[Path],
+    readme: Path,
+    settings: dict,
+    other_settings: str,
+    folder: Path,
+    claims: Path,
+    tables: Path,
+    figures: Path,
+    quoted: Path,
+    page: Path,
+) -> None:
+    """Decide the claims of a study, and write its tables, figures and page.
+
+    ``files`` are the results of the study's steps in ``folder``.  ``quoted`` has the numbers that pages quote.
+    ``other_settings`` names the settings that are not the study's own.
+    """
+    module = import_module(f"studies.{study}.results")
+    results = module.load(folder, settings)
+    records = as_records([made for statement in statements_in(module) for made in statement.decide(results)])
+    save_json(claims, records)
+    shown = [value for value in vars(module).values() if isinstance(value, Shown)]
+    for item in shown:
+        made = item.make(results)
+        if item.kind == "figure":
+            save_figure(made, figures / item.name)
+        elif item.kind == "table":
+            save_table(tables / f"{item.name}.csv", made)
+    found = {name: value for item in shown if item.kind == "numbers" for name, value in item.make(results).items()}
+    save_table(quoted, pd.DataFrame({"name": found.keys(), "value": found.values()}))
+    html.save(page, study, body(study, load_text(readme), shown, records, settings, other_settings, folder))
+
+
+def save_figure(made, path: Path) -> None:
+    """Save a Matplotlib figure as PNG and SVG."""
+    from ictd.report.figures.style import save
+
+    save(made, path)
+
+
+def body(
+    study: str, readme: str, shown: list[Shown], records: list[dict], settings: dict, other_settings: str, folder: Path
+) -> str:
+    """The page as HTML; its parameters are those of ``main``, and the records of the claims."""
+    # The numbers as written to files.
+    values, frames = load_numbers(folder)
+    own = {f"{study}.{name}": value for name, value in values.items()}
+    own_tables = {f"{study}.{name}": frame for name, frame in frames.items()}
+    text = html.markdown(fill(readme, values | own, frames | own_tables))
+    pictures = {item.name: picture(item, folder / "figures") for item in shown if item.kind == "figure"}
+    in_readme = {name for name in pictures if re.search(rf'<img [^>]*\b{name}\.png"[^>]*>', text)}
+    for name in in_readme:
+        text = re.sub(rf'<p><img [^>]*\b{name}\.png"[^>]*></p>', lambda _, name=name: pictures[name], text)
+    heading = re.search("<h1.*?</h1>", text)[0]
+    parts = [text.replace(heading, heading + html.banner(other_settings), 1)]
+    parts += ["<h2>Verdicts</h2>", html.table(claims_overview(records))]
+    parts.append(html.fold("Every verdict", claims_rows(records)))
+    others = [pictures[name] for name in pictures if name not in in_readme]
+    parts += ["<h2>More figures</h2>", *others] if others else []
+    parts.append("<h2>Tables</h2>")
+    for item in shown:
+        if item.kind == "table":
+            caption = f'<p class="caption">{html.text(item.caption)}</p>'
+            parts.append(html.fold(item.name.replace("_", " "), caption + html.table(frames[item.name])))
+    rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
+    parts += ["<h2>Settings</h2>", html.fold("Settings", html.table(pd.DataFrame(rows)))]
+    return html.without_dead_links("\n".join(parts))
+
+
+def picture(item: Shown, figures: Path) -> str:
+    """A figure with its title and caption, at half its width in pixels, or the width of a narrower screen."""
+    data = (figures / f"{item.name}.png").read_bytes()
+    width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
+    source = f"data:image/png;base64,{b64encode(data).decode()}"
+    image = f'<img width="{width}" alt="{html.attribute(item.caption)}" src="{source}">'
+    caption = f"<figcaption><b>{html.text(item.title)}.</b> {html.text(item.caption)}</figcaption>"
+    return f'<figure id="{item.name}">{image}{caption}</figure>'
