@@ -5,6 +5,7 @@
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
+## make pages        write the reference numbers into README.md, docs/ and the studies' pages; seconds
 ## make test         run the linters and the tests; 5 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
@@ -37,7 +38,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify weights reference lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -67,6 +68,10 @@ weights: $(READY)
 
 reference: $(READY)
 	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
+
+pages: $(READY)
+	@python -P -m ictd.pipeline.runner ictd.report.numbers --reference reference \
+	    --pages README.md $(wildcard docs/*.md studies/*/README.md)
 
 test: lint
 	python -P -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder

@@ -7,52 +7,25 @@ import pandas as pd
 import pytest
 
 from ictd.report import html
-from ictd.report.claim import Statements, as_records
+from ictd.report.claim import Trials, as_records, claim
 from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
 from ictd.report.verdicts import LISTED, in_words, overall, verdict_by, verdict_in_words
 from ictd.statistics import Estimate, bootstrap_interval
 
-TABLE = """[more]
-kind = "ours"
-section = "S"
-statement = "There is more of {what}, $x_{i}$."
-statistic = "its number"
-relation = ">"
-threshold = 1
-"""
 
+def made(*pairs, relation=">", threshold=1):
+    """The claims of a function that yields the pairs."""
 
-@pytest.fixture
-def statements(tmp_path):
-    """Statements of a file with the given text."""
+    @claim(relation, threshold, section="S", shown="figure_01")
+    def more(values):
+        """There is more of it, $x_{i}$, and the statement
+        goes on.
 
-    def made(text=TABLE):
-        (tmp_path / "claims.toml").write_text(text)
-        return Statements(tmp_path / "claims.toml")
+        Its number.
+        """
+        yield from values
 
-    return made
-
-
-@pytest.mark.parametrize(
-    ("was", "becomes", "said"),
-    [
-        ('relation = ">"', 'relation = ">="', "table .more.: 'relation' is missing, unknown or of no use"),
-        ('kind = "ours"', 'kind = "theirs"', "'kind' is missing"),
-        ('section = "S"', 'section = ""', "'section' is missing"),
-        ("threshold = 1", "threshold = true", "'threshold' is missing"),
-        ("threshold = 1", "threshold = nan", "'threshold' is missing"),
-        ('statistic = "its number"', "", "'statistic' is missing"),
-        ("[more]", '[more]\nid = "a/b"', "'id' is missing"),
-        ("[more]", '[more]\nnote = "b"', "'note' is missing"),
-        ("[more]", "[more", "claims.toml is no valid TOML"),
-        ("{what}", "{whom}", "table .more.: {whom} is no word that is filled in here"),
-        ("[more]", "[less]", r"has no table \[more\]"),
-    ],
-)
-def test_errors_in_a_file_of_claims_name_their_place(statements, was, becomes, said):
-    assert statements().claim("more", ["a"], 2, what="it").verdict == "holds"
-    with pytest.raises(ValueError, match=said):
-        statements(TABLE.replace(was, becomes)).claim("more", ["a"], 2, what="it")
+    return more.decide(pairs)
 
 
 @pytest.mark.parametrize(
@@ -65,14 +38,16 @@ def test_errors_in_a_file_of_claims_name_their_place(statements, was, becomes, s
         (">", np.array([1.0, 2.0, np.nan]), "not shown", 1),
     ],
 )
-def test_shares_of_trials_are_decided_by_the_whole_interval(statements, relation, samples, verdict, trials):
-    of = statements(TABLE.replace('">"', f'"{relation}"'))
-    (claim,) = of.of_trials("more", ("td", 5), samples, what="it")
-    np.testing.assert_equal((claim.value, claim.low, claim.high), (samples.mean(), *bootstrap_interval(samples)))
-    assert claim.verdict == verdict
-    assert (claim.id, claim.statement) == ("more/td-5", "There is more of it, $x_{i}$.")
-    assert (claim.trials, claim.trials_hold) == (len(samples), trials)
-    assert of.of_trials("more", ("td",), samples[:1], what="it") == []
+def test_shares_of_trials_are_decided_by_the_whole_interval(relation, samples, verdict, trials):
+    (one,) = made((("td", 5), Trials(samples)), relation=relation)
+    np.testing.assert_equal((one.value, one.low, one.high), (samples.mean(), *bootstrap_interval(samples)))
+    assert one.verdict == verdict
+    assert (one.id, one.statement) == ("more/td-5", "There is more of it, $x_{i}$, and the statement goes on.")
+    assert (one.statistic, one.shown, one.section) == ("its number", "figure_01", "S")
+    assert (one.trials, one.trials_hold) == (len(samples), trials)
+    assert made(("td", Trials(samples[:1])), relation=relation) == []
+    (counted,) = made(("td", Trials(samples, seeds=np.array([0, 5]))), relation=relation)
+    assert (counted.low, counted.trials, counted.trials_hold) == (pytest.approx(one.low, nan_ok=True), 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -101,42 +76,33 @@ def test_the_verdict_of_several_parts():
 
 
 @pytest.mark.parametrize(("relation", "number"), [(">", 3), ("<", 1)])
-def test_trials_are_counted_by_the_claims_threshold(statements, relation, number):
-    claim = statements(TABLE.replace('">"', f'"{relation}"')).claim("more", ["a"], 2, what="it")
-    claim = claim.with_trials([0, 1, 2, np.nan, 3, 4])
-    assert (claim.trials, claim.trials_hold) == (6, number)
+def test_trials_are_counted_by_the_claims_threshold(relation, number):
+    (one,) = made(("a", 2, [0, 1, 2, np.nan, 3, 4]), relation=relation)
+    assert (one.value, one.trials, one.trials_hold) == (2, 6, number)
 
 
-def test_verdicts_are_corrected_for_multiple_testing(statements):
-    of, rng = statements(), np.random.default_rng(1)
-    made = []
-    for k in range(40):
-        made += of.of_trials("more", (k,), rng.normal(1 + (3 if k == 0 else 0), 1, 20), what="it")
-    records = as_records(made)
+def test_verdicts_are_corrected_for_multiple_testing():
+    rng = np.random.default_rng(1)
+    claims = made(*(((k,), Trials(rng.normal(1 + (3 if k == 0 else 0), 1, 20))) for k in range(40)))
+    records = as_records(claims)
     assert records[0]["verdict"] == records[0]["corrected"] == "holds" and records[0]["p"] < 1e-3
     held = [one for one in records[1:] if one["verdict"] == "holds"]
     assert held and all(one["p"] < 0.03 for one in held)
     assert sum(one["corrected"] == "holds" for one in records) < 1 + len(held)
-    (alone,) = as_records([made[int(held[0]["setting"])]])
+    (alone,) = as_records([claims[int(held[0]["setting"])]])
     assert alone["corrected"] == "holds"
 
 
-def test_refutations_are_corrected_for_multiple_testing(statements):
-    of, rng = statements(), np.random.default_rng(1)
-    made = []
-    for k in range(40):
-        made += of.of_trials("more", (k,), rng.normal(1 - (3 if k == 0 else 0), 1, 20), what="it")
-    records = as_records(made)
+def test_refutations_are_corrected_for_multiple_testing():
+    rng = np.random.default_rng(1)
+    records = as_records(made(*(((k,), Trials(rng.normal(1 - (3 if k == 0 else 0), 1, 20))) for k in range(40))))
     refuted = [one for one in records if one["verdict"] == "refuted"]
     assert records[0]["corrected"] == "refuted" and len(refuted) > 1
     assert all(one["corrected"] == "not shown" for one in refuted[1:])
 
 
-def test_records_contain_only_plain_values(statements):
-    of = statements()
-    values = (("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf))
-    claims = [of.claim("more", [name], value, what="it") for name, value in values]
-    records = as_records(claims)
+def test_records_contain_only_plain_values():
+    records = as_records(made(("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf)))
     wanted = {
         "id", "kind", "section", "setting", "statement", "statistic", "value", "low", "high", "relation", "threshold",
         "p", "verdict", "corrected", "shown", "trials", "trials_hold",

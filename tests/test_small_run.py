@@ -20,7 +20,7 @@ from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
 from ictd.report import paper_claims, result_tables, summaries
-from ictd.report.claim import Statements, as_records
+from ictd.report.claim import as_records
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
 from ictd.statistics import bootstrap
@@ -350,9 +350,8 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     names += ["truncation", "audit"]
     tables = [run / f"metrics/{name}.csv" for name in names]
     table_of = load_tables(tables)
-    statements = Statements(PROJECT / "report/claims.toml")
     of_paper, main = load_sentences(PROJECT / "report/sentences.toml"), ("boyan", 3, 2)
-    decided = [*as_records(paper_claims.check_claims(statements, of_paper, table_of, main)), theory]
+    decided = [*as_records(paper_claims.check_claims(of_paper, table_of, main)), theory]
     sentences = decide(of_paper, decided, main)
     verdicts = {one["id"]: one["verdict"] for one in decided}
     assert {f"msve_falls/{cell}" for cell in CELLS if cell.states == 3} < verdicts.keys()

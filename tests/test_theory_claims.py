@@ -5,13 +5,11 @@ import pandas as pd
 import pytest
 from drawn import numbered, where
 
-from ictd.pipeline.provenance import PROJECT
 from ictd.report import theory_claims
-from ictd.report.claim import Statements, as_records
+from ictd.report.claim import as_records
 from ictd.report.theory_claims import check_theory
 from ictd.statistics import bootstrap_interval
 
-STATEMENTS = Statements(PROJECT / "report/theory_claims.toml")
 GAMMA, DEPTH, LONG = 0.9, 150, 300
 SETTINGS = {"env": ["loop", "boyan"], "states": [5, 3]}
 OF_STATEMENTS = ["theorem_1", "lemma_1", "lemma_3", "lemma_4"]
@@ -47,7 +45,7 @@ def tables():
 
 def decided(tables, discount=GAMMA):
     """Claims by their names, with their verdicts and values."""
-    made = check_theory(STATEMENTS, tables, discount)
+    made = check_theory(tables, discount)
     assert len({claim.id for claim in made}) == len(made)
     return {claim.id: claim for claim in made}
 
@@ -196,7 +194,7 @@ def test_claims_have_the_values_of_their_tables(tables):
 
 
 def test_the_overview_has_the_least_bound_of_each_statement(tables):
-    overview = theory_claims.theory_overview(as_records(check_theory(STATEMENTS, tables, GAMMA)), tables["statements"])
+    overview = theory_claims.theory_overview(as_records(check_theory(tables, GAMMA)), tables["statements"])
     ratios = tables["statements"].query("layer > 0").groupby("statement")["tightest"].min()
     shown = overview["least bound / measured"]
     assert {f"{ratio:.3g}" for ratio in ratios} == {*shown} - {""}

@@ -4,20 +4,18 @@ A number stands between two comments, which no reader sees: ``<!--=NAME:FORMAT--
 number, with the study's name and a dot before it if it is a study's, and FORMAT is a Python format such as ``.0%``.  A
 table stands between the lines ``<!--=table NAME-->`` and ``<!---->``.
 
-The reference of a part of the project, the paper's part or a study, is a file ``reference/PART.csv``: numbers, tables and
-claims of a finished run, with one value in each row.  ``make pages`` writes it into the pages.
+The reference of a part of the project, the paper's part or a study, is a file ``reference/pages/PART.csv``: numbers,
+tables and claims of a finished run, with one value in each row.  ``make pages`` writes it into the pages.
 """
 
 import re
-from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ictd.report.tables import load_table
-from ictd.storage import Unusable, load_json, load_text, save_text
+from ictd.storage import load_json, load_text, reading, save_text
 
 NUMBER = re.compile(r"<!--=([\w.]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
@@ -30,8 +28,7 @@ PAPER = "paper"
 
 def main(reference: Path, pages: list[Path]) -> None:
     """Write the numbers of the reference into the pages."""
-    parts = {path.stem: load_reference(path) for path in sorted(reference.glob("*.csv"))}
-    numbers, tables = joined(parts)
+    numbers, tables = load_references(reference)
     for page in pages:
         text = load_text(page)
         try:
@@ -100,13 +97,18 @@ def _plain(value):
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def joined(parts: dict[str, pd.DataFrame]) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
-    """Numbers and tables of the references of all parts, by their names in pages."""
+def load_references(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
+    """Numbers and tables of the references of all parts, by their names in pages.
+
+    ``folder`` is the folder ``reference``.
+    """
     numbers, tables = {}, {}
-    for part, rows in parts.items():
-        prefix = "" if part == PAPER else f"{part}."
+    for path in sorted(folder.glob("pages/*.csv")):
+        prefix = "" if path.stem == PAPER else f"{path.stem}."
+        rows = load_reference(path)
         of_numbers = rows[rows["kind"] == "number"]
-        numbers |= {f"{prefix}{row.name_}": _plain(row.value) for row in _named(of_numbers)}
+        for name, value in zip(of_numbers["name"], of_numbers["value"], strict=True):
+            numbers[f"{prefix}{name}"] = _plain(value)
         for name, cells in rows[rows["kind"] == "table"].groupby("name", sort=False):
             columns = cells["column"].unique()
             values = cells["value"].map(_plain).to_numpy(dtype=object).reshape(-1, len(columns))
@@ -114,17 +116,17 @@ def joined(parts: dict[str, pd.DataFrame]) -> tuple[dict[str, float | str], dict
     return numbers, tables
 
 
-def _named(rows: pd.DataFrame) -> Iterable:
-    return rows.rename(columns={"name": "name_"}).itertuples()
-
-
 def load_reference(path: Path) -> pd.DataFrame:
     """Read the reference of a part; every value is a text."""
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    with reading(path):
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def reference_of(folder: Path) -> pd.DataFrame:
-    """The reference of a part, from its folder of results: numbers, tables and claims, with one value in each row."""
+    """The reference of a part, from its folder of results: numbers, tables and claims, with one value in each row.
+
+    Every value is a text; NaN and None are empty.
+    """
     numbers, tables = load_numbers(folder)
     rows = [("number", name, "", "", value) for name, value in numbers.items()]
     for name, frame in tables.items():
@@ -135,5 +137,29 @@ def reference_of(folder: Path) -> pd.DataFrame:
         ]
     for claim in load_json(folder / "claims.json"):
         rows += [("claim", claim["id"], "", column, claim[column]) for column in OF_CLAIMS]
-    rows = [(*row[:4], "" if row[4] is None or row[4] != row[4] else str(row[4])) for row in rows]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    # Only NaN is not equal to itself.
+    texts = ["" if value is None or value != value else str(value) for *_, value in rows]
+    return pd.DataFrame(rows, columns=COLUMNS).astype(str).assign(value=texts)
+
+
+def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float) -> list[str]:
+    """Compare the numbers, tables and claims of a run with the reference; a sentence for each difference.
+
+    Numbers may differ by ``tolerance``, relative to the reference.
+    """
+    both = found.merge(reference, "outer", on=COLUMNS[:-1], suffixes=("", "_wanted"), indicator=True)
+    sentences = []
+    for *key, new, old, where in both.itertuples(index=False):
+        name = " ".join(filter(None, key))
+        if where != "both":
+            sentences.append(f"{name} is {'missing' if where == 'right_only' else 'not in the reference'}")
+        elif not _close(_plain(new), _plain(old), tolerance):
+            sentences.append(f"{name} is {new}, in the reference {old}")
+    return sentences
+
+
+def _close(new, old, tolerance: float) -> bool:
+    """Whether two numbers or texts are equal, numbers up to a relative tolerance."""
+    if isinstance(new, str) or isinstance(old, str):
+        return new == old
+    return new == old or abs(new - old) <= tolerance * abs(old)

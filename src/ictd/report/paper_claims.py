@@ -1,9 +1,9 @@
 """The tests of the paper's claims on its experiments, and claims of our own, decided by the result tables.
 
-``report/sentences.toml`` has the paper's sentences, and the tests that decide each of them.  A comment in each test says
-why its threshold is what it is.  The paper gives no numbers, so the thresholds are ours.  The usual one is half of a
-sum of squares: a pattern "emerges", two patterns are "similar", and a trend is "clear" if they account for more than
-half of it; noise is "mild" if its sum of squares is less than half of the pattern's.
+``report/sentences.toml`` has the paper's sentences, and the tests that decide each.  A comment in each test gives the
+reason for its threshold.  The paper gives no numbers, so the thresholds are ours.  The usual one is half of a sum of
+squares: a pattern "emerges", two patterns are "similar", and a trend is "clear" if they account for more than half of
+it; noise is "mild" if its sum of squares is less than half of the pattern's.
 """
 
 import sys
@@ -25,9 +25,7 @@ MSVE_FIGURES = "figure_01 figure_05 figure_07 figure_10"
 WEIGHT_FIGURES = "figure_02 figure_04 figure_06 figure_09"
 
 
-def check_claims(
-    sentences: list[Sentence], tables: dict[str, pd.DataFrame], main: tuple[str, int, int]
-) -> list[Claim]:
+def check_claims(sentences: list[Sentence], tables: dict[str, pd.DataFrame], main: tuple[str, int, int]) -> list[Claim]:
     """Decide all claims on the experiments.
 
     Parameters

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
+from ictd.report.numbers import PAPER, reference_of
 from ictd.report.tables import load_table
-from ictd.storage import load_json, save_json, save_tables
+from ictd.storage import load_json, save_json, save_table, save_tables
 
 # Relative: processors round differently, and training propagates the differences.
 TOLERANCE = 1e-6
@@ -49,10 +50,21 @@ KEYS = {"tables": ["table", "group", "column"], "claims": ["id"]}
 
 
 def main(results: Path, output: Path) -> None:
-    """Write summaries of a finished run as CSV, and its settings and names of files as JSON (``make reference``)."""
+    """Write summaries of a finished run as CSV, and its settings and names of files as JSON (``make reference``).
+
+    The references of pages are written for the paper's part, and for each study that has run.
+    """
     manifest = load_json(results / "manifest.json")
     save_tables(output, summaries(results))
     save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
+    for part, folder in parts(results).items():
+        save_table(output / f"pages/{part}.csv", reference_of(folder))
+
+
+def parts(results: Path) -> dict[str, Path]:
+    """Folders of results of the paper's part, and of each study that has run, by their names."""
+    studies = {path.parent.name: path.parent for path in sorted(results.glob("*/numbers.csv"))}
+    return {PAPER: results} | studies
 
 
 def names_of_files(manifest: dict) -> dict[str, list[str]]:

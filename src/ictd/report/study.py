@@ -1,8 +1,8 @@
 """The page of a study: its README, figures, tables and verdicts.
 
 The module ``studies.NAME.results`` has a function ``load(folder, settings)``, which reads the results of the study's
-steps from its folder, and functions with the decorators ``claim``, ``table``, ``figure`` and ``numbers``, which get what
-``load`` returns.  ``settings`` are those of the study, and under the key "paper" those of the paper's part.
+steps from its folder, and functions with the decorators ``claim``, ``table``, ``figure`` and ``numbers``.  These
+functions get what ``load`` returns.  ``settings`` are those of the study, and its key "paper" has the paper's.
 """
 
 import inspect

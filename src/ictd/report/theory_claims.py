@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.claim import NEGLIGIBLE, Claim, Statement, Trials, claim, statements_in
+from ictd.report.claim import NEGLIGIBLE, Claim, Statement, claim, statements_in
 from ictd.report.claim_tables import claims_overview
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import by_name
@@ -53,9 +53,13 @@ def of_statement(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[t
 
 
 @claim(
-    "<", NEGLIGIBLE, kind="paper", section=CONVERGENCE, shown="theorem_1",
+    "<",
+    NEGLIGIBLE,
+    kind="paper",
+    section=CONVERGENCE,
+    shown="theorem_1",
     statement="Theorem 1: $TF_L(Z_0; theta^TD_L) -> v(s_q)$ as $L -> inf$.",
-)  # fmt: skip
+)
 def theorem_1(tables, discount):
     """Largest error over tasks and queries at the last layer, divided by the mean of the largest value."""
     # Only where gamma^L is negligible itself.
@@ -108,9 +112,7 @@ lemma_3_context_A = inequality(
 lemma_3_query_A = inequality(
     "lemma_3_query_A", "Proof of Lemma 3: $||grad_A y^q_l||_1 <= (l^2 + l) beta / 2$, induced.", PROOF
 )
-lemma_3_context_u = inequality(
-    "lemma_3_context_u", "Proof of Lemma 3: $||grad_u Y_l||_1 <= l zeta$, induced.", PROOF
-)
+lemma_3_context_u = inequality("lemma_3_context_u", "Proof of Lemma 3: $||grad_u Y_l||_1 <= l zeta$, induced.", PROOF)
 lemma_3_query_u = inequality(
     "lemma_3_query_u", "Proof of Lemma 3: $||grad_u y^q_l||_1 <= (l^2 + l) zeta / 2 + l eta$, induced.", PROOF
 )
@@ -160,37 +162,69 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
             if discount ** norms["layer"].iloc[-1] < NEGLIGIBLE:
                 yield setting, norms
 
-    @claim("<", 1, kind="paper", section=PROOF, shown=name, id=f"{name}_bound",
-           statement=f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.")  # fmt: skip
+    @claim(
+        "<",
+        1,
+        kind="paper",
+        section=PROOF,
+        shown=name,
+        id=f"{name}_bound",
+        statement=f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.",
+    )
     def bound(tables, discount):
         """Number of depths at which the bound is exceeded."""
         for setting, norms in norms_of(tables, "looped"):
             yield setting, (~(norms["norm"] <= norms["bound"])).sum()
 
-    @claim("<", 1, section=BEYOND, shown=name, id=f"{name}_sharper",
-           statement=f"${J}(theta^TD_L)$ is at most $gamma^L$ times a constant, for shared and for separate parameters"
-           " of the layers.")  # fmt: skip
+    @claim(
+        "<",
+        1,
+        section=BEYOND,
+        shown=name,
+        id=f"{name}_sharper",
+        statement=f"${J}(theta^TD_L)$ is at most $gamma^L$ times a constant, for shared and for separate parameters"
+        " of the layers.",
+    )
     def sharper(tables, discount):
         """Number of depths at which the bound is exceeded."""
         for setting, norms in norms_of(tables):
             yield setting, (~(norms["norm"] <= norms["sharper"])).sum()
 
-    @claim("<", NEGLIGIBLE, kind="paper", section=MINIMIZER, shown=name, id=name,
-           statement=f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.")  # fmt: skip
+    @claim(
+        "<",
+        NEGLIGIBLE,
+        kind="paper",
+        section=MINIMIZER,
+        shown=name,
+        id=name,
+        statement=f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.",
+    )
     def limit(tables, discount):
         """Its value at the last depth, divided by its maximum over depths."""
         for setting, norms in deep(tables, discount, "looped"):
             yield setting, last_over_largest(norms["norm"])
 
-    @claim("<", NEGLIGIBLE, section=BEYOND, shown=name, id=f"{name}_separate",
-           statement=f"${J}(theta^TD_L) -> 0$ also if each layer has its own parameters.")  # fmt: skip
+    @claim(
+        "<",
+        NEGLIGIBLE,
+        section=BEYOND,
+        shown=name,
+        id=f"{name}_separate",
+        statement=f"${J}(theta^TD_L) -> 0$ also if each layer has its own parameters.",
+    )
     def separate(tables, discount):
         """Its value at the last depth, divided by its maximum over depths."""
         for setting, norms in deep(tables, discount, "separate"):
             yield setting, last_over_largest(norms["norm"])
 
-    @claim("<", 0.01, section=BEYOND, shown=name, id=f"{name}_rate",
-           statement=f"${J}(theta^TD_L)$ falls as $gamma^L$ for large $L$, without the factor $L^2$ of the bound.")  # fmt: skip
+    @claim(
+        "<",
+        0.01,
+        section=BEYOND,
+        shown=name,
+        id=f"{name}_rate",
+        statement=f"${J}(theta^TD_L)$ falls as $gamma^L$ for large $L$, without the factor $L^2$ of the bound.",
+    )
     def rate(tables, discount):
         """Relative difference between log gamma and the rate fitted to the last third of the depths."""
         for setting, norms in deep(tables, discount, "looped"):
@@ -199,9 +233,15 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
                 fitted = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
                 yield setting, abs(fitted - 1)
 
-    @claim("<", NEGLIGIBLE, section=BEYOND, shown="family", id=f"family_update_{algo}",
-           statement=f"${J} -> 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
-           " out theta^TD.")  # fmt: skip
+    @claim(
+        "<",
+        NEGLIGIBLE,
+        section=BEYOND,
+        shown="family",
+        id=f"family_update_{algo}",
+        statement=f"${J} -> 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
+        " out theta^TD.",
+    )
     def family_update(tables, discount):
         """Largest ratio, over draws, of its value at the last depth to its maximum over depths."""
         for setting, _, _ in family_limits(tables, discount):
@@ -230,11 +270,14 @@ def family_limits(tables: dict[str, pd.DataFrame], discount: float) -> Iterator[
 
 
 @claim(
-    "<", 1, section=BEYOND, shown="family",
+    "<",
+    1,
+    section=BEYOND,
+    shown="family",
     statement="theta^TD is one of an open set of weights with the limit v: on enumerated prompts, with $u = 0$ and"
     " $A = [G; H] [-I, I]$, $|v - TF_L| <= c^L ||r||_inf / (1 - gamma)$, where"
     " $c = max_P ||I - (G + gamma P H) (I - gamma P')||_1$.",
-)  # fmt: skip
+)
 def family(tables, discount):
     """Number of draws and layers at which the left side exceeds the right side by more than rounding."""
     for setting, errors in rows_with(tables["family"], member=MEMBERS[0]).groupby(["env", "states"], sort=False):
@@ -252,10 +295,13 @@ def family_limit(tables, discount):
 
 
 @claim(
-    "<", NEGLIGIBLE, section=BEYOND, shown="family",
+    "<",
+    NEGLIGIBLE,
+    section=BEYOND,
+    shown="family",
     statement="With any $u$, $TF_L -> v' + u X (I - gamma P')^{-1}$ for all weights of this set, so the limit is v only"
     " for $u$ that no prompt sees, $u X = 0$.",
-)  # fmt: skip
+)
 def family_u(tables, discount):
     """Largest distance from this limit over draws of $u$ and $[G; H]$, tasks and queries at the last layer, divided by
     the largest value.
@@ -367,8 +413,12 @@ def digits_claim(quantity: str) -> Statement:
         """Largest ratio of its left side to its right side, minus one."""
         yield "all", deep(tables)["ratio"].max(skipna=False) - 1
 
-    @claim("<", SAME, **look, statement=f"The values of {words} at large depths are not rounding errors: decimal"
-           " arithmetic gives the same.")  # fmt: skip
+    @claim(
+        "<",
+        SAME,
+        **look,
+        statement=f"The values of {words} at large depths are not rounding errors: decimal arithmetic gives the same.",
+    )
     def update(tables, discount):
         """Largest relative difference from float64 at the last depth."""
         yield "all", deep(tables)["difference"].max(skipna=False)

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from ictd.pipeline.provenance import code_digest
-from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, summaries
+from ictd.report.numbers import different, load_reference, reference_of
+from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, parts, summaries
 from ictd.report.tables import load_table
 from ictd.storage import file_digest, load_json
 
@@ -23,12 +24,17 @@ def main(results: Path, reference: Path) -> None:
     tables = summaries(results)
     wanted_tables = {name: load_table(reference / f"{name}.csv") for name in KEYS}
     sentences = [line for name in KEYS for line in differences(tables[name], wanted_tables[name], KEYS[name])]
+    folders = parts(results)
+    for part, folder in folders.items():
+        wanted_numbers = load_reference(reference / f"pages/{part}.csv")
+        sentences += [f"{part}: {line}" for line in different(reference_of(folder), wanted_numbers, TOLERANCE)]
     if sentences:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
         shown = "\n  ".join(sentences[:SHOWN])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
     size = sum(len(table) for table in wanted_tables.values())
     print(f"{results} agrees with the reference in all of its {size} rows, within {TOLERANCE:g}.")
+    print(f"The numbers in pages agree, too: {', '.join(folders)}.")
 
 
 def check_code(results: Path, code: dict[str, str]) -> None:
