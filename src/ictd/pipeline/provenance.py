@@ -51,18 +51,16 @@ def syntax_tree(path: Path) -> ast.Module:
 def parts_of(module: str, texts: list[Path]) -> list[str]:
     """List the parts of the code that a step depends on.
 
-    Every step depends on ``ictd``.  A step of the report, or of a study whose module names ``ictd.report``, depends on
-    ``ictd.report``, too.  A step of a study depends on this study, and so does a step that gets a text of the study.
-    Only the step ``ictd.report.study`` depends on the study's ``results.py``.
+    Every step depends on ``ictd``, and a step of the report on ``ictd.report``, too.  A step of a study depends on this
+    study, and so does a step that gets a text of the study.  Only the step ``ictd.report.study`` depends on the file
+    ``results.py`` of the study.
 
     Parameters
     ----------
     module : str, the step
     texts : list of Path, files or folders of the project that the step gets
     """
-    parts = ["ictd"]
-    if "ictd.report" in module or "ictd.report" in module_path(module).read_text(encoding="utf-8"):
-        parts.append("ictd.report")
+    parts = ["ictd", "ictd.report"] if module.startswith("ictd.report.") else ["ictd"]
     studies = PROJECT / "studies"
     paths = [path.resolve() for path in (module_path(module), *texts)]
     names = {path.relative_to(studies).parts[0] for path in paths if path.is_relative_to(studies)}
@@ -115,9 +113,12 @@ def without_docstrings(path: Path) -> str:
 
 
 def text_digest(paths: list[Path]) -> str:
-    """Compute the digest of text files, and of all captions in folders."""
+    """Compute the digest of text files, and of all captions in folders.  A missing file raises a ValueError."""
     files = [file for path in paths for file in (sorted(path.glob("*.rst")) if path.is_dir() else [path])]
-    return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
+    try:
+        return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
+    except OSError as error:
+        raise ValueError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
 
 def listed(value) -> list:
