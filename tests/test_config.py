@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 from projects import ROOT, STUDIES, undescribed
 
 from ictd.pipeline import config as configuration
-from ictd.pipeline.config import check_folder, checked_values, differences, load_config, load_yaml, numbers_from_text
+from ictd.pipeline.config import (
+    check_folder,
+    checked_values,
+    differences,
+    load_config,
+    load_yaml,
+    numbers_from_text,
+    schema_like,
+)
 from ictd.pipeline.grid import MOST_SEEDS, Cell, cells, seed_ranges
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -232,3 +241,28 @@ def test_settings_that_differ_from_ones_own_are_found():
     assert differences(own, load_config({"results": own["results"]}, ROOT)) == []
     other = load_config({"seeds": 3, "readings": {"env_options": {"loop": {"threshold": 0.7}}}}, ROOT)
     assert sorted(differences(other, own)) == ["readings.env_options.loop.threshold", "seeds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"seeds": "x"}, "mine.seeds is 'x'; give an integer"),
+        ({"seeds": 1.5}, "mine.seeds is 1.5; give an integer"),
+        ({"seed": 1}, "mine has an unknown key 'seed' (did you mean seeds?); the keys are"),
+        ({"main": {"gamma": "a"}}, "mine.main.gamma is 'a'; give a finite number"),
+        ({"lengths": []}, "mine.lengths is []; give at least 1 value"),
+        ({"lengths": [5, "x"]}, "value 2 of mine.lengths is 'x'; give an integer"),
+        ({"rates": [1, True]}, "value 2 of mine.rates is True; give a finite number"),
+        ({"variants": [{"name": "a", "dept": 1}]}, "unknown key 'dept' (did you mean depth?)"),
+        ({"variants": {"name": "a"}}, "give a list"),
+        ({"on": 1}, "mine.on is 1; give true or false"),
+    ],
+)
+def test_settings_of_studies_have_the_types_of_their_own_values(given, said):
+    own = {"seeds": 5, "main": {"gamma": 0.9, "algo": "td"}, "lengths": [5, 10], "rates": [0, 0.5], "on": True}
+    own["variants"] = [{"name": "td"}, {"name": "deep", "depth": 30}]
+    right = {"seeds": "7", "main": {"gamma": "1e-1"}, "rates": [2, 0.1], "variants": [{"name": "x", "depth": 1}]}
+    found = checked_values(right, schema_like(own), "mine")
+    assert found == {"seeds": 7, "main": {"gamma": 0.1}, "rates": [2, 0.1], "variants": right["variants"]}
+    with pytest.raises(ValueError, match=re.escape(said)):
+        checked_values(given, schema_like(own), "mine")

@@ -129,7 +129,7 @@ BROKEN = [
     ("config.yaml", MINE["config.yaml"], "", "studies/mine/config.yaml has no keys with values."),
     ("rules.smk", '["mine"])', '["mine"]', "studies/mine/rules.smk"),
     ("rules.smk", "rule mine:", "rule mine", 'studies/mine/rules.smk", line '),
-    ("rules.smk", "rules.mine_results.output", "TOTAL", 'studies/mine/rules.smk", line 13'),
+    ("rules.smk", "rules.mine_results.output", "TOTAL", 'studies/mine/rules.smk", line 23'),
     ("rules.smk", "mine.total", "mine.totals", "There is no step studies.mine.totals."),
     ("total.py", "discount: float, ", "discount: (float, ", "studies/mine/total.py, line 5: invalid syntax."),
     ("total.py", "discount: float", "discount", "studies/mine/total.py, line 5: give discount a type, int, float"),

@@ -19,6 +19,8 @@ from ictd.storage import load_json, load_text, reading, save_text
 
 NUMBER = re.compile(r"<!--=([\w.]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
+# In Markdown, a comment at the beginning of a paragraph, a line or an item ends the paragraph.
+AT_START = re.compile(r"^[\s>*-]*(?:\d+\. *)?<!--=(?!table )", re.MULTILINE)
 COLUMNS = ["kind", "name", "row", "column", "value"]
 # The columns of claims in the reference.
 OF_CLAIMS = ["value", "low", "high", "relation", "threshold", "verdict"]
@@ -43,8 +45,12 @@ def main(reference: Path, pages: list[Path]) -> None:
 def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame]) -> str:
     """Write numbers and tables into a page.
 
-    Raises a ValueError if the page names a number or a table that does not exist, or an impossible format.
+    Raises a ValueError if the page names a number or a table that does not exist, or an impossible format, or if a
+    number begins a line.
     """
+    line = AT_START.search(text)
+    if line:
+        raise ValueError(f"{text[line.start() :].strip()[:40]!r} begins a line, which ends the paragraph; move it.")
 
     def number(match: re.Match) -> str:
         name, form, _ = match.groups()

@@ -1,0 +1,112 @@
+"""Numbers in pages come from the reference of a finished run."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from projects import ROOT
+
+from ictd.report import numbers
+from ictd.report.numbers import different, fill, load_references, reference_of
+from ictd.storage import save_table
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("studies/*/README.md"))]
+PAGE = """# A page
+
+It is <!--=two:.2f-->9<!----> and <!--=word-->x<!---->, of <!--=a.share:.0%--><!---->.
+
+<!--=table a.rows-->
+old
+<!---->
+"""
+TABLES = {"a.rows": pd.DataFrame({"name": ["x", "y"], "value": [0.12345, float("nan")]})}
+
+
+def test_numbers_and_tables_are_written_between_their_marks():
+    filled = fill(PAGE, {"two": 2, "word": "so", "a.share": 0.256}, TABLES)
+    assert "It is <!--=two:.2f-->2.00<!----> and <!--=word-->so<!---->, of <!--=a.share:.0%-->26%<!---->." in filled
+    assert "\n<!--=table a.rows-->\n| name | value |\n|---|---|\n| x | 0.123 |\n| y |  |\n<!---->\n" in filled
+    assert fill(filled, {"two": 2, "word": "so", "a.share": 0.256}, TABLES) == filled
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("It is <!--=three-->3<!---->.", "there is no number 'three'"),
+        ("It is <!--=word:.2f-->3<!---->.", "number 'word' is 'so', which has no format '.2f'"),
+        ("<!--=table rows-->\n<!---->", "there is no table 'rows'"),
+        ("Numbers:\n<!--=two-->2<!---->", "begins a line"),
+        ("- <!--=two-->2<!---->", "begins a line"),
+    ],
+)
+def test_what_cannot_be_written_is_an_error(page, said):
+    with pytest.raises(ValueError, match=said):
+        fill(page, {"two": 2, "word": "so"}, TABLES)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of results of a part."""
+    save_table(tmp_path / "numbers.csv", {"name": ["share", "word"], "value": [1 / 3, "so"]})
+    save_table(tmp_path / "tables/rows.csv", {"n": [3, 5], "value": [0.1, float("nan")]})
+    claim = {"id": "more/a", "value": 0.5, "low": None, "high": 1, "relation": "<", "threshold": 1, "verdict": "holds"}
+    (tmp_path / "claims.json").write_text(json.dumps([claim]))
+    return tmp_path
+
+
+def test_a_reference_has_what_pages_quote(folder, tmp_path):
+    rows = reference_of(folder)
+    save_table(tmp_path / "reference/pages/part.csv", rows)
+    found, tables = load_references(tmp_path / "reference")
+    assert found == {"part.share": 1 / 3, "part.word": "so"}
+    assert tables["part.rows"].values.tolist() == [[3, 0.1], [5, ""]]
+    assert different(rows, rows, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "said"),
+    [
+        (0, "0.33333", "number share is 0.33333, in the reference 0.3333333333333333"),
+        (1, "no", "number word is no, in the reference so"),
+        (5, "0.2", "table rows 1 value is 0.2, in the reference "),
+        (-1, "refuted", "claim more/a verdict is refuted, in the reference holds"),
+    ],
+)
+def test_differences_are_named(folder, row, value, said):
+    reference = reference_of(folder)
+    changed = reference.copy()
+    changed.iloc[row, -1] = value
+    assert different(changed, reference, 1e-6) == [said]
+    missing = reference.drop(reference.index[row])
+    assert different(missing, reference, 1e-6) == [f"{said.partition(' is ')[0]} is missing"]
+    assert different(reference, missing, 1e-6) == [f"{said.partition(' is ')[0]} is not in the reference"]
+
+
+def test_close_numbers_agree(folder):
+    reference = reference_of(folder)
+    changed = reference.copy()
+    changed.iloc[0, -1] = str(1 / 3 + 1e-9)
+    assert different(changed, reference, 1e-6) == [] and different(changed, reference, 0)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_have_the_numbers_of_the_reference(page):
+    found, tables = load_references(ROOT / "reference")
+    text = page.read_text(encoding="utf-8")
+    assert fill(text, found, tables) == text, "run make pages"
+
+
+def test_a_number_edited_by_hand_is_found_and_mended(folder, tmp_path, capsys):
+    save_table(tmp_path / "reference/pages/paper.csv", reference_of(folder))
+    page = tmp_path / "page.md"
+    page.write_text("A third is <!--=share:.2f-->0.33<!---->.\n")
+    right = page.read_text()
+    numbers.main(tmp_path / "reference", [page])
+    assert page.read_text() == right and capsys.readouterr().out == ""
+    page.write_text(right.replace(">0.33<", ">0.34<"))
+    numbers.main(tmp_path / "reference", [page])
+    assert page.read_text() == right and "numbers written" in capsys.readouterr().out
+    shutil.rmtree(tmp_path / "reference")
+    with pytest.raises(ValueError, match="no number 'share'"):
+        numbers.main(tmp_path / "reference", [page])
