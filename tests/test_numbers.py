@@ -20,14 +20,14 @@ It is <!--=two:.2f-->9<!----> and <!--=word-->x<!---->, of <!--=a.share:.0%--><!
 old
 <!---->
 """
-TABLES = {"a.rows": pd.DataFrame({"name": ["x", "y"], "value": [0.12345, float("nan")]})}
+FRAMES = {"a.rows": pd.DataFrame({"name": ["x", "y"], "value": [0.12345, float("nan")]})}
 
 
 def test_numbers_and_tables_are_written_between_their_marks():
-    filled = fill(PAGE, {"two": 2, "word": "so", "a.share": 0.256}, TABLES)
+    filled = fill(PAGE, {"two": 2, "word": "so", "a.share": 0.256}, FRAMES)
     assert "It is <!--=two:.2f-->2.00<!----> and <!--=word-->so<!---->, of <!--=a.share:.0%-->26%<!---->." in filled
     assert "\n<!--=table a.rows-->\n| name | value |\n|---|---|\n| x | 0.123 |\n| y |  |\n<!---->\n" in filled
-    assert fill(filled, {"two": 2, "word": "so", "a.share": 0.256}, TABLES) == filled
+    assert fill(filled, {"two": 2, "word": "so", "a.share": 0.256}, FRAMES) == filled
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_numbers_and_tables_are_written_between_their_marks():
 )
 def test_what_cannot_be_written_is_an_error(page, said):
     with pytest.raises(ValueError, match=said):
-        fill(page, {"two": 2, "word": "so"}, TABLES)
+        fill(page, {"two": 2, "word": "so"}, FRAMES)
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 # Claims, tables for readers, and the report.
 # The tables that decide claims, and the tables that pages show.
-CLAIM_TABLES = [table for table in TABLES if table not in ("msve", "step_sizes", "mean_entries")]
-CLAIM_TABLES += ["unseen_msve", "unseen_baselines"]
+CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
+# The tables that pages quote.
+QUOTED_TABLES = ["sentences", "choices", "open_tests", "accuracy"]
 PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
 SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights".split()
 SUMMARY_PAGES += "pattern thresholds agreement audit settings readings".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
-RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json"]
+RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
+RESULT_FILES += expand("tables/{table}.csv", table=QUOTED_TABLES)
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
@@ -47,8 +49,11 @@ use rule step as claims with:
             "ictd.report.claims",
             MAIN,
             sentences=ROOT / "report/sentences.toml",
+            folder=RESULTS / "tables",
         ),
     output:
+        expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
+        numbers="<results>/numbers.csv",
         claims="<results>/claims.json",
         decided="<results>/sentences.json",
         theory="<results>/theory/claims.json",

@@ -1,8 +1,13 @@
 """Numbers and tables in Markdown pages, written from results.
 
 A number stands between two comments, which no reader sees: ``<!--=NAME:FORMAT-->0.83<!---->``.  NAME is the name of a
-number, with the study's name and a dot before it if it is a study's, and FORMAT is a Python format such as ``.0%``.  A
-table stands between the lines ``<!--=table NAME-->`` and ``<!---->``.
+number, with the study's name and a dot before it if it is a study's, and FORMAT is a Python format such as ``.0%``.
+
+The functions with the decorator ``numbers`` make numbers, and each claim does: ``CLAIM/SETTING`` is its value,
+``CLAIM/SETTING/low`` and ``CLAIM/SETTING/high`` are the ends of its interval, ``CLAIM/lowest`` and ``CLAIM/highest``
+are over settings, and ``CLAIM/settings`` and ``CLAIM/holds`` are the numbers of settings and of those where it holds.
+
+A table stands between the lines ``<!--=table NAME-->`` and ``<!---->``.
 
 The reference of a part of the project, the paper's part or a study, is a file ``reference/pages/PART.csv``: numbers,
 tables and claims of a finished run, with one value in each row.  ``make pages`` writes it into the pages.
@@ -15,9 +20,10 @@ import numpy as np
 import pandas as pd
 
 from ictd.report.tables import load_table
+from ictd.report.verdicts import HOLDS
 from ictd.storage import load_json, load_text, reading, save_text
 
-NUMBER = re.compile(r"<!--=([\w.]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
+NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
 # In Markdown, a comment at the beginning of a paragraph, a line or an item ends the paragraph.
 AT_START = re.compile(r"^[\s>*-]*(?:\d+\. *)?<!--=(?!table )", re.MULTILINE)
@@ -115,11 +121,36 @@ def load_references(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.
         of_numbers = rows[rows["kind"] == "number"]
         for name, value in zip(of_numbers["name"], of_numbers["value"], strict=True):
             numbers[f"{prefix}{name}"] = _plain(value)
+        numbers |= {f"{prefix}{name}": value for name, value in of_claims(_claims_of(rows)).items()}
         for name, cells in rows[rows["kind"] == "table"].groupby("name", sort=False):
             columns = cells["column"].unique()
             values = cells["value"].map(_plain).to_numpy(dtype=object).reshape(-1, len(columns))
             tables[f"{prefix}{name}"] = pd.DataFrame(values, columns=columns)
     return numbers, tables
+
+
+def of_claims(records: list[dict]) -> dict[str, float | str]:
+    """Numbers of claims, by their names in pages; ``records`` have the fields of ``OF_CLAIMS`` and an id."""
+    numbers = {}
+    groups = {}
+    for claim in records:
+        numbers[claim["id"]] = claim["value"]
+        numbers |= {f"{claim['id']}/{end}": claim[end] for end in ("low", "high")}
+        groups.setdefault(claim["id"].split("/")[0], []).append(claim)
+    for name, group in groups.items():
+        values = [claim["value"] for claim in group if isinstance(claim["value"], int | float)]
+        numbers |= {f"{name}/lowest": min(values), f"{name}/highest": max(values)} if values else {}
+        numbers[f"{name}/settings"] = len(group)
+        numbers[f"{name}/holds"] = sum(claim["verdict"] == HOLDS for claim in group)
+    return numbers
+
+
+def _claims_of(rows: pd.DataFrame) -> list[dict]:
+    """The claims in a reference."""
+    claims = {}
+    for row in rows[rows["kind"] == "claim"].itertuples():
+        claims.setdefault(row.name, {"id": row.name})[row.column] = _plain(row.value)
+    return [*claims.values()]
 
 
 def load_reference(path: Path) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import pandas as pd
 from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
-from ictd.report.numbers import fill, load_numbers
+from ictd.report.numbers import fill, load_numbers, of_claims
 from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table", "variants"]
@@ -124,9 +124,9 @@ def body(
     """The page as HTML; its parameters are those of ``main``, and the records of the claims."""
     # The numbers as written to files.
     values, frames = load_numbers(folder)
-    own = {f"{study}.{name}": value for name, value in values.items()}
-    own_tables = {f"{study}.{name}": frame for name, frame in frames.items()}
-    text = html.markdown(fill(readme, values | own, frames | own_tables))
+    values |= of_claims(records)
+    named = {f"{study}.{name}": value for name, value in values.items()}
+    text = html.markdown(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}))
     pictures = {item.name: picture(item, folder / "figures") for item in shown if item.kind == "figure"}
     in_readme = {name for name in pictures if re.search(rf'<img [^>]*\b{name}\.png"[^>]*>', text)}
     for name in in_readme:
