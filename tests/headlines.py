@@ -1,4 +1,4 @@
-"""Five headline numbers, recomputed from the results of a run, with NumPy and code written from the paper.
+"""Headline numbers, recomputed from the results of a run, with NumPy and code written from the paper.
 
 The workflow's code is not used: values, stationary distributions, prompts, the Transformer and its gradient, Adam,
 LSTD, the bootstrap and the search for two numbers are written here again, slow and obvious.  The package only draws the
@@ -19,18 +19,12 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import yaml
 
 import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
 
 NORMAL = NormalDist()
-# Tables in the folder of results: tables of the paper's part, and tables of studies.
+# Tables in the folder of results.
 UNSEEN_MSVE, UNSEEN_BASELINES = "metrics/unseen_msve.csv", "metrics/unseen_baselines.csv"
-FORMATS, BEST_NUMBERS, MEASURES = (
-    "sampled_prompts/formats.csv",
-    "emergence/best_numbers.csv",
-    "emergence/measures.csv",
-)
 
 
 class Number(NamedTuple):
@@ -55,8 +49,6 @@ class Results:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         self.settings = json.loads((self.folder / "manifest.json").read_text())["settings"]
-        for file in Path(__file__).parents[1].glob("studies/*/config.yaml"):
-            self.settings[file.parent.name] = yaml.safe_load(file.read_text())
         self.env, self.states, self.depth = (self.settings[key][0] for key in ("envs", "states", "depths"))
         self.discount, self.readings = self.settings["discount"], self.settings["readings"]
         self.algorithms = self.settings["algos"]
@@ -116,23 +108,6 @@ def sampled_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndar
     phi = np.eye(len(r))
     steps = itertools.pairwise(path)
     return np.array([np.concatenate([phi[now], discount * phi[then], [r[now]]]) for now, then in steps]).T
-
-
-def grouped_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
-    """Columns [phi(s); gamma times mean next feature; mean reward] of the visited states, and zeros for the others.
-
-    A column of zeros stays zero in all layers and does not affect other columns.  Attention is still divided by n, as
-    in pretraining.
-    """
-    n = len(r)
-    columns = np.zeros((2 * n + 1, n))
-    for s in range(n):
-        followers = [then for now, then in itertools.pairwise(path) if now == s]
-        if followers:
-            columns[s, s] = 1
-            columns[n : 2 * n, s] = discount * np.mean([np.eye(n)[then] for then in followers], axis=0)
-            columns[-1, s] = r[s]
-    return columns
 
 
 def prompts(contexts: np.ndarray) -> np.ndarray:
@@ -309,135 +284,7 @@ def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
 # 3. The same weights on grouped prompts
 
 
-def grouped_msve(results: Results, lengths: list[int], size: int, steps: int) -> dict[tuple[str, int], np.ndarray]:
-    """MSVE (seeds, tasks) on the tasks of the study of sampled prompts, by algorithm and context length."""
-    tasks = list(unseen_tasks(results, 0, size, steps, "beyond"))
-    value = np.array([value_function(p, r, results.discount) for p, r, _ in tasks])
-    mu = np.array([stationary_distribution(p) for p, _, _ in tasks])
-    found = {}
-    for algo in results.algorithms:
-        weights = results.arrays(f"weights/{results.cell(algo)}.npz")
-        for length in lengths:
-            contexts = np.array([grouped_context(path[: length + 1], r, results.discount) for _, r, path in tasks])
-            errors = []
-            for u, A in zip(weights["u"], weights["A"], strict=True):
-                estimate = transformer(contexts, u, A, results.depth, results.divisor(results.states))
-                errors.append((mu * (value - estimate) ** 2).sum(axis=1))
-            found[algo, length] = np.array(errors)
-    return found
-
-
-def grouped_table(results: Results, lengths: list[int]) -> list[Number]:
-    """Mean MSVE over seeds and tasks, and the number in the study's table."""
-    settings = results.settings["sampled_prompts"]
-    found = grouped_msve(results, lengths, settings["test_tasks"], max(settings["context_lengths"]))
-    numbers = []
-    for (algo, length), errors in found.items():
-        cell = {"algo": algo, "env": results.env, "states": results.states, "depth": results.depth}
-        (row,) = results.rows(FORMATS, prompts="paper", shown="grouped", context_length=length, **cell)
-        numbers.append(Number(f"{algo}, grouped, {length} steps", errors.mean(), float(row["mean"])))
-    return numbers
-
-
 # 4. Deflated TD
-
-
-def deflated_td(p: np.ndarray, r: np.ndarray, discount: float, depth: int, alpha, beta) -> np.ndarray:
-    """TF_L on enumerated prompts for u = 0 and A = n (alpha I + beta 11') [-I, I; 0, 0].
-
-    A layer is w <- w + (alpha I + beta 11') (r + gamma p w - w).  p (T, n, n) and r (T, n) are those of T tasks, and
-    the estimates are (T, n).
-    """
-    w = np.zeros_like(r)
-    for _ in range(depth):
-        error = r + discount * np.einsum("tij,tj->ti", p, w) - w
-        w = w + alpha * error + beta * error.sum(axis=1, keepdims=True)
-    return w
-
-
-def best_numbers(score, count: int) -> np.ndarray:
-    """Minimise score(alpha, beta) on a grid, then on successively finer grids around the best point.
-
-    With count 1, beta is zero.
-    """
-    center, width = np.array([0.8, 1.0]), np.array([0.8, 2.0])
-    steps = np.linspace(-1, 1, 17)
-    if count == 1:
-        center[1] = width[1] = 0
-    while width.max() > 1e-8:
-        grid = [center + width * (i, j) for i in steps for j in (steps if count == 2 else [0.0])]
-        center = grid[int(np.nanargmin([score(*point) for point in grid]))]
-        width = width * 0.6
-    return center
-
-
-def mean_msve(p: np.ndarray, r: np.ndarray, discount: float, depth: int):
-    """The mean MSVE of deflated TD over tasks, p (T, n, n) and r (T, n), as a function of alpha and beta."""
-    v = np.array([value_function(*task, discount) for task in zip(p, r, strict=True)])
-    mu = np.array([stationary_distribution(one) for one in p])
-
-    def score(alpha: float, beta: float) -> float:
-        with np.errstate(over="ignore", invalid="ignore"):
-            error = v - deflated_td(p, r, discount, depth, alpha, beta)
-            return float((mu * error**2).sum(axis=1).mean())
-
-    return score
-
-
-def deflation(results: Results, depth: int, table: str | Path = BEST_NUMBERS) -> tuple[list[Number], list[Number]]:
-    """The least error of deflated TD, and of theta^TD with its best step size, on enumerated prompts.
-
-    Returns
-    -------
-    errors : the error on the tuning tasks and on other, held-out tasks at the numbers in the table
-    least : the lowest error on the tuning tasks by our own search, and the error in the table
-    """
-    settings = results.settings["emergence"]["best_numbers"]
-    env, n = results.env, results.states
-    options = results.readings["env_options"].get(env, {})
-    scores = []
-    for seed, size in ((0, settings["tuning_tasks"]), (1, settings["tasks"])):
-        rng = ictd.generator(seed, env, n, "best numbers")
-        tasks = ictd.sample_tasks(env, n, size, rng, **options)
-        scores.append(mean_msve(tasks.transition, tasks.reward, results.discount, depth))
-    tuning, held_out = scores
-    errors, least = [], []
-    for count, words in ((2, "deflated TD"), (1, "theta^TD, best step size")):
-        setting = {"env": env, "states": n, "discount": results.discount, "depth": depth, "numbers": count}
-        rows = results.rows(table, **setting)  # A row for each group of the held-out tasks.
-        numbers = float(rows[0]["identity"]), float(rows[0]["ones"])
-        tuned, held_out_mean = float(rows[0]["tuning_msve"]), np.mean([float(row["mean"]) for row in rows])
-        errors.append(Number(f"{words}, {depth} layers, tuning tasks", tuning(*numbers), tuned))
-        errors.append(Number(f"{words}, {depth} layers, held out", held_out(*numbers), held_out_mean))
-        least.append(Number(f"{words}, {depth} layers, least", tuning(*best_numbers(tuning, count)), tuned))
-    return errors, least
-
-
-def share_of_two(A: np.ndarray, discount: float) -> float:
-    """Share of the span of theta^TD and 11' [-I, I] in the squared norm of the family part K [-I, I] of A.
-
-    The component along a = [-gamma 1; 1] is removed from all matrices, because a' x = 0 for each column x, so that it
-    changes no output.
-    """
-    n = len(A) // 2
-    K = (A[:, n:] - A[:, :n]) / 2
-    a = np.append(np.full(n, -discount), np.ones(n))
-    remove = np.eye(2 * n) - np.outer(a, a) / (a @ a)
-    target = (remove @ np.hstack([-K, K])).ravel()
-    zeros = np.zeros((n, n))
-    directions = [np.vstack([np.hstack([-G, G]), np.hstack([zeros, zeros])]) for G in (np.eye(n), np.ones((n, n)))]
-    columns = np.array([(remove @ one).ravel() for one in directions]).T
-    fitted = columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
-    return float(fitted @ fitted / (target @ target))
-
-
-def shares_of_two(results: Results, algo: str, table: str | Path = MEASURES) -> Number:
-    """The share in each seed's weights, and the number in the study's table."""
-    A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
-    cell = {"algo": algo, "env": results.env, "states": results.states, "depth": results.depth}
-    rows = results.rows(table, **cell)
-    stored = np.array([float(row["family_2"]) for row in rows])
-    return Number(f"{algo}, share of two numbers", np.array([share_of_two(one, results.discount) for one in A]), stored)
 
 
 # 5. The verdict on "the pattern of theta^TD emerges"
@@ -504,13 +351,6 @@ def main(folder: str) -> None:
     ends = [lengths[0], lengths[-1]]
     numbers = [number for algo in results.algorithms for number in pretrained_weights(results, algo, 50)]
     numbers += paper_tasks_msve(results, ends) + claim_tasks_msve(results, ends)
-    if (results.folder / FORMATS).exists():
-        numbers += grouped_table(results, ends)
-    if (results.folder / BEST_NUMBERS).exists():
-        errors, least = deflation(results, 10)
-        numbers += errors + least
-    if (results.folder / MEASURES).exists():
-        numbers += [shares_of_two(results, algo) for algo in results.algorithms]
     for algo in results.algorithms:
         found, verdict, stored = pattern_claim(results, algo)
         numbers += found

@@ -11,10 +11,9 @@ import headlines
 import naive
 import numpy as np
 import pytest
-from tolerances import DIFFERENCES, ENGINES, ROUNDING, SEARCH
+from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
-from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.provenance import PROJECT
 
 TASKS = [headlines.paper_tasks_msve, headlines.claim_tasks_msve]
@@ -31,12 +30,6 @@ def full_results():
     if not (FULL / "manifest.json").exists():
         pytest.skip(f"{FULL} has no finished run; run make reproduce, or set RESULTS")
     return headlines.Results(FULL)
-
-
-def study_table(name):
-    """Skip with the reason if the full run lacks the table of a study."""
-    if not (FULL / name).exists():
-        pytest.skip(f"{FULL / name} is missing; run make {name.partition('/')[0]}")
 
 
 def ends(results):
@@ -67,21 +60,6 @@ def test_msve_on_sampled_prompts(smoke_results, tasks):
     headlines.check(tasks(smoke_results, ends(smoke_results)), ENGINES)
 
 
-def test_msve_on_grouped_prompts(smoke_results):
-    """The package uses averages over a grouped context; the independent code forms each of its columns."""
-    results, steps, size = smoke_results, 30, 20
-    lengths = [5, steps]
-    found = headlines.grouped_msve(results, lengths, size, steps)
-    data = draw_unseen_tasks(
-        0, results.states, size, steps, results.discount, results.readings["evaluation_env"], "beyond"
-    )
-    for (algo, length), errors in found.items():
-        for seed, own in enumerate(errors):
-            model = ictd.load_model(results.folder, results.cell(algo), seed)
-            stored = data.error(model.values(data.context(length).grouped()))
-            headlines.check([headlines.Number(f"{algo}, seed {seed}, {length} steps", own, stored)], ENGINES)
-
-
 def test_claim_on_the_pattern(smoke_results):
     check_claim(smoke_results)
 
@@ -101,22 +79,9 @@ def test_the_gradient_equals_finite_differences():
         np.testing.assert_allclose(slopes[:, k], rise / (2 * step), atol=DIFFERENCES * np.abs(slopes).max())
 
 
-def test_deflated_td_is_a_transformer(smoke_results):
-    """With A = n (alpha I + beta 11') [-I, I], the recursion is TF_L on enumerated prompts, and K is found again."""
-    n, alpha, beta = smoke_results.states, 0.7, 0.4
-    G = n * (alpha * np.eye(n) + beta)
-    A = np.vstack([np.hstack([-G, G]), np.zeros((n, 2 * n))])
-    tasks = ictd.sample_tasks("boyan", n, 3, np.random.default_rng(0))
-    p, r = tasks.transition, tasks.reward
-    contexts = np.array([headlines.enumerated_context(*task, 0.9) for task in zip(p, r, strict=True)])
-    expected = headlines.transformer(contexts, np.zeros(2 * n), A, 6, n)
-    np.testing.assert_allclose(headlines.deflated_td(p, r, 0.9, 6, alpha, beta), expected, rtol=ROUNDING)
-    assert headlines.share_of_two(A, 0.9) == pytest.approx(1, abs=ROUNDING)
-
-
 @pytest.mark.slow
 class TestFullRun:
-    """The paper's run, and the studies' tables of it."""
+    """The paper's run."""
 
     def test_first_weights(self, full_results):
         check_weights(full_results)
@@ -124,20 +89,6 @@ class TestFullRun:
     @pytest.mark.parametrize("tasks", TASKS)
     def test_msve_on_sampled_prompts(self, full_results, tasks):
         headlines.check(tasks(full_results, ends(full_results)), ENGINES)
-
-    def test_msve_on_grouped_prompts(self, full_results):
-        study_table(headlines.FORMATS)
-        headlines.check(headlines.grouped_table(full_results, ends(full_results)), ENGINES)
-
-    def test_deflated_td(self, full_results):
-        study_table(headlines.BEST_NUMBERS)
-        errors, least = headlines.deflation(full_results, 10)
-        headlines.check(errors, ENGINES)
-        headlines.check(least, SEARCH)
-
-    def test_shares_of_two_numbers(self, full_results):
-        study_table(headlines.MEASURES)
-        headlines.check([headlines.shares_of_two(full_results, algo) for algo in full_results.algorithms], ENGINES)
 
     def test_claim_on_the_pattern(self, full_results):
         check_claim(full_results)
