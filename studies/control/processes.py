@@ -1,14 +1,15 @@
 """Markov decision processes, their policies, and their true values.
 
 A process has S states, A actions, transitions p (S, A, S) and rewards r (S, A).  A policy pi (S, A) makes it a Markov
-reward process on the d = SA pairs x = (s, a), whose value function is q:
+reward process on the d = SA pairs x = (s, a), numbered s A + a, whose value function is q:
 
     p_pi((s', a') | (s, a)) = p(s' | s, a) pi(a' | s'),    q = (I - gamma p_pi)^{-1} r.
 
 Arrays have a leading axis of N processes.
 """
 
-from functools import cache, reduce
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,34 @@ from ictd.rng import generator
 POLICY_ITERATIONS = 20
 # Actions are tied if their values differ by less than this.
 TIE = 1e-10
-# Number of processes whose paths are drawn at once, and whose returns are computed at once.
+# Number of processes whose paths are drawn at once, so that arrays fit into the processor's cache.
 BLOCK = 200
-# Share of soft policies for each kind.  The other policies are greedy.
-SOFT_SHARE = {"soft": 1, "greedy": 0, "both": 0.5}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A family of random processes, the settings of one of ``places``.
+
+    Parameters
+    ----------
+    family : str
+        "dirichlet" for transition probabilities from Dirichlet distributions, or an environment of ``ictd.mrp``, from
+        which each action gets a random chain.
+    states, actions : int, S and A
+    discount : float, gamma
+    concentrations : list of float
+        Concentrations of the Dirichlet distributions.  Each process uses one of these.
+    """
+
+    family: str
+    states: int
+    actions: int
+    discount: float
+    concentrations: list[float] = ()
+
+    def generator(self, seed: int, purpose: str) -> np.random.Generator:
+        """Make the random generator of a purpose."""
+        return generator(seed, f"{self.family}-{self.actions}", self.states, f"control {purpose}")
 
 
 class Processes(NamedTuple):
@@ -40,7 +65,7 @@ class Processes(NamedTuple):
         Probabilities may sum to less than one: with the remaining probability, an episode ends.
         """
         transition = np.einsum("nsa,nsaj->nsj", policy, self.transition)
-        reward = sum_last(policy * self.reward)
+        reward = (policy * self.reward).sum(axis=-1)
         v = np.linalg.solve(np.eye(reward.shape[-1]) - discount * transition, reward[..., None])[..., 0]
         return self.reward + discount * np.einsum("nsaj,nj->nsa", self.transition, v)
 
@@ -56,18 +81,8 @@ class Processes(NamedTuple):
 
     def mean_value(self, policy: np.ndarray, discount: float) -> np.ndarray:
         """Compute the mean (N,) over states of v of policies (N, S, A)."""
-        v = sum_last(self.values(policy, discount) * policy)
+        v = (self.values(policy, discount) * policy).sum(axis=-1)
         return v.mean(axis=-1)
-
-
-def sum_last(array: np.ndarray) -> np.ndarray:
-    """Sum over the last axis, if it is short several times as fast as ``sum``, with the same result."""
-    return reduce(np.add, np.moveaxis(array, -1, 0))
-
-
-def max_last(array: np.ndarray) -> np.ndarray:
-    """Greatest entry along the last axis, as ``sum_last``."""
-    return reduce(np.maximum, np.moveaxis(array, -1, 0))
 
 
 def uniform(shape: tuple[int, ...]) -> np.ndarray:
@@ -76,21 +91,12 @@ def uniform(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def greedy(q: np.ndarray) -> np.ndarray:
-    """Make the policies that take the action with the greatest value.
+    """Make the policies (..., S, A) that take the action with the greatest value of q (..., S, A).
 
     Ties are broken at random, in the same way at every call.
-
-    Parameters
-    ----------
-    q : (..., S, A) array
-
-    Returns
-    -------
-    policy : (..., S, A) array
     """
-    priority = _priorities(q.shape)
-    tied = q >= max_last(q)[..., None] - TIE
-    action = (priority * tied).argmax(axis=-1)
+    tied = q >= q.max(axis=-1, keepdims=True) - TIE
+    action = (_priorities(q.shape) * tied).argmax(axis=-1)
     return np.eye(q.shape[-1])[action]
 
 
@@ -100,54 +106,28 @@ def _priorities(shape: tuple[int, ...]) -> np.ndarray:
     return 1 + generator(0, "greedy", shape[-2], "control ties").random(shape)
 
 
-def draw_processes(
-    family: str, size: int, states: int, actions: int, concentrations: list[float], rng: np.random.Generator
-) -> Processes:
-    """Draw random processes, with rewards uniform in [-1, 1].
-
-    Parameters
-    ----------
-    family : str
-        "dirichlet" for transition probabilities from Dirichlet distributions, or an environment of ``ictd.mrp``, from
-        which each action gets a random chain.
-    size : int, N
-    states, actions : int, S and A
-    concentrations : list of float
-        Concentrations of the Dirichlet distributions.  Each process uses one of these.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Processes
-    """
-    if family == "dirichlet":
-        concentration = rng.choice(concentrations, (size, 1, 1, 1))
+def draw_processes(place: Place, size: int, rng: np.random.Generator) -> Processes:
+    """Draw random processes of a place, with rewards uniform in [-1, 1]."""
+    states, actions = place.states, place.actions
+    if place.family == "dirichlet":
+        concentration = rng.choice(place.concentrations, (size, 1, 1, 1))
         gammas = rng.standard_gamma(concentration, (size, states, actions, states))
         transition = gammas / gammas.sum(axis=-1, keepdims=True)
         return Processes(transition, rng.uniform(-1, 1, (size, states, actions)))
-    chains, reward = ENVIRONMENTS[family](states, size * actions, rng)
+    chains, reward = ENVIRONMENTS[place.family](states, size * actions, rng)
     chains = chains.reshape(size, actions, states, states).swapaxes(1, 2)
     return Processes(np.ascontiguousarray(chains), reward.reshape(size, actions, states).swapaxes(1, 2))
 
 
-def draw_policies(kind: str, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-    """Draw random policies.
+def draw_policies(shape: tuple[int, int, int], soft_share: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw random policies (N, S, A).
 
-    Parameters
-    ----------
-    kind : str
-        "soft" for action probabilities uniform on the simplex, "greedy" for one action in each state, or "both" for
-        either with probability one half.
-    shape : (N, S, A)
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    policy : (N, S, A) array
+    A policy is soft with the probability ``soft_share``: its action probabilities are uniform on the simplex.  Other
+    policies take one random action in each state.
     """
     soft_policy = rng.dirichlet(np.ones(shape[-1]), shape[:-1])
     greedy_policy = greedy(rng.random(shape))
-    is_soft = rng.random((shape[0], 1, 1)) < SOFT_SHARE[kind]
+    is_soft = rng.random((shape[0], 1, 1)) < soft_share
     return np.where(is_soft, soft_policy, greedy_policy)
 
 
@@ -199,7 +179,7 @@ def pair_paths(
 
     Returns
     -------
-    paths : (N, W, T+1) int array of pairs, numbered s A + a
+    paths : (N, W, T+1) int array of pairs
     """
     number, states, actions = policy.shape
     pairs = states * actions
@@ -213,7 +193,7 @@ def pair_paths(
 
 
 def blocks(number: int) -> list[slice]:
-    """Split N processes into slices of ``BLOCK``, for which arrays of many numbers fit into the processor's cache."""
+    """Split N processes into slices of ``BLOCK``."""
     return [slice(first, first + BLOCK) for first in range(0, number, BLOCK)]
 
 
@@ -233,15 +213,3 @@ def transition_counts(paths: np.ndarray, lengths: np.ndarray | int, states: int,
     lengths = np.broadcast_to(lengths, len(paths))
     pair_counts = sampling.transition_counts(paths[:, :-1], paths[:, 1:], lengths, states * actions)
     return pair_counts.reshape(-1, states, actions, states, actions).sum(axis=-1).astype(float)
-
-
-def unseen_processes(
-    place: dict, size: int, concentrations: list[float], purpose: str
-) -> tuple[Processes, np.random.Generator]:
-    """Draw processes of a place for evaluation, not used in pretraining, and return them with the generator.
-
-    ``place`` has the keys "family", "states" and "actions".  Each purpose has its own processes.
-    """
-    rng = generator(0, f"{place['family']}-{place['actions']}", place["states"], f"control {purpose}")
-    processes = draw_processes(place["family"], size, place["states"], place["actions"], concentrations, rng)
-    return processes, rng

@@ -12,38 +12,27 @@ def transitions(path, length, actions):
 
 def columns(steps, reward, policy, discount):
     """Columns (2d+1, m) of a prompt, one for each transition."""
-    states, actions = policy.shape
-    d = states * actions
+    d = policy.size
     matrix = np.zeros((2 * d + 1, len(steps)))
     for t, (s, a, following) in enumerate(steps):
-        matrix[s * actions + a, t] = 1
-        for b in range(actions):
-            matrix[d + following * actions + b, t] = discount * policy[following, b]
+        matrix[s * policy.shape[1] + a, t] = 1
+        matrix[d : 2 * d, t].reshape(policy.shape)[following] = discount * policy[following]
         matrix[-1, t] = reward[s, a]
     return matrix
 
 
-def grouped_columns(counts, reward, policy, discount):
-    """Columns (2d+1, d) of a prompt, one for each pair, with its mean next features; zeros for pairs without a count.
+def columns_of_pairs(weights, reward, policy, discount):
+    """Columns (2d+1, d), one for each pair, with its mean next features; zeros for pairs whose weights are zero.
 
-    ``counts`` (S, A, S) are numbers of transitions, not necessarily integers.
+    ``weights`` (S, A, S) are transition probabilities, or numbers of transitions.
     """
-    observed = counts.sum(axis=-1) > 0
-    shares = counts / np.where(observed, counts.sum(axis=-1), 1.0)[..., None]
-    return enumerated_columns(shares, reward, policy, discount) * observed.ravel()
-
-
-def enumerated_columns(transition, reward, policy, discount):
-    """Columns (2d+1, d) of the enumerated prompt, one for each pair, with its expected next features."""
     states, actions = policy.shape
-    d = states * actions
-    matrix = np.zeros((2 * d + 1, d))
-    for s, a in itertools.product(range(states), range(actions)):
-        x = s * actions + a
-        matrix[x, x] = 1
-        matrix[-1, x] = reward[s, a]
-        for j, b in itertools.product(range(states), range(actions)):
-            matrix[d + j * actions + b, x] += discount * transition[s, a, j] * policy[j, b]
+    pairs = list(itertools.product(range(states), range(actions)))
+    matrix = np.zeros((2 * len(pairs) + 1, len(pairs)))
+    for x, (s, a) in enumerate(pairs):
+        if weights[s, a].sum() > 0:
+            every = columns([(s, a, j) for j in range(states)], reward, policy, discount)
+            matrix[:, x] = every @ weights[s, a] / weights[s, a].sum()
     return matrix
 
 
@@ -57,9 +46,7 @@ def values(transition, reward, policy, discount, sweeps=3000):
 
 def mean_value(transition, reward, policy, discount):
     """Mean over states of v of a policy."""
-    p = np.einsum("sa,saj->sj", policy, transition)
-    v = np.linalg.solve(np.eye(len(p)) - discount * p, (policy * reward).sum(axis=1))
-    return v.mean()
+    return (policy * values(transition, reward, policy, discount)).sum(axis=1).mean()
 
 
 def greatest_mean_value(transition, reward, discount):
@@ -67,6 +54,22 @@ def greatest_mean_value(transition, reward, discount):
     states, actions = reward.shape
     policies = (np.eye(actions)[list(chosen)] for chosen in itertools.product(range(actions), repeat=states))
     return max(mean_value(transition, reward, policy, discount) for policy in policies)
+
+
+def observed(steps, reward):
+    """The reward of each pair that was observed, and zero."""
+    r = np.zeros(reward.shape)
+    for s, a, _ in steps:
+        r[s, a] = reward[s, a]
+    return r
+
+
+def counts(steps, shape):
+    """Numbers (S, A, S) of the transitions."""
+    number = np.zeros((*shape, shape[0]))
+    for step in steps:
+        number[step] += 1
+    return number
 
 
 def lstd(steps, reward, policy, discount, ridge):
@@ -88,18 +91,7 @@ def batch_td(steps, reward, policy, discount, step_size, updates):
     return w.reshape(policy.shape)
 
 
-def observed_rewards(steps, reward):
-    """The reward of each pair that was observed, and zero."""
-    q = np.zeros(reward.shape)
-    for s, a, _ in steps:
-        q[s, a] = reward[s, a]
-    return q
-
-
-def smoothed(steps, reward, policy, discount, pseudo_counts, transition):
+def smoothed(steps, reward, policy, discount, pseudo_counts):
     """Values in the maximum likelihood model with pseudo-counts; pairs that were not observed have reward zero."""
-    counts, observed = pseudo_counts * transition.copy(), np.zeros(policy.shape)
-    for s, a, following in steps:
-        counts[s, a, following] += 1
-        observed[s, a] = 1
-    return values(counts / counts.sum(axis=-1, keepdims=True), reward * observed, policy, discount)
+    number = counts(steps, policy.shape) + pseudo_counts / len(policy)
+    return values(number / number.sum(axis=-1, keepdims=True), observed(steps, reward), policy, discount)
