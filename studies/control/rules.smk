@@ -1,9 +1,7 @@
 # A study beyond the paper: the Transformer as critic in policy iteration. `snakemake control` runs it.
-from ictd.report.study import variants as CONTROL_BY_NAME
-
 CONTROL = config["control"]
-CONTROL_PLACES = CONTROL_BY_NAME({}, CONTROL["places"])
-CONTROL_VARIANTS = CONTROL_BY_NAME(CONTROL["main"], CONTROL["variants"])
+CONTROL_PLACES = variants({}, CONTROL["places"])
+CONTROL_VARIANTS = variants(CONTROL["main"], CONTROL["variants"])
 with ending_in_a_sentence():
     for CONTROL_NAME, CONTROL_VARIANT in CONTROL_VARIANTS.items():
         if CONTROL_VARIANT["place"] not in CONTROL_PLACES:

@@ -21,7 +21,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.numbers import fill, load_numbers, of_claims
 from ictd.storage import load_text, save_json, save_table
 
-__all__ = ["claim", "figure", "numbers", "table", "variants"]
+__all__ = ["claim", "figure", "numbers", "table"]
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,6 @@ def table(make: Callable) -> Shown:
 def numbers(make: Callable) -> Shown:
     """Register a function that returns a dict of numbers or short texts, which pages quote by their names."""
     return Shown("numbers", make)
-
-
-def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
-    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes."""
-    return {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}
 
 
 def main(
