@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.pipeline.config import variants
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table, variants
+from ictd.report.study import claim, figure, numbers, table
 from ictd.statistics import bootstrap_intervals
 from ictd.storage import load_named
 

@@ -25,7 +25,14 @@ sys.path.insert(0, SOURCE)
 # Rules of studies import the studies' modules.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, load_yaml, study_names, variants
+from ictd.pipeline.config import (
+    differences,
+    ending_in_a_sentence,
+    load_config,
+    load_yaml,
+    study_names,
+    variants,
+)
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.rules import Steps, use_own_python
 
