@@ -1,19 +1,15 @@
-"""Algorithms for policy evaluation with features, on held-out prompts: TD and LSTD with several test functions.
+"""Algorithms for policy evaluation with features: TD and LSTD with several test functions.
 
-LSTD solves sum_t c_t z_t delta_t = 0 for the TD errors delta_t of columns with weights c_t, and TD makes updates along
-this sum.  The test functions z_t are instrumental variables (Bradtke and Barto, Machine Learning 22, 1996):
+With TD errors delta(s) and weights c(s) of the columns of a prompt, LSTD solves sum_s c(s) delta(s) z(s) = 0, and TD
+makes updates along this sum.  The test functions z are instrumental variables (Bradtke and Barto, Machine Learning 22,
+1996):
 
-    features     z_t = phi_t: TD(0) and LSTD(0)
-    second       z_t = phi_t + x gamma phi_{t+1}
-    mean         z_t = phi_t + x phibar, with the mean feature phibar = sum_s c_s phi_s
-    traces       z_t = phi_t + x gamma z_{t-1}: TD(x) and LSTD(x), with x = lambda
+    features    z = phi: TD(0) and LSTD(0)
+    mean        z = phi + x phibar, with the mean feature phibar = sum_s c(s) phi(s)
+    traces      z = expected eligibility traces: LSTD(lambda), with x = lambda
 
-For enumerated prompts, traces have their expected values in long trajectories whose states have the weights of the
-columns (Tsitsiklis and Van Roy, IEEE Transactions on Automatic Control 42, 1997).
+A layer of a Transformer makes an update of TD with test functions phi + eta gamma P phi (``measures``).
 """
-
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -21,122 +17,144 @@ from studies.features.tasks import HeldOut
 
 # Share of the errors, the largest, that trimmed means leave out.
 TRIMMED = 0.05
-# Candidates of the parameters that are tuned.  Ridges are added to averages over the context; the
-# smallest one is practically zero.
-STEP_SIZES = np.geomspace(0.05, 20, 30)
+# Candidates of the parameters that are tuned.  Ridges are added to averages over the columns; the smallest one is
+# practically zero.
 RIDGES = np.append(1e-10, np.geomspace(1e-4, 1, 17))
 LAMBDAS = np.linspace(0, 1, 11)
-ETAS = np.linspace(-1, 4, 26)
 MEANS = np.append(0, np.geomspace(0.3, 100, 18))
-# Candidates of x for test functions phi + x gamma (second), in the limit of many layers.
-LIMIT_ETAS = np.linspace(-2, 4, 61)
-# Algorithms that are tuned: their test functions, and the candidates of x and of the ridge or step size.
-TUNED = {
+# Variants of LSTD: test functions, and the candidates of x and of the ridge.
+LSTD = {
     "lstd": ("features", [0.0], RIDGES[:1]),
     "lstd_ridge": ("features", [0.0], RIDGES),
-    "lstd_second": ("second", ETAS, RIDGES),
     "lstd_mean": ("mean", MEANS, RIDGES),
     "lstd_lambda": ("traces", LAMBDAS, RIDGES),
-    "td_lambda": ("traces", LAMBDAS, STEP_SIZES),
 }
+# Test functions of updates: multiples of phi, of gamma m and of gamma (P phi - m), which are free in a fit.
+DIRECTIONS = {
+    "td": np.array([[1, 0, 0]]),
+    "eta": np.array([[1, 0, 0], [0, 1, 1]]),
+    "mean": np.array([[1, 0, 0], [0, 1, 0]]),
+    "rest": np.array([[1, 0, 0], [0, 0, 1]]),
+    "split": np.eye(3),
+}
+# Step sizes from which descents start, the first damping, its factors, its largest value, the number of steps, and the
+# relative change of the loss that ends a descent.
+STEP_SIZES, DAMPING, LOWER, HIGHER, LARGEST, STEPS, TOLERANCE = (0.3, 1.5), 1e-3, 0.3, 10.0, 1e8, 60, 1e-7
 
 
-@dataclass(frozen=True)
-class Averages:
-    """Averages over the columns of N prompts with test functions z_t.
-
-    Parameters
-    ----------
-    C, D : (N, d, d) arrays, means of z_t phi_t' and of z_t phi_{t+1}'
-    b : (N, d) array, mean of R_{t+1} z_t
-    """
-
-    C: np.ndarray
-    D: np.ndarray
-    b: np.ndarray
-
-    @classmethod
-    def of(cls, data: HeldOut, z: np.ndarray) -> Self:
-        """Compute the averages for test functions z (N, m, d) of the columns."""
-        weighted = (data.weight[..., None] * z).mT
-        return cls(weighted @ data.phi, weighted @ data.phi_next, np.matvec(weighted, data.reward))
-
-    def lstd(self, discount: float, ridge: float) -> np.ndarray:
-        """w (N, d) of LSTD, (C - gamma D + ridge I)^{-1} b."""
-        matrix = self.C + ridge * np.eye(self.b.shape[-1]) - discount * self.D
-        return np.linalg.solve(matrix, self.b[..., None])[..., 0]
-
-    def td(self, discount: float, step_sizes: np.ndarray, updates: int) -> np.ndarray:
-        """w (K, N, d) after updates w += alpha (b + gamma D w - C w) with each of K step sizes."""
-        w = np.zeros((*self.b.shape, len(step_sizes)))
-        for _ in range(updates):
-            w += step_sizes * (self.b[..., None] + discount * (self.D @ w) - self.C @ w)
-        return np.moveaxis(w, -1, 0)
+def equations(data: HeldOut, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Matrix M (N, d, d) and side b (N, d) with sum_s c(s) delta(s) z(s) = b - M w, for test functions z (N, n, d)."""
+    weighted = (data.weight[..., None] * z).mT
+    return weighted @ (data.phi - data.following), np.matvec(weighted, data.tasks.reward)
 
 
 def functions_of(data: HeldOut, kind: str, x: float) -> np.ndarray:
-    """z (N, m, d) of the columns of N prompts, of a kind such as "second"."""
-    if kind == "second":
-        return data.phi + x * data.discount * data.phi_next
+    """Test functions z (N, n, d) of a kind such as "mean".
+
+    Expected traces in long trajectories whose states have the weights c of the columns are
+    (I - lambda gamma P')^{-1} (c phi) / c (Tsitsiklis and Van Roy, IEEE Transactions on Automatic Control 42, 1997).
+    """
     if kind == "mean":
-        return data.phi + x * (data.weight[..., None] * data.phi).sum(axis=1, keepdims=True)
+        return data.phi + x * data.mean(data.phi)
     if kind == "traces":
-        return expected_traces(data, x) if data.paths is None else sampled_traces(data, x)
+        weight, chain = data.weight[..., None], data.tasks.transition
+        return np.linalg.solve(np.eye(data.tasks.states) - data.discount * x * chain.mT, weight * data.phi) / weight
     return data.phi
 
 
-def sampled_traces(data: HeldOut, decay: float) -> np.ndarray:
-    """Eligibility traces z_t = phi_t + lambda gamma z_{t-1} (N, m, d) of trajectories."""
-    z = data.phi.copy()
-    for t in range(1, z.shape[1]):
-        z[:, t] += data.discount * decay * z[:, t - 1]
-    return z
+def blocks_of(data: HeldOut, method: str) -> np.ndarray:
+    """Blocks (K, N, n, d) whose multiples add up to the test functions of a method of ``DIRECTIONS``.
+
+    Next features P phi are their mean m over the columns of a prompt and a rest.  With test functions phi + eta_m gamma
+    m + eta_r gamma (P phi - m), an update is
+
+        w <- w + alpha (mean of delta phi) + alpha gamma (eta_m (mean of delta) m + eta_r cov(delta, P phi)),
+
+    with means and the covariance over the columns: eta_m weighs the mean TD error and nothing else, and eta_r weighs
+    only deviations from it.
+    """
+    mean = np.broadcast_to(data.mean(data.following), data.phi.shape)
+    return np.tensordot(DIRECTIONS[method], np.stack([data.phi, mean, data.following - mean]), axes=1)
 
 
-def expected_traces(data: HeldOut, decay: float) -> np.ndarray:
-    """Expected traces (N, n, d) in the states, (I - lambda gamma P')^{-1} (c phi) / c with weights c of the states."""
-    weight = data.weight[..., None]
-    identity = np.eye(data.tasks.states)
-    return np.linalg.solve(identity - data.discount * decay * data.chain.mT, weight * data.phi) / weight
+def lstd(data: HeldOut, kind: str, x: float, ridges: np.ndarray) -> np.ndarray:
+    """w (K, N, d) of LSTD with each of K ridges."""
+    M, b = equations(data, functions_of(data, kind, x))
+    identity = np.eye(b.shape[-1])
+    return np.stack([np.linalg.solve(M + ridge * identity, b[..., None])[..., 0] for ridge in ridges])
 
 
-def limit(data: HeldOut, z: np.ndarray) -> np.ndarray:
-    """w (N, d) in the limit of many layers, if the iteration converges: LSTD with test functions z (N, m, d)."""
-    return Averages.of(data, z).lstd(data.discount, RIDGES[0])
-
-
-def limit_error(data: HeldOut, z: np.ndarray) -> float:
-    """Trimmed mean of the MSVE in the limit of many layers, for test functions z (N, m, d)."""
-    return float(trimmed_mean(data.msve(limit(data, z))))
-
-
-def best_limit(data: HeldOut, second: np.ndarray) -> float:
-    """The x with the least ``limit_error`` of the test functions phi + x gamma (second), for second (N, m, d)."""
-    errors = [limit_error(data, data.phi + x * data.discount * second) for x in LIMIT_ETAS]
-    return float(LIMIT_ETAS[np.argmin(errors)])
-
-
-def estimates(name: str, data: HeldOut, x: float, others: np.ndarray, updates: int) -> np.ndarray:
-    """w (K, N, d) of an algorithm of TUNED with x and each of K ridges or step sizes, after so many updates of TD."""
-    averages = Averages.of(data, functions_of(data, TUNED[name][0], x))
-    with np.errstate(over="ignore", invalid="ignore"):
-        if name == "td_lambda":
-            return averages.td(data.discount, np.asarray(others), updates)
-        return np.stack([averages.lstd(data.discount, ridge) for ridge in others])
-
-
-def tune(name: str, data: HeldOut, updates: int) -> tuple[float, float]:
-    """x and the ridge or step size of an algorithm of TUNED with the least trimmed mean of the MSVE."""
-    _, xs, others = TUNED[name]
-    scores = np.array([trimmed_mean(data.msve(estimates(name, data, x, others, updates))) for x in xs])
+def tuned_lstd(method: str, data: HeldOut) -> tuple[float, float]:
+    """x and the ridge of a variant of LSTD with the least trimmed mean of the MSVE."""
+    kind, xs, ridges = LSTD[method]
+    scores = np.array([trimmed_mean(data.msve(lstd(data, kind, x, ridges))) for x in xs])
     i, j = np.unravel_index(scores.argmin(), scores.shape)
-    return float(xs[i]), float(others[j])
+    return float(xs[i]), float(ridges[j])
+
+
+def td(data: HeldOut, blocks: np.ndarray, numbers: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Updates of TD from w = 0 with the test functions sum_k numbers_k blocks_k, and their derivatives.
+
+    Parameters
+    ----------
+    data : HeldOut, N tasks
+    blocks : (K, N, n, d) array
+    numbers : (K,) array
+    depth : int, number of updates L
+
+    Returns
+    -------
+    w : (N, d) array
+    dw : (K, N, d) array, derivatives of w by the numbers
+    """
+    Ms, bs = (np.stack(parts) for parts in zip(*(equations(data, z) for z in blocks), strict=True))
+    M, b = np.tensordot(numbers, Ms, axes=1), np.tensordot(numbers, bs, axes=1)
+    w, dw = np.zeros_like(b), np.zeros_like(bs)
+    for _ in range(depth):
+        w, dw = w + b - np.matvec(M, w), dw + bs - np.matvec(Ms, w) - np.matvec(M, dw)
+    return w, dw
+
+
+def fit(data: HeldOut, blocks: np.ndarray, depth: int) -> np.ndarray:
+    """Numbers (K,) of ``td`` with the least mean MSVE, by Levenberg and Marquardt's method from several step sizes."""
+    ends = [_descend(data, blocks, np.pad([alpha], (0, len(blocks) - 1)), depth) for alpha in STEP_SIZES]
+    return min(ends, key=lambda end: end[1])[0]
+
+
+def _descend(data: HeldOut, blocks: np.ndarray, start: np.ndarray, depth: int) -> tuple[np.ndarray, float]:
+    """Numbers (K,) at which a descent from a start ends, and their mean MSVE."""
+    mu = data.tasks.stationary
+
+    def measured(numbers):
+        with np.errstate(over="ignore", invalid="ignore"):
+            w, dw = td(data, blocks, numbers, depth)
+            error = data.value - np.matvec(data.phi, w)
+            return (mu * error**2).sum(axis=-1).mean(), error, np.matvec(data.phi, dw)
+
+    numbers, damping = start, DAMPING
+    loss, error, slopes = measured(numbers)
+    for _ in range(STEPS):
+        hessian = np.tensordot(mu * slopes, slopes, axes=((1, 2), (1, 2)))
+        side = (mu * slopes * error).sum(axis=(1, 2))
+        step = np.linalg.solve(hessian + damping * np.diag(np.diag(hessian)), side)
+        new_loss, new_error, new_slopes = measured(numbers + step)
+        if new_loss < loss:
+            is_small = loss - new_loss < TOLERANCE * loss
+            numbers, loss, error, slopes = numbers + step, new_loss, new_error, new_slopes
+            damping *= LOWER
+            if is_small:
+                break
+        else:
+            damping *= HIGHER
+            if damping > LARGEST:
+                break
+    return numbers, float(loss)
 
 
 def projection(data: HeldOut) -> np.ndarray:
-    """w (N, d) of the least MSVE: the projection of the true values; of several w it is the shortest."""
+    """w (N, d) of the least MSVE: the projection of the true values."""
     root = np.sqrt(data.tasks.stationary)
-    return np.matvec(np.linalg.pinv(root[..., None] * data.tasks.features), root * data.value)
+    return np.matvec(np.linalg.pinv(root[..., None] * data.phi), root * data.value)
 
 
 def trimmed_mean(errors: np.ndarray) -> np.ndarray:

@@ -4,57 +4,40 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.report.tables import load_table
+from ictd.prompt import Context
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 from ictd.transformer import estimates as transformer_estimates
-from studies.features.algorithms import TUNED, estimates, projection, trimmed_mean, tune
-from studies.features.symmetric import weights_of
+from studies.features.algorithms import LSTD, blocks_of, fit, lstd, projection, td, trimmed_mean, tuned_lstd
+from studies.features.setting import Setting
 from studies.features.tasks import held_out
 
-# An estimate fails on a task if its MSVE is above this multiple of the mean MSVE of estimates of zero.
-FAILED = 10
-COLUMNS = ("setting", "method", "seed", "median", "trimmed", "mean", "failed", "first", "second")
+COLUMNS = "setting", "method", "seed", "trimmed", "median"
 
 
-def main(name: str, setting: dict, tasks: int, test_tasks: int, weights: Path, best: Path, output: Path) -> None:
+def main(name: str, setting: dict, tuning_tasks: int, test_tasks: int, weights: Path, output: Path) -> None:
     """Write the errors of each method on ``test_tasks`` tasks of each seed, the same for all methods.
 
-    ``median``, ``trimmed`` and ``mean`` are those of the MSVE over tasks, ``trimmed`` without the largest 5%.
-    ``failed`` is the share of tasks with an MSVE above 10 times the mean MSVE of estimates of zero.  ``first`` and
-    ``second`` are the parameters of a method, tuned on ``tasks`` other tasks.
+    ``trimmed`` is the mean of the MSVE over tasks without the largest 5%, and ``median`` the median.  The parameters of
+    the algorithms are tuned on ``tuning_tasks`` other tasks.
     """
-    depth = setting["depth"]
-    tuning = held_out(setting, tasks, 0, "tuning")
-    tuned = {method: tune(method, tuning, depth) for method in TUNED}
-    numbers = load_table(best)
-    numbers = numbers[numbers["target"] == "values"].set_index("family")
-    u, A = (array[:, :, -1] for array in load_arrays(weights, "u", "A"))
+    given = Setting(**setting)
+    u, A = load_arrays(weights, "u", "A")
+    tuning = held_out(given, tuning_tasks, 0, "tuning")
+    numbers = {method: fit(tuning, blocks_of(tuning, method), given.depth) for method in ("td", "eta")}
+    tuned = {method: tuned_lstd(method, tuning) for method in LSTD}
     rows = []
-    for seed in range(setting["seeds"]):
-        data = held_out(setting, test_tasks, seed, "test")
-        gram = data.gram
-        zero = np.zeros((test_tasks, setting["dimension"]))
-        fitted = {"zero": zero, "projection": projection(data)}
-        parameters = {}
-        for family, row in numbers.iterrows():
-            B = row[["b11", "b12", "b21", "b22"]].to_numpy(float).reshape(2, 2)
-            fitted[family] = transformer_estimates(weights_of(B, setting["dimension"]), gram, depth)
-            parameters[family] = row["alpha"], row["eta"]
-        for method, chosen in tuned.items():
-            x, other = chosen
-            (fitted[method],) = estimates(method, data, x, [other], depth)
-            parameters[method] = chosen
-        for i, target in enumerate(setting["targets"]):
-            fitted[f"pretrained_{target}"] = transformer_estimates(Weights(u[i, seed], A[i, seed]), gram, depth)
-        scale = FAILED * data.msve(zero).mean()
-        for method, w in fitted.items():
-            found = summary_of(data.msve(w), scale)
-            rows.append((name, method, seed, *found, *parameters.get(method, (np.nan, np.nan))))
+    for seed in range(given.seeds):
+        data = held_out(given, test_tasks, seed, "test")
+        found = {"zero": np.zeros((test_tasks, given.dimension)), "projection": projection(data)}
+        for method, best in numbers.items():
+            found[method], _ = td(data, blocks_of(data, method), best, given.depth)
+        for method, (x, ridge) in tuned.items():
+            (found[method],) = lstd(data, LSTD[method][0], x, [ridge])
+        G = Context.enumerated(data.tasks.transition, data.tasks.reward, data.phi).gram_matrix(given.discount)
+        for target, own_u, own_A in zip(given.targets, u[:, seed], A[:, seed], strict=True):
+            found[f"pretrained_{target}"] = transformer_estimates(Weights(own_u, own_A), G, given.depth)
+        for method, w in found.items():
+            errors = np.nan_to_num(data.msve(w), nan=np.inf)
+            rows.append((name, method, seed, float(trimmed_mean(errors)), float(np.median(errors))))
     save_table(output, dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
-
-
-def summary_of(errors: np.ndarray, scale: float) -> tuple[float, ...]:
-    """Median, trimmed mean, mean, and share above a scale, of errors (N,); NaN counts as infinite."""
-    errors = np.where(np.isnan(errors), np.inf, errors)
-    return float(np.median(errors)), float(trimmed_mean(errors)), float(errors.mean()), float((errors > scale).mean())

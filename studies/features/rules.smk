@@ -1,22 +1,9 @@
-# A study beyond the paper: what emerges with features in place of one-hot states. `snakemake features` runs it.
-import studies.features.grid as FEATURES_GRID
+# A study beyond the paper: what emerges with fewer features than states. `snakemake features` runs it.
+from studies.features.setting import checked_settings
 
-with ending_in_a_sentence():
-    FEATURES_SETTINGS = FEATURES_GRID.settings(config["features"])
 FEATURES = config["features"]
-FEATURES_COMPARED = FEATURES_GRID.compared(FEATURES)
-FEATURES_FIGURES = "coefficients settings mean_part errors reversibility".split()
-FEATURES_FOLDER = ROOT / "studies/features"
-FEATURES_PARTS = {
-    "coefficients": list(FEATURES_SETTINGS),
-    "deflation": list(FEATURES_SETTINGS),
-    "best": FEATURES_GRID.fitted(FEATURES),
-    "errors": FEATURES_COMPARED,
-    "mean_part": FEATURES["mean_part"]["settings"],
-    "reversibility": FEATURES["reversibility"]["chains"],
-}
-FEATURES_TABLES = expand("<results>/features/{table}.csv", table=FEATURES_PARTS)
-FEATURES_NOTEBOOK = notebook_params(FEATURES_FOLDER / "notebook.ipynb", RESULTS / "features")
+with ending_in_a_sentence():
+    FEATURES_SETTINGS = checked_settings(FEATURES)
 
 
 use rule step as features_step with:
@@ -41,46 +28,14 @@ use rule features_step as features_pretrain with:
     priority: lambda wildcards: FEATURES_SETTINGS[wildcards.setting]["updates"]
 
 
-use rule features_step as features_coefficients with:
-    input:
-        weights="<results>/features/weights/{setting}.npz",
-        options=step(
-            "studies.features.coefficients",
-            name=lambda wildcards: wildcards.setting,
-            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
-            tasks=FEATURES["tuning_tasks"],
-        ),
-    output:
-        coefficients="<results>/features/coefficients/{setting}.csv",
-        deflation="<results>/features/deflation/{setting}.csv",
-    pathvars:
-        job="features_coefficients/{setting}",
-
-
-use rule features_step as features_best with:
-    input:
-        options=step(
-            "studies.features.best",
-            name=lambda wildcards: wildcards.setting,
-            setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
-            tasks=FEATURES["tuning_tasks"],
-        ),
-    output:
-        "<results>/features/best/{setting}.csv",
-    pathvars:
-        job="features_best/{setting}",
-
-
 use rule features_step as features_compare with:
     input:
         weights="<results>/features/weights/{setting}.npz",
-        best="<results>/features/best/{setting}.csv",
         options=step(
             "studies.features.compare",
+            FEATURES,
             name=lambda wildcards: wildcards.setting,
             setting=lambda wildcards: FEATURES_SETTINGS[wildcards.setting],
-            tasks=FEATURES["tuning_tasks"],
-            test_tasks=FEATURES["test_tasks"],
         ),
     output:
         "<results>/features/errors/{setting}.csv",
@@ -103,66 +58,20 @@ use rule features_step as features_mean_part with:
         job="features_mean_part/{setting}",
 
 
-use rule features_step as features_reversibility with:
+use rule step as features_results with:
     input:
-        options=step("studies.features.reversibility", FEATURES["reversibility"], setting=FEATURES["main"]),
+        weights=expand("<results>/features/weights/{setting}.npz", setting=FEATURES_SETTINGS),
+        files=[
+            *expand("<results>/features/errors/{setting}.csv", setting=FEATURES_SETTINGS),
+            *expand("<results>/features/mean_part/{setting}.csv", setting=FEATURES["mean_part"]["settings"]),
+        ],
+        options=study_step("features"),
     output:
-        "<results>/features/reversibility/{chain}.csv",
+        **study_output("features"),
     pathvars:
-        job="features_reversibility/{chain}",
-
-
-use rule step as features_join_tables with:
-    input:
-        parts=lambda wildcards: expand(
-            "<results>/features/{table}/{setting}.csv",
-            table=wildcards.table,
-            setting=FEATURES_PARTS[wildcards.table],
-        ),
-        options=step("ictd.steps.concatenate"),
-    output:
-        tables="<results>/features/{table,coefficients|deflation|best|errors|mean_part|reversibility}.csv",
-    pathvars:
-        job="features_join_tables/{table}",
-    localrule: True
-
-
-use rule step as features_claims with:
-    input:
-        tables=FEATURES_TABLES,
-        options=step(
-            "studies.features.claims", statements=FEATURES_FOLDER / "claims.toml", settings=FEATURES_SETTINGS
-        ),
-    output:
-        claims="<results>/features/claims.json",
-        pages=expand("<results>/features/tables/{name}.html", name=["claims", "claims_all"]),
-    pathvars:
-        job="features_claims",
-    localrule: True
-
-
-use rule step as features_figures with:
-    input:
-        tables=FEATURES_TABLES,
-        options=step("studies.features.figures", settings=FEATURES_SETTINGS),
-    output:
-        expand("<results>/features/figures/{name}.{ending}", name=FEATURES_FIGURES, ending=["png", "svg"]),
-    pathvars:
-        job="features_figures",
-    localrule: True
-
-
-use rule notebook as features_notebook with:
-    input:
-        shown=[rules.features_claims.output, rules.features_figures.output],
-        tables=FEATURES_TABLES,
-        options=step("ictd.report.notebook", **FEATURES_NOTEBOOK),
-    output:
-        executed="<results>/features/features.ipynb",
-        page="<results>/features/features.html",
-    pathvars:
-        job="features_notebook",
-    localrule: True
+        job="features_results",
+    conda:
+        f"{ENVS}/studies.yaml"
 
 
 rule features:
