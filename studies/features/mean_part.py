@@ -21,7 +21,7 @@ from studies.features.pretrain import blocks_of_training, pretrain
 from studies.features.setting import Setting
 from studies.features.tasks import HeldOut, held_out
 
-COLUMNS = "setting", "columns", "seed", "method", "mean", "rest", "error"
+COLUMNS = "setting", "columns", "seed", "method", "mean", "rest", "trimmed"
 
 
 def main(
@@ -37,9 +37,9 @@ def main(
 ) -> None:
     """Write the coefficients eta_m and eta_r and the error of each method, for each seed.
 
-    ``error`` is the trimmed mean of the MSVE on other tasks than those of the fits.  The methods are
+    ``trimmed`` is the trimmed mean of the MSVE on other tasks than those of the fits.  The methods are
 
-    - ``algorithms.DIRECTIONS``: the numbers with the least mean MSVE, also for "weighted" columns and "reversible" chains;
+    - those of ``DIRECTIONS``: numbers with the least mean MSVE, also for "weighted" columns and "reversible" chains;
     - ``pretrained_values`` and ``pretrained_td``: all of u and A, pretrained on prompts that show both parts;
     - ``ordinary``: the setting's own ``weights``, pretrained towards true values on ordinary prompts;
     - ``without_mean``, ``without_rest``: these weights with one part taken out of their test functions.

@@ -29,7 +29,9 @@ def main(setting: dict, batch_size: int, rollout_steps: int, learning_rate: floa
     save_arrays(output, u=u.reshape(*shape, *u.shape[1:]), A=A.reshape(*shape, *A.shape[1:]))
 
 
-def blocks_of_training(setting: Setting, target: str, seed: int, batch_size: int, rollout_steps: int) -> Iterable[Block]:
+def blocks_of_training(
+    setting: Setting, target: str, seed: int, batch_size: int, rollout_steps: int
+) -> Iterable[Block]:
     """Draw the tasks and batches of pretraining with a target."""
     return training_blocks(
         distribution(setting), EnumeratedPrompts(), target, setting.discount, setting.updates, seed, batch_size,

@@ -1,6 +1,6 @@
 """Claims, tables and figures of the study.  Trials are seeds, each with pretraining and held-out tasks of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,37 +17,42 @@ from studies.features.setting import checked_settings
 # The settings that decide claims, with the prefix of their variants and their name for readers.
 PLAIN = {"main": "", "loop": "loop_", "dense": "dense_"}
 NAMES = {"main": "Boyan's chains", "loop": "Loop", "dense": "dense chains"}
+NAMES |= {f"{prefix}constant": f"{NAMES[name]}, constant" for name, prefix in PLAIN.items()}
 TARGETS = {"values": "true values", "mc": "MC", "td": "TD"}
 # Coefficients of the two parts, by weights of the columns and method, and errors, by method.
 COEFFICIENTS = {
-    ("equal", "split"): "best coefficients",
-    ("equal", "pretrained_values"): "pretrained towards true values",
-    ("equal", "pretrained_td"): "pretrained by TD",
-    ("weighted", "split"): "best coefficients, columns weighted by mu",
-    ("reversible", "split"): "the same on reversible chains",
+    ("equal", "split"): "best",
+    ("equal", "pretrained_values"): "pretrained, true values",
+    ("equal", "pretrained_td"): "pretrained, TD",
+    ("weighted", "split"): "best, weighted columns",
+    ("reversible", "split"): "best, reversible chains",
 }
 ERRORS = {
-    "eta": "best step and eta",
-    "mean": "best step and eta_m",
-    "rest": "best step and eta_r",
-    "split": "best step, eta_m and eta_r",
-    "ordinary": "pretrained towards true values",
-    "without_mean": "pretrained, test functions without the mean",
-    "without_rest": "pretrained, test functions without the rest",
+    "eta": "best step and η",
+    "mean": "best step and η_m",
+    "rest": "best step and η_r",
+    "split": "best step, η_m and η_r",
+    "ordinary": "pretrained, true values",
+    "without_mean": "the same without the mean",
+    "without_rest": "the same without the rest",
 }
+# Methods that are compared; their parameters are the best ones on other tasks.
 METHODS = {
-    "td": "TD, best step",
-    "pretrained_td": "pretrained by TD",
-    "pretrained_values": "pretrained towards true values",
-    "eta": "TD, best step and eta",
-    "lstd_ridge": "LSTD, best ridge",
-    "lstd_mean": "LSTD, phi + x phibar",
-    "lstd_lambda": "LSTD(lambda)",
+    "td": "TD",
+    "pretrained_td": "pretrained, TD",
+    "pretrained_values": "pretrained, true values",
+    "eta": "TD, best η",
+    "lstd_ridge": "LSTD, ridge",
+    "lstd_mean": "LSTD, mean feature",
+    "lstd_lambda": "LSTD(λ)",
 }
 
 
 def load(folder: Path, settings: dict) -> dict[str, pd.DataFrame]:
-    """Tables of the measures of pretrained "weights", of "errors" of all methods, and of both "parts"."""
+    """Tables of the measures of pretrained "weights", of "errors" of all methods, and of both "parts".
+
+    "equal" has the rows of "parts" whose columns have equal weights.
+    """
     weights = []
     for name, setting in checked_settings(settings).items():
         (A,) = load_arrays(folder / f"weights/{name}.npz", "A")
@@ -56,7 +61,8 @@ def load(folder: Path, settings: dict) -> dict[str, pd.DataFrame]:
         weights.append(pd.DataFrame({"setting": name, "target": targets, "seed": seeds, **found}))
     errors = [load_table(folder / f"errors/{name}.csv") for name in checked_settings(settings)]
     parts = [load_table(folder / f"mean_part/{name}.csv") for name in settings["mean_part"]["settings"]]
-    return {"weights": pd.concat(weights), "errors": pd.concat(errors), "parts": pd.concat(parts)}
+    found = {"weights": pd.concat(weights), "errors": pd.concat(errors), "parts": pd.concat(parts)}
+    return found | {"equal": found["parts"][found["parts"]["columns"] == "equal"]}
 
 
 def samples(frame: pd.DataFrame, column: str, **values) -> pd.Series:
@@ -74,18 +80,9 @@ def settings_in(frame: pd.DataFrame, suffix: str = "") -> Iterator[tuple[str, st
             yield plain, other
 
 
-def log_errors(results: dict, name: str, measure: str = "trimmed") -> pd.DataFrame:
+def log_errors(frame: pd.DataFrame, name: str, measure: str = "trimmed") -> pd.DataFrame:
     """log10 of the errors in a setting, with a row for each seed and a column for each method."""
-    errors = results["errors"]
-    rows = errors[errors["setting"] == name].pivot(index="seed", columns="method", values=measure)
-    return np.log10(rows)
-
-
-def log_parts(results: dict, name: str) -> pd.DataFrame:
-    """log10 of the errors of the parts in a setting, with a row for each seed and a column for each method."""
-    parts = results["parts"]
-    rows = parts[(parts["setting"] == name) & (parts["columns"] == "equal")]
-    return np.log10(rows.pivot(index="seed", columns="method", values="error"))
+    return np.log10(frame[frame["setting"] == name].pivot(index="seed", columns="method", values=measure))
 
 
 @claim(">", 0.5, section="What emerges")
@@ -101,9 +98,9 @@ def four_multiples(results):
 
 @claim(">", 0, section="What emerges")
 def positive_eta(results):
-    """With true values as targets, the learned update has test functions phi + eta gamma P phi with a positive eta.
+    """With true values as targets, the learned update has test functions φ + η γ P φ with a positive η.
 
-    eta, the multiple of I in H over that in G.
+    η, the multiple of I in H over that in G.
     """
     for name in (*PLAIN, "other_start"):
         yield name, Trials(samples(results["weights"], "eta", setting=name, target="values"))
@@ -111,18 +108,18 @@ def positive_eta(results):
 
 @claim(">", 0, section="What emerges")
 def more_than_complete(results):
-    """eta is larger than with as many orthonormal features as states, which represent all values.
+    """η is larger than with as many orthonormal features as states, which represent all values.
 
-    eta minus that of the same seed with d = n features.
+    η minus that of the same seed with d = n features.
     """
     yield from eta_differences(results, "complete", ("values", "td"))
 
 
 @claim(">", 0, section="The mean TD error")
 def more_than_constant(results):
-    """With true values as targets, eta is larger than with a constant feature.
+    """With true values as targets, η is larger than with a constant feature.
 
-    eta minus that of the same seed with a constant feature.
+    η minus that of the same seed with a constant feature.
     """
     yield from eta_differences(results, "constant", ("values",))
 
@@ -139,7 +136,7 @@ def eta_differences(results: dict, suffix: str, targets: tuple[str, ...]) -> Ite
 def large_mean(results):
     """With true values as targets, the mean has a larger coefficient than in a first-order step of eligibility.
 
-    eta_m, the coefficient of the mean of gamma P phi over that of phi.
+    η_m, the coefficient of the mean of γ P φ over that of φ in the test functions.
     """
     # A first-order step of eligibility, phi + gamma P phi, has eta_m = eta_r = 1.
     yield from coefficients_of(results, "mean", "equal", ("split", "pretrained_values"))
@@ -149,16 +146,16 @@ def large_mean(results):
 def small_rest(results):
     """With true values as targets, the rest has less than half of its coefficient in a first-order step of eligibility.
 
-    eta_r, the coefficient of the rest of gamma P phi over that of phi.
+    η_r, the coefficient of the rest of γ P φ over that of φ in the test functions.
     """
     yield from coefficients_of(results, "rest", "equal", ("split", "pretrained_values"))
 
 
 @claim(">", 0.5, section="The mean TD error", shown="coefficients")
 def rest_on_reversible_chains(results):
-    """On reversible chains, where P phi stands for eligibility, the rest has more than half of the coefficient.
+    """On reversible chains, where P φ stands for eligibility, the rest has more than half of the coefficient.
 
-    eta_r on reversible chains, with columns weighted by the stationary distribution.
+    η_r on reversible chains, with columns weighted by the stationary distribution.
     """
     # This shows that the fit finds eligibility where there is some.
     yield from coefficients_of(results, "rest", "reversible", ("split",))
@@ -168,30 +165,31 @@ def coefficients_of(results: dict, column: str, columns: str, methods: tuple[str
     """A coefficient in each plain setting and for each method."""
     for name, _ in settings_in(results["parts"]):
         for method in methods:
-            yield (name, method), Trials(
-                samples(results["parts"], column, setting=name, columns=columns, method=method).dropna()
+            yield (
+                (name, method),
+                Trials(samples(results["parts"], column, setting=name, columns=columns, method=method).dropna()),
             )
 
 
 @claim("<", 0, section="The mean TD error")
 def mean_alone(results):
-    """With the best step and eta_m alone, more than half of the gain of both parts remains.
+    """With the best step and η_m alone, more than half of the gain of both parts remains.
 
-    log10 of the error over the geometric mean of those of the best step, and of the best step, eta_m and eta_r.
+    log10 of the error over the geometric mean of those of the best step, and of the best step, η_m and η_r.
     """
     for name, _ in settings_in(results["parts"]):
-        errors = log_parts(results, name)
+        errors = log_errors(results["equal"], name)
         yield name, Trials(errors["mean"] - (errors["td"] + errors["split"]) / 2)
 
 
 @claim(">", 0, section="The mean TD error")
 def rest_alone(results):
-    """With the best step and eta_r alone, less than half of the gain of both parts remains.
+    """With the best step and η_r alone, less than half of the gain of both parts remains.
 
-    log10 of the error over the geometric mean of those of the best step, and of the best step, eta_m and eta_r.
+    log10 of the error over the geometric mean of those of the best step, and of the best step, η_m and η_r.
     """
     for name, _ in settings_in(results["parts"]):
-        errors = log_parts(results, name)
+        errors = log_errors(results["equal"], name)
         yield name, Trials(errors["rest"] - (errors["td"] + errors["split"]) / 2)
 
 
@@ -202,18 +200,18 @@ def mean_taken_out(results):
     log10 of the error of the weights without the mean over that without the rest.
     """
     for name, _ in settings_in(results["parts"]):
-        errors = log_parts(results, name)
+        errors = log_errors(results["equal"], name)
         yield name, Trials((errors["without_mean"] - errors["without_rest"]).dropna())
 
 
 @claim("<", 0, section="The mean TD error")
 def no_gain_with_constant(results):
-    """The best eta_m lowers the error more than it does with a constant feature.
+    """The best η_m lowers the error more than it does with a constant feature.
 
-    log10 of the error of the best step and eta_m over that of the best step, minus the same with a constant feature.
+    log10 of the error of the best step and η_m over that of the best step, minus the same with a constant feature.
     """
     for name, other in settings_in(results["parts"], "constant"):
-        errors, control = log_parts(results, name), log_parts(results, other)
+        errors, control = log_errors(results["equal"], name), log_errors(results["equal"], other)
         yield name, Trials((errors["mean"] - errors["td"]) - (control["mean"] - control["td"]))
 
 
@@ -223,8 +221,8 @@ def better_than_td(results):
 
     log10 of its error over that of TD with the step that is best on other tasks.
     """
-    for name in compared(results):
-        errors = log_errors(results, name)
+    for name in compared(results["errors"]):
+        errors = log_errors(results["errors"], name)
         yield name, Trials(errors["pretrained_values"] - errors["td"])
 
 
@@ -234,48 +232,47 @@ def better_than_lstd(results):
 
     log10 of its error over that of LSTD; errors are trimmed means, or medians, of the MSVE over tasks.
     """
-    for name in compared(results):
+    for name in compared(results["errors"]):
         for measure in ("trimmed", "median"):
-            errors = log_errors(results, name, measure)
+            errors = log_errors(results["errors"], name, measure)
             yield (name, measure), Trials(errors["pretrained_values"] - errors["lstd"])
 
 
 @claim("<", 0, section="Errors", shown="gaps")
 def lstd_lambda_is_better(results):
-    """LSTD(lambda), which reads the chain, has a smaller error than the Transformer pretrained towards true values.
+    """LSTD(λ), which reads the chain, has a smaller error than the Transformer pretrained towards true values.
 
-    log10 of the error of LSTD(lambda), with the best lambda and ridge on other tasks, over that of the Transformer.
+    log10 of the error of LSTD(λ), with the best λ and ridge on other tasks, over that of the Transformer.
     """
-    for name in compared(results):
-        errors = log_errors(results, name)
+    for name in compared(results["errors"]):
+        errors = log_errors(results["errors"], name)
         yield name, Trials(errors["lstd_lambda"] - errors["pretrained_values"])
 
 
-def compared(results: dict) -> list[str]:
+def compared(frame: pd.DataFrame) -> list[str]:
     """The plain settings, and those with a constant feature."""
-    errors = results["errors"]
-    return [name for name, _ in settings_in(errors)] + [name for _, name in settings_in(errors, "constant")]
+    return [name for name, _ in settings_in(frame)] + [name for _, name in settings_in(frame, "constant")]
 
 
 @table
 def eta(results):
-    """The coefficient eta of the second part, and the share of A that four multiples of I hold; means over trials."""
+    """The coefficient η of the second part, and the share of A that four multiples of I hold; means over trials."""
     rows = results["weights"].pivot_table(index="setting", columns="target", values=["eta", "four"], sort=False)
-    shown = {f"eta, {words}": rows["eta", target] for target, words in TARGETS.items()}
-    share = {f"four multiples, {TARGETS[target]}": rows["four", target] for target in ("values", "td")}
-    return pd.DataFrame(shown | share).reset_index()
+    shown = {f"η, {words}": rows["eta", target] for target, words in TARGETS.items() if ("eta", target) in rows}
+    shown |= {"four multiples, true values": rows["four", "values"]}
+    return pd.DataFrame(shown).reset_index()
 
 
 @table
 def coefficients_of_parts(results):
-    """Coefficients of the mean (eta_m) and of the rest (eta_r) of the next features; means over trials."""
+    """Coefficients of the mean (η_m) and of the rest (η_r) of the next features; means over trials."""
     rows = results["parts"].groupby(["columns", "method", "setting"])[["mean", "rest"]].mean()
     found = []
     for key, words in COEFFICIENTS.items():
-        row = {"": words}
+        row = {"coefficients": words}
         for name, _ in settings_in(results["parts"]):
-            row |= {f"{NAMES[name]}, eta_m": rows.loc[(*key, name), "mean"]}
-            row |= {f"{NAMES[name]}, eta_r": rows.loc[(*key, name), "rest"]}
+            row |= {f"{NAMES[name]}, η_m": rows.loc[(*key, name), "mean"]}
+            row |= {f"{NAMES[name]}, η_r": rows.loc[(*key, name), "rest"]}
         found.append(row)
     return pd.DataFrame(found)
 
@@ -283,43 +280,44 @@ def coefficients_of_parts(results):
 @table
 def errors_of_parts(results):
     """Errors over those of TD with its best step; means over trials."""
-    known = [name for name in (*PLAIN, *(f"{prefix}constant" for prefix in PLAIN.values()))
-             if name in set(results["parts"]["setting"])]  # fmt: skip
-    ratios = {name: 10 ** log_parts(results, name).sub(log_parts(results, name)["td"], axis=0) for name in known}
-    means = pd.DataFrame({name: ratio.mean() for name, ratio in ratios.items()}).reindex(ERRORS)
+    known = compared(results["parts"])
+    errors = {name: log_errors(results["equal"], name) for name in known}
+    means = pd.DataFrame({name: (10 ** own.sub(own["td"], axis=0)).mean() for name, own in errors.items()})
+    means = means.reindex(ERRORS)
     return means.rename(index=ERRORS, columns=NAMES).rename_axis("method").reset_index()
 
 
 def closed(results: dict, name: str, measure: str = "trimmed") -> pd.DataFrame:
     """Share of the gap between LSTD and the projection that each method closes, with a row for each seed."""
-    errors = 10 ** log_errors(results, name, measure)
+    errors = 10 ** log_errors(results["errors"], name, measure)
     gap = errors["lstd"] - errors["projection"]
     return errors.rsub(errors["lstd"], axis=0).div(gap, axis=0)
 
 
 @table
 def gap_closed(results):
-    """Share of the gap between LSTD and the projection that methods close, by trimmed means; medians over trials."""
-    shares = {name: closed(results, name).median() for name in compared(results)}
-    shares |= {f"{name}, by medians": closed(results, name, "median").median() for name, _ in settings_in(results["errors"])}
+    """Share of the gap between the errors of LSTD and the best approximation that is closed; medians over trials."""
+    shares = {name: closed(results, name).median() for name, _ in settings_in(results["errors"])}
     frame = pd.DataFrame(shares).reindex(METHODS)
-    return frame.rename(index=METHODS).rename_axis("method").reset_index()
+    return frame.rename(index=METHODS, columns=NAMES).rename_axis("method").reset_index()
 
 
 @numbers
 def headline(results):
-    """Numbers that pages quote."""
-    weights, parts = results["weights"], results["parts"]
-    found = {}
-    for name, _ in settings_in(weights):
-        for target in ("values", "td"):
-            found[f"eta_{target}_{name}"] = samples(weights, "eta", setting=name, target=target).mean()
-        for measure in ("trimmed", "median"):
-            found[f"closed_{measure}_{name}"] = closed(results, name, measure)["pretrained_values"].median()
-        for column in ("mean", "rest"):
-            chosen = samples(parts, column, setting=name, columns="equal", method="split")
-            found[f"{column}_{name}"] = chosen.mean()
-    return found
+    """Numbers that pages quote; NaN for a setting that is not in this run."""
+    weights = results["weights"]
+    shown = {
+        f"eta_{target}": weights[weights["target"] == target].groupby("setting")["eta"].mean() for target in TARGETS
+    }
+    best = results["equal"][results["equal"]["method"] == "split"].groupby("setting")
+    shown |= {column: best[column].mean() for column in ("mean", "rest")}
+    for measure in ("trimmed", "median"):
+        shares = {
+            name: closed(results, name, measure)["pretrained_values"].median() for name in compared(results["errors"])
+        }
+        shown[f"closed_{measure}"] = pd.Series(shares)
+    names = [*NAMES, "other_start"]
+    return {f"{key}_{name}": value for key, row in shown.items() for name, value in row.reindex(names).items()}
 
 
 @figure
@@ -329,38 +327,25 @@ def coefficients(results):
     Dots are means over trials, with 95% intervals. A first-order step of eligibility has 1 and 1 (dotted lines). The
     axis is linear between -1 and 1, and logarithmic beyond.
     """
-    import matplotlib.pyplot as plt
+    from ictd.report.figures.style import LINES, legend
 
-    from ictd.report.figures.style import LINES, WIDTH, legend
-
+    looks = {
+        "mean": {"label": r"$\eta_m$, mean", "color": LINES[1], "marker": "v"},
+        "rest": {"label": r"$\eta_r$, rest", "color": LINES[2], "marker": "^"},
+    }
     names = [name for name, _ in settings_in(results["parts"])]
-    drawn, grid = plt.subplots(1, len(names), figsize=(WIDTH, 2.2), squeeze=False, sharey=True, sharex=True)
-    for axes, name in zip(grid[0], names, strict=True):
+    drawn, panels = panels_of(names, COEFFICIENTS.values(), "coefficient")
+    for name, axes in panels.items():
         for place, (columns, method) in enumerate(COEFFICIENTS):
-            for column, label, look in (
-                ("mean", r"$\eta_m$, mean", {"color": LINES[1], "marker": "v"}),
-                ("rest", r"$\eta_r$, rest", {"color": LINES[2], "marker": "^"}),
-            ):
-                trials = samples(results["parts"], column, setting=name, columns=columns, method=method).dropna()
-                dot(axes, trials, place, label=label if place == 0 else None, **look)
-        axes.axvline(0, color="0.6", lw=0.7)
+            for column, look in looks.items():
+                trials = samples(results["parts"], column, setting=name, columns=columns, method=method)
+                dot(axes, trials.dropna(), place, **look)
         axes.axvline(1, color="0.6", lw=0.7, ls=":")
-        axes.set_title(NAMES[name])
         axes.set_xscale("symlog", linthresh=1, linscale=0.7)
         axes.set_xticks([-1, 0, 1, 10], ["-1", "0", "1", "10"])
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("coefficient")
-    grid[0, 0].set_yticks(range(len(COEFFICIENTS)), COEFFICIENTS.values(), fontsize=7)
-    grid[0, 0].set_ylim(len(COEFFICIENTS) - 0.5, -0.5)
     legend(drawn)
     return drawn
-
-
-def dot(axes, trials: pd.Series, place: int, **look) -> None:
-    """The mean over trials with its 95% interval, at a height of the vertical axis."""
-    mean, low, high = bootstrap_mean(trials.to_numpy()).estimate()
-    ends = np.nan_to_num([[mean - low], [high - mean]]).clip(min=0)
-    axes.errorbar(mean, place, xerr=ends, ls="", ms=4, elinewidth=1, **look)
 
 
 @figure
@@ -370,14 +355,12 @@ def gaps(results):
     0 is the error of LSTD (trimmed means over tasks), 1 the least possible error. Dots are means over trials, with 95%
     intervals. Shares below -0.5 are drawn at -0.5.
     """
-    import matplotlib.pyplot as plt
+    from ictd.report.figures.style import LINES, legend
 
-    from ictd.report.figures.style import LINES, WIDTH, legend
-
-    pairs = list(settings_in(results["errors"]))
+    names = [name for name, _ in settings_in(results["errors"])]
     constant = dict(settings_in(results["errors"], "constant"))
-    drawn, grid = plt.subplots(1, len(pairs), figsize=(WIDTH, 2.6), squeeze=False, sharey=True, sharex=True)
-    for axes, (name, _) in zip(grid[0], pairs, strict=True):
+    drawn, panels = panels_of(names, METHODS.values(), "share closed")
+    for name, axes in panels.items():
         looks = {name: {"label": "random features", "color": LINES[0], "marker": "o"}}
         if name in constant:
             looks[constant[name]] = {"label": "one feature constant", "color": LINES[1], "marker": "D"}
@@ -385,10 +368,30 @@ def gaps(results):
             shares = closed(results, setting).clip(lower=-0.5)
             for place, method in enumerate(METHODS):
                 dot(axes, shares[method], place, **look)
-        axes.axvline(0, color="0.6", lw=0.7)
-        axes.set_title(NAMES[name])
-        axes.set_xlabel("share closed")
-    grid[0, 0].set_yticks(range(len(METHODS)), METHODS.values(), fontsize=7)
-    grid[0, 0].set_ylim(len(METHODS) - 0.5, -0.5)
     legend(drawn)
     return drawn
+
+
+def panels_of(names: list[str], rows: Collection[str], label: str) -> tuple:
+    """A figure, and a panel for each setting with a labelled place for each row and a line at zero."""
+    import matplotlib.pyplot as plt
+
+    from ictd.report.figures.style import WIDTH
+
+    drawn, grid = plt.subplots(
+        1, len(names), figsize=(WIDTH, 0.3 * len(rows) + 0.7), squeeze=False, sharex=True, sharey=True
+    )
+    panels = dict(zip(names, grid[0], strict=True))
+    for name, axes in panels.items():
+        axes.axvline(0, color="0.6", lw=0.7)
+        axes.set(title=NAMES[name], xlabel=label)
+    grid[0, 0].set_yticks(range(len(rows)), rows, fontsize=7)
+    grid[0, 0].set_ylim(len(rows) - 0.5, -0.5)
+    return drawn, panels
+
+
+def dot(axes, trials: pd.Series, place: int, **look) -> None:
+    """The mean over trials with its 95% interval, at a height of the vertical axis."""
+    mean, low, high = bootstrap_mean(trials.to_numpy()).estimate()
+    ends = np.nan_to_num([[mean - low], [high - mean]]).clip(min=0)
+    axes.errorbar(mean, place, xerr=ends, ls="", ms=4, elinewidth=1, **look)

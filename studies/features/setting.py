@@ -10,27 +10,9 @@ TARGETS = "td", "mc", "values"
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting.
+    """A setting; ``config.yaml`` explains its values.
 
-    Parameters
-    ----------
-    env : str, one of ``ENVS``
-    states : int, n
-    features : str, one of ``FEATURES``, which ``tasks`` draws for each task
-    dimension : int, number of features d
-    depth : int, number of layers L
-    discount : float, gamma
-    start : str
-        Weights before the first update: "random", or those of the "residual_gradient" algorithm with a step size of 1.
-    initial_gain : float, factor of random weights
-    updates : int, number of tasks
-    targets : list of str, some of ``TARGETS``
-    seeds : int, number of trials
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or the number of features does not fit the number of states.
+    A ValueError names an unknown text, or a number of features that does not fit the number of states.
     """
 
     env: str
@@ -61,16 +43,9 @@ class Setting:
 
 
 def checked_settings(section: dict) -> dict[str, dict]:
-    """All settings by name, the main one first.
+    """All settings by name, the main one first, from the configuration of this study.
 
-    Parameters
-    ----------
-    section : dict, the configuration of this study
-
-    Raises
-    ------
-    ValueError
-        If two settings have the same name, a value is unknown or does not fit, or ``mean_part`` has an unknown setting.
+    A ValueError names a setting that occurs twice, does not fit, or that ``mean_part`` cannot use.
     """
     found = {"main": section["main"]}
     for given in section["variations"]:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ictd.mrp import Environment, TaskDistribution, Tasks, sample_tasks, stationary_distribution, value_function
+from ictd.mrp import Environment, TaskDistribution, Tasks, sample_tasks, value_function
 from ictd.rng import generator
 from studies.features.setting import Setting
 

@@ -1,0 +1,166 @@
+"""Tasks, algorithms and measures of the study, beside slow and obvious twins."""
+
+import numpy as np
+import pytest
+from tolerances import ENGINES, ROUNDING
+
+from ictd.prompt import Context
+from ictd.transformer import Weights, estimates
+from studies.features import algorithms
+from studies.features.algorithms import (
+    DIRECTIONS,
+    LSTD,
+    blocks_of,
+    fit,
+    lstd,
+    projection,
+    td,
+    trimmed_mean,
+    tuned_lstd,
+)
+from studies.features.measures import block_coefficients, measures
+from studies.features.setting import Setting
+from studies.features.tasks import held_out
+
+MAIN = {
+    "env": "boyan", "states": 6, "features": "normal", "dimension": 3, "depth": 4, "discount": 0.9, "start": "random",
+    "initial_gain": 0.1, "updates": 30, "targets": ["td", "values"], "seeds": 2,
+}  # fmt: skip
+COLUMNS = ["equal", "weighted", "reversible"]
+
+
+def drawn(size=5, columns="equal", **changes):
+    return held_out(Setting(**MAIN | changes), size, 0, "test", columns)
+
+
+def mean_msve(data, method, numbers):
+    w, _ = td(data, blocks_of(data, method), np.array(numbers), 4)
+    return data.msve(w).mean()
+
+
+@pytest.mark.parametrize("env", ["boyan", "loop", "dense"])
+def test_reversible_chains_have_the_same_stationary_distribution(env):
+    own, reversible = (drawn(env=env, columns=columns).tasks for columns in ("weighted", "reversible"))
+    np.testing.assert_allclose(reversible.stationary, own.stationary, rtol=1e-9)
+    flow = reversible.stationary[..., None] * reversible.transition
+    np.testing.assert_allclose(flow, flow.mT, atol=ROUNDING)
+    assert not np.allclose(own.transition, reversible.transition)
+
+
+def test_features_of_each_kind():
+    assert drawn().phi.shape == (5, 6, 3)
+    assert (drawn(features="constant").phi[..., -1] == 1).all()
+    phi = drawn(features="orthonormal", dimension=6).phi
+    np.testing.assert_allclose(phi @ phi.mT, np.broadcast_to(np.eye(6), (5, 6, 6)), atol=ROUNDING)
+    assert (drawn(2000).phi ** 2).sum(axis=-1).mean() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_an_update_weighs_the_mean_td_error_and_a_covariance(columns):
+    data, alpha, eta_m, eta_r = drawn(columns=columns), 0.7, 2.0, -0.4
+    w, _ = td(data, blocks_of(data, "split"), alpha * np.array([1, eta_m, eta_r]), 4)
+    weights = data.tasks.stationary if columns != "equal" else np.full((5, 6), 1 / 6)
+    for i in range(5):
+        phi, following, c = data.phi[i], data.tasks.transition[i] @ data.phi[i], weights[i]
+        m, expected = c @ following, np.zeros(3)
+        for _ in range(4):
+            delta = data.tasks.reward[i] + (0.9 * following - phi) @ expected
+            change = c @ (delta[:, None] * phi) + 0.9 * eta_m * (c @ delta) * m
+            covariance = sum(c[s] * (delta[s] - c @ delta) * (following[s] - m) for s in range(6))
+            expected = expected + alpha * (change + 0.9 * eta_r * covariance)
+        np.testing.assert_allclose(w[i], expected, rtol=ENGINES, atol=ENGINES)
+
+
+def test_a_layer_makes_the_update():
+    data, alpha, eta = drawn(), 0.7, 0.4
+    B = alpha * np.array([[-1, 1], [-eta, eta]])
+    G = Context.enumerated(data.tasks.transition, data.tasks.reward, data.phi).gram_matrix(0.9)
+    w, _ = td(data, blocks_of(data, "eta"), alpha * np.array([1, eta]), 4)
+    weights = Weights(np.zeros(6), np.kron(B, np.eye(3)))
+    np.testing.assert_allclose(estimates(weights, G, 4), w, rtol=ENGINES, atol=ENGINES)
+    found = measures(weights.A)
+    assert [found[name] for name in ("alpha", "eta", "four")] == pytest.approx([alpha, eta, 1])
+
+
+def test_derivatives_are_those_of_small_differences():
+    data, numbers = drawn(), np.array([0.5, 0.2, 0.1])
+    blocks = blocks_of(data, "split")
+    _, derivatives = td(data, blocks, numbers, 4)
+    for k, small in enumerate(1e-5 * np.eye(3)):
+        high, low = (td(data, blocks, numbers + sign * small, 4)[0] for sign in (1, -1))
+        np.testing.assert_allclose(derivatives[k], (high - low) / 2e-5, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["td", "mean", "split"])
+def test_a_fit_is_no_worse_than_a_grid(method):
+    data = drawn(40)
+    numbers = fit(data, blocks_of(data, method), 4)
+    near = [numbers + 0.05 * np.array(step) - 0.05 for step in np.ndindex(*(3,) * len(numbers))]
+    grid = [[alpha, *(alpha * np.array(etas))] for alpha in np.linspace(0.2, 4, 20)
+            for etas in np.ndindex(*(4,) * (len(numbers) - 1))]  # fmt: skip
+    least = min(mean_msve(data, method, other) for other in near + grid)
+    assert mean_msve(data, method, numbers) <= least * (1 + 1e-6)
+    assert DIRECTIONS[method].shape == (len(numbers), 3)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_lstd_solves_for_zero_mean_td_errors(columns):
+    data = drawn(3, columns)
+    for kind, x in (("features", 0.0), ("mean", 2.0), ("traces", 0.5)):
+        (w,) = lstd(data, kind, x, [1e-12])
+        for i in range(3):
+            phi, p, c = data.phi[i], data.tasks.transition[i], data.weight[i]
+            delta = data.tasks.reward[i] + (0.9 * p @ phi - phi) @ w[i]
+            z = phi + x * c @ phi if kind == "mean" else phi
+            if kind == "traces":
+                delta = sum((0.9 * x) ** k * np.linalg.matrix_power(p, k) @ delta for k in range(300))
+            assert np.abs((c * delta) @ z).max() < 1e-8
+
+
+def test_lstd_1_of_weighted_prompts_is_the_projection_and_no_method_is_below_it():
+    data = drawn(20, "weighted")
+    w = projection(data)
+    (found,) = lstd(data, "traces", 1.0, [1e-14])
+    np.testing.assert_allclose(found, w, rtol=1e-6, atol=1e-8)
+    for kind, *_ in LSTD.values():
+        assert (data.msve(lstd(data, kind, 0.5, [0.1, 0.2])) >= data.msve(w)).all()
+
+
+def test_many_updates_tend_to_lstd():
+    data = drawn()
+    w, _ = td(data, blocks_of(data, "td"), np.array([1.0]), 20_000)
+    np.testing.assert_allclose(w, lstd(data, "features", 0.0, [1e-12])[0], rtol=1e-6, atol=1e-8)
+
+
+def test_the_mean_has_no_effect_with_a_constant_feature():
+    constant, normal = (drawn(20, features=kind) for kind in ("constant", "normal"))
+    for data, is_equal in ((constant, True), (normal, False)):
+        found = [lstd(data, "mean", x, [1e-12])[0] for x in (0.0, 3.0)]
+        assert np.allclose(*found, rtol=1e-6) == is_equal
+
+
+def test_tuning_takes_the_least_trimmed_mean(monkeypatch):
+    monkeypatch.setitem(algorithms.LSTD, "lstd_mean", ("mean", [0.0, 0.5, 5.0], [0.01, 0.1]))
+    data = drawn(40)
+    scores = {(x, ridge): trimmed_mean(data.msve(lstd(data, "mean", x, [ridge]))[0])
+              for x in (0.0, 0.5, 5.0) for ridge in (0.01, 0.1)}  # fmt: skip
+    assert tuned_lstd("lstd_mean", data) == min(scores, key=scores.get)
+    assert trimmed_mean(np.arange(40.0)) == np.arange(38).mean()
+    assert trimmed_mean(np.array([*range(39), np.nan])) == np.arange(38).mean()
+
+
+def test_measures_of_known_weights():
+    G, H = 2 * np.eye(3) + 0.5, np.eye(3)
+    A = np.block([[-G, G], [-H, H]])
+    found = measures(A)
+    assert found["alpha"] == pytest.approx(2) and found["eta"] == pytest.approx(0.5)
+    assert found["four"] == pytest.approx(2 * (2.5**2 * 3 + 3) / (A**2).sum())
+    assert measures(np.array([[-4.0, 4.0], [-2.0, 2.0]]))["eta"] == pytest.approx(0.5)
+    # The slow twin: least squares over multiples of I and of 11' in each block of the first d columns.
+    A = np.random.default_rng(0).normal(size=(12, 12))
+    basis = np.stack([np.eye(3).ravel(), np.ones(9)], axis=1)
+    blocks = [A[3 * row : 3 * row + 3, :3] for row in range(4)]
+    k = [-np.linalg.lstsq(basis, block.ravel())[0][0] for block in blocks]
+    found, share = block_coefficients(A)
+    np.testing.assert_allclose(found, k, rtol=ENGINES)
+    assert share == pytest.approx(3 * np.square(k).sum() / np.square(blocks).sum())

@@ -1,0 +1,209 @@
+"""Pretraining, steps, settings and claims of the study."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tolerances import ENGINES
+
+from ictd.engine import Engine
+from ictd.pipeline.config import load_config
+from ictd.pipeline.provenance import PROJECT
+from ictd.report.claim import statements_in
+from ictd.report.tables import load_table
+from ictd.rng import generator
+from ictd.storage import load_arrays, save_arrays, save_table
+from ictd.training_data import EnumeratedPrompts, training_blocks
+from ictd.transformer import Weights, initial_weights
+from studies.features import compare, pretrain, results
+from studies.features.algorithms import blocks_of, td, trimmed_mean
+from studies.features.mean_part import pretrained, taken_out
+from studies.features.measures import block_coefficients
+from studies.features.setting import Setting, checked_settings
+from studies.features.tasks import distribution, held_out
+
+MAIN = {
+    "env": "boyan", "states": 6, "features": "normal", "dimension": 3, "depth": 4, "discount": 0.9, "start": "random",
+    "initial_gain": 0.1, "updates": 30, "targets": ["td", "values"], "seeds": 2,
+}  # fmt: skip
+SETTING = Setting(**MAIN)
+CONFIG = load_config({}, PROJECT)["features"]
+TRIALS = 6
+
+
+def test_each_target_and_seed_has_its_own_run(tmp_path):
+    pretrain.main(MAIN | {"targets": ["values", "td", "mc"]}, 8, 5, 0.01, tmp_path / "w.npz")
+    u, A = load_arrays(tmp_path / "w.npz", "u", "A")
+    assert u.shape == (3, 2, 6) and A.shape == (3, 2, 6, 6)
+    for place, (target, algo) in enumerate([("values", "mc"), ("td", "td"), ("mc", "mc")]):
+        first = initial_weights(3, 0.1, generator(1, "boyan", 6, "features weights 3"))
+        engine = Engine(first, algo, 4, 0.9, 0.01)
+        (block,) = training_blocks(distribution(SETTING), EnumeratedPrompts(), target, 0.9, 30, 1, 8, 5)
+        engine.train(block.tasks.reward, block.batches, block.prompts(0.9), block.tasks.features)
+        np.testing.assert_array_equal(A[place, 1], engine.weights().A)
+
+
+def test_a_run_that_diverges_has_no_weights(tmp_path):
+    pretrain.main(MAIN | {"initial_gain": 1e200}, 8, 5, 0.01, tmp_path / "w.npz")
+    assert np.isnan(load_arrays(tmp_path / "w.npz", "A")[0]).all()
+
+
+def test_the_other_start_is_the_residual_gradient():
+    data = held_out(SETTING, 5, 0, "test")
+    first = pretrain.first_weights(Setting(**MAIN | {"start": "residual_gradient"}), 0)
+    blocks = data.phi[None] - data.following
+    w, _ = td(data, blocks, np.array([1.0]), 4)
+    errors = taken_out(first, data, 4)
+    assert errors["ordinary"][2] == pytest.approx(trimmed_mean(data.msve(w)))
+
+
+def test_parts_are_taken_out_of_the_test_functions_only():
+    data, alpha, eta = held_out(SETTING, 5, 0, "test"), 0.7, 0.6
+    weights = Weights(np.zeros(6), np.kron(alpha * np.array([[-1, 1], [-eta, eta]]), np.eye(3)))
+    found = taken_out(weights, data, 4)
+    for method, left in {"ordinary": "eta", "without_mean": "rest", "without_rest": "mean"}.items():
+        w, _ = td(data, blocks_of(data, left), alpha * np.array([1, eta]), 4)
+        assert found[method][2] == pytest.approx(trimmed_mean(data.msve(w)), rel=ENGINES)
+
+
+def test_any_weights_read_the_columns_and_add_the_test_functions():
+    data, weights = held_out(SETTING, 5, 0, "test"), initial_weights(3, 0.5, np.random.default_rng(3))
+    (mean,) = blocks_of(data, "mean")[1:]
+    w = np.zeros((5, 3))
+    for i in range(5):
+        x = np.concatenate([data.phi[i], data.following[i]], axis=1)
+        z = np.concatenate([data.phi[i], mean[i]], axis=1)
+        y = data.tasks.reward[i] + x @ weights.u
+        for _ in range(4):
+            # Each column adds its test function, -A[:, :d]' z, times its residual y; other columns of A change y only.
+            w[i] -= (y @ z) @ weights.A[:, :3] / 6
+            y = y + (y @ z) @ weights.A @ x.T / 6
+    assert taken_out(weights, data, 4)["without_rest"][2] == pytest.approx(trimmed_mean(data.msve(w)), rel=ENGINES)
+
+
+@pytest.mark.parametrize(("target", "algo"), [("td", "td"), ("values", "mc")])
+def test_pretraining_reads_the_four_blocks(target, algo):
+    eta_m, eta_r, _ = pretrained(SETTING, 0, 8, 0.01)[f"pretrained_{target}"]
+    rng, control = (generator(0, "boyan", 6, f"mean part {name}") for name in ("start", "control"))
+    engine = Engine(initial_weights(6, 0.1, rng), algo, 4, 0.9, 0.01)
+    (block,) = training_blocks(distribution(SETTING), EnumeratedPrompts(), target, 0.9, 30, 0, 8, 1)
+    tasks = block.tasks
+    order = control.permuted(np.broadcast_to(np.arange(6), (30, 6)), axis=1)
+    columns = np.empty((30, 13, 6))
+    for i in range(30):
+        following = tasks.transition[i] @ tasks.features[i]
+        m = following.mean(axis=0)
+        for s in range(6):
+            shown = m, following[s] - m, following[order[i, s]] - m
+            columns[i, :, s] = [*tasks.features[i, s], *(0.9 * np.concatenate(shown)), tasks.reward[i, s]]
+    queries = np.concatenate([tasks.features, np.zeros((30, 6, 3))], axis=-1)
+    engine.train(tasks.reward, block.batches, columns @ columns.mT / 6, queries)
+    k, _ = block_coefficients(engine.weights().A)
+    assert [eta_m, eta_r] == pytest.approx([k[1] / k[0], k[2] / k[0]], rel=1e-8)
+
+
+def test_methods_are_compared_on_the_same_tasks(tmp_path):
+    theta = np.kron([[-1.0, 1.0], [0.0, 0.0]], np.eye(3))
+    A = np.broadcast_to(np.stack([theta, 0 * theta])[:, None], (2, 2, 6, 6))
+    save_arrays(tmp_path / "w.npz", u=np.zeros((2, 2, 6)), A=A)
+    compare.main("main", MAIN, 30, 20, tmp_path / "w.npz", tmp_path / "e.csv")
+    errors = load_table(tmp_path / "e.csv").pivot(index="seed", columns="method", values="median")
+    np.testing.assert_array_equal(errors["pretrained_values"], errors["zero"])
+    for seed in range(2):
+        data = held_out(SETTING, 20, seed, "test")
+        w, _ = td(data, blocks_of(data, "td"), np.array([1.0]), 4)
+        assert errors["pretrained_td"][seed] == pytest.approx(np.median(data.msve(w)))
+    assert (errors["projection"] <= errors.min(axis=1)).all() and errors["lstd_lambda"].mean() < errors["lstd"].mean()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"main": {"env": "bayou"}}, "env has 'bayou'"),
+        ({"main": {"targets": ["td", "v"]}}, "targets has 'v'"),
+        ({"main": {"dimension": 11}}, "dimension is 11 with 10 states"),
+        ({"variations": [{"name": "a", "features": "orthonormal"}]}, "dimension is 4 with 10 states"),
+        ({"variations": [{"name": "main"}]}, "two settings 'main'"),
+        ({"variations": [{"name": "loop", "targets": ["td"]}]}, "mean_part has 'loop'"),
+    ],
+)
+def test_settings_that_do_not_fit(given, message):
+    section = load_config({"features": given}, PROJECT)["features"]
+    with pytest.raises(ValueError, match=message):
+        checked_settings(section)
+
+
+def test_variations_change_what_they_name():
+    found = checked_settings(CONFIG)
+    assert found["loop"] == found["main"] | {"env": "loop"} and found["depth_5"]["depth"] == 5
+    assert "name" not in found["loop"]
+
+
+def test_measures_of_weights_have_their_target_and_seed(tmp_path):
+    settings = {"main": MAIN, "variations": [], "mean_part": {"settings": ["main"]}}
+    etas = np.array([[0.1, 0.2], [0.3, 0.4]])
+    A = np.kron(np.array([[-1, 1], [0, 0]]) + etas[..., None, None] * np.array([[0, 0], [-1, 1]]), np.eye(3))
+    save_arrays(tmp_path / "weights/main.npz", A=A)
+    for folder in ("errors", "mean_part"):
+        save_table(tmp_path / folder / "main.csv", {"columns": ["equal", "weighted"]})
+    found = results.load(tmp_path, settings)
+    assert results.samples(found["weights"], "eta", target="values").to_dict() == pytest.approx({0: 0.3, 1: 0.4})
+    assert len(found["parts"]) == 2 and len(found["equal"]) == 1
+
+
+def table_of(column, rows):
+    """A row for each trial; each mean is followed by the names in the other columns."""
+    noise = 0.001 * np.arange(TRIALS)
+    return pd.concat(
+        pd.DataFrame({"seed": range(TRIALS), column: value * (1 + noise), **names}) for value, names in rows
+    )
+
+
+def verdicts(etas=None, parts=None, errors=None):
+    etas = {"main": 0.5, "constant": -0.1, "complete": 0.2, "other_start": 0.4} | (etas or {})
+    parts = {"td": 1.0, "mean": 0.88, "rest": 0.99, "split": 0.88, "without_mean": 1.1, "without_rest": 1.0} | (
+        parts or {}
+    )
+    errors = {"pretrained_values": 0.8, "td": 1.0, "lstd": 0.9, "lstd_lambda": 0.3} | (errors or {})
+    weights = table_of("eta", [(eta, {"setting": name, "target": "values", "four": 0.9}) for name, eta in etas.items()])
+    constant = dict.fromkeys(parts, 1.0)
+    own = {"columns": "equal", "mean": 2.0, "rest": 0.1}
+    found = [(error, own | {"setting": name, "method": method})
+             for name, errors_of in {"main": parts, "constant": constant}.items()
+             for method, error in errors_of.items()]  # fmt: skip
+    reversible = {"setting": "main", "columns": "reversible", "method": "split", "mean": 9.0, "rest": 0.9}
+    compared = [(error, {"setting": name, "method": method})
+                for name in ("main", "constant") for method, error in errors.items()]  # fmt: skip
+    equal = table_of("trimmed", found)
+    frames = {
+        "weights": weights,
+        "equal": equal,
+        "parts": pd.concat([equal, table_of("trimmed", [(0.8, reversible)])]),
+        "errors": table_of("trimmed", compared).assign(median=lambda rows: rows["trimmed"] ** 2),
+    }
+    made = [claim for statement in statements_in(results) for claim in statement.decide(frames)]
+    assert len({claim.id for claim in made}) == len(made)
+    return {claim.id: claim.verdict for claim in made}
+
+
+def test_claims_that_hold():
+    found = verdicts()
+    assert set(found.values()) == {"holds"}
+    assert {name.partition("/")[0] for name in found} == {statement.id for statement in statements_in(results)}
+    assert {"positive_eta/other_start", "better_than_lstd/constant-median"} <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "refuted"),
+    [
+        ({"etas": {"complete": 0.7}}, {"more_than_complete/main-values"}),
+        ({"etas": {"constant": 0.7}}, {"more_than_constant/main-values"}),
+        ({"etas": {"other_start": -0.4}}, {"positive_eta/other_start"}),
+        ({"parts": {"mean": 0.96}}, {"mean_alone/main"}),
+        ({"parts": {"rest": 0.9}}, {"rest_alone/main"}),
+        ({"parts": {"without_rest": 1.2}}, {"mean_taken_out/main"}),
+        ({"errors": {"td": 0.7}}, {"better_than_td/main", "better_than_td/constant"}),
+        ({"errors": {"lstd_lambda": 0.85}}, {"lstd_lambda_is_better/main", "lstd_lambda_is_better/constant"}),
+    ],
+)
+def test_claims_can_be_refuted(changes, refuted):
+    assert {name for name, verdict in verdicts(**changes).items() if verdict == "refuted"} == refuted
