@@ -98,9 +98,10 @@ class HeldOut:
         return (self.weight[..., None] * blocks).sum(axis=1, keepdims=True)
 
     def msve(self, w: np.ndarray) -> np.ndarray:
-        """MSVE (..., N) of the estimates Phi w, for w (..., N, d)."""
+        """MSVE (..., N) of the estimates Phi w, for w (..., N, d); infinite after an overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return (self.tasks.stationary * (self.value - np.matvec(self.phi, w)) ** 2).sum(axis=-1)
+            errors = (self.tasks.stationary * (self.value - np.matvec(self.phi, w)) ** 2).sum(axis=-1)
+        return np.where(np.isnan(errors), np.inf, errors)
 
 
 def held_out(setting: Setting, size: int, seed: int, purpose: str, columns: str = "equal") -> HeldOut:

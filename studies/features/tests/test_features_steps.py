@@ -13,9 +13,9 @@ from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_arrays, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
-from ictd.transformer import Weights, initial_weights
-from studies.features import compare, pretrain, results
-from studies.features.algorithms import blocks_of, td, trimmed_mean
+from ictd.transformer import initial_weights
+from studies.features import compare, mean_part, pretrain, results
+from studies.features.algorithms import DIRECTIONS, blocks_of, fit, td, trimmed_mean
 from studies.features.mean_part import pretrained, taken_out
 from studies.features.measures import block_coefficients
 from studies.features.setting import Setting, checked_settings
@@ -57,27 +57,21 @@ def test_the_other_start_is_the_residual_gradient():
 
 
 def test_parts_are_taken_out_of_the_test_functions_only():
-    data, alpha, eta = held_out(SETTING, 5, 0, "test"), 0.7, 0.6
-    weights = Weights(np.zeros(6), np.kron(alpha * np.array([[-1, 1], [-eta, eta]]), np.eye(3)))
-    found = taken_out(weights, data, 4)
-    for method, left in {"ordinary": "eta", "without_mean": "rest", "without_rest": "mean"}.items():
-        w, _ = td(data, blocks_of(data, left), alpha * np.array([1, eta]), 4)
-        assert found[method][2] == pytest.approx(trimmed_mean(data.msve(w)), rel=ENGINES)
-
-
-def test_any_weights_read_the_columns_and_add_the_test_functions():
     data, weights = held_out(SETTING, 5, 0, "test"), initial_weights(3, 0.5, np.random.default_rng(3))
-    (mean,) = blocks_of(data, "mean")[1:]
-    w = np.zeros((5, 3))
-    for i in range(5):
-        x = np.concatenate([data.phi[i], data.following[i]], axis=1)
-        z = np.concatenate([data.phi[i], mean[i]], axis=1)
-        y = data.tasks.reward[i] + x @ weights.u
-        for _ in range(4):
-            # Each column adds its test function, -A[:, :d]' z, times its residual y; other columns of A change y only.
-            w[i] -= (y @ z) @ weights.A[:, :3] / 6
-            y = y + (y @ z) @ weights.A @ x.T / 6
-    assert taken_out(weights, data, 4)["without_rest"][2] == pytest.approx(trimmed_mean(data.msve(w)), rel=ENGINES)
+    found = taken_out(weights, data, 4)
+    for method in ("ordinary", "without_mean", "without_rest"):
+        w = np.zeros((5, 3))
+        for i in range(5):
+            phi, following = data.phi[i], 0.9 * data.tasks.transition[i] @ data.phi[i]
+            mean = np.broadcast_to(following.mean(axis=0), (6, 3))
+            left = {"ordinary": following, "without_mean": following - mean, "without_rest": mean}[method]
+            x, z = np.concatenate([phi, following], axis=1), np.concatenate([phi, left], axis=1)
+            y = data.tasks.reward[i] + x @ weights.u
+            for _ in range(4):
+                # Each column adds its test function, -A[:, :d]' z, times its residual y; A's other columns change y.
+                w[i] -= (y @ z) @ weights.A[:, :3] / 6
+                y = y + (y @ z) @ weights.A @ x.T / 6
+        assert found[method][2] == pytest.approx(trimmed_mean(data.msve(w)), rel=ENGINES)
 
 
 @pytest.mark.parametrize(("target", "algo"), [("td", "td"), ("values", "mc")])
@@ -113,6 +107,25 @@ def test_methods_are_compared_on_the_same_tasks(tmp_path):
         w, _ = td(data, blocks_of(data, "td"), np.array([1.0]), 4)
         assert errors["pretrained_td"][seed] == pytest.approx(np.median(data.msve(w)))
     assert (errors["projection"] <= errors.min(axis=1)).all() and errors["lstd_lambda"].mean() < errors["lstd"].mean()
+
+
+def test_parts_are_measured_on_other_tasks_than_those_of_the_fits(tmp_path):
+    theta = np.kron([[-1.0, 1.0], [0.0, 0.0]], np.eye(3))
+    A = np.broadcast_to(np.stack([0 * theta, theta])[:, None], (2, 2, 6, 6))
+    save_arrays(tmp_path / "w.npz", u=np.zeros((2, 2, 6)), A=A)
+    mean_part.main("main", MAIN, 30, 2, 1, 8, 0.01, tmp_path / "w.npz", tmp_path / "p.csv")
+    table = load_table(tmp_path / "p.csv").set_index(["columns", "method", "seed"]).sort_index()
+    tuning, test = (held_out(SETTING, 30, 1, f"mean part {purpose}") for purpose in ("tuning", "test"))
+    for method, zero in {"mean": "rest", "rest": "mean"}.items():
+        numbers = fit(tuning, blocks_of(tuning, method), 4)
+        w, _ = td(test, blocks_of(test, method), numbers, 4)
+        row = table.loc["equal", method, 1]
+        assert row["trimmed"] == pytest.approx(trimmed_mean(test.msve(w)))
+        assert row[method] == pytest.approx(numbers[1] / numbers[0]) and row[zero] == 0
+    w, _ = td(test, blocks_of(test, "td"), np.array([1.0]), 4)
+    assert table.loc["equal", "ordinary", 1]["trimmed"] == pytest.approx(trimmed_mean(test.msve(w)))
+    assert set(table.loc["reversible"].index.unique(0)) == set(DIRECTIONS)
+    assert len(table.loc["equal", "pretrained_td"]) == 1
 
 
 @pytest.mark.parametrize(
