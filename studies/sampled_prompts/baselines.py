@@ -1,239 +1,135 @@
-"""Evaluate baselines on sampled contexts; their parameters are tuned on other tasks, for each context length."""
+"""Evaluate baselines on the contexts of unseen tasks; their parameters are tuned on other tasks.
+
+A state that no step of a context starts from has no known transitions or reward.  The baselines differ mostly in what
+they assume of such states:
+
+- "zero": the value 0 for all states
+- "constant": the mean observed reward divided by 1 - gamma for all states; it has no parameter
+- "constant_tuned": the same, multiplied by a factor
+- "lstd", "lstd_lambda": least-squares TD with a ridge, which assumes the value 0, and the same with traces
+- "lstd_unvisited": one pseudo-step to all states equally, in states that no step starts from; it has no parameter
+- "ce_uniform": pseudo-steps from every state to all states equally
+- "mean_chain": values of the mean transitions of the tuning tasks with the rewards of the context
+- "lstd_prior": pseudo-steps of the mean chain of the tuning tasks
+- "bayes": the estimate with the least expected MSVE (``posterior``); NaN for other environments than Boyan's chains
+
+Pseudo-steps have the mean reward that the context has in their state, or 0 (``ictd.baselines.certainty_equivalence``).
+"""
 
 import itertools
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, lstd, td_lambda
-from ictd.evaluation import (
-    UnseenTasks,
-    batch_td_course,
-    batch_td_msve,
-    draw_unseen_tasks,
-    index_of_best,
-    step_size_scores,
-)
+from ictd.baselines import certainty_equivalence, constant_estimate, lstd, lstd_lambda
+from ictd.evaluation import UnseenTasks
 from ictd.mrp import value_function
-from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.statistics import log_spaced
-from ictd.storage import save_arrays
 from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
-# Candidates for lambda of TD(lambda).
-DECAYS = (0.0, 0.5, 0.9, 1.0)
+# Candidates for the parameters.
+FACTORS = np.linspace(0.05, 1.5, 30)
+RIDGES = log_spaced(1e-4, 30, 22)
+DECAYS = (0.5, 0.8, 0.9, 1.0)
+PSEUDO_COUNTS = log_spaced(0.01, 1000, 31)
 # Smallest allowed median effective sample size.  The relative bias of the estimated Bayes error is about one over the
 # effective sample size, so at most one percent.
 LEAST_EFFECTIVE_SIZE = 100
 
 
-def main(
-    env: str,
-    states: int,
-    discount: float,
-    depth: int,
-    test_tasks: int,
-    tuning_tasks: int,
-    context_lengths: list[int],
-    step_sizes: dict,
-    updates: list[int],
-    ridges: dict,
-    pseudo_counts: dict,
-    bayes_samples: int,
-    env_options: dict,
-    output: Path,
-) -> None:
-    """Write the MSVE (methods, lengths, tasks), and the tuned parameters of each method.
+def baseline_estimates(
+    env: str, data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], bayes_samples: int
+) -> Iterator[tuple[str, int, float, np.ndarray]]:
+    """Yield the name of a method, a context length, the tuned parameter (NaN without one) and estimates (k, n).
 
-    ``theta_td`` is batch TD with as many updates as the Transformer has layers, and with one step size for all lengths,
-    because theta^TD is a single Transformer; ``batch_td`` has the best number of updates and step size for each length.
-    ``mean_chain`` computes values from the mean transition matrix p of the tuning tasks and the observed rewards.
-
-    ``ce_uniform``, ``ce_prior`` and ``lstd_prior`` are certainty equivalence with pseudo-counts.  With p and the mean
-    stationary distribution mu of the tuning tasks, their pseudo-counts from s to s' are proportional to 1, to p(s' |
-    s), and to mu(s) p(s' | s).  ``lstd_prior`` is LSTD with steps of the mean chain added to the context.  The Bayes
-    error is computed for Boyan's chains only.
+    Parameters
+    ----------
+    env : str, environment of the tasks
+    data : UnseenTasks, k of them, for evaluation
+    tuning : UnseenTasks, for the choice of parameters
+    lengths : list of context lengths
+    bayes_samples : int, number of weighted samples of each posterior
     """
-    longest = max(context_lengths)
-    data = draw_unseen_tasks(0, states, test_tasks, longest, discount, env, "beyond", **env_options[env])
-    tuning = draw_unseen_tasks(0, states, tuning_tasks, longest, discount, env, "beyond tuning", **env_options[env])
-    contexts = [(data.context(length), tuning.context(length)) for length in context_lengths]
-    tasks = (data, tuning, contexts)
-    sizes = log_spaced(**step_sizes)
-    error, tuned = {}, {}
-    zero = data.error(np.zeros_like(data.value))
-    error["zero"] = np.broadcast_to(zero, (len(context_lengths), test_tasks))
-
-    def lstd_of(context: Context, ridge: float) -> np.ndarray:
-        return lstd(context, discount, ridge)
-
-    error["lstd"], tuned["ridge"] = tuned_msve(*tasks, lstd_of, log_spaced(**ridges))
-    error["theta_td"], tuned["theta_td_step"] = tuned_theta_td(*tasks, sizes, depth)
-    error["batch_td"], tuned["batch_td"] = tuned_batch_td(*tasks, sizes, updates)
-    error["td_lambda"], tuned["td_lambda"] = tuned_td_lambda(data, tuning, context_lengths, sizes[sizes <= 1])
-    tested = [context for context, _ in contexts]
-    certain = [certainty_equivalence(context, discount) for context in tested]
-    error["certainty_equivalence"] = data.error(np.stack(certain))
-    error["mean_chain"] = data.error(np.stack([mean_chain_values(context, tuning) for context in tested]))
-    for name, proportions in pseudo_count_proportions(tuning).items():
-
-        def smoothed(context: Context, factor: float, proportions=proportions) -> np.ndarray:
-            return certainty_equivalence(context, discount, pseudo_counts=factor * proportions)
-
-        error[name], tuned[name] = tuned_msve(*tasks, smoothed, log_spaced(**pseudo_counts))
-    tuned["effective_sizes"] = np.full((len(context_lengths), test_tasks), np.nan)
-    if env == "boyan":
-        rng = generator(0, env, states, "beyond bayes")
-        error["posterior_mean"], error["bayes"], tuned["effective_sizes"] = bayes(data, tested, bayes_samples, rng)
-    save_arrays(
-        output, methods=np.array(list(error)), context_lengths=np.array(context_lengths),
-        msve=np.stack(list(error.values())), **tuned,
-    )  # fmt: skip
+    for name, (estimate, candidates) in methods(tuning).items():
+        chosen = tuned(tuning, lengths, estimate, candidates)
+        for length, parameter in zip(lengths, chosen, strict=True):
+            # Of the pair of LSTD(lambda), lambda is the first.
+            number = np.nan if len(candidates) == 1 else float(np.ravel(parameter)[0])
+            yield name, length, number, estimate(data, length, parameter)
+    rng = generator(0, env, data.tasks.states, "beyond bayes")
+    for length in lengths:
+        of_boyan = env == "boyan"
+        yield "bayes", length, np.nan, bayes(data, length, bayes_samples, rng) if of_boyan else np.nan * data.value
 
 
-def mean_chain_values(context: Context, tuning: UnseenTasks) -> np.ndarray:
-    """Values (k, n) of the tuning tasks' mean chain with the rewards of contexts, 0 for states without a visit."""
-    _, reward, _ = context.empirical_model()
-    return value_function(tuning.tasks.transition.mean(axis=0), reward, tuning.discount)
+def mean_chain(tuning: UnseenTasks) -> tuple[np.ndarray, np.ndarray]:
+    """Mean transitions (n, n) and mean stationary distribution (n,) of tasks."""
+    return tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
 
 
-def pseudo_count_proportions(tuning: UnseenTasks) -> dict[str, np.ndarray]:
-    """Proportions (n, n) of the pseudo-counts from state to state, by the names of the baselines."""
-    p = tuning.tasks.transition.mean(axis=0)
-    mu = tuning.tasks.stationary.mean(axis=0)
+def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]]:
+    """Baselines by name: a function of tasks, a context length and a parameter, and candidates for the parameter.
+
+    The functions return estimates (k, n) for k tasks.
+    """
+    discount = tuning.discount
+    p, mu = mean_chain(tuning)
+    uniform = np.full_like(p, 1 / len(p))
+
+    def constant(data, length, factor):
+        return factor * constant_estimate(data.context(length), discount)
+
+    def with_ridge(data, length, ridge):
+        return lstd(data.context(length), discount, ridge)
+
+    def with_traces(data, length, pair):
+        rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=-1)
+        return lstd_lambda(data.paths[:, : length + 1], rewards, discount, *pair, len(p))
+
+    def in_unvisited(data, length, _):
+        context = data.context(length)
+        return certainty_equivalence(context, discount, (context.visits == 0)[..., None] * uniform)
+
+    def with_steps_of(chain):
+        return lambda data, length, k: certainty_equivalence(data.context(length), discount, k * chain)
+
+    def of_mean_chain(data, length, _):
+        return value_function(p, data.context(length).empirical_model()[1], discount)
+
     return {
-        "ce_uniform": np.full_like(p, 1 / tuning.tasks.states),
-        "ce_prior": p,
-        "lstd_prior": mu[:, None] * p,
+        "zero": (lambda data, length, _: np.zeros_like(data.value), [0]),
+        "constant": (constant, [1.0]),
+        "constant_tuned": (constant, FACTORS),
+        "lstd": (with_ridge, RIDGES),
+        "lstd_lambda": (with_traces, list(itertools.product(DECAYS, RIDGES[::3]))),
+        "lstd_unvisited": (in_unvisited, [0]),
+        "ce_uniform": (with_steps_of(uniform), PSEUDO_COUNTS),
+        "mean_chain": (of_mean_chain, [0]),
+        "lstd_prior": (with_steps_of(mu[:, None] * p), PSEUDO_COUNTS),
     }
 
 
-def tuned_msve(
-    data: UnseenTasks,
-    tuning: UnseenTasks,
-    contexts: list[tuple[Context, Context]],
-    estimate: Callable[[Context, float], np.ndarray],
-    candidates: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the MSVE of a method, with the best parameter for each context length.
+def tuned(tuning: UnseenTasks, lengths: list[int], estimate: Callable, candidates: np.ndarray | list) -> list:
+    """Choose the candidate with the least mean MSVE, for each context length."""
+    if len(candidates) == 1:
+        return [candidates[0]] * len(lengths)
+    chosen = []
+    for length in lengths:
+        scores = [tuning.error(estimate(tuning, length, candidate)).mean() for candidate in candidates]
+        chosen.append(candidates[int(np.argmin(scores))])
+    return chosen
 
-    Parameters
-    ----------
-    data : UnseenTasks, k of them, for evaluation
-    tuning : UnseenTasks, for the choice of the parameter
-    contexts : list of pairs of Contexts, of ``data`` and of ``tuning``, one for each context length
-    estimate : function of a Context of (k, n) and a parameter, which returns estimates (k, n)
-    candidates : (K,) array, parameters to choose from
 
-    Returns
-    -------
-    msve : (lengths, k) array
-    chosen : (lengths,) array, parameters
+def bayes(data: UnseenTasks, length: int, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Estimates (k, n) with the least expected MSVE on k Boyan's chains, from weighted samples of each posterior.
+
+    They are NaN if the median effective sample size is below ``LEAST_EFFECTIVE_SIZE``.
     """
-    msve, chosen = [], []
-    for tested, tuned_on in contexts:
-        scores = np.array([tuning.error(estimate(tuned_on, candidate)) for candidate in candidates])
-        parameter = candidates[index_of_best(scores)]
-        msve.append(data.error(estimate(tested, parameter)))
-        chosen.append(parameter)
-    return np.stack(msve), np.array(chosen)
-
-
-def tuned_batch_td(
-    data: UnseenTasks,
-    tuning: UnseenTasks,
-    contexts: list[tuple[Context, Context]],
-    step_sizes: np.ndarray,
-    updates: list[int],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the MSVE (lengths, k) of batch TD, with the best number of updates and step size for each length.
-
-    The second returned array (lengths, 2) has these numbers of updates and step sizes.  See ``tuned_msve`` for the
-    other parameters.
-    """
-    msve, chosen, updates = [], [], sorted(updates)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for tested, tuned_on in contexts:
-            scores = batch_td_course(tuning, tuned_on, step_sizes, updates)
-            best_updates, best_size = divmod(index_of_best(np.concatenate(scores)), len(step_sizes))
-            number, size = updates[best_updates], step_sizes[best_size]
-            msve.append(batch_td_msve(data, number, [tested], np.array([size]))[0, 0])
-            chosen.append((number, size))
-    return np.stack(msve), np.array(chosen, dtype=float)
-
-
-def tuned_theta_td(
-    data: UnseenTasks,
-    tuning: UnseenTasks,
-    contexts: list[tuple[Context, Context]],
-    step_sizes: np.ndarray,
-    depth: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the MSVE (lengths, k) of batch TD with one step size, the best on average over all lengths.
-
-    The second returned array (lengths,) has this step size.  The paper's part tunes theta^TD in the same way.  See
-    ``tuned_msve`` for the other parameters.
-    """
-    tested, tuned_on = map(list, zip(*contexts, strict=True))
-    best = step_sizes[step_size_scores(tuning, depth, tuned_on, step_sizes).argmin()]
-    return batch_td_msve(data, depth, tested, np.array([best]))[:, 0], np.full(len(contexts), best)
-
-
-def tuned_td_lambda(
-    data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], step_sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the MSVE (lengths, k) of online TD(lambda), with the best lambda and step size for each length.
-
-    The second returned array (lengths, 2) has these lambdas and step sizes.  ``lengths`` are the context lengths; see
-    ``tuned_msve`` for the other parameters.
-    """
-    pairs = np.array(list(itertools.product(DECAYS, step_sizes)))  # (K, 2)
-    with np.errstate(over="ignore", invalid="ignore"):
-        best = pairs[[index_of_best(scores) for scores in td_lambda_msve(tuning, pairs, lengths)]]
-        msve = td_lambda_msve(data, best, lengths)
-    each = np.arange(len(lengths))
-    return msve[each, each], best
-
-
-def td_lambda_msve(data: UnseenTasks, pairs: np.ndarray, lengths: list[int]) -> np.ndarray:
-    """MSVE (lengths, K, k) of online TD(lambda) with pairs (K, 2) of a lambda and a step size."""
-    rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :-1], axis=-1)
-    n = data.tasks.states
-    estimates = [
-        [td_lambda(data.paths[:, : m + 1], rewards[:, :m], data.discount, *pair, n) for pair in pairs] for m in lengths
-    ]
-    return data.error(np.array(estimates))
-
-
-def bayes(
-    data: UnseenTasks, contexts: list[Context], samples: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the MSVE of the posterior mean of v, and the Bayes error, on Boyan's chains.
-
-    Parameters
-    ----------
-    data : UnseenTasks, k Boyan's chains
-    contexts : list of Contexts of ``data``, one for each context length
-    samples : int, number of weighted samples of each posterior
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    posterior_mean, bayes_error : (lengths, k) arrays
-        MSVE of the two estimates of ``posterior_values``, NaN at lengths whose median effective sample size is below
-        LEAST_EFFECTIVE_SIZE.
-    effective_sizes : (lengths, k) array
-    """
-    estimates = np.empty((2, len(contexts), *data.value.shape))
-    effective_sizes = np.empty((len(contexts), len(data.tasks)))
-    for k, context in enumerate(contexts):
-        for i, path in enumerate(data.paths[:, : context.length + 1]):
-            posterior = boyan_posterior(path, data.tasks.states, samples, rng)
-            known_reward = np.where(context.visits[i] > 0, data.tasks.reward[i], 0)
-            estimates[:, k, i] = posterior_values(posterior, known_reward, data.discount)
-            effective_sizes[k, i] = posterior.effective_size
-    estimates[:, np.median(effective_sizes, axis=-1) < LEAST_EFFECTIVE_SIZE] = np.nan
-    posterior_mean, bayes_error = data.error(estimates)
-    return posterior_mean, bayes_error, effective_sizes
+    estimates, sizes = np.empty_like(data.value), []
+    _, known_reward, _ = data.context(length).empirical_model()
+    for i, path in enumerate(data.paths[:, : length + 1]):
+        posterior = boyan_posterior(path, data.tasks.states, samples, rng)
+        estimates[i] = posterior_values(posterior, known_reward[i], data.discount)
+        sizes.append(posterior.effective_size)
+    return estimates if np.median(sizes) >= LEAST_EFFECTIVE_SIZE else np.full_like(estimates, np.nan)

@@ -1,79 +1,193 @@
-"""Evaluate pretrained runs on sampled contexts of several environments and discounts."""
+"""Evaluate baselines and pretrained weights on the contexts of unseen tasks, and compare outputs with shrunk LSTD.
 
+The unseen tasks are those that decide the claims of the paper's part (``ictd.steps.evaluate_claims``); each trial has
+its own.  Contexts have three formats: "step" (a column for each step), "grouped" (a column for each visited state) and
+"pseudo" (grouped, with one pseudo-step from each state to all states equally, so that all columns exist).  Attention is
+divided by the number of steps, and by the number of states for grouped columns, as in pretraining.
+"""
+
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from ictd.baselines import certainty_equivalence, lstd
 from ictd.engine import compiled_estimates
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks
-from ictd.storage import join_arrays, save_arrays
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
+from ictd.pipeline.grid import Cell
+from ictd.prompt import ENUMERATED, Context
+from ictd.statistics import log_spaced
+from ictd.storage import join_arrays, load_arrays, save_tables
 from ictd.transformer import Weights
-from studies.sampled_prompts.grid import Run
+from studies.sampled_prompts.baselines import baseline_estimates, mean_chain
+from studies.sampled_prompts.pretrain import Training
+from studies.sampled_prompts.softmax import Columns, estimates
+
+# Outputs are compared with shrunk LSTD in the format of pretraining, and in grouped columns for enumerated prompts.
+COMPARED = {"step": "step", "grouped": "grouped", "enumerated": "grouped"}
+# Candidates for the parameter of shrunk LSTD.
+PSEUDO_COUNTS, RIDGES = log_spaced(0.01, 1000, 101), log_spaced(1e-4, 30, 101)
+# Columns of the tables.
+ERRORS = "setting method env states depth prompts shown chosen context_length seed mean median".split()
+FITS = "setting method prompts context_length form seed chosen explained".split()
 
 
 def main(
+    env: str,
+    states: int,
+    discount: float,
     scaled_attention: bool,
-    shown_by_tasks: list[str],
-    tasks: int,
-    test_tasks: int,
-    context_lengths: list[int],
     env_options: dict,
+    seeds: int,
+    claim_tasks: int,
+    longest: int,
+    tuning_tasks: int,
+    context_lengths: list[int],
+    bayes_samples: int,
+    settings: dict,
     runs: list[Path],
-    outputs: list[Path],
+    cells: list[Path],
+    output: Path,
 ) -> None:
-    """Write the mean and the median over tasks of the MSVE, for each seed, snapshot and context length.
+    """Write the tables ``errors`` and ``fits`` as CSV into a folder, with a row for each trial and context length.
 
-    Outputs are named RUN/ENV-DISCOUNT.npz, where RUN is the name of a file or folder in ``runs``.  All snapshots are
-    evaluated only for outputs RUN/ENV-DISCOUNT in ``shown_by_tasks``; for other outputs, only the snapshot after
-    ``tasks`` tasks and the last snapshot are evaluated.  ``msve_by_task`` (lengths, tasks) is the MSVE on each task at
-    the last snapshot, averaged over seeds.
+    ``errors`` has the mean and the median over tasks of the MSVE.  The column ``setting`` is "baseline", "paper" for
+    the paper's ``cells``, or a name in ``settings``; ``method`` is the baseline or the algorithm; ``prompts`` is the
+    format of pretraining, and ``shown`` the format of the unseen contexts; ``chosen`` is a baseline's parameter.  The
+    context length ENUMERATED stands for enumerated prompts.  ``fits`` has the parameter of each form of shrunk LSTD
+    that is closest to the outputs, and the share of their variance that it explains (``nearest``).
     """
 
+    def draw(seed: int, size: int, stream: str) -> UnseenTasks:
+        return draw_unseen_tasks(seed, states, size, longest, discount, env, stream, **env_options[env])
+
+    data = joined([draw(seed, claim_tasks, "claims") for seed in range(seeds)])
+    tuning = draw(0, tuning_tasks, "beyond tuning")
+    errors, fits = [], []
+
     @cache
-    def unseen(states: int, env: str, discount: float) -> tuple[UnseenTasks, list[np.ndarray]]:
-        options = env_options[env]
-        data = draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, env, "beyond", **options)
-        return data, [data.gram_matrix(length, scaled_attention) for length in context_lengths]
+    def forms(length: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        return shrunk_lstd(data, tuning, length)
 
-    for output in outputs:
-        name, place = output.parent.name, output.stem
-        run = Run.parse(name)
-        env, discount = place.split("-")
-        paths = [path for path in runs if name in (path.stem, path.parent.name)]
-        seeds, tasks_seen, u, A = join_arrays(paths, "seeds", "tasks_seen", "history_u", "history_A")
-        tasks_seen = tasks_seen[: u.shape[1]]
-        if f"{name}/{place}" not in shown_by_tasks:
-            kept = (tasks_seen == tasks) | (tasks_seen == tasks_seen[-1])
-            tasks_seen, u, A = tasks_seen[kept], u[:, kept], A[:, kept]
-        weights = Weights(u, A)  # Leading axes: seeds, snapshots.
-        msve = compiled_msve(weights, *unseen(run.states, env, float(discount)), run.depth)
-        save_arrays(
-            output, seeds=seeds, tasks_seen=tasks_seen, context_lengths=np.array(context_lengths),
-            mean=msve.mean(axis=-1), median=np.median(msve, axis=-1), msve_by_task=msve[:, -1].mean(axis=0),
-        )  # fmt: skip
+    found = chain(
+        baseline_outputs(env, data, tuning, context_lengths, bayes_samples),
+        cell_outputs(cells, data, context_lengths, scaled_attention),
+        run_outputs(settings, runs, data, context_lengths),
+    )
+    for key, estimate in found:
+        for seed, msve in enumerate(data.error(estimate).reshape(seeds, -1)):
+            errors.append((*key, seed, msve.mean(), np.median(msve)))
+        name, algo, *_, prompts, shown, _, length = key
+        if name in settings and settings[name]["attention"] == "linear" and length != ENUMERATED:
+            for form, (candidates, values) in forms(length).items() if shown == COMPARED[prompts] else ():
+                chosen, explained = nearest(values, estimate, data.tasks.stationary, seeds)
+                for seed in range(seeds):
+                    fits.append((name, algo, prompts, length, form, seed, candidates[chosen[seed]], explained[seed]))
+    save_tables(output, {"errors": table(ERRORS, errors), "fits": table(FITS, fits)})
 
 
-def compiled_msve(weights: Weights, data: UnseenTasks, grams: list[np.ndarray], depth: int) -> np.ndarray:
-    """Compute the MSVE of R Transformers on k unseen tasks, as ``ictd.evaluation.weights_msve``, by compiled kernels.
+def table(columns: list[str], rows: list[tuple]) -> dict[str, list]:
+    """A table, which may have no rows, as a dict of columns."""
+    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
-    Kernels take half the time for the many snapshots of this study.  Numbers differ by rounding.
+
+def formats_of(context: Context) -> dict[str, Context]:
+    """A context in the three formats."""
+    n = context.dimension
+    return {"step": context, "grouped": context.grouped(), "pseudo": context.grouped(np.full((n, n), 1 / n))}
+
+
+# Each of the following functions yields the first nine columns of ``ERRORS``, and estimates (S k, n).
+
+
+def baseline_outputs(env: str, data: UnseenTasks, tuning: UnseenTasks, lengths: list[int], samples: int) -> Iterator:
+    """Outputs of the baselines."""
+    for name, length, chosen, estimate in baseline_estimates(env, data, tuning, lengths, samples):
+        yield ("baseline", name, env, data.tasks.states, 0, "none", "any", chosen, length), estimate
+
+
+def cell_outputs(cells: list[Path], data: UnseenTasks, lengths: list[int], scaled: bool) -> Iterator:
+    """Outputs of the paper's weights."""
+    for path in cells:
+        cell = Cell.parse(path.stem)
+        weights = Weights(*load_arrays(path, "u", "A"))
+        for length in lengths:
+            for shown, context in formats_of(data.context(length)).items():
+                estimate = compiled_estimates(weights, context.gram_matrix(data.discount, scaled), cell.depth)
+                yield ("paper", *cell, "enumerated", shown, np.nan, length), estimate
+
+
+def run_outputs(settings: dict, runs: list[Path], data: UnseenTasks, lengths: list[int]) -> Iterator:
+    """Outputs of the study's runs."""
+    for name in settings:
+        setting = Training(**settings[name])
+        u, A = join_arrays([path for path in runs if path.parent.name == name], "u", "A")
+        for i, (prompts, algo) in enumerate(setting.runs):
+            weights = Weights(np.ascontiguousarray(u[:, i]), np.ascontiguousarray(A[:, i]))
+            cell = Cell(algo, setting.env, setting.states, setting.depth)
+            for length in [ENUMERATED, *lengths]:
+                for shown, estimate in outputs(setting, weights, data, length).items():
+                    yield (name, *cell, prompts, shown, np.nan, length), estimate
+
+
+def outputs(setting: Training, weights: Weights, data: UnseenTasks, length: int) -> dict[str, np.ndarray]:
+    """Estimates (S k, n) of a run, u (S, 2n), by the format of the contexts.
+
+    Enumerated contexts, and contexts for softmax, have the format "step" only.
+    """
+    context = data.context(length)
+    if setting.attention == "softmax":
+        columns = Columns.enumerated(data.tasks, data.discount)
+        if length != ENUMERATED:
+            columns = Columns.sampled(context, data.tasks.reward, data.discount)
+        parts = np.array_split(np.arange(len(data.tasks)), len(weights.u))
+        trials = [estimates(weights[seed], columns[part], setting.depth) for seed, part in enumerate(parts)]
+        return {"step": np.concatenate(trials)}
+    contexts = {"step": context} if length == ENUMERATED else formats_of(context)
+    return {
+        shown: compiled_estimates(weights, contexts[shown].gram_matrix(data.discount), setting.depth)
+        for shown in contexts
+    }
+
+
+def shrunk_lstd(data: UnseenTasks, tuning: UnseenTasks, length: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Candidates (K,) for the parameter of each form of shrunk LSTD, and the values (K, S k, n) with each of them.
+
+    The forms are LSTD with a ridge ("lstd"), with pseudo-steps to all states equally ("ce_uniform"), and with
+    pseudo-steps of the mean chain ("lstd_prior").
+    """
+    p, mu = mean_chain(tuning)
+    chains = {"ce_uniform": np.full_like(p, 1 / len(p)), "lstd_prior": mu[:, None] * p}
+    context = data.context(length)
+    forms = {"lstd": (RIDGES, np.stack([lstd(context, data.discount, ridge) for ridge in RIDGES]))}
+    for form, of_chain in chains.items():
+        values = [certainty_equivalence(context, data.discount, k * of_chain) for k in PSEUDO_COUNTS]
+        forms[form] = PSEUDO_COUNTS, np.stack(values)
+    return forms
+
+
+def nearest(values: np.ndarray, estimate: np.ndarray, mu: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the candidates whose values are closest to the outputs of each of S trials.
 
     Parameters
     ----------
-    weights : Weights, u (R, 2n) and A (R, 2n, 2n); any leading axes in place of R
-    data : UnseenTasks, k of them
-    grams : list of K arrays (k, 2n+1, 2n+1), ``Context.gram_matrix`` of their contexts
-    depth : int, number of layers L
+    values : (K, S k, n) array, of K candidates
+    estimate, mu : (S k, n) arrays, outputs and weights of the states
+    seeds : int, S
 
     Returns
     -------
-    msve : (R, K, k) array
+    chosen : (S,) int array, the candidates closest to the outputs on the first half of each trial's tasks
+    explained : (S,) array, shares of the variance of the outputs on the other tasks that they explain
     """
-    lead = weights.u.shape[:-1]
-    msve = np.empty((*lead, len(grams), len(data.tasks)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in np.ndindex(lead):
-            estimates = [compiled_estimates(weights[i][None], G, depth) for G in grams]
-            msve[i] = data.error(np.stack(estimates))
-    return msve
+    squares = (mu * (values - estimate) ** 2).sum(axis=-1).reshape(len(values), seeds, -1)
+    trials = estimate.reshape(seeds, -1), mu.reshape(seeds, -1)
+    means = np.vecdot(*trials) / trials[1].sum(axis=-1)
+    deviation = estimate.reshape(seeds, -1, estimate.shape[-1]) - means[:, None, None]
+    spread = (mu.reshape(deviation.shape) * deviation**2).sum(axis=-1)
+    middle = -(-squares.shape[-1] // 2)
+    chosen = squares[..., :middle].sum(axis=-1).argmin(axis=0)
+    missed = squares[chosen, np.arange(seeds), middle:].sum(axis=-1)
+    return chosen, 1 - missed / spread[:, middle:].sum(axis=-1)

@@ -98,27 +98,19 @@ def _last_rows(counts: np.ndarray, samples: int, rng: np.random.Generator) -> tu
     return x, -states * largest - np.logaddexp(log_dirichlet, log_scaled)
 
 
-def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: float) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the posterior mean of v, and the estimate with the least expected MSVE.
+def posterior_values(posterior: Posterior, known_reward: np.ndarray, discount: float) -> np.ndarray:
+    """Compute the estimate (n,) with the least expected MSVE, E[mu(s) v(s)] / E[mu(s)] over the posterior.
 
-    The least expected MSVE is the Bayes error.  Its estimate of v(s) is E[mu(s) v(s)] / E[mu(s)].
-
-    Rewards are uniform on [-1, 1], and known for visited states.  The expected reward of other states is zero, and v is
-    linear in the rewards.
+    Its expected MSVE is the Bayes error.  Rewards are uniform on [-1, 1], and known for visited states.  The expected
+    reward of other states is zero, and v is linear in the rewards.
 
     Parameters
     ----------
     posterior : Posterior of n states
     known_reward : (n,) array, r(s) of states that steps of the context start from, 0 for other states
     discount : float, gamma
-
-    Returns
-    -------
-    mean : (n,) array
-    estimate : (n,) array
     """
     rewards = np.broadcast_to(known_reward, posterior.stationary.shape)
     values = value_function(posterior.transition, rewards, discount)
     weights, mu = posterior.weights, posterior.stationary
-    estimate = weights @ (mu * values) / (weights @ mu)
-    return weights @ values, estimate
+    return weights @ (mu * values) / (weights @ mu)

@@ -1,80 +1,152 @@
-"""Pretrain on sampled contexts of random length, and keep snapshots of the weights.
+"""Pretrain on sampled contexts of random length, in several formats of prompts, by TD and by MC.
 
-One job trains all runs of an environment, number of states and discount, because sampling takes longer than training.
+The runs of a setting share tasks, contexts and batches.  A run is named after its format and its algorithm:
+
+- "step": a column for each step of a context, eq. (Z0 def original)
+- "grouped": a column for each visited state, with means over its steps (``ictd.prompt.Context.grouped``)
+- "enumerated": a column for each state, with its expected next feature, eq. (Z0 redef), as in the paper
 """
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ictd.engine import Engine
+from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import pretrain_runs
+from ictd.prompt import Context
 from ictd.rng import generator
-from ictd.statistics import log_spaced_integers
+from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_arrays
-from ictd.transformer import initial_weights
-from studies.sampled_prompts.training_data import (
-    algorithm,
-    batch_kind,
-    prompt_format,
-    training_data,
-    training_prompts,
-)
+from ictd.training_data import sample_contexts
+from ictd.transformer import Weights, initial_weights
+from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
 
 logger = logging.getLogger(__name__)
 
 
-def main(
-    targets: list[str],
-    depths: list[int],
-    run_tasks: list[int],
-    env: str,
-    states: int,
-    discount: float,
-    seeds: str,
-    snapshots: int,
-    tasks: int,
-    lengths: list[int],
-    clip: float,
-    batch_size: int,
-    rollout_steps: int,
-    learning_rate: float,
-    initial_gain: float,
-    env_options: dict,
-    outputs: list[Path],
-) -> None:
-    """Write snapshots of the weights of runs that share tasks, contexts and batches, NaN after a divergence.
+@dataclass(frozen=True)
+class Training:
+    """A setting of pretraining.
 
-    ``targets``, ``depths``, ``run_tasks`` and ``outputs`` have the target, the number of layers, the number of tasks
-    and the file of each run, in the same order.  Snapshots are taken at log-spaced numbers of tasks, and at ``tasks``,
-    the number of tasks of runs in other settings than the main setting.
+    Parameters
+    ----------
+    env : str, environment of the tasks
+    states : int, n
+    depth : int, number of layers L
+    discount : float, gamma
+    algos : list of str, "td" or "mc"
+    formats : list of str, "step", "grouped" or "enumerated"
+    attention : str, "linear" or "softmax"; there is no softmax attention for grouped prompts
+    tasks : int, number of tasks of each run
+    lengths : list of two ints, least and greatest length of a context; the length is uniform between the two
+    clip : float, largest norm of a gradient; 0 means no limit
+    batch_size : int, b
+    rollout_steps : int, tau, after which returns are truncated
+    learning_rate : float, Adam's alpha
+    initial_gain : float
     """
-    tasks_seen = [np.union1d(log_spaced_integers(own, snapshots), min(tasks, own)) for own in run_tasks]
-    histories = []
+
+    env: str
+    states: int
+    depth: int
+    discount: float
+    algos: list[str]
+    formats: list[str]
+    attention: str
+    tasks: int
+    lengths: list[int]
+    clip: float
+    batch_size: int
+    rollout_steps: int
+    learning_rate: float
+    initial_gain: float
+
+    @property
+    def runs(self) -> list[tuple[str, str]]:
+        """Format and algorithm of each run."""
+        return [(name, algo) for name in self.formats for algo in self.algos]
+
+
+def main(training: dict, seeds: str, env_options: dict, output: Path) -> None:
+    """Write the last weights of all runs of a setting, u (S, runs, 2n) and A; NaN for a run that diverged."""
+    setting = Training(**training)
+    weights = []
     for seed in seeds_of(seeds):
-        data = training_data(env, states, seed, lengths, discount, batch_size, rollout_steps, **env_options[env])
-        start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-        engines = [
-            Engine(start, algorithm(target), depth, discount, learning_rate, clip=clip)
-            for target, depth in zip(targets, depths, strict=True)
-        ]
-
-        def draw(size, running, data=data):
-            names = [targets[run] for run in running]
-            block, context, batches = data(size, map(batch_kind, names))
-            formats = {prompt_format(name) for name in names}
-            prompts = {name: training_prompts(name, block, context, discount) for name in formats}
-            return [(block.reward, batches[batch_kind(name)], prompts[prompt_format(name)]) for name in names]
-
-        histories.append(pretrain_runs(engines, draw, tasks_seen))
+        weights.append(train(setting, seed, env_options[setting.env]))
         logger.info("seed %d pretrained", seed)
-    for run, output in enumerate(outputs):
-        save_arrays(
-            output,
-            seeds=np.array(seeds_of(seeds)),
-            tasks_seen=tasks_seen[run],
-            history_u=np.stack([weights[run].u for weights in histories]),
-            history_A=np.stack([weights[run].A for weights in histories]),
-        )
+    save_arrays(
+        output,
+        seeds=np.array(seeds_of(seeds)),
+        formats=np.array([name for name, _ in setting.runs]),
+        algos=np.array([algo for _, algo in setting.runs]),
+        u=np.stack([of_seed.u for of_seed in weights]),
+        A=np.stack([of_seed.A for of_seed in weights]),
+    )
+
+
+def train(setting: Training, seed: int, options: dict) -> Weights:
+    """Train all runs of a setting from one seed, and return their last weights with a leading axis of runs."""
+    data = training_data(setting, seed, options)
+    rng = generator(seed, setting.env, setting.states, "weights")
+    start = initial_weights(setting.states, setting.initial_gain, rng)
+    engine, prompts = Engine, linear_prompts
+    if setting.attention == "softmax":
+        engine, prompts = SoftmaxEngine, softmax_prompts
+    engines = [
+        engine(start, algo, setting.depth, setting.discount, setting.learning_rate, clip=setting.clip)
+        for _, algo in setting.runs
+    ]
+
+    def draw(size: int, running: list[int]) -> list[tuple]:
+        tasks, context, batches = data(size)
+        by_format = {name: prompts(name, tasks, context, setting.discount) for name in setting.formats}
+        runs = [setting.runs[run] for run in running]
+        return [(tasks.reward, batches[algo], by_format[name]) for name, algo in runs]
+
+    trained = pretrain_runs(engines, draw, [np.array([setting.tasks])] * len(engines))
+    return Weights(np.concatenate([run.u for run in trained]), np.concatenate([run.A for run in trained]))
+
+
+def linear_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:
+    """The prompts of N tasks in one format, for ``ictd.engine.Engine.train``."""
+    if name == "enumerated":
+        return tasks.transition
+    return (context.grouped() if name == "grouped" else context).gram_matrix(discount)
+
+
+def softmax_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> Columns:
+    """The prompts of N tasks in one format, for ``SoftmaxEngine.train``."""
+    if name == "enumerated":
+        return Columns.enumerated(tasks, discount)
+    return Columns.sampled(context, tasks.reward, discount)
+
+
+def training_data(
+    setting: Training, seed: int, options: dict
+) -> Callable[[int], tuple[Tasks, Context, dict[str, BatchStatistics]]]:
+    """Make a function that samples the next tasks of a seed, with a context of each, and their batches by algorithm.
+
+    The batches of an algorithm do not depend on the other algorithms.
+    """
+    env, states = setting.env, setting.states
+    streams = {name: generator(seed, env, states, f"agent {name}") for name in ("tasks", "lengths", "contexts")}
+    # TD does not use returns.  Sampling them takes most of the time.
+    steps = {algo: setting.rollout_steps if algo == "mc" else 1 for algo in setting.algos}
+    batch_streams = {algo: generator(seed, env, states, "agent unrolls") for algo in steps}
+
+    def draw(size: int) -> tuple[Tasks, Context, dict[str, BatchStatistics]]:
+        tasks = sample_tasks(env, states, size, streams["tasks"], **options)
+        lengths = streams["lengths"].integers(*setting.lengths, size, endpoint=True)
+        context = sample_contexts(tasks, lengths, streams["contexts"])
+        batches = {
+            algo: unroll(tasks, setting.batch_size, setting.discount, steps[algo], rng)
+            for algo, rng in batch_streams.items()
+        }
+        return tasks, context, batches
+
+    return draw

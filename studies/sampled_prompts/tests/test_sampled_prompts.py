@@ -1,0 +1,268 @@
+"""The study's steps at a small size, compared with slow computations."""
+
+import itertools
+
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+from tolerances import ENGINES
+
+import ictd
+from ictd.engine import Engine
+from ictd.evaluation import draw_unseen_tasks, joined
+from ictd.mrp import value_function
+from ictd.pipeline.config import load_config
+from ictd.pipeline.provenance import PROJECT
+from studies.sampled_prompts import evaluate, pretrain
+from studies.sampled_prompts.baselines import baseline_estimates, methods
+from studies.sampled_prompts.grid import check
+from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
+
+GAMMA, STATES, DEPTH, TASKS, SEEDS, TEST, LENGTHS = 0.9, 3, 2, 12, 2, 5, [2, 9]
+FORMATS = ["step", "grouped", "enumerated"]
+TRAINING = {
+    "env": "boyan", "states": STATES, "depth": DEPTH, "discount": GAMMA, "algos": ["mc"], "formats": FORMATS,
+    "attention": "linear", "tasks": TASKS, "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30,
+    "learning_rate": 0.01, "initial_gain": 0.3,
+}  # fmt: skip
+SOFTMAX = TRAINING | {"attention": "softmax", "formats": ["step", "enumerated"], "algos": ["td"]}
+SETTINGS = {"main": TRAINING, "softmax": SOFTMAX}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Output files of the steps."""
+    folder = tmp_path_factory.mktemp("sampled_prompts")
+    for name, training in SETTINGS.items():
+        for seed in range(SEEDS):
+            pretrain.main(training, f"{seed}-{seed}", {"boyan": {}}, folder / f"runs/{name}/{seed}-{seed}.npz")
+    (folder / "cells").mkdir()
+    weights = naive.several_weights(STATES, SEEDS)
+    np.savez(folder / "cells/td-loop-3-4.npz", u=weights.u, A=weights.A)
+    evaluate.main(
+        "boyan", STATES, GAMMA, False, {"boyan": {}}, SEEDS, TEST, max(LENGTHS), 11, LENGTHS, 400, SETTINGS,
+        sorted(folder.glob("runs/*/*.npz")), [folder / "cells/td-loop-3-4.npz"], folder / "boyan-3",
+    )  # fmt: skip
+    return folder
+
+
+def material(seed, algo):
+    training = pretrain.Training(**(TRAINING | {"algos": ["td", "mc"]}))
+    tasks, context, batches = pretrain.training_data(training, seed, {})(TASKS)
+    return tasks, context, batches[algo]
+
+
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_batches_and_contexts_have_their_own_streams(algo):
+    """Draws do not depend on other algorithms, and only MC needs whole returns."""
+    draw = pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": [algo]})), 7, {})
+    both = pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": ["mc", "td"]})), 7, {})
+    streams = {name: ictd.generator(7, "boyan", STATES, f"agent {name}") for name in ("tasks", "unrolls")}
+    for size in (5, 300):
+        tasks, context, batches = draw(size)
+        expected = ictd.sample_tasks("boyan", STATES, size, streams["tasks"])
+        np.testing.assert_array_equal(tasks.transition, expected.transition)
+        unrolls = ictd.unroll(expected, 8, GAMMA, {"td": 1, "mc": 30}[algo], streams["unrolls"])
+        for found in (batches[algo], both(size)[2][algo]):
+            np.testing.assert_array_equal(found.return_sums, unrolls.return_sums)
+            np.testing.assert_array_equal(found.transitions, unrolls.transitions)
+    assert set(context.length) == set(range(2, 6))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_runs_are_pretrained_on_their_format(folder, kind):
+    """All formats have the same tasks, contexts and batches."""
+    for seed in range(SEEDS):
+        tasks, context, batches = material(seed, "mc")
+        grams = []
+        for k in range(TASKS):
+            # Rounded, because shares of steps times the number of steps are not exact integers.
+            counts = np.rint(context.D[k] * context.length[k]).astype(int)
+            columns = columns_of_format(kind, counts, tasks.transition[k], tasks.reward[k])
+            # Grouped columns are averaged over n, also if some are missing.
+            grams.append(columns @ columns.T / (STATES if kind == "grouped" else columns.shape[1]))
+        start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
+        engine = Engine(start, "mc", DEPTH, GAMMA, 0.01, clip=0.5)
+        engine.train(tasks.reward, batches, np.stack(grams))
+        found = weights_of(folder, "main", kind)
+        np.testing.assert_allclose(found.A[seed], engine.weights().A, atol=ENGINES)
+        np.testing.assert_allclose(found.u[seed], engine.weights().u, atol=ENGINES)
+
+
+def columns_of_format(kind, counts, transition, reward):
+    """Columns of a context with ``counts`` (n, n) of steps, or of an enumerated prompt."""
+    if kind == "enumerated":
+        return ictd.enumerated_columns(transition, reward, GAMMA)
+    if kind == "grouped":
+        rows = [(s, row / row.sum()) for s, row in enumerate(counts) if row.any()]
+    else:
+        rows = [(s, np.eye(STATES)[j]) for s, j in np.ndindex(counts.shape) for _ in range(counts[s, j])]
+    return np.transpose([[*np.eye(STATES)[s], *GAMMA * following, reward[s]] for s, following in rows])
+
+
+def weights_of(folder, name, kind):
+    """Weights (S, ...) of the runs of one format."""
+    stored = [np.load(folder / f"runs/{name}/{seed}-{seed}.npz") for seed in range(SEEDS)]
+    i = list(stored[0]["formats"]).index(kind)
+    return ictd.Weights(np.stack([one["u"][0, i] for one in stored]), np.stack([one["A"][0, i] for one in stored]))
+
+
+@pytest.mark.parametrize("kind", ["step", "enumerated"])
+def test_runs_with_softmax_keep_the_weights_of_their_engine(folder, kind):
+    for seed in range(SEEDS):
+        tasks, context, batches = material(seed, "td")
+        columns = Columns.enumerated(tasks, GAMMA)
+        if kind == "step":
+            columns = Columns.sampled(context, tasks.reward, GAMMA)
+        start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
+        engine = SoftmaxEngine(start, "td", DEPTH, GAMMA, 0.01, clip=0.5)
+        engine.train(tasks.reward, batches, columns)
+        np.testing.assert_array_equal(weights_of(folder, "softmax", kind).A[seed], engine.weights().A)
+
+
+def unseen():
+    parts = [draw_unseen_tasks(seed, STATES, TEST, max(LENGTHS), GAMMA, "boyan", "claims") for seed in range(SEEDS)]
+    return parts, draw_unseen_tasks(0, STATES, 11, max(LENGTHS), GAMMA, "boyan", "beyond tuning")
+
+
+def test_weights_are_evaluated_on_whole_prompts(folder):
+    """Each trial has its own tasks, and attention of the paper's weights is not divided here."""
+    table = pd.read_csv(folder / "boyan-3/errors.csv").set_index(
+        ["setting", "method", "prompts", "shown", "seed", "context_length"]
+    )
+    parts, _ = unseen()
+    models = {("paper", "td", "enumerated"): (naive.several_weights(STATES, SEEDS), 4)}
+    models |= {("main", "mc", kind): (weights_of(folder, "main", kind), DEPTH) for kind in FORMATS}
+    for (key, (weights, depth)), shown, length in itertools.product(
+        models.items(), ("step", "grouped", "pseudo"), LENGTHS
+    ):
+        wide = 1 if key[0] != "paper" else length if shown == "step" else STATES
+        for seed, data in enumerate(parts):
+            own = ictd.Weights(weights.u[seed], wide * weights.A[seed])
+            errors = [error(own, depth, data, i, length, shown) for i in range(TEST)]
+            found = table.loc[(*key, shown, seed, length), ["mean", "median"]]
+            np.testing.assert_allclose(found, [np.mean(errors), np.median(errors)], rtol=1e-9)
+    enumerated = [
+        naive.errors(ictd.Weights(weights.u[1], weights.A[1]), parts[1], 0, DEPTH).mean()
+        for weights, _ in [models["main", "mc", "step"]]
+    ]
+    np.testing.assert_allclose(table.loc["main", "mc", "step", "step", 1, 0]["mean"], enumerated, rtol=1e-9)
+    assert len(table.loc["softmax"]) == 2 * SEEDS * 3
+
+
+def error(weights, depth, data, i, length, shown):
+    """MSVE of one Transformer on the context of one task."""
+    path, reward = data.paths[i, : length + 1], data.tasks.reward[i]
+    columns, share = ictd.sampled_columns(path, reward, GAMMA), 1
+    if shown != "step":
+        columns = naive.grouped_columns(path, reward[path[:-1]], STATES, GAMMA, pseudo_steps=shown == "pseudo")
+        share = columns.shape[1] / STATES
+    model = ictd.LinearTransformer(ictd.Weights(weights.u, share * weights.A), depth)
+    values = model(ictd.joint_prompt(columns), queries=STATES).detach().numpy()
+    return (data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum()
+
+
+def test_baselines_by_their_definitions():
+    """Estimates of one task with given parameters."""
+    parts, tuning = unseen()
+    data, m = parts[0], LENGTHS[0]
+    found = {name: estimate(data, m, candidates[-1]) for name, (estimate, candidates) in methods(tuning).items()}
+    p, mu = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
+    for i in range(TEST):
+        path, reward = data.paths[i, : m + 1], data.tasks.reward[i]
+        rewards = reward[path[:-1]]
+        known = np.where(np.isin(np.arange(STATES), path[:-1]), reward, 0)
+        unvisited = ~np.isin(np.arange(STATES), path[:-1])[:, None] * np.full((STATES, STATES), 1 / STATES)
+
+        def model(pseudo, path=path, rewards=rewards):
+            return naive.certainty_equivalence(path, rewards, STATES, GAMMA, pseudo, 0.0)
+
+        expected = {
+            "zero": np.zeros(STATES),
+            "constant": np.full(STATES, rewards.mean() / (1 - GAMMA)),
+            "constant_tuned": np.full(STATES, 1.5 * rewards.mean() / (1 - GAMMA)),
+            "lstd": naive.lstd(path, rewards, STATES, GAMMA, 30),
+            "lstd_unvisited": model(unvisited),
+            "ce_uniform": model(np.full((STATES, STATES), 1000 / STATES)),
+            "mean_chain": value_function(p, known, GAMMA),
+            "lstd_prior": model(1000 * mu[:, None] * p),
+        }
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name][i], values, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_baselines_are_tuned_on_other_tasks(folder):
+    table = pd.read_csv(folder / "boyan-3/errors.csv")
+    parts, tuning = unseen()
+    data = joined(parts)
+    for name, (estimate, candidates) in methods(tuning).items():
+        for length in LENGTHS:
+            scores = [tuning.error(estimate(tuning, length, candidate)).mean() for candidate in candidates]
+            best = candidates[np.argmin(scores)]
+            rows = table[(table["method"] == name) & (table["context_length"] == length)]
+            expected = data.error(estimate(data, length, best)).reshape(SEEDS, TEST)
+            np.testing.assert_allclose(rows["mean"], expected.mean(axis=1))
+            np.testing.assert_allclose(rows["median"], np.median(expected, axis=1))
+            if len(candidates) > 1:
+                np.testing.assert_allclose(rows["chosen"], np.ravel(best)[0])
+
+
+def test_the_bayes_error_is_below_the_error_of_all_baselines():
+    data, tuning = (
+        draw_unseen_tasks(0, STATES, 60, 60, GAMMA, "boyan", stream) for stream in ("claims", "beyond tuning")
+    )
+    errors = {
+        (name, length): data.error(estimate).mean()
+        for name, length, _, estimate in baseline_estimates("boyan", data, tuning, [5, 60], 2000)
+    }
+    for (name, length), msve in errors.items():
+        assert errors["bayes", length] <= msve, name
+    few = {name: estimate for name, _, _, estimate in baseline_estimates("boyan", data, tuning, [5], 20)}
+    assert np.isnan(few["bayes"]).all()
+    other = {name: estimate for name, _, _, estimate in baseline_estimates("loop", data, tuning, [5], 2000)}
+    assert np.isnan(other["bayes"]).all()
+
+
+def test_the_nearest_form_recovers_the_pseudo_steps_that_made_the_outputs():
+    parts, tuning = unseen()
+    data, k = joined(parts), evaluate.PSEUDO_COUNTS[60]
+    p, mu = evaluate.mean_chain(tuning)
+    outputs = ictd.baselines.certainty_equivalence(data.context(2), GAMMA, k * mu[:, None] * p)
+    for form, (candidates, values) in evaluate.shrunk_lstd(data, tuning, 2).items():
+        chosen, explained = evaluate.nearest(values, outputs, data.tasks.stationary, SEEDS)
+        assert (explained == pytest.approx(1, abs=1e-12)) == (form == "lstd_prior")
+        assert form != "lstd_prior" or candidates[chosen].tolist() == [k, k]
+
+
+def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
+    rng = np.random.default_rng(0)
+    values, estimate, mu = rng.normal(size=(3, 2 * TEST, STATES)), rng.normal(size=(2 * TEST, STATES)), None
+    mu = rng.dirichlet(np.ones(STATES), 2 * TEST)
+    chosen, explained = evaluate.nearest(values, estimate, mu, 2)
+    for seed in range(2):
+        first, second = np.split(np.arange(seed * TEST, (seed + 1) * TEST), [3])
+        misfits = [(mu[first] * (one[first] - estimate[first]) ** 2).sum() for one in values]
+        assert chosen[seed] == np.argmin(misfits)
+        own = np.concatenate([first, second])
+        mean = np.average(estimate[own], weights=mu[own])
+        missed = (mu[second] * (values[chosen[seed]][second] - estimate[second]) ** 2).sum()
+        spread = (mu[second] * (estimate[second] - mean) ** 2).sum()
+        assert explained[seed] == pytest.approx(1 - missed / spread)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": 3}, "sampled_prompts has an unknown key 'task'"),
+        ({"settings": [{"name": "main", "width": 3}]}, "sampled_prompts.settings has an unknown key 'width'"),
+        ({"settings": [{"name": "main", "formats": ["step"]}]}, "needs one called main with the formats step, grouped"),
+        ({"attention": "cosine"}, "main: attention is linear or softmax"),
+        ({"context_lengths": [5, 200]}, "give at most 100, the longest of evaluation.context_lengths"),
+    ],
+)
+def test_bad_settings_are_named_in_one_sentence(given, message):
+    with pytest.raises(ValueError) as raised:
+        config = load_config({"sampled_prompts": given}, PROJECT)
+        check(config, config["sampled_prompts"])
+    assert message in str(raised.value) and "\n" not in str(raised.value)
