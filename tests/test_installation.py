@@ -103,16 +103,6 @@ def test_the_pinned_versions_are_within_the_bounds():
             assert [int(part) for part in pins[name].split(".")] >= [int(part) for part in lowest.split(".")]
 
 
-def test_the_documentation_names_the_extras_of_every_package():
-    found = {"library": set(), **{extra: set() for extra in EXTRAS}}
-    for packages, _, installed_with in re.findall(
-        r"^\| ([\w, ]+) \| (.+?) \| (the library|extras? .+) \|$", (ROOT / "docs/code.md").read_text(), re.MULTILINE
-    ):
-        for part in re.findall(r"`(\w+)`", installed_with) or ["library"]:
-            found[part] |= set(re.split(r", | with ", packages))
-    assert found == {"library": names(DEPENDENCIES), **{extra: names(of) for extra, of in EXTRAS.items()}}
-
-
 def imports_without_extras() -> str:
     """Code that imports the whole library, and prints the messages of other modules that cannot be imported."""
     library = [module for module in MODULES if part_of(module) == "library"]

@@ -163,7 +163,7 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
 
     where the mask M has nothing to do with the matrix M of this module.  The output is minus the last entry of
     each query column of Z_L.  M leaves the query columns out of the context, so k queries in one prompt have the same
-    outputs as in k prompts.  The division by m is a reading (docs/readings.md).
+    outputs as in k prompts.  The division by m is a reading (docs/results.md).
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ FIGURE_FILES = expand(
 )
 REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
-DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("theory", "readings", "reliability")]
+DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
 REPORT_NOTEBOOK = notebook_params(
     ROOT / "report/report.ipynb",
     RESULTS,
