@@ -80,19 +80,10 @@ def test_targets_and_modules_that_pages_name_exist(page):
     assert not [name for name in files if not any((folder / name).exists() for folder in CODE)]
 
 
-def test_the_page_on_the_code_names_rules_with_their_steps():
-    found = {}
-    for row in rows(text_of("docs/development.md")):
-        if len(row) == 5:
-            rules, steps = (re.findall(r"`([\w.]+)`", cell) for cell in row[2:4])
-            found |= dict(zip(rules, steps, strict=True))
-    assert len(found) > 10 and found == {rule: rules_of_paper()[rule][0] for rule in found}
-
-
-def test_no_number_is_at_the_start_of_a_line():
-    """There its comment would begin a block of HTML, and end the paragraph."""
-    for page in LINKED:
-        assert not re.search(r"^\s*(?:[-*] )?<!--=(?!table )", page.read_text(encoding="utf-8"), re.MULTILINE), page
+def test_the_page_on_the_code_names_rules():
+    cells = [row[2] for row in rows(text_of("docs/development.md")) if len(row) == 4]
+    named = set(re.findall(r"`(\w+)`", " ".join(cells)))
+    assert len(named) > 8 and named <= rules_of_paper().keys()
 
 
 def test_the_page_on_the_workflow_names_all_results(smoke):
