@@ -1,0 +1,263 @@
+"""Claims, tables and figures of the study.
+
+Intervals are 95% bootstrap intervals of means over trials: seeds, or groups of tasks if there are no seeds.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.grid import CELL, cells
+from ictd.report.claim import Trials
+from ictd.report.study import claim, figure, numbers, table
+from ictd.report.tables import load_table, rows_with
+
+# Sets of weights in the table of minimisers, with their names for readers.
+SETS = {"1": "step size", "2": "two numbers", "4": "four", "8": "eight", "family": "family", "all": "all weights"}
+# Descents do not distinguish smaller errors.
+LEAST_MSVE = 1e-20
+
+
+def load(folder: Path, settings: dict) -> dict:
+    """The tables "shares", "best_numbers", "minimisers" and "slow_mode", and the "main" setting."""
+    paper = settings["paper"]
+    files = {
+        "shares": cells(paper),
+        "best_numbers": settings["best_numbers"]["states"],
+        "minimisers": [f"{one['states']}-{one['depth']}" for one in settings["minimisers"]["settings"]],
+        "slow_mode": ["falling", "rising"],
+    }
+    tables = {
+        name: pd.concat([load_table(folder / name / f"{part}.csv") for part in parts], ignore_index=True)
+        for name, parts in files.items()
+    }
+    main = {"env": paper["envs"][0], "states": paper["states"][0], "depth": paper["depths"][0]}
+    return tables | {"main": main, "discount": paper["discount"]}
+
+
+# 1. Two numbers: shares in the weights of the paper's cells
+
+
+def beta_in_the_rest(shares: pd.DataFrame) -> pd.Series:
+    """Share of 11' in what a step size leaves of the family part."""
+    return (shares["family_2"] - shares["family_1"]) / (1 - shares["family_1"])
+
+
+@claim(">", 0.5, section="Deflation")
+def ones(results):
+    """11' in G accounts for more than half of the family part without the step size alpha I.
+
+    The share of 11' in the family part without alpha I.
+    """
+    # Half, as for every pattern (ictd.report.claim).
+    shares = rows_with(results["shares"], depth=results["main"]["depth"])
+    for cell, trials in shares.groupby(CELL, sort=False):
+        yield cell, Trials(beta_in_the_rest(trials))
+
+
+@table
+def shares(results):
+    """Means over trials, for each cell of the paper.
+
+    one, two: shares of a step size and of two numbers in the squared norm of the family part; beta of the rest: the
+    share of 11' in what the step size leaves; random: a step size and a random matrix of rank one; eight: share of
+    eight numbers in the squared norm of all of A; MSVE: of A and of the nearest two numbers, on enumerated prompts.
+    """
+    frame = results["shares"].assign(rest=beta_in_the_rest(results["shares"]))
+    columns = {
+        "family_1": "one",
+        "family_2": "two",
+        "rest": "beta of the rest",
+        "random": "random",
+        "all_8": "eight",
+        "msve": "MSVE",
+        "msve_2": "MSVE of two",
+    }
+    return frame.groupby(CELL, sort=False)[[*columns]].mean().rename(columns=columns).reset_index()
+
+
+@figure
+def parts(results):
+    """Shares of a few numbers in the weights.
+
+    Shares of a step size, of β11', and of the rest in the part of the weights that acts on TD errors, as means over
+    trials, for each algorithm, environment, number of states n and number of layers L.
+    """
+    import matplotlib.pyplot as plt
+
+    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend
+
+    means = results["shares"].groupby(CELL, sort=False)[["family_1", "family_2"]].mean()
+    names = [f"{NAMES[algo]}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
+    ends = {
+        r"$\alpha I$ ($\theta^{\mathrm{TD}}$)": (means["family_1"], COLOURS["theta_td"]),
+        r"$\beta 11'$": (means["family_2"], LINES[1]),
+        "rest": (1.0, "0.8"),
+    }
+    drawn, axes = plt.subplots(figsize=(WIDTH, 0.22 * len(means) + 0.6))
+    left = 0.0
+    for label, (end, colour) in ends.items():
+        axes.barh(names, end - left, left=left, color=colour, label=label)
+        left = end
+    axes.set(xlabel="share of the family part", xlim=(0, 1), ylim=(len(means) - 0.5, -0.5))
+    axes.tick_params(axis="y", labelsize=7)
+    legend(drawn)
+    return drawn
+
+
+# 2. The best numbers, and minimisers
+
+
+@claim("<", -1.0, section="Deflation")
+def best_two(results):
+    """The best two numbers have less than a tenth of the MSVE of theta^TD with its best step size.
+
+    The mean over groups of other tasks of the log10 ratio of the two MSVEs on enumerated prompts.
+    """
+    # A factor of 10.
+    best = rows_with(results["best_numbers"], states=results["main"]["states"], discount=results["discount"])
+    for depth, rows in best.groupby("depth"):
+        msve = np.log10(rows.pivot(index="group", columns="numbers", values="mean"))
+        yield f"{depth} layers", Trials(msve[2] - msve[1])
+
+
+@table
+def best_numbers(results):
+    """The best step size alone, and the best two numbers: MSVE on 1,000 other tasks, on enumerated prompts.
+
+    alpha and beta are those of two numbers, for attention divided by n.
+    """
+    keys = ["states", "discount", "depth"]
+    rows = []
+    for key, group in results["best_numbers"].groupby(keys):
+        one, two = (rows_with(group, numbers=count) for count in (1, 2))
+        found = {"alpha": two["identity"].iloc[0], "beta": two["ones"].iloc[0]}
+        means = {"MSVE of one": one["mean"].mean(), "MSVE of two": two["mean"].mean()}
+        rows.append(dict(zip(keys, key, strict=True)) | found | means)
+    return pd.DataFrame(rows)
+
+
+def lowest(results) -> pd.DataFrame:
+    """The descent with the lowest MSVE in each set of weights, for each number of states and layers."""
+    table = results["minimisers"]
+    return table.loc[table.groupby(["states", "depth", "set"], sort=False)["msve"].idxmin()]
+
+
+def strict_minima(descents: pd.DataFrame) -> pd.DataFrame:
+    """The different points at which descents ended with a positive definite Hessian."""
+    return descents[descents["least_curvature"] > 0].drop_duplicates("point")
+
+
+@claim("<", -1.0, section="Minimisers", shown="minima")
+def pretraining_stops_short(results):
+    """The lowest error in the family is less than a tenth of that of pretrained weights.
+
+    The log10 of the lowest MSVE found in the family, on other tasks, over the MSVE of pretrained weights (trials are
+    seeds).
+    """
+    # A factor of 10.
+    main = results["main"]
+    best = lowest(results).set_index(["set", "states", "depth"])["test_msve"]
+    cells = rows_with(results["shares"], env=main["env"], states=main["states"])
+    for (algo, depth), trials in cells.groupby(["algo", "depth"], sort=False):
+        if ("family", main["states"], depth) in best:
+            least = max(best["family", main["states"], depth], LEAST_MSVE)
+            yield (algo, f"{depth} layers"), Trials(np.log10(least / trials["msve"]))
+
+
+@claim("<", 0.1, section="Minimisers")
+def one_minimum(results):
+    """Descents in one set of weights that end at a strict local minimum end at the same one.
+
+    The difference of their largest and least distance to the end of the first descent, divided by its norm, which is
+    at most the distance between two of them.
+    """
+    # A tenth: the distance between two ends at one point is below 1e-3.
+    for (n, depth, name), descents in results["minimisers"].groupby(["states", "depth", "set"], sort=False):
+        strict = descents[descents["least_curvature"] > 0]
+        if name in ("family", "all") and len(strict) > 1:
+            yield (name, f"{n} states", f"{depth} layers"), strict["distance"].max() - strict["distance"].min()
+
+
+@table
+def minimisers(results):
+    """The lowest MSVE found in growing sets of weights, on other tasks.
+
+    The last columns have the share of the lowest A outside the family, and the number of strict local minima that were
+    found in the family and in all weights; no number if the MSVE is too small to resolve curvatures.
+    """
+    rows = []
+    for (n, depth), best in lowest(results).groupby(["states", "depth"], sort=False):
+        errors = best.set_index("set")["test_msve"].clip(lower=LEAST_MSVE)
+        row = {"n": n, "L": depth, **{words: errors[name] for name, words in SETS.items()}}
+        row["outside"] = rows_with(best, set="all")["outside"].iloc[0]
+        for name in ("family", "all"):
+            minima = strict_minima(rows_with(results["minimisers"], states=n, depth=depth, set=name))
+            row[f"minima, {name}"] = len(minima) or ""
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+@figure
+def minima(results):
+    """The lowest error in growing sets of weights.
+
+    The lowest MSVE found in each set of weights, on other tasks, against the number of layers, and the MSVE of weights
+    pretrained by TD, as mean over trials; main environment and number of states.
+    """
+    import matplotlib.pyplot as plt
+
+    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+
+    main = results["main"]
+    drawn, axes = plt.subplots(figsize=(WIDTH, 2.6))
+    best = rows_with(lowest(results), states=main["states"])
+    for (name, words), colour in zip(SETS.items(), (COLOURS["theta_td"], *LINES), strict=False):
+        line = rows_with(best, set=name).sort_values("depth")
+        axes.plot(line["depth"], line["test_msve"].clip(lower=LEAST_MSVE), "o-", ms=3, color=colour, label=words)
+    trained = rows_with(results["shares"], algo="td", env=main["env"], states=main["states"])
+    means = trained.groupby("depth")["msve"].mean()
+    means = means[means.index <= best["depth"].max()]
+    axes.plot(means.index, means, "s--", ms=3, color=COLOURS["td"], label=f"pretrained, {NAMES['td']}")
+    axes.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="MSVE, enumerated")
+    axes.set_xticks(sorted(best["depth"].unique()), sorted(best["depth"].unique()))
+    axes.minorticks_off()
+    legend(drawn, ncols=4)
+    return drawn
+
+
+# 3. Another slow mode
+
+
+@claim(">", 0.0, section="Another slow mode")
+def follows_slow_mode(results):
+    """The leading direction of the weights follows the slow mode of TD if the slow mode is not constant.
+
+    The cosine of the direction to the slow mode minus its cosine to constants.
+    """
+    # Fixed before the first run: refuted if the whole interval of one design is below 0.
+    for design, trials in results["slow_mode"].groupby("design"):
+        yield design, Trials(trials["slow"] - trials["ones"])
+
+
+@numbers
+def headline(results):
+    """Numbers that pages quote."""
+    main = results["main"]
+    trials = rows_with(results["shares"], **main)
+    found = {}
+    for algo in ("td", "mc"):
+        cell = trials[trials["algo"] == algo]
+        found |= {f"one_share_{algo}": cell["family_1"].mean(), f"two_share_{algo}": cell["family_2"].mean()}
+        found |= {f"msve_{algo}": cell["msve"].mean(), f"msve_nearest_two_{algo}": cell["msve_2"].mean()}
+    two = results["shares"].groupby(CELL)["family_2"].mean()
+    found |= {"lowest_two_share": two.min(), "highest_two_share": two.max()}
+    best = best_numbers.make(results)
+    best = rows_with(best, states=main["states"], discount=results["discount"]).set_index("depth")
+    for design, trials in results["slow_mode"].groupby("design"):
+        found[f"follows_{design}"] = (trials["slow"] - trials["ones"]).mean()
+    for words, depth in (("shallow", best.index.min()), ("deep", best.index.max())):
+        row = best.loc[depth]
+        found |= {f"msve_one_{words}": row["MSVE of one"], f"msve_two_{words}": row["MSVE of two"]}
+    return found

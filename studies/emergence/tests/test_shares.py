@@ -1,0 +1,108 @@
+"""Shares of a few numbers, and the direction that follows a slow mode."""
+
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import where
+from tolerances import ROUNDING
+
+import ictd
+from ictd.evaluation import draw_unseen_tasks
+from ictd.storage import save_arrays
+from studies.emergence import shares, slow_mode
+from studies.emergence.few_numbers import basis, nearest, nearest_numbers, share, without_u
+
+GAMMA, N, DEPTH = 0.9, 3, 4
+
+
+def share_of_two(A):
+    """Share of two numbers in the family part, by least squares in the space orthogonal to a = [-gamma 1; 1]."""
+    a = np.append(np.full(N, -GAMMA), np.ones(N))
+    remove = np.eye(2 * N) - np.outer(a, a) / (a @ a)
+    K = (A[:, N:] - A[:, :N]) / 2
+    directions = [np.kron([[-1, 1], [0, 0]], G) for G in (np.eye(N), np.ones((N, N)))]
+    target, *columns = [(remove @ one).ravel() for one in (np.hstack([-K, K]), *directions)]
+    fitted = np.transpose(columns) @ np.linalg.lstsq(np.transpose(columns), target, rcond=None)[0]
+    return fitted @ fitted / (target @ target)
+
+
+def test_two_numbers_are_deflated_td():
+    alpha, beta = 0.7, 0.4
+    weights = without_u(N * np.tensordot([alpha, beta], basis(2, N), axes=1))
+    task = ictd.sample_tasks("boyan", N, 1, np.random.default_rng(0))
+    found = naive.enumerated_values(weights, DEPTH, task.transition[0], task.reward[0], GAMMA)
+    expected = np.zeros(N)
+    for _ in range(DEPTH):
+        error = task.reward[0] + GAMMA * task.transition[0] @ expected - expected
+        expected = expected + alpha * error + beta * error.sum()
+    np.testing.assert_allclose(found, expected, rtol=ROUNDING)
+
+
+def test_eight_numbers_are_all_matrices_of_the_theorem():
+    rng = np.random.default_rng(0)
+    A = np.kron(rng.normal(size=(2, 2)), np.eye(N)) + np.kron(rng.normal(size=(2, 2)), np.ones((N, N)))
+    assert share(A, basis(8, N), GAMMA) == pytest.approx(1, abs=ROUNDING)
+    assert share(A, basis(4, N), GAMMA) < 0.99
+    task = ictd.sample_tasks("boyan", N, 1, rng)
+    values = [
+        naive.enumerated_values(without_u(one), DEPTH, task.transition[0], task.reward[0], GAMMA)
+        for one in (A, nearest(A, basis(8, N), GAMMA))
+    ]
+    np.testing.assert_allclose(*values, rtol=1e-9)
+
+
+def test_nearest_numbers_do_not_depend_on_the_representative():
+    rng = np.random.default_rng(1)
+    A, a = rng.normal(size=(2 * N, 2 * N)), ictd.weight_measures.unidentifiable_direction(N, GAMMA)
+    other = A + np.outer(a, rng.normal(size=2 * N))
+    for count in (1, 2, 4, 8):
+        numbers = [nearest_numbers(one, basis(count, N), GAMMA) for one in (A, other)]
+        np.testing.assert_allclose(*numbers, atol=ROUNDING)
+
+
+def test_the_step_measures_runs_that_did_not_diverge(tmp_path):
+    A = np.stack([naive.larger_weights(N, seed).A for seed in range(4)])
+    u = np.zeros((4, 2 * N))
+    A[1] = np.nan
+    save_arrays(tmp_path / "w.npz", seeds=np.arange(4), u=u, A=A)
+    given = "td", "boyan", N, DEPTH, GAMMA, True, "loop", {"boyan": {}, "loop": {"threshold": 0.3}}, 6
+    shares.main(*given, tmp_path / "w.npz", tmp_path / "t.csv")
+    table = pd.read_csv(tmp_path / "t.csv")
+    assert table["seed"].tolist() == [0, 2, 3]
+    data = draw_unseen_tasks(0, N, 6, 1, GAMMA, "loop", "ablation", threshold=0.3)
+    for seed in (0, 2, 3):
+        row = where(table, seed=seed).iloc[0]
+        assert row["family_2"] == pytest.approx(share_of_two(A[seed]), abs=ROUNDING)
+        errors = naive.errors(ictd.Weights(u[seed], A[seed]), data, 0, DEPTH)
+        assert row["msve"] == pytest.approx(errors.mean(), rel=1e-9)
+        two = without_u(nearest(A[seed], basis(2, N), GAMMA))
+        assert row["msve_2"] == pytest.approx(naive.errors(two, data, 0, DEPTH).mean(), rel=1e-9)
+        assert row["family_1"] < row["family_2"] and row["all_2"] < row["all_4"] < row["all_8"] < 1
+
+
+def test_the_rank_one_part_of_a_known_matrix():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 5))
+    alpha, found = slow_mode.rank_one_part(0.3 * np.eye(5) + np.outer(left, right))
+    assert alpha == pytest.approx(0.3, abs=1e-6)
+    assert abs(found @ right) / np.linalg.norm(right) == pytest.approx(1, abs=1e-9)
+
+
+def test_the_slow_mode_is_a_perron_vector():
+    matrices = np.random.default_rng(0).uniform(size=(4, N, N))
+    vectors = np.ones((4, N))
+    for _ in range(500):
+        vectors = np.einsum("tij,tj->ti", matrices, vectors)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(slow_mode.perron_vectors(matrices), vectors, rtol=1e-9)
+
+
+def test_designs_differ_by_their_discounts(tmp_path):
+    tables = []
+    for design in slow_mode.DESIGNS:
+        slow_mode.main(design, N, 2, 2, 300, GAMMA, 8, 0.01, 0.1, tmp_path / f"{design}.csv")
+        tables.append(pd.read_csv(tmp_path / f"{design}.csv"))
+        assert tables[-1]["seed"].tolist() == [0, 1]
+        assert tables[-1][["slow", "ones"]].stack().between(0, 1 + ROUNDING).all()
+    assert (tables[0]["identity"] != tables[1]["identity"]).all()
