@@ -52,7 +52,7 @@ def test_the_configuration_knows_an_environment_of_a_file(ring):
         "readings": {"env_options": {"ring": {"least": 0.2}}},
     }
     assert load_config(given, ROOT)["envs"] == ["boyan", "ring"]
-    with pytest.raises(ValueError, match=r"'rings' \(did you mean ring\?\); the environments are boyan, loop, ring"):
+    with pytest.raises(ValueError, match=r"'rings' \(did you mean ring\?\); the environments are boyan, loop, .*ring"):
         load_config(given | {"envs": ["rings"]}, ROOT)
 
 

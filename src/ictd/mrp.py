@@ -328,9 +328,46 @@ def _normalise(rows: np.ndarray) -> np.ndarray:
 # states).
 Environment = Callable[..., tuple[np.ndarray, np.ndarray]]
 
+
+
+def relabelled(environment: Environment) -> Environment:
+    """Make an environment that permutes the labels of the states of each task of another environment.
+
+    The permutations are uniform and independent, so the distribution of tasks does not depend on the labels: it is
+    that of the tasks (Pi p Pi', Pi r) for every permutation matrix Pi.
+
+    Parameters
+    ----------
+    environment : function f(states, size, rng, **options), as ``register_environment`` takes it
+
+    Returns
+    -------
+    function of the same form
+        Its name, for random number streams, is that of the other function after ``relabelled_``.
+
+    Examples
+    --------
+    >>> from ictd.mrp import boyan, relabelled
+    >>> relabelled(boyan).__name__
+    'relabelled_boyan'
+    """
+
+    def permuted(states, size, rng, **options):
+        transition, reward = environment(states, size, rng, **options)
+        order = rng.permuted(np.tile(np.arange(states), (size, 1)), axis=1)
+        transition = np.take_along_axis(transition, order[:, :, None], axis=1)
+        transition = np.take_along_axis(transition, order[:, None, :], axis=2)
+        return transition, np.take_along_axis(reward, order, axis=1)
+
+    permuted.__name__ = f"relabelled_{environment.__name__}"
+    return permuted
+
+
 ENVIRONMENTS: dict[str, Environment] = {
     "boyan": boyan,
     "loop": loop,
+    "relabelled_boyan": relabelled(boyan),
+    "relabelled_loop": relabelled(loop),
 }
 # The files that environments read, by the names of the environments.
 FILES_READ: dict[str, tuple[str, ...]] = {}
