@@ -329,7 +329,6 @@ def _normalise(rows: np.ndarray) -> np.ndarray:
 Environment = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
-
 def relabelled(environment: Environment) -> Environment:
     """Make an environment that permutes the labels of the states of each task of another environment.
 

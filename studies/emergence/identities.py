@@ -1,0 +1,160 @@
+"""Numerical checks of section "Symmetry" of docs/theory.md: one update and permutations, and the drift of theta^TD.
+
+*Equivariance.*  With a permuted task and batch, and permuted weights (u S', S A S'), outputs are permuted and updated
+weights are permuted; with rewards -r and -u, outputs and u change sign, and A is the same.
+
+*Drift.*  At u = 0 and A = n alpha [-I, I; 0, 0], let T = I - alpha (I - gamma p) and rho = 1 - alpha (1 - gamma).  For
+rewards with E[r r' | p] = I, the expected update along n [x 1'; 0] [-I, I], which adds 1 x' to the step size, is
+
+    MC:  rho^L / (1 - gamma) sum_{j<L} rho^(L-1-j) x' T^j mu,    TD:  (1 - gamma) times this,
+
+and along n [mu 1'; 0] [I, I], outside the family,
+
+    MC:  |mu|^2 rho^L / (1 - gamma)^2 (2 gamma (1 - rho^L) / (1 - rho) - (1 + gamma) L rho^(L-1)),    TD: as above.
+
+Expected updates are those of the compiled engine with shares in place of counts.  They are quadratic in r, so a mean
+over the rewards sqrt(n) e_i is their expectation.
+"""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from ictd.mrp import Tasks, sample_tasks, value_function
+from ictd.pretraining import ENGINES, pretrain_history
+from ictd.prompt import Context
+from ictd.sampling import BatchStatistics, unroll
+from ictd.storage import long_table, save_table
+from ictd.transformer import Model, Weights, initial_weights, preconditioned_td
+from studies.emergence.symmetry import Gradient, label_mean
+
+ALGOS = "td", "mc"
+
+
+def main(
+    chains: list[str],
+    states: list[int],
+    depths: list[int],
+    discounts: list[float],
+    step_sizes: list[float],
+    tasks: int,
+    equivariance: Path,
+    drift: Path,
+) -> None:
+    """Write the largest deviations of each setting as tables."""
+    rows = [
+        {"algo": algo, "env": env, "states": n, "engine": engine} | deviations(algo, env, n, engine)
+        for algo, env, n, engine in itertools.product(ALGOS, chains, states, ENGINES)
+    ]
+    save_table(equivariance, {name: [row[name] for row in rows] for name in rows[0]})
+    parts = [
+        drifts(env, states[0], depth, discount, step_size, tasks)
+        for env, depth, discount, step_size in itertools.product(chains, depths, discounts, step_sizes)
+    ]
+    save_table(drift, *parts)
+
+
+def deviations(algo: str, env: str, states: int, engine: str, depth: int = 6, updates: int = 5) -> dict[str, float]:
+    """Largest relative deviations from equivariance and from oddness, of outputs and of weights after some updates."""
+    discount, rng = 0.9, np.random.default_rng(0)
+    tasks = sample_tasks(env, states, updates, rng)
+    batches = unroll(tasks, 64, discount, 200, rng)
+    start = initial_weights(states, 1.0, rng)
+    order = rng.permutation(states)
+    both = np.concatenate([order, states + order])
+
+    def moved(weights: Weights) -> Weights:
+        return Weights(weights.u[both], weights.A[np.ix_(both, both)])
+
+    def results(tasks: Tasks, batches: BatchStatistics, start: Weights) -> tuple[np.ndarray, Weights]:
+        values = Model(start, depth, discount).values(Context.enumerated(tasks.transition, tasks.reward))
+        history = pretrain_history(tasks, batches, algo, depth, discount, 0.001, start, engine)
+        return values, history.weights[-1]
+
+    values, weights = results(tasks, batches, start)
+    relabelled = Tasks(tasks.transition[:, order][:, :, order], tasks.reward[:, order])
+    counts = batches.visits[:, order], batches.transitions[:, order][:, :, order], batches.return_sums[:, order]
+    values_moved, weights_moved = results(relabelled, BatchStatistics(*counts), moved(start))
+    negative = BatchStatistics(batches.visits, batches.transitions, -batches.return_sums)
+    odd = results(Tasks(tasks.transition, -tasks.reward), negative, Weights(-start.u, start.A))
+    expected = moved(weights)
+    return {
+        "outputs": relative(values_moved, values[:, order]),
+        "updates": max(relative(weights_moved.u, expected.u), relative(weights_moved.A, expected.A)),
+        "odd_outputs": relative(odd[0], -values),
+        "odd_updates": max(relative(odd[1].u, -weights.u), relative(odd[1].A, weights.A)),
+    }
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference over the largest entry."""
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def drifts(env: str, states: int, depth: int, discount: float, step_size: float, tasks: int) -> dict:
+    """Expected updates along directions, of each task: those of the engine, and the formulas."""
+    drawn = sample_tasks(env, states, tasks, np.random.default_rng(0))
+    ones, rng = np.ones(states), np.random.default_rng(1)
+    found = {algo: np.empty((tasks, 4)) for algo in ALGOS}
+    formula = np.empty((tasks, 4))
+    for i, (P, mu) in enumerate(zip(drawn.transition, drawn.stationary, strict=True)):
+        vectors = [ones, np.eye(states)[0], rng.uniform(0, 1, states)]
+        blocks = [preconditioned_td(half(np.outer(x, ones))) for x in vectors]
+        blocks.append(np.tile(half(np.outer(mu, ones)), 2))
+        for algo in ALGOS:
+            update = expected_update(algo, P, mu, depth, discount, step_size)
+            found[algo][i] = [(update * states * block).sum() for block in blocks]
+        formula[i, :3] = [deflation_drift(P, mu, x, depth, discount, step_size) for x in vectors]
+        formula[i, 3] = outside_drift(mu, depth, discount, step_size)
+    names = np.array(["ones", "first_state", "random", "outside"])
+    axes = {"task": np.arange(tasks), "direction": names}
+    columns = {"formula": formula, **found}
+    return long_table(axes, columns, env=env, depth=depth, discount=discount, step_size=step_size)
+
+
+def half(G: np.ndarray) -> np.ndarray:
+    """[G; 0], (2n, n)."""
+    return np.concatenate([G, np.zeros_like(G)])
+
+
+def expected_update(
+    algo: str, P: np.ndarray, mu: np.ndarray, depth: int, discount: float, step_size: float
+) -> np.ndarray:
+    """The expected update (2n, 2n) of A = n alpha [-I, I; 0, 0] on one chain, for E[r r'] = I."""
+    n = len(P)
+    gradient = Gradient(n, algo, depth, discount)
+    A = n * step_size * preconditioned_td(half(np.eye(n)))
+    parameter = np.concatenate([np.zeros(2 * n), A.ravel()])
+    value = np.sqrt(n) * value_function(P, np.eye(n), discount)  # (rewards, n)
+    total = np.zeros(4 * n**2)
+    for reward, v in zip(np.sqrt(n) * np.eye(n), value, strict=True):
+        task = P, reward, mu, mu[:, None] * P, mu * v
+        total -= gradient(parameter, tuple(array[None] for array in task))[2 * n :]
+    return total.reshape(2 * n, 2 * n) / n
+
+
+def deflation_drift(P, mu, x, depth, discount, step_size) -> float:
+    """The drift of Monte Carlo along 1 x'."""
+    rho = 1 - step_size * (1 - discount)
+    total, moved = 0.0, mu
+    for j in range(depth):
+        total += rho ** (depth - 1 - j) * x @ moved
+        moved = (1 - step_size) * moved + step_size * discount * P @ moved
+    return rho**depth / (1 - discount) * total
+
+
+def outside_drift(mu, depth, discount, step_size) -> float:
+    """The drift of Monte Carlo along [mu 1'; 0] [I, I]."""
+    rho = 1 - step_size * (1 - discount)
+    bracket = 2 * discount * (1 - rho**depth) / (1 - rho) - (1 + discount) * depth * rho ** (depth - 1)
+    return (mu @ mu) * rho**depth / (1 - discount) ** 2 * bracket
+
+
+def share_of_family(env: str, states: int, depth: int, discount: float, step_size: float, tasks: int) -> float:
+    """Share of K [-I, I] in the squared norm of the mean over tasks and labels of the expected update of TD."""
+    drawn = sample_tasks(env, states, tasks, np.random.default_rng(0))
+    pairs = zip(drawn.transition, drawn.stationary, strict=True)
+    update = label_mean(sum(expected_update("td", P, mu, depth, discount, step_size) for P, mu in pairs))
+    inside = (update[:, states:] - update[:, :states]) / 2
+    return float(2 * (inside**2).sum() / (update**2).sum())

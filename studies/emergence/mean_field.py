@@ -1,0 +1,104 @@
+"""The equation of the mean of A: what pretraining does on average, without a run and without a fitted constant.
+
+If the law of tasks does not depend on labels, the mean of A is a point with eight coordinates (``symmetry.classes``),
+and the mean of u is zero.  The equation replaces the run by its mean:
+
+    m <- 0.9 m + 0.1 E[g],    v <- 0.999 v + 0.001 E[g^2],    A <- A - rate m / sqrt(v)
+
+with Adam's bias corrections, where g is the gradient of one update at A, and both expectations are means over tasks,
+batches and the entries of a class.  It leaves out two kinds of fluctuations: those of A around its mean, and those of m
+and v, since the mean of m / sqrt(v) is not the ratio of the means.  ``projected`` runs leave out only the first kind:
+they are runs in which A is replaced by its mean over permutations after each update.
+
+With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
+"""
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from ictd.engine import BETA_1, BETA_2, EPSILON, Engine
+from ictd.rng import generator
+from ictd.storage import save_arrays
+from ictd.transformer import Weights, initial_weights
+from studies.emergence.symmetry import Gradient, label_mean, no_weights, tasks_of
+
+# Updates that the equation makes with the same expectations.
+HELD = 10
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    optimizer: str,
+    learning_rate: float,
+    snapshots: list[int],
+    label_free: bool,
+    seeds: int,
+    projected_seeds: int,
+    tasks: int,
+    output: Path,
+) -> None:
+    """Write A of the equation (K, 2n, 2n), of runs and of projected runs (S, K, 2n, 2n) after K numbers of updates.
+
+    ``optimizer`` is "adam" or "sgd", and ``tasks`` the number of tasks of an expectation.
+    """
+    setting = algo, env, states, depth, discount, optimizer, learning_rate, snapshots
+    save_arrays(
+        output,
+        snapshots=np.array(snapshots),
+        equation=equation(*setting, label_free, tasks),
+        runs=np.stack([run(*setting, seed, False) for seed in range(seeds)]),
+        projected=np.array([run(*setting, seed, True) for seed in range(projected_seeds)]),
+    )
+
+
+def equation(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, label_free, tasks):
+    """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``."""
+    gradient, wide = Gradient(states, algo, depth, discount), 2 * states
+    average = label_mean if label_free else np.asarray
+    drawn = tasks_of(env, states, algo, discount, tasks * -(-snapshots[-1] // HELD), seed=2**32)
+    A, mean, square = np.zeros((3, wide, wide))
+    parameter, kept, updates = np.zeros(wide + wide**2), [], 0
+    while updates < snapshots[-1]:
+        parameter[wide:] = A.ravel()
+        found = np.stack([gradient(parameter, task)[wide:] for task in islice(drawn, tasks)])
+        moments = found.mean(axis=0), (found**2).mean(axis=0)
+        expected, expected_square = (average(moment.reshape(wide, wide)) for moment in moments)
+        for _ in range(HELD):
+            updates += 1
+            mean = BETA_1 * mean + (1 - BETA_1) * expected
+            square = BETA_2 * square + (1 - BETA_2) * expected_square
+            if optimizer == "adam":
+                root = np.sqrt(square / (1 - BETA_2**updates)) + EPSILON
+                A = A - learning_rate * mean / (1 - BETA_1**updates) / root
+            else:
+                A = A - learning_rate * expected
+            if updates in snapshots:
+                kept.append(A)
+    return np.stack(kept)
+
+
+def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, seed, projected):
+    """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or with plain gradients, or projected after each update."""
+    wide = 2 * states
+    start = initial_weights(states, 0.1, generator(seed, env, states, "weights"))
+    engine = Engine(no_weights(states) if projected else start, algo, depth, discount, learning_rate)
+    gradient = Gradient(states, algo, depth, discount)
+    kept, estimates = [], np.empty((1, states))
+    for updates, task in enumerate(tasks_of(env, states, algo, discount, snapshots[-1], seed), 1):
+        if optimizer == "adam":
+            engine.train_block(task[0], None, task[1:], estimates)
+            engine.steps += 1
+        else:
+            engine.parameter -= learning_rate * gradient(engine.parameter, task)
+        if projected:
+            engine.parameter[:wide] = 0
+            engine.parameter[wide:] = label_mean(engine.parameter[wide:].reshape(wide, wide)).ravel()
+        if updates in snapshots:
+            kept.append(engine.weights().A)
+    return np.stack(kept)

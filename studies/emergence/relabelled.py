@@ -1,0 +1,66 @@
+"""Pretrain on relabelled tasks, and test these weights and those of ordinary tasks on both kinds of tasks."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.engine import compiled_estimates
+from ictd.evaluation import UnseenTasks, draw_unseen_tasks
+from ictd.mrp import TaskDistribution
+from ictd.pretraining import pretrain
+from ictd.prompt import ENUMERATED
+from ictd.storage import load_arrays, save_arrays
+from ictd.transformer import Weights
+from studies.emergence import symmetry  # noqa: F401 (registers environments)
+
+
+def main(
+    algo: str,
+    env: str,
+    states: int,
+    depth: int,
+    discount: float,
+    seeds: int,
+    updates: int,
+    test_tasks: int,
+    context_lengths: list[int],
+    weights: list[Path],
+    output: Path,
+) -> None:
+    """Write A and the errors of runs on both kinds of tasks.
+
+    ``weights`` has the paper's runs on ordinary tasks, or no file.  The arrays have the axes: trained on ordinary or
+    relabelled tasks, run, and for ``errors`` (mean and median over tasks) tested on ordinary or relabelled tasks, and
+    format.  Formats are enumerated prompts, each length with a column for each step, and each length grouped.
+    """
+    kinds = env, f"relabelled_{env}"
+    runs = []
+    for kind in kinds:
+        if weights and kind == env:
+            runs.append(Weights(*load_arrays(weights[0], "u", "A")))
+        else:
+            chains = TaskDistribution(kind, states=states)
+            model = pretrain(chains, depth, discount, target=algo, updates=updates, seeds=range(seeds), progress=False)
+            runs.append(model.weights)
+    tested = [
+        draw_unseen_tasks(0, states, test_tasks, max(context_lengths), discount, kind, "symmetry") for kind in kinds
+    ]
+    lengths = [ENUMERATED, *context_lengths]
+    mean, median = (
+        np.stack([np.stack([over(errors(run, data, lengths, depth), axis=-1) for data in tested]) for run in runs])
+        for over in (np.mean, np.median)
+    )
+    u, A = (np.stack([getattr(run, name) for run in runs]) for name in ("u", "A"))
+    save_arrays(output, u=u, A=A, mean=mean, median=median)
+
+
+def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int) -> np.ndarray:
+    """MSVE (formats, S, tasks) of S runs."""
+    contexts = [data.context(length) for length in lengths]
+    contexts += [context.grouped() for context in contexts[1:]]
+    found = []
+    for context in contexts:
+        G = np.tile(context.gram_matrix(data.discount), (len(weights.u), 1, 1))
+        estimates = compiled_estimates(weights, G, depth).reshape(len(weights.u), *data.value.shape)
+        found.append(data.error(estimates))
+    return np.stack(found)

@@ -1,0 +1,77 @@
+"""Softmax attention with one column for each state is deflated TD.
+
+Let the query of state s give the score tau to the column of s and 0 to the others.  Then a layer with step c,
+
+    w(s) <- w(s) + c sum_j softmax(scores)_j (TD error of j),
+
+is deflated TD with alpha = c (e^tau - 1) / (e^tau + n - 1) and beta = c / (e^tau + n - 1).  So beta / alpha = 1 /
+(e^tau - 1), and c = alpha + n beta: the temperature is the ratio, and the step is the step along constants.
+
+Here the scores (n, n) and c are trained by TD.  The layer is A = n [K; 0] [-I, I] with K' = c softmax(scores).
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ictd.engine import adam
+from ictd.rng import generator
+from ictd.storage import long_table, save_table
+from ictd.transformer import Weights, preconditioned_td
+from studies.emergence.questions import STREAM, enumerated_errors
+from studies.emergence.symmetry import Gradient, basis, share, tasks_of
+from ictd.evaluation import draw_unseen_tasks
+
+
+def main(
+    env: str, states: int, depth: int, discount: float, seeds: int, updates: int, test_tasks: int, output: Path
+) -> None:
+    """Write for each run its step, the mean weight of a state on itself, shares of two numbers and errors."""
+    runs = [pretrain_scores(env, states, depth, discount, updates, seed) for seed in range(seeds)]
+    step, attention = np.array([run[0] for run in runs]), np.stack([run[1] for run in runs])
+    A = np.stack([attention_weights(*run) for run in runs])
+    tasks = draw_unseen_tasks(0, states, test_tasks, 1, discount, env, STREAM).tasks
+    errors = enumerated_errors(Weights(np.zeros(A.shape[:-1]), A), tasks, discount, depth)
+    columns = {
+        "step": step,
+        "own_weight": np.trace(attention, axis1=1, axis2=2) / states,
+        "two": share(A, basis("two", states), discount),
+        "mean": errors.mean(axis=1),
+        "median": np.median(errors, axis=1),
+    }
+    save_table(output, long_table({"seed": np.arange(seeds)}, columns, env=env, states=states, depth=depth))
+
+
+def two_numbers(temperature: float, step: float, states: int) -> tuple[float, float]:
+    """alpha and beta of softmax attention with the score tau and step c."""
+    total = np.exp(temperature) + states - 1
+    return step * (np.exp(temperature) - 1) / total, step / total
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Softmax along the last axis."""
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def attention_weights(step: float, attention: np.ndarray) -> np.ndarray:
+    """A (2n, 2n) with which a layer of TF_L moves w by ``step`` times ``attention`` (n, n) times the TD errors."""
+    K = len(attention) * step * attention.T
+    return preconditioned_td(np.concatenate([K, np.zeros_like(K)]))
+
+
+def pretrain_scores(env, states, depth, discount, updates, seed, learning_rate=0.001) -> tuple[float, np.ndarray]:
+    """Pretrain scores and step by Algorithm 1: the step, and the attention (n, n) of each state to each column."""
+    rng = generator(seed, env, states, "scores")
+    numbers = np.concatenate([[0.1], rng.normal(0, 0.1, states**2)])
+    gradient, moments = Gradient(states, "td", depth, discount), np.zeros((2, len(numbers)))
+    for update, task in enumerate(tasks_of(env, states, "td", discount, updates, seed), 1):
+        attention = softmax(numbers[1:].reshape(states, states))
+        A = attention_weights(numbers[0], attention)
+        found = gradient(np.concatenate([np.zeros(2 * states), A.ravel()]), task)[2 * states :]
+        blocks = found.reshape(2 * states, 2 * states)[:states]
+        slope = states * (blocks[:, states:] - blocks[:, :states]).T  # For step times attention.
+        centred = slope - (slope * attention).sum(axis=1, keepdims=True)
+        own = np.concatenate([[(slope * attention).sum()], (numbers[0] * attention * centred).ravel()])
+        adam(numbers, own, *moments, learning_rate, update)
+    return numbers[0], softmax(numbers[1:].reshape(states, states))

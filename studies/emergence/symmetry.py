@@ -1,0 +1,168 @@
+"""Weights that do not depend on the labels of states: eight numbers, and what they hold of other weights.
+
+A permutation Pi of the labels turns a task (p, r) into (Pi p Pi', Pi r), and weights (u, A) into (u S', S A S') with S =
+I_2 (x) Pi.  Weights that no permutation changes have u = b (x) 1' and
+
+    A = B_1 (x) I + B_2 (x) 11'
+
+with B_1, B_2 (2 x 2): eight numbers.  docs/theory.md (section "Symmetry") proves that the mean of A over runs has this
+form if the distribution of tasks does not depend on labels.  Adding a z' to A, with a = [-gamma 1; 1], changes no
+output, which leaves six numbers that outputs determine.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from ictd.engine import BETA_1, Engine
+from ictd.mrp import TaskDistribution, register_environment, relabelled
+from ictd.statistics import Estimate
+from ictd.training_data import EnumeratedPrompts, training_blocks
+from ictd.transformer import Weights, preconditioned_td
+from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable, squared_norm
+
+# Directions of A for K [-I, I] and N [I, I], whose upper and lower halves are multiples of I and 11'.
+NAMES = {
+    "alpha": ([[-1, 1], [0, 0]], "I"),
+    "beta": ([[-1, 1], [0, 0]], "11'"),
+    "h": ([[0, 0], [-1, 1]], "I"),
+    "k": ([[0, 0], [-1, 1]], "11'"),
+    "a": ([[1, 1], [0, 0]], "I"),
+    "b": ([[1, 1], [0, 0]], "11'"),
+    "c": ([[0, 0], [1, 1]], "I"),
+    "d": ([[0, 0], [1, 1]], "11'"),
+}
+# Sets of these numbers: a step size; deflated TD; all that treat states equally in K [-I, I]; and in A.
+SETS = {"one": 1, "two": 2, "four": 4, "eight": 8}
+# Outputs do not tell k from beta, nor d from b.
+IDENTIFIABLE = ("alpha", "beta", "h", "a", "b", "c")
+
+
+@register_environment("dense_rows")
+def dense_rows(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw chains whose rows are uniform random numbers divided by their sums."""
+    rows = rng.uniform(0, 1, (size, states, states))
+    return rows / rows.sum(axis=-1, keepdims=True), rng.uniform(-1, 1, (size, states))
+
+
+@register_environment("ring_walk")
+def ring_walk(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw random walks on a ring, which step to one of the two neighbours."""
+    forward, right = np.roll(np.eye(states), 1, axis=1), rng.uniform(0, 1, (size, states, 1))
+    return right * forward + (1 - right) * forward.T, rng.uniform(-1, 1, (size, states))
+
+
+for chains in (dense_rows, ring_walk):
+    register_environment(f"relabelled_{chains.__name__}")(relabelled(chains))
+
+
+def directions(names, states: int) -> np.ndarray:
+    """The directions (K, 2n, 2n) with these names."""
+    matrices = {"I": np.eye(states), "11'": np.ones((states, states))}
+    return np.stack([np.kron(blocks, matrices[matrix]) for blocks, matrix in (NAMES[name] for name in names)])
+
+
+def basis(name: str, states: int) -> np.ndarray:
+    """The directions (K, 2n, 2n) of a set of numbers, by its name in ``SETS``."""
+    return directions([*NAMES][: SETS[name]], states)
+
+
+def projected(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
+    """The combination of bases (K, 2n, 2n) nearest to A (..., 2n, 2n), without directions that change no output."""
+    columns = shortest_identifiable(bases, discount).reshape(len(bases), -1).T
+    flat = shortest_identifiable(A, discount).reshape(*A.shape[:-2], -1)
+    return (flat @ np.linalg.pinv(columns).T @ columns.T).reshape(A.shape)
+
+
+def share(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
+    """Share (...) of the nearest combination of bases in the squared norm of A (..., 2n, 2n)."""
+    return squared_norm(projected(A, bases, discount)) / squared_norm(shortest_identifiable(A, discount))
+
+
+def family_part(A: np.ndarray) -> np.ndarray:
+    """The nearest matrix K [-I, I] to A (..., 2n, 2n)."""
+    return preconditioned_td(preconditioner(A))
+
+
+def share_of_mean(A: np.ndarray, bases: np.ndarray, discount: float) -> Estimate:
+    """Share of bases in the squared norm of the expected A, from runs (S, 2n, 2n), with a 95% jackknife interval.
+
+    Squared norms are means of inner products of different runs, so noise of single runs does not count: all halves of
+    the runs are compared.  The value can be above one.
+    """
+    whole = shortest_identifiable(A, discount).reshape(len(A), -1)
+    part = projected(A, bases, discount).reshape(len(A), -1)
+
+    def ratio(kept: np.ndarray) -> float:
+        squares = [(rows[kept].sum(axis=0) ** 2).sum() - (rows[kept] ** 2).sum() for rows in (part, whole)]
+        return squares[0] / squares[1]
+
+    everything = np.ones(len(A), bool)
+    value = ratio(everything)
+    left_out = np.array([ratio(np.arange(len(A)) != i) for i in range(len(A))])
+    error = 1.96 * np.sqrt((len(A) - 1) * left_out.var())
+    return Estimate(value, value - error, value + error)
+
+
+@cache
+def classes(states: int) -> np.ndarray:
+    """Indicators (8, 2n, 2n) of the entries that permutations exchange: diagonal or not, in each of the four blocks."""
+    identity, ones = np.eye(states), np.ones((states, states))
+    blocks = np.eye(4).reshape(4, 2, 2)
+    return np.stack([np.kron(block, matrix) for matrix in (identity, ones - identity) for block in blocks])
+
+
+def label_mean(A: np.ndarray) -> np.ndarray:
+    """The mean of S A S' over all permutations: A (..., 2n, 2n) with the mean of each class of entries in its place."""
+    of_class = classes(A.shape[-1] // 2).reshape(8, -1)
+    sums = A.reshape(*A.shape[:-2], -1) @ of_class.T
+    return (sums / of_class.sum(axis=1) @ of_class).reshape(A.shape)
+
+
+def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
+    """alpha and beta (..., 2) of A (..., 2n, 2n), for attention divided by n."""
+    n = A.shape[-1] // 2
+    A = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A
+    G = preconditioner(A)[..., :n, :]
+    diagonal = np.trace(G, axis1=-2, axis2=-1) / n
+    others = (G.sum(axis=(-2, -1)) - n * diagonal) / (n * (n - 1))
+    return np.stack([diagonal - others, others], axis=-1) / n
+
+
+class Gradient:
+    """The gradient of one update, from the compiled engine.
+
+    With a learning rate of zero, a step of Adam changes no parameter, and leaves the gradient in Adam's mean.
+    """
+
+    def __init__(self, states: int, algo: str, depth: int, discount: float):
+        self.engine = Engine(no_weights(states), algo, depth, discount, learning_rate=0.0)
+        self.estimates = np.empty((1, states))
+
+    def __call__(self, parameter: np.ndarray, task: tuple) -> np.ndarray:
+        """Minus the update direction (2n + 4n^2,) at parameters u, A of this length, for one of ``tasks_of``."""
+        engine = self.engine
+        engine.parameter[:], engine.mean[:] = parameter, 0
+        engine.train_block(task[0], None, task[1:], self.estimates)
+        return engine.mean / (1 - BETA_1)
+
+
+def no_weights(states: int) -> Weights:
+    """u = 0 and A = 0."""
+    return Weights(np.zeros(2 * states), np.zeros((2 * states, 2 * states)))
+
+
+def tasks_of(
+    env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64, rollout: int = 200
+) -> Iterator[tuple]:
+    """Draw the tasks of a run of ``ictd.pretrain`` one by one: transition, reward, visits, transitions, return sums.
+
+    Each array has a leading axis of one task.
+    """
+    chains = TaskDistribution(env, states=states)
+    for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, rollout):
+        batches = block.batches
+        arrays = block.tasks.transition, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
+        for i in range(len(block.tasks)):
+            yield tuple(array[i : i + 1] for array in arrays)
