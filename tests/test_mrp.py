@@ -223,3 +223,14 @@ def test_row_sums_may_differ_from_one_by_a_billionth():
     rows[0, 0, 0] += 0.2e-9
     with pytest.raises(ValueError, match=r"transition\[0, 0\]"):
         ictd.Tasks(rows, REWARD)
+
+
+def test_relabelled_tasks_are_tasks_with_permuted_labels():
+    tasks = ictd.sample_tasks("boyan", 5, 50, rng())
+    permuted = ictd.sample_tasks("relabelled_boyan", 5, 50, rng())
+    # The new label of each state, by its reward.
+    ranks = np.argsort(np.argsort(tasks.reward, axis=1), axis=1)
+    position = np.take_along_axis(np.argsort(permuted.reward, axis=1), ranks, axis=1)
+    for i, order in enumerate(position):
+        np.testing.assert_array_equal(permuted.transition[i][np.ix_(order, order)], tasks.transition[i])
+    assert len(np.unique(position, axis=0)) > 20

@@ -27,7 +27,7 @@ from ictd.prompt import Context
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import long_table, save_table
 from ictd.transformer import Model, Weights, initial_weights, preconditioned_td
-from studies.emergence.symmetry import Gradient, label_mean
+from studies.emergence.symmetry import Gradient
 
 ALGOS = "td", "mc"
 
@@ -73,17 +73,20 @@ def deviations(algo: str, env: str, states: int, engine: str, depth: int = 6, up
         return values, history.weights[-1]
 
     values, weights = results(tasks, batches, start)
+    change = Weights(weights.u - start.u, weights.A - start.A)
     relabelled = Tasks(tasks.transition[:, order][:, :, order], tasks.reward[:, order])
     counts = batches.visits[:, order], batches.transitions[:, order][:, :, order], batches.return_sums[:, order]
     values_moved, weights_moved = results(relabelled, BatchStatistics(*counts), moved(start))
     negative = BatchStatistics(batches.visits, batches.transitions, -batches.return_sums)
     odd = results(Tasks(tasks.transition, -tasks.reward), negative, Weights(-start.u, start.A))
-    expected = moved(weights)
+    expected, before = moved(change), moved(start)
     return {
         "outputs": relative(values_moved, values[:, order]),
-        "updates": max(relative(weights_moved.u, expected.u), relative(weights_moved.A, expected.A)),
+        "updates": max(
+            relative(weights_moved.u - before.u, expected.u), relative(weights_moved.A - before.A, expected.A)
+        ),
         "odd_outputs": relative(odd[0], -values),
-        "odd_updates": max(relative(odd[1].u, -weights.u), relative(odd[1].A, weights.A)),
+        "odd_updates": max(relative(odd[1].u + start.u, -change.u), relative(odd[1].A - start.A, change.A)),
     }
 
 
@@ -149,12 +152,3 @@ def outside_drift(mu, depth, discount, step_size) -> float:
     rho = 1 - step_size * (1 - discount)
     bracket = 2 * discount * (1 - rho**depth) / (1 - rho) - (1 + discount) * depth * rho ** (depth - 1)
     return (mu @ mu) * rho**depth / (1 - discount) ** 2 * bracket
-
-
-def share_of_family(env: str, states: int, depth: int, discount: float, step_size: float, tasks: int) -> float:
-    """Share of K [-I, I] in the squared norm of the mean over tasks and labels of the expected update of TD."""
-    drawn = sample_tasks(env, states, tasks, np.random.default_rng(0))
-    pairs = zip(drawn.transition, drawn.stationary, strict=True)
-    update = label_mean(sum(expected_update("td", P, mu, depth, discount, step_size) for P, mu in pairs))
-    inside = (update[:, states:] - update[:, :states]) / 2
-    return float(2 * (inside**2).sum() / (update**2).sum())

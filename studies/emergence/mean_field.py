@@ -21,40 +21,28 @@ import numpy as np
 from ictd.engine import BETA_1, BETA_2, EPSILON, Engine
 from ictd.rng import generator
 from ictd.storage import save_arrays
-from ictd.transformer import Weights, initial_weights
+from ictd.transformer import initial_weights
 from studies.emergence.symmetry import Gradient, label_mean, no_weights, tasks_of
 
 # Updates that the equation makes with the same expectations.
 HELD = 10
 
 
-def main(
-    algo: str,
-    env: str,
-    states: int,
-    depth: int,
-    discount: float,
-    optimizer: str,
-    learning_rate: float,
-    snapshots: list[int],
-    label_free: bool,
-    seeds: int,
-    projected_seeds: int,
-    tasks: int,
-    output: Path,
-) -> None:
+def main(setting: dict, output: Path) -> None:
     """Write A of the equation (K, 2n, 2n), of runs and of projected runs (S, K, 2n, 2n) after K numbers of updates.
 
-    ``optimizer`` is "adam" or "sgd", and ``tasks`` the number of tasks of an expectation.
+    ``setting`` has the keys of ``equation`` and ``run``, the numbers of ``seeds`` and of ``projected_seeds``,
+    ``label_free``, and ``tasks``, the number of tasks of an expectation.
     """
-    setting = algo, env, states, depth, discount, optimizer, learning_rate, snapshots
-    save_arrays(
-        output,
-        snapshots=np.array(snapshots),
-        equation=equation(*setting, label_free, tasks),
-        runs=np.stack([run(*setting, seed, False) for seed in range(seeds)]),
-        projected=np.array([run(*setting, seed, True) for seed in range(projected_seeds)]),
+    setting = dict(setting)
+    counts = setting.pop("seeds"), setting.pop("projected_seeds")
+    of_equation = {key: setting.pop(key) for key in ("label_free", "tasks")}
+    gain = setting.pop("initial_gain")
+    runs, projected = (
+        np.array([run(**setting, initial_gain=gain, seed=seed, projected=kind) for seed in range(count)])
+        for count, kind in zip(counts, (False, True), strict=True)
     )
+    save_arrays(output, equation=equation(**setting, **of_equation), runs=runs, projected=projected)
 
 
 def equation(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, label_free, tasks):
@@ -83,10 +71,10 @@ def equation(algo, env, states, depth, discount, optimizer, learning_rate, snaps
     return np.stack(kept)
 
 
-def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, seed, projected):
+def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, initial_gain, seed, projected):
     """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or with plain gradients, or projected after each update."""
     wide = 2 * states
-    start = initial_weights(states, 0.1, generator(seed, env, states, "weights"))
+    start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
     engine = Engine(no_weights(states) if projected else start, algo, depth, discount, learning_rate)
     gradient = Gradient(states, algo, depth, discount)
     kept, estimates = [], np.empty((1, states))

@@ -4,6 +4,7 @@ Runs are those of ``ictd.pretrain`` by TD on enumerated prompts, except that tas
 each update has a random depth or a random discount.
 """
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, initial_weights
-from studies.emergence.symmetry import tasks_of
+from studies.emergence.symmetry import constant_mode, tasks_of
 
 STREAM = "questions"
 
@@ -27,6 +28,7 @@ def main(
     depth: int,
     discount: float,
     counts: list[int],
+    count_states: list[int],
     count_depths: list[int],
     depths: list[int],
     discounts: list[float],
@@ -45,8 +47,8 @@ def main(
     ``depths``.
     """
     parts = [
-        number_of_tasks(env, states, layers, discount, count, seeds, updates, test_tasks)
-        for layers in count_depths
+        number_of_tasks(env, *setting, discount, count, seeds, updates, test_tasks)
+        for setting in itertools.product(count_states, count_depths)
         for count in counts
     ]
     save_table(diversity, *parts)
@@ -66,6 +68,7 @@ def main(
             columns = summary(enumerated_errors(weights, data.tasks, gamma, layers))
             radius = spectral_radius(weights.A, data.tasks.transition, gamma)
             columns["expanding"] = (radius > 1).mean(axis=1)
+            columns["constant"] = constant_mode(weights.A, gamma, layers)[1]
             names = {"env": env, "trained": name, "depth": layers, "discount": gamma}
             parts.append(long_table({"seed": np.arange(seeds)}, columns, **names))
     save_table(ranges, *parts)

@@ -10,36 +10,35 @@ is deflated TD with alpha = c (e^tau - 1) / (e^tau + n - 1) and beta = c / (e^ta
 Here the scores (n, n) and c are trained by TD.  The layer is A = n [K; 0] [-I, I] with K' = c softmax(scores).
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
 
 from ictd.engine import adam
+from ictd.evaluation import draw_unseen_tasks
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, preconditioned_td
-from studies.emergence.questions import STREAM, enumerated_errors
+from studies.emergence.questions import STREAM, enumerated_errors, summary
 from studies.emergence.symmetry import Gradient, basis, share, tasks_of
-from ictd.evaluation import draw_unseen_tasks
 
 
 def main(
-    env: str, states: int, depth: int, discount: float, seeds: int, updates: int, test_tasks: int, output: Path
+    env: str, states: int, depths: list[int], discount: float, seeds: int, updates: int, test_tasks: int, output: Path
 ) -> None:
-    """Write for each run its step, the mean weight of a state on itself, shares of two numbers and errors."""
-    runs = [pretrain_scores(env, states, depth, discount, updates, seed) for seed in range(seeds)]
-    step, attention = np.array([run[0] for run in runs]), np.stack([run[1] for run in runs])
-    A = np.stack([attention_weights(*run) for run in runs])
+    """Write for each run its step, the mean weight of a state on itself, the share of two numbers, and errors."""
     tasks = draw_unseen_tasks(0, states, test_tasks, 1, discount, env, STREAM).tasks
-    errors = enumerated_errors(Weights(np.zeros(A.shape[:-1]), A), tasks, discount, depth)
-    columns = {
-        "step": step,
-        "own_weight": np.trace(attention, axis1=1, axis2=2) / states,
-        "two": share(A, basis("two", states), discount),
-        "mean": errors.mean(axis=1),
-        "median": np.median(errors, axis=1),
-    }
-    save_table(output, long_table({"seed": np.arange(seeds)}, columns, env=env, states=states, depth=depth))
+    parts = []
+    for depth in depths:
+        runs = [pretrain_scores(env, states, depth, discount, updates, seed) for seed in range(seeds)]
+        step, attention = np.array([run[0] for run in runs]), np.stack([run[1] for run in runs])
+        A = np.stack([attention_weights(*run) for run in runs])
+        columns = summary(enumerated_errors(Weights(np.zeros(A.shape[:-1]), A), tasks, discount, depth))
+        columns["step"], columns["two"] = step, share(A, basis("two", states), discount)
+        columns["own_weight"] = np.trace(attention, axis1=1, axis2=2) / states
+        parts.append(long_table({"seed": np.arange(seeds)}, columns, env=env, depth=depth))
+    save_table(output, *parts)
 
 
 def two_numbers(temperature: float, step: float, states: int) -> tuple[float, float]:
@@ -66,12 +65,22 @@ def pretrain_scores(env, states, depth, discount, updates, seed, learning_rate=0
     numbers = np.concatenate([[0.1], rng.normal(0, 0.1, states**2)])
     gradient, moments = Gradient(states, "td", depth, discount), np.zeros((2, len(numbers)))
     for update, task in enumerate(tasks_of(env, states, "td", discount, updates, seed), 1):
-        attention = softmax(numbers[1:].reshape(states, states))
-        A = attention_weights(numbers[0], attention)
+        A = attention_weights(*of_numbers(numbers))
         found = gradient(np.concatenate([np.zeros(2 * states), A.ravel()]), task)[2 * states :]
-        blocks = found.reshape(2 * states, 2 * states)[:states]
-        slope = states * (blocks[:, states:] - blocks[:, :states]).T  # For step times attention.
-        centred = slope - (slope * attention).sum(axis=1, keepdims=True)
-        own = np.concatenate([[(slope * attention).sum()], (numbers[0] * attention * centred).ravel()])
-        adam(numbers, own, *moments, learning_rate, update)
+        adam(numbers, slopes(numbers, found.reshape(A.shape)), *moments, learning_rate, update)
+    return of_numbers(numbers)
+
+
+def of_numbers(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+    """Step and attention (n, n) of the numbers (1 + n^2,): the step, and the scores."""
+    states = math.isqrt(len(numbers))
     return numbers[0], softmax(numbers[1:].reshape(states, states))
+
+
+def slopes(numbers: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Chain rule of ``attention_weights``: from the gradient for A (2n, 2n) to that for the numbers (1 + n^2,)."""
+    step, attention = of_numbers(numbers)
+    states = len(attention)
+    slope = states * (gradient[:states, states:] - gradient[:states, :states]).T  # For step times attention.
+    centred = slope - (slope * attention).sum(axis=1, keepdims=True)
+    return np.concatenate([[(slope * attention).sum()], (step * attention * centred).ravel()])

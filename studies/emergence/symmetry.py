@@ -1,7 +1,7 @@
 """Weights that do not depend on the labels of states: eight numbers, and what they hold of other weights.
 
-A permutation Pi of the labels turns a task (p, r) into (Pi p Pi', Pi r), and weights (u, A) into (u S', S A S') with S =
-I_2 (x) Pi.  Weights that no permutation changes have u = b (x) 1' and
+A permutation Pi of the labels turns a task (p, r) into (Pi p Pi', Pi r), and weights (u, A) into (u S', S A S'), with
+S = I_2 (x) Pi.  Weights that no permutation changes have u = b (x) 1' and
 
     A = B_1 (x) I + B_2 (x) 11'
 
@@ -128,6 +128,25 @@ def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
     diagonal = np.trace(G, axis1=-2, axis2=-1) / n
     others = (G.sum(axis=(-2, -1)) - n * diagonal) / (n * (n - 1))
     return np.stack([diagonal - others, others], axis=-1) / n
+
+
+def constant_mode(A: np.ndarray, discount: float, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """What layers make of constants, for the mean over labels of A (S, 2n, 2n), divided by n.
+
+    Let s be alpha + n beta of K [-I, I], and t be a + n b of N [I, I].  If the lower halves of K and N are zero, a
+    layer multiplies constants by lambda = 1 - s (1 - gamma) + t (1 + gamma).  The estimates for a reward of one are
+    (s - t) (1 + lambda + ... + lambda^(L-1)), and the values are 1 / (1 - gamma).
+
+    Returns
+    -------
+    reached : (S,) array, estimate over value
+    factor : (S,) array, lambda
+    """
+    n = A.shape[-1] // 2
+    rows = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A[..., :n, :].sum(axis=-2) / n
+    now, following = rows[..., :n].mean(axis=-1), rows[..., n:].mean(axis=-1)  # t - s and t + s
+    factor = 1 + now + discount * following
+    return -(1 - discount) * now * (factor[..., None] ** np.arange(depth)).sum(axis=-1), factor
 
 
 class Gradient:

@@ -1,0 +1,155 @@
+"""Symmetry: eight numbers, identities, the equation of the mean, and the three questions, on small examples."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.prompt import Context
+from ictd.transformer import Weights
+from ictd.weight_measures import unidentifiable_direction
+from studies.emergence import identities, mean_field, parts, questions, relabelled, softmax, symmetry
+
+GAMMA, STATES, DEPTH = 0.9, 3, 4
+SETTING = {
+    "algo": "td",
+    "env": "relabelled_boyan",
+    "states": STATES,
+    "depth": DEPTH,
+    "discount": GAMMA,
+    "optimizer": "adam",
+    "learning_rate": 0.001,
+}
+
+
+def random_matrices(*shape):
+    return np.random.default_rng(0).normal(size=(*shape, 2 * STATES, 2 * STATES))
+
+
+def test_the_label_mean_is_the_mean_over_all_permutations():
+    A = random_matrices(2)
+    orders = [[*order, *(STATES + i for i in order)] for order in itertools.permutations(range(STATES))]
+    expected = np.mean([A[:, order][:, :, order] for order in orders], axis=0)
+    np.testing.assert_allclose(symmetry.label_mean(A), expected, atol=ROUNDING)
+
+
+def test_eight_numbers_are_the_label_mean_up_to_directions_without_effect():
+    A = random_matrices()
+    a = unidentifiable_direction(STATES, GAMMA)
+    eight = symmetry.basis("eight", STATES)
+    found = symmetry.projected(A + np.outer(a, np.arange(6)), eight, GAMMA)
+    expected = symmetry.label_mean(symmetry.shortest_identifiable(A, GAMMA))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    six = symmetry.directions(symmetry.IDENTIFIABLE, STATES)
+    np.testing.assert_allclose(symmetry.projected(A, six, GAMMA), expected, atol=1e-12)
+
+
+def test_the_share_of_the_mean_does_not_count_noise():
+    noise, eight = random_matrices(400), symmetry.basis("eight", STATES)
+    mean = symmetry.shortest_identifiable(symmetry.label_mean(random_matrices()) + 0.2 * random_matrices(), GAMMA)
+    expected = symmetry.share(mean, eight, GAMMA)
+    found = symmetry.share_of_mean(mean + noise, eight, GAMMA)
+    assert found.low < expected < found.high and found.high - found.low < 0.2
+    assert symmetry.share(mean + noise, eight, GAMMA).mean() < found.low
+
+
+def test_the_gradient_is_that_of_the_squared_error():
+    task = next(symmetry.tasks_of("boyan", STATES, "mc", GAMMA, 1, seed=0))
+    transition, reward, visits, _, sums = (array[0].astype(float) for array in task)
+    parameter = np.random.default_rng(0).normal(0, 0.5, 6 + 36)
+
+    def loss(parameter):
+        model = ictd.Model(Weights(parameter[:6], parameter[6:].reshape(6, 6)), DEPTH, GAMMA)
+        w = model.values(Context.enumerated(transition, reward))
+        return (visits @ w**2 / 2 - sums @ w) / visits.sum()
+
+    expected = [(loss(parameter + step) - loss(parameter - step)) / 2e-6 for step in 1e-6 * np.eye(42)]
+    found = symmetry.Gradient(STATES, "mc", DEPTH, GAMMA)(parameter, task)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("algo", "engine"), [("td", "compiled"), ("mc", "torch")])
+def test_updates_commute_with_permutations_and_signs(algo, engine):
+    assert max(identities.deviations(algo, "boyan", STATES, engine).values()) < 1e-12
+
+
+def test_expected_updates_have_the_drift_of_the_formulas():
+    found = pd.DataFrame(identities.drifts("boyan", STATES, DEPTH, GAMMA, 0.4, tasks=3))
+    np.testing.assert_allclose(found.mc, found.formula, rtol=1e-10)
+    np.testing.assert_allclose(found.td, (1 - GAMMA) * found.formula, rtol=1e-10)
+    assert (found.formula[found.direction != "outside"] > 0).all()
+
+
+def test_the_constant_mode_is_the_estimate_of_a_reward_of_one():
+    numbers = np.array([0.9, 0.5, 0.2, 0.1])
+    A = np.tensordot(numbers, symmetry.directions(["alpha", "beta", "a", "b"], STATES), axes=1)
+    chain = ictd.sample_tasks("boyan", STATES, 1, np.random.default_rng(0)).transition[0]
+    estimate = ictd.Model(Weights(np.zeros(6), A), DEPTH, GAMMA).values(Context.enumerated(chain, np.ones(STATES)))
+    reached, factor = symmetry.constant_mode(A[None], GAMMA, DEPTH)
+    np.testing.assert_allclose(estimate, reached[0] / (1 - GAMMA))
+    layer = 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA)
+    np.testing.assert_allclose(factor, layer)
+    np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [0.9 / 3, 0.5 / 3])
+
+
+def test_runs_are_those_of_pretrain_and_projected_runs_have_eight_numbers():
+    run = {**SETTING, "snapshots": [5, 20], "initial_gain": 0.1, "seed": 3}
+    chains = ictd.TaskDistribution("relabelled_boyan", states=STATES)
+    expected = ictd.pretrain(chains, DEPTH, GAMMA, updates=20, seeds=3, progress=False).weights.A
+    np.testing.assert_array_equal(mean_field.run(**run, projected=False)[1], expected)
+    projected = mean_field.run(**run, projected=True)
+    np.testing.assert_allclose(symmetry.label_mean(projected), projected, atol=ROUNDING)
+    assert np.abs(projected).max() > 0.001
+
+
+def test_plain_gradients_follow_the_equation_for_small_steps():
+    setting = {**SETTING, "optimizer": "sgd", "learning_rate": 0.01, "snapshots": [500]}
+    equation = mean_field.equation(**setting, label_free=True, tasks=50)[0]
+    runs = [mean_field.run(**setting, initial_gain=0.0, seed=seed, projected=False)[0] for seed in range(20)]
+    difference = symmetry.label_mean(np.mean(runs, axis=0)) - equation
+    assert np.linalg.norm(difference) < 0.1 * np.linalg.norm(equation)
+
+
+def test_softmax_attention_is_deflated_td():
+    scores = 0.7 * np.eye(STATES)
+    alpha, beta = softmax.two_numbers(0.7, 2.0, STATES)
+    A = softmax.attention_weights(2.0, softmax.softmax(scores))
+    np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [alpha, beta])
+    assert symmetry.share(A, symmetry.basis("two", STATES), GAMMA) == pytest.approx(1)
+
+
+def test_slopes_of_scores_are_derivatives():
+    numbers, gradient = np.random.default_rng(0).normal(size=10), random_matrices()
+
+    def value(numbers):
+        return (gradient * softmax.attention_weights(*softmax.of_numbers(numbers))).sum()
+
+    expected = [(value(numbers + step) - value(numbers - step)) / 2e-6 for step in 1e-6 * np.eye(10)]
+    np.testing.assert_allclose(softmax.slopes(numbers, gradient), expected, atol=1e-7)
+
+
+def test_runs_with_one_depth_and_discount_are_those_of_pretrain():
+    found = questions.random_settings("boyan", STATES, [DEPTH] * 2, [GAMMA] * 2, 20, seed=1)
+    chains = ictd.TaskDistribution("boyan", states=STATES)
+    expected = ictd.pretrain(chains, DEPTH, GAMMA, updates=20, seeds=1, progress=False).weights
+    np.testing.assert_array_equal(found.A, expected.A)
+
+
+def test_some_of_draws_from_a_fixed_set():
+    tasks = ictd.sample_tasks("boyan", STATES, 2, np.random.default_rng(0))
+    _, reward = questions.some_of(tasks)(STATES, 50, np.random.default_rng(1))
+    np.testing.assert_array_equal(np.unique(reward, axis=0), np.unique(tasks.reward, axis=0))
+
+
+def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
+    cell = "td", "boyan", STATES, DEPTH, GAMMA
+    relabelled.main(*cell, 2, 10, 5, [2, 4], [], tmp_path / "runs.npz")
+    runs = np.load(tmp_path / "runs.npz")
+    assert runs["mean"].shape == (2, 2, 5, 2) and runs["A"].shape == (2, 2, 6, 6)
+    assert not np.array_equal(runs["A"][0], runs["A"][1])
+    parts.main("boyan", STATES, DEPTH, GAMMA, 5, tmp_path / "runs.npz", tmp_path / "parts.csv")
+    by_part = pd.read_csv(tmp_path / "parts.csv").set_index("part")["mean"]
+    assert len(by_part) == 4 + 63 and by_part["nothing"] > 0
