@@ -17,7 +17,7 @@ from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, initial_weights
-from studies.emergence.symmetry import constant_mode, tasks_of
+from studies.emergence.symmetry import constant_factor, tasks_of
 
 STREAM = "questions"
 
@@ -68,7 +68,7 @@ def main(
             columns = summary(enumerated_errors(weights, data.tasks, gamma, layers))
             radius = spectral_radius(weights.A, data.tasks.transition, gamma)
             columns["expanding"] = (radius > 1).mean(axis=1)
-            columns["constant"] = constant_mode(weights.A, gamma, layers)[1]
+            columns["constant"] = constant_factor(weights.A, gamma)
             names = {"env": env, "trained": name, "depth": layers, "discount": gamma}
             parts.append(long_table({"seed": np.arange(seeds)}, columns, **names))
     save_table(ranges, *parts)

@@ -8,10 +8,11 @@ from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import TaskDistribution
 from ictd.pretraining import pretrain
-from ictd.prompt import ENUMERATED
+from ictd.prompt import ENUMERATED, Context
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
-from studies.emergence import symmetry  # noqa: F401 (registers environments)
+from ictd.weight_measures import shortest_identifiable
+from studies.emergence.symmetry import family_part
 
 
 def main(
@@ -30,8 +31,9 @@ def main(
     """Write A and the errors of runs on both kinds of tasks.
 
     ``weights`` has the paper's runs on ordinary tasks, or no file.  The arrays have the axes: trained on ordinary or
-    relabelled tasks, run, and for ``errors`` (mean and median over tasks) tested on ordinary or relabelled tasks, and
+    relabelled tasks, run, and for the MSVE (mean and median over tasks) tested on ordinary or relabelled tasks, and
     format.  Formats are enumerated prompts, each length with a column for each step, and each length grouped.
+    ``constants`` and ``constants_family`` are errors for rewards of one, of all weights and of their family part.
     """
     kinds = env, f"relabelled_{env}"
     runs = []
@@ -50,8 +52,22 @@ def main(
         np.stack([np.stack([over(errors(run, data, lengths, depth), axis=-1) for data in tested]) for run in runs])
         for over in (np.mean, np.median)
     )
-    u, A = (np.stack([getattr(run, name) for run in runs]) for name in ("u", "A"))
-    save_arrays(output, u=u, A=A, mean=mean, median=median)
+    A = np.stack([run.A for run in runs])
+    family = family_part(shortest_identifiable(A, discount))
+    in_family = [Weights(np.zeros(part.shape[:-1]), part) for part in family]
+    constants, constants_family = (
+        np.stack([error_of_constants(*pair, depth) for pair in zip(weights, tested, strict=True)])
+        for weights in (runs, in_family)
+    )
+    save_arrays(output, A=A, mean=mean, median=median, constants=constants, constants_family=constants_family)
+
+
+def error_of_constants(weights: Weights, data: UnseenTasks, depth: int) -> np.ndarray:
+    """Mean relative error (S,) over tasks and states, on enumerated prompts, if each reward is one."""
+    P = data.tasks.transition
+    G = Context.enumerated(P, np.ones(P.shape[:-1])).gram_matrix(data.discount)
+    estimates = compiled_estimates(weights, np.tile(G, (len(weights.u), 1, 1)), depth)
+    return np.abs((1 - data.discount) * estimates - 1).reshape(len(weights.u), -1).mean(axis=1)
 
 
 def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int) -> np.ndarray:

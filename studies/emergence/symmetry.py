@@ -130,23 +130,15 @@ def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
     return np.stack([diagonal - others, others], axis=-1) / n
 
 
-def constant_mode(A: np.ndarray, discount: float, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """What layers make of constants, for the mean over labels of A (S, 2n, 2n), divided by n.
+def constant_factor(A: np.ndarray, discount: float) -> np.ndarray:
+    """The factor (...) by which a layer multiplies constants, for the mean over labels of A (..., 2n, 2n).
 
-    Let s be alpha + n beta of K [-I, I], and t be a + n b of N [I, I].  If the lower halves of K and N are zero, a
-    layer multiplies constants by lambda = 1 - s (1 - gamma) + t (1 + gamma).  The estimates for a reward of one are
-    (s - t) (1 + lambda + ... + lambda^(L-1)), and the values are 1 / (1 - gamma).
-
-    Returns
-    -------
-    reached : (S,) array, estimate over value
-    factor : (S,) array, lambda
+    It is lambda = 1 - s (1 - gamma) + t (1 + gamma), if the lower halves of K and N are zero, with s = alpha + n beta of
+    K [-I, I] and t = a + n b of N [I, I], divided by n.
     """
     n = A.shape[-1] // 2
     rows = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A[..., :n, :].sum(axis=-2) / n
-    now, following = rows[..., :n].mean(axis=-1), rows[..., n:].mean(axis=-1)  # t - s and t + s
-    factor = 1 + now + discount * following
-    return -(1 - discount) * now * (factor[..., None] ** np.arange(depth)).sum(axis=-1), factor
+    return 1 + rows[..., :n].mean(axis=-1) + discount * rows[..., n:].mean(axis=-1)
 
 
 class Gradient:

@@ -8,6 +8,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
+from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction
@@ -83,16 +84,16 @@ def test_expected_updates_have_the_drift_of_the_formulas():
     assert (found.formula[found.direction != "outside"] > 0).all()
 
 
-def test_the_constant_mode_is_the_estimate_of_a_reward_of_one():
+def test_constants_grow_by_their_factor_from_layer_to_layer():
     numbers = np.array([0.9, 0.5, 0.2, 0.1])
     A = np.tensordot(numbers, symmetry.directions(["alpha", "beta", "a", "b"], STATES), axes=1)
-    chain = ictd.sample_tasks("boyan", STATES, 1, np.random.default_rng(0)).transition[0]
-    estimate = ictd.Model(Weights(np.zeros(6), A), DEPTH, GAMMA).values(Context.enumerated(chain, np.ones(STATES)))
-    reached, factor = symmetry.constant_mode(A[None], GAMMA, DEPTH)
-    np.testing.assert_allclose(estimate, reached[0] / (1 - GAMMA))
-    layer = 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA)
-    np.testing.assert_allclose(factor, layer)
+    data = draw_unseen_tasks(0, STATES, 2, 1, GAMMA, "boyan")
+    factor = symmetry.constant_factor(A, GAMMA)
+    np.testing.assert_allclose(factor, 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA))
     np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [0.9 / 3, 0.5 / 3])
+    estimate = (0.9 + 1.5 - 0.2 - 0.3) / 3 * (factor ** np.arange(DEPTH)).sum()
+    found = relabelled.error_of_constants(Weights(np.zeros((1, 6)), A[None]), data, DEPTH)
+    np.testing.assert_allclose(found, abs((1 - GAMMA) * estimate - 1))
 
 
 def test_runs_are_those_of_pretrain_and_projected_runs_have_eight_numbers():
