@@ -6,9 +6,8 @@ and the mean of u is zero.  The equation replaces the run by its mean:
     m <- 0.9 m + 0.1 E[g],    v <- 0.999 v + 0.001 E[g^2],    A <- A - rate m / sqrt(v)
 
 with Adam's bias corrections, where g is the gradient of one update at A, and both expectations are means over tasks,
-batches and the entries of a class.  It leaves out two kinds of fluctuations: those of A around its mean, and those of m
-and v, since the mean of m / sqrt(v) is not the ratio of the means.  ``projected`` runs leave out only the first kind:
-they are runs in which A is replaced by its mean over permutations after each update.
+batches and the entries of a class.  It leaves out that A, m and v fluctuate.  In ``projected`` runs, A is replaced by
+its mean over permutations after each update, so only its eight numbers, m and v fluctuate.
 
 With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
 """
@@ -24,19 +23,17 @@ from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.emergence.symmetry import Gradient, label_mean, no_weights, tasks_of
 
-# Updates that the equation makes with the same expectations.
-HELD = 10
-
 
 def main(setting: dict, output: Path) -> None:
     """Write A of the equation (K, 2n, 2n), of runs and of projected runs (S, K, 2n, 2n) after K numbers of updates.
 
     ``setting`` has the keys of ``equation`` and ``run``, the numbers of ``seeds`` and of ``projected_seeds``,
-    ``label_free``, and ``tasks``, the number of tasks of an expectation.
+    ``label_free``, ``tasks``, the number of tasks of an expectation, and ``held``, the number of updates with the same
+    expectations.
     """
     setting = dict(setting)
     counts = setting.pop("seeds"), setting.pop("projected_seeds")
-    of_equation = {key: setting.pop(key) for key in ("label_free", "tasks")}
+    of_equation = {key: setting.pop(key) for key in ("label_free", "tasks", "held")}
     gain = setting.pop("initial_gain")
     runs, projected = (
         np.array([run(**setting, initial_gain=gain, seed=seed, projected=kind) for seed in range(count)])
@@ -45,11 +42,11 @@ def main(setting: dict, output: Path) -> None:
     save_arrays(output, equation=equation(**setting, **of_equation), runs=runs, projected=projected)
 
 
-def equation(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, label_free, tasks):
+def equation(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, label_free, tasks, held):
     """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``."""
     gradient, wide = Gradient(states, algo, depth, discount), 2 * states
     average = label_mean if label_free else np.asarray
-    drawn = tasks_of(env, states, algo, discount, tasks * -(-snapshots[-1] // HELD), seed=2**32)
+    drawn = tasks_of(env, states, algo, discount, tasks * -(-snapshots[-1] // held), seed=2**32)
     A, mean, square = np.zeros((3, wide, wide))
     parameter, kept, updates = np.zeros(wide + wide**2), [], 0
     while updates < snapshots[-1]:
@@ -57,7 +54,7 @@ def equation(algo, env, states, depth, discount, optimizer, learning_rate, snaps
         found = np.stack([gradient(parameter, task)[wide:] for task in islice(drawn, tasks)])
         moments = found.mean(axis=0), (found**2).mean(axis=0)
         expected, expected_square = (average(moment.reshape(wide, wide)) for moment in moments)
-        for _ in range(HELD):
+        for _ in range(held):
             updates += 1
             mean = BETA_1 * mean + (1 - BETA_1) * expected
             square = BETA_2 * square + (1 - BETA_2) * expected_square

@@ -133,8 +133,8 @@ def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
 def constant_factor(A: np.ndarray, discount: float) -> np.ndarray:
     """The factor (...) by which a layer multiplies constants, for the mean over labels of A (..., 2n, 2n).
 
-    It is lambda = 1 - s (1 - gamma) + t (1 + gamma), if the lower halves of K and N are zero, with s = alpha + n beta of
-    K [-I, I] and t = a + n b of N [I, I], divided by n.
+    If the lower halves of K and N are zero, it is 1 - s (1 - gamma) + t (1 + gamma), with s = alpha + n beta of K [-I,
+    I] and t = a + n b of N [I, I], divided by n.
     """
     n = A.shape[-1] // 2
     rows = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A[..., :n, :].sum(axis=-2) / n
