@@ -9,6 +9,9 @@ with Adam's bias corrections, where g is the gradient of one update at A, and bo
 batches and the entries of a class.  It leaves out that A, m and v fluctuate.  In ``projected`` runs, A is replaced by
 its mean over permutations after each update, so only its eight numbers, m and v fluctuate.
 
+Expectations are held for a few updates.  They must be few: with many layers, the equation oscillates along stiff
+directions if A moves by 0.01 between expectations, and alpha is a tenth too small.
+
 With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
 """
 
