@@ -46,14 +46,14 @@ def dense_rows(states: int, size: int, rng: np.random.Generator) -> tuple[np.nda
     return rows / rows.sum(axis=-1, keepdims=True), rng.uniform(-1, 1, (size, states))
 
 
-@register_environment("ring_walk")
-def ring_walk(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+@register_environment("circle_walk")
+def circle_walk(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw random walks on a ring, which step to one of the two neighbours."""
     forward, right = np.roll(np.eye(states), 1, axis=1), rng.uniform(0, 1, (size, states, 1))
     return right * forward + (1 - right) * forward.T, rng.uniform(-1, 1, (size, states))
 
 
-for chains in (dense_rows, ring_walk):
+for chains in (dense_rows, circle_walk):
     register_environment(f"relabelled_{chains.__name__}")(relabelled(chains))
 
 
