@@ -11,9 +11,8 @@ from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 from studies.emergence.questions import enumerated_errors
 from studies.emergence.symmetry import (
-    IDENTIFIABLE,
+    NAMES,
     basis,
-    directions,
     family_part,
     label_mean,
     projected,
@@ -29,7 +28,8 @@ def main(env: str, states: int, depth: int, discount: float, test_tasks: int, we
     (A,) = load_arrays(weights, "A")
     A, env = A[1], f"relabelled_{env}"
     tasks = sample_tasks(env, states, test_tasks, generator(0, env, states, "parts"))
-    six = directions(IDENTIFIABLE, states)
+    names = [*NAMES]
+    six = basis("eight", states)
     eight = label_mean(shortest_identifiable(A, discount)).reshape(len(A), -1)
     columns = shortest_identifiable(six, discount).reshape(6, -1)
     numbers = eight @ np.linalg.pinv(columns)
@@ -37,8 +37,8 @@ def main(env: str, states: int, depth: int, discount: float, test_tasks: int, we
     parts["nearest deflated TD"] = projected(A, basis("two", states), discount)
     for count in range(1, 7):
         for kept in itertools.combinations(range(6), count):
-            names = " ".join(IDENTIFIABLE[i] for i in kept)
-            parts[names] = np.tensordot(numbers[:, kept], six[[*kept]], axes=1)
+            part = " ".join(names[i] for i in kept)
+            parts[part] = np.tensordot(numbers[:, kept], six[[*kept]], axes=1)
     parts["nothing"] = np.zeros_like(A)
     found = []
     for part in parts.values():

@@ -22,21 +22,18 @@ from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, preconditioned_td
 from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable, squared_norm
 
-# Directions of A for K [-I, I] and N [I, I], whose upper and lower halves are multiples of I and 11'.
+# Directions of A for K [-I, I] and N [I, I], whose upper and lower halves are multiples of I and 11'.  The lower halves
+# have no 11', which changes outputs in the same way as 11' in the upper halves.
 NAMES = {
     "alpha": ([[-1, 1], [0, 0]], "I"),
     "beta": ([[-1, 1], [0, 0]], "11'"),
-    "h": ([[0, 0], [-1, 1]], "I"),
-    "k": ([[0, 0], [-1, 1]], "11'"),
     "a": ([[1, 1], [0, 0]], "I"),
     "b": ([[1, 1], [0, 0]], "11'"),
+    "h": ([[0, 0], [-1, 1]], "I"),
     "c": ([[0, 0], [1, 1]], "I"),
-    "d": ([[0, 0], [1, 1]], "11'"),
 }
-# Sets of these numbers: a step size; deflated TD; all that treat states equally in K [-I, I]; and in A.
-SETS = {"one": 1, "two": 2, "four": 4, "eight": 8}
-# Outputs do not tell k from beta, nor d from b.
-IDENTIFIABLE = ("alpha", "beta", "h", "a", "b", "c")
+# Numbers of directions of each set: a step size; deflated TD; the same with N in the upper half; and all.
+SETS = {"one": 1, "two": 2, "four": 4, "eight": 6}
 
 
 @register_environment("dense_rows")

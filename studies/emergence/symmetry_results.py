@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.pipeline.config import variants
 from ictd.pipeline.grid import cells
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table, variants
+from ictd.report.study import claim, figure, numbers, table
 from ictd.storage import load_named
 from ictd.weight_measures import shortest_identifiable
 from studies.emergence.symmetry import (
