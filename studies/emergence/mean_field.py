@@ -6,11 +6,9 @@ and the mean of u is zero.  The equation replaces the run by its mean:
     m <- 0.9 m + 0.1 E[g],    v <- 0.999 v + 0.001 E[g^2],    A <- A - rate m / sqrt(v)
 
 with Adam's bias corrections, where g is the gradient of one update at A, and both expectations are means over tasks,
-batches and the entries of a class.  It leaves out that A, m and v fluctuate.  In ``projected`` runs, A is replaced by
-its mean over permutations after each update, so only its eight numbers, m and v fluctuate.
-
-Expectations are held for a few updates.  They must be few: with many layers, the equation oscillates along stiff
-directions if A moves by 0.01 between expectations, and alpha is a tenth too small.
+batches and the entries of a class.  It leaves out that A, m and v fluctuate, which matters less for small learning
+rates.  Expectations are held for a few updates.  They must be few: with many layers, the equation oscillates along
+stiff directions if A moves by 0.01 between expectations, and alpha is a tenth too small.
 
 With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
 """
@@ -24,29 +22,27 @@ from ictd.engine import BETA_1, BETA_2, EPSILON, Engine
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.emergence.symmetry import Gradient, label_mean, no_weights, tasks_of
+from studies.emergence.symmetry import Gradient, label_mean, tasks_of
 
 
 def main(setting: dict, output: Path) -> None:
-    """Write A of the equation (K, 2n, 2n), of runs and of projected runs (S, K, 2n, 2n) after K numbers of updates.
+    """Write A of the equation (K, 2n, 2n) and of runs (S, K, 2n, 2n) after K numbers of updates.
 
-    ``setting`` has the keys of ``equation`` and ``run``, the numbers of ``seeds`` and of ``projected_seeds``,
-    ``label_free``, ``tasks``, the number of tasks of an expectation, and ``held``, the number of updates with the same
-    expectations.
+    ``setting`` has the arguments of ``equation`` and ``run``, and the number of ``seeds``.
     """
     setting = dict(setting)
-    counts = setting.pop("seeds"), setting.pop("projected_seeds")
+    of_runs = {"initial_gain": setting.pop("initial_gain")}
+    seeds = setting.pop("seeds")
     of_equation = {key: setting.pop(key) for key in ("label_free", "tasks", "held")}
-    gain = setting.pop("initial_gain")
-    runs, projected = (
-        np.array([run(**setting, initial_gain=gain, seed=seed, projected=kind) for seed in range(count)])
-        for count, kind in zip(counts, (False, True), strict=True)
-    )
-    save_arrays(output, equation=equation(**setting, **of_equation), runs=runs, projected=projected)
+    runs = np.stack([run(**setting, **of_runs, seed=seed) for seed in range(seeds)])
+    save_arrays(output, equation=equation(**setting, **of_equation), runs=runs)
 
 
 def equation(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, label_free, tasks, held):
-    """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``."""
+    """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``.
+
+    ``tasks`` is the number of tasks of an expectation, and ``held`` the number of updates with the same expectations.
+    """
     gradient, wide = Gradient(states, algo, depth, discount), 2 * states
     average = label_mean if label_free else np.asarray
     drawn = tasks_of(env, states, algo, discount, tasks * -(-snapshots[-1] // held), seed=2**32)
@@ -71,11 +67,10 @@ def equation(algo, env, states, depth, discount, optimizer, learning_rate, snaps
     return np.stack(kept)
 
 
-def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, initial_gain, seed, projected):
-    """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or with plain gradients, or projected after each update."""
-    wide = 2 * states
+def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots, initial_gain, seed):
+    """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or of the same run with plain gradients."""
     start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-    engine = Engine(no_weights(states) if projected else start, algo, depth, discount, learning_rate)
+    engine = Engine(start, algo, depth, discount, learning_rate)
     gradient = Gradient(states, algo, depth, discount)
     kept, estimates = [], np.empty((1, states))
     for updates, task in enumerate(tasks_of(env, states, algo, discount, snapshots[-1], seed), 1):
@@ -84,9 +79,6 @@ def run(algo, env, states, depth, discount, optimizer, learning_rate, snapshots,
             engine.steps += 1
         else:
             engine.parameter -= learning_rate * gradient(engine.parameter, task)
-        if projected:
-            engine.parameter[:wide] = 0
-            engine.parameter[wide:] = label_mean(engine.parameter[wide:].reshape(wide, wide)).ravel()
         if updates in snapshots:
             kept.append(engine.weights().A)
     return np.stack(kept)

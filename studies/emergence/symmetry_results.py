@@ -39,7 +39,7 @@ def load(folder: Path, settings: dict) -> dict:
     equations = variants(own["equation"], own["equations"])
     for name, setting in equations.items():
         path = folder / f"equation/{name}.npz"
-        setting |= load_named(path, "equation", "runs", "projected")
+        setting |= load_named(path, "equation", "runs")
     results = {
         "runs": {name: load_named(folder / f"relabelled/{name}.npz", *ARRAYS) for name in names},
         "lengths": own["context_lengths"],
@@ -255,10 +255,10 @@ def errors(results):
 
 @table
 def courses(results):
-    """alpha and beta of the mean of the runs with standard errors, of the equation, and of projected runs.
+    """alpha and beta of the mean of the runs, with standard errors, and of the equation.
 
-    The distance is that of all of A, over its norm.  Projected runs have eight numbers, and Adam's moments of each
-    entry.
+    The spread is the root mean square distance of a run from the mean of the runs, and the distance that of the
+    equation, both over the norm of the mean of A.
     """
     rows = []
     for name, setting in results["equations"].items():
@@ -269,9 +269,6 @@ def courses(results):
             row = {"setting": name, "updates": updates}
             for i, number in enumerate(("alpha", "beta")):
                 row |= {number: of_runs[:, i].mean(), f"± {number}": error[i], f"{number} predicted": predicted[i]}
-            if len(setting["projected"]):
-                of_projected = step_sizes(setting["projected"][:, k], setting["discount"]).mean(axis=0)
-                row |= {"alpha projected": of_projected[0], "beta projected": of_projected[1]}
             deviation = setting["runs"][:, k] - setting["runs"][:, k].mean(axis=0)
             row["spread"] = np.sqrt(
                 (deviation**2).sum(axis=(1, 2)).mean() / (setting["runs"][:, k].mean(axis=0) ** 2).sum()
