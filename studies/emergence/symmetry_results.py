@@ -46,7 +46,7 @@ def load(folder: Path, settings: dict) -> dict:
         "discount": paper["discount"],
         "equations": equations,
         "parts": {name: pd.read_csv(folder / f"parts/{name}.csv") for name in own["parts"]},
-        "main": names[0],
+        "main_cell": names[0],
     }
     for name in ("equivariance", "drift"):
         results[name] = pd.read_csv(folder / f"{name}.csv")
@@ -57,7 +57,7 @@ def load(folder: Path, settings: dict) -> dict:
 
 def on_boyan(results: dict) -> list[str]:
     """Names of the cells on the paper's main chains."""
-    main = results["main"].split("-")[1]
+    main = results["main_cell"].split("-")[1]
     return [name for name in results["runs"] if name.split("-")[1] == main]
 
 
@@ -223,7 +223,7 @@ def other_matrices(results):
     Entries are normal, or uniform from 0 to 1.
     """
     rows, rng = [], np.random.default_rng(0)
-    A, discount = results["runs"][results["main"]]["A"], results["discount"]
+    A, discount = results["runs"][results["main_cell"]]["A"], results["discount"]
     n = A.shape[-1] // 2
     for kind, runs in zip(KINDS, A, strict=True):
         family = family_part(shortest_identifiable(runs, discount))
@@ -336,7 +336,7 @@ def order(results):
     """
     import matplotlib.pyplot as plt
 
-    cell = results["runs"][results["main"]]
+    cell = results["runs"][results["main_cell"]]
     made, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained", width_ratios=[1, 1, 0.9])
     for axis, kind, A in zip(axes, KINDS, cell["A"], strict=False):
         mean = shortest_identifiable(A, results["discount"]).mean(axis=0)
@@ -355,8 +355,8 @@ def order(results):
 @numbers
 def quoted(results):
     """Numbers that pages quote: of the main cell, TD, and the equation's main setting."""
-    A = results["runs"][results["main"]]["A"]
-    median = np.median(results["runs"][results["main"]]["median"][:, :, 0], axis=-1)
+    A = results["runs"][results["main_cell"]]["A"]
+    median = np.median(results["runs"][results["main_cell"]]["median"][:, :, 0], axis=-1)
     found = {f"two_of_family_{kind}": shares(A[i], "two", results["discount"]).mean() for i, kind in enumerate(KINDS)}
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
