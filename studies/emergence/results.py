@@ -12,6 +12,28 @@ from ictd.pipeline.grid import CELL, cells
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
+from studies.emergence import symmetry_results
+from studies.emergence.symmetry_results import (  # noqa: F401 (claims, tables, figure and numbers of this study)
+    constants,
+    courses,
+    depths_and_discounts,
+    different_tasks,
+    enough_tasks,
+    errors,
+    expanding_constants,
+    functions,
+    identities,
+    lost_order,
+    mean_outside,
+    only_its_depth,
+    order,
+    other_matrices,
+    prediction,
+    quoted,
+    softmax_attention,
+    two_numbers,
+    weights,
+)
 
 # Sets of weights in the table of minimisers, with their names for readers.
 SETS = {"1": "step size", "2": "two numbers", "4": "four", "8": "eight", "family": "family", "all": "all weights"}
@@ -33,7 +55,7 @@ def load(folder: Path, settings: dict) -> dict:
         for name, parts in files.items()
     }
     main = {"env": paper["envs"][0], "states": paper["states"][0], "depth": paper["depths"][0]}
-    return tables | {"main": main, "discount": paper["discount"]}
+    return tables | {"main": main} | symmetry_results.load(folder, settings)
 
 
 # 1. Two numbers: shares in the weights of the paper's cells

@@ -64,6 +64,107 @@ use rule emergence_step as emergence_slow_mode with:
         job="emergence_slow_mode/{design}",
 
 
+# Symmetry: relabelled tasks, the identities, the equation of the mean, and three questions.
+SYMMETRY = EMERGENCE["symmetry"]
+SYMMETRY_KINDS = [f"{kind}{MAIN['env']}" for kind in ("", "relabelled_")]
+SYMMETRY_EQUATIONS = variants(SYMMETRY["equation"], SYMMETRY["equations"])
+SYMMETRY_OTHERS = [
+    f"{algo}-{env}-{MAIN['states']}-{MAIN['depth']}"
+    for env in SYMMETRY["other_chains"]
+    for algo in config["algos"]
+]
+SYMMETRY_FILES = [
+    *expand("<results>/emergence/relabelled/{cell}.npz", cell=[*CELLS, *SYMMETRY_OTHERS]),
+    *expand("<results>/emergence/equation/{name}.npz", name=SYMMETRY_EQUATIONS),
+    *expand("<results>/emergence/parts/{cell}.csv", cell=SYMMETRY["parts"]),
+    *expand(
+        "<results>/emergence/{table}/{env}.csv", table=["diversity", "ranges", "softmax"], env=SYMMETRY_KINDS
+    ),
+    "<results>/emergence/equivariance.csv",
+    "<results>/emergence/drift.csv",
+]
+
+
+def symmetry_weights(wildcards):
+    """The paper's runs of a cell of its grid; others are pretrained on ordinary tasks as well."""
+    cell = "{algo}-{env}-{states}-{depth}".format(**wildcards)
+    return [f"{RESULTS}/weights/{cell}.npz"] if cell in map(str, CELLS) else []
+
+
+use rule emergence_step as emergence_relabelled with:
+    input:
+        weights=symmetry_weights,
+        options=step("studies.emergence.relabelled", SYMMETRY, updates=config["tasks"]),
+    output:
+        f"<results>/emergence/relabelled/{CELL}.npz",
+    pathvars:
+        job=f"emergence_relabelled/{CELL}",
+    priority: more_states_first
+
+
+use rule emergence_step as emergence_identities with:
+    input:
+        options=step("studies.emergence.identities", SYMMETRY["checks"]),
+    output:
+        equivariance="<results>/emergence/equivariance.csv",
+        drift="<results>/emergence/drift.csv",
+    pathvars:
+        job="emergence_identities",
+
+
+use rule emergence_step as emergence_mean_field with:
+    input:
+        options=step(
+            "studies.emergence.mean_field", setting=lambda wildcards: SYMMETRY_EQUATIONS[wildcards.name]
+        ),
+    output:
+        "<results>/emergence/equation/{name}.npz",
+    pathvars:
+        job="emergence_mean_field/{name}",
+    priority: 1
+
+
+use rule emergence_step as emergence_parts with:
+    input:
+        weights=f"<results>/emergence/relabelled/{CELL}.npz",
+        options=step("studies.emergence.parts", SYMMETRY),
+    output:
+        f"<results>/emergence/parts/{CELL}.csv",
+    pathvars:
+        job=f"emergence_parts/{CELL}",
+
+
+use rule emergence_step as emergence_questions with:
+    input:
+        options=step(
+            "studies.emergence.questions",
+            SYMMETRY["questions"],
+            SYMMETRY,
+            states=MAIN["states"],
+            updates=config["tasks"],
+        ),
+    output:
+        diversity="<results>/emergence/diversity/{env}.csv",
+        ranges="<results>/emergence/ranges/{env}.csv",
+    pathvars:
+        job="emergence_questions/{env}",
+
+
+use rule emergence_step as emergence_softmax with:
+    input:
+        options=step(
+            "studies.emergence.softmax",
+            SYMMETRY["softmax"],
+            SYMMETRY,
+            states=MAIN["states"],
+            updates=config["tasks"],
+        ),
+    output:
+        "<results>/emergence/softmax/{env}.csv",
+    pathvars:
+        job="emergence_softmax/{env}",
+
+
 use rule step as emergence_results with:
     input:
         files=[
@@ -73,6 +174,7 @@ use rule step as emergence_results with:
             ),
             *expand("<results>/emergence/minimisers/{setting}.csv", setting=EMERGENCE_MINIMISERS),
             *expand("<results>/emergence/slow_mode/{design}.csv", design=["falling", "rising"]),
+            *SYMMETRY_FILES,
         ],
         options=study_step("emergence"),
     output:
