@@ -237,7 +237,7 @@ def other_matrices(results):
 
 
 @table
-def errors(results):
+def msve_on_both(results):
     """MSVE of weights pretrained on ordinary and on relabelled tasks, on both kinds of tasks.
 
     Medians over trials of the mean and of the median over 400 tasks, on enumerated prompts; and of the means on sampled
