@@ -52,8 +52,8 @@ def parts_of(module: str, texts: list[Path]) -> list[str]:
     """List the parts of the code that a step depends on.
 
     Every step depends on ``ictd``, and a step of the report on ``ictd.report``, too.  A step of a study depends on this
-    study, and so does a step that gets a text of the study.  Only the step ``ictd.report.study`` depends on the file
-    ``results.py`` of the study.
+    study, and so does a step that gets a text of the study.  Only the step ``ictd.report.study`` depends on the files
+    ``*results.py`` of the study.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def files_of(part: str) -> list[Path]:
     root = PACKAGES[part.split(".")[0]]
     folder = root.joinpath(*part.split("."))
     if part.endswith(".results"):
-        return [folder.with_suffix(".py")]
+        return sorted(folder.parent.glob("*results.py"))
     files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS and "tests" not in path.parts)
     if part == "ictd":
         files = [path for path in files if not path.is_relative_to(folder / "report")]
     if part.startswith("studies."):
-        files = [path for path in files if path != folder / "results.py"]
+        files = [path for path in files if not path.name.endswith("results.py")]
     return files
 
 
