@@ -65,9 +65,9 @@ def parts_of(module: str, texts: list[Path]) -> list[str]:
     paths = [path.resolve() for path in (module_path(module), *texts)]
     names = {path.relative_to(studies).parts[0] for path in paths if path.is_relative_to(studies)}
     for name in sorted(names):
-        parts += (
-            [f"studies.{name}", f"studies.{name}.results"] if module == "ictd.report.study" else [f"studies.{name}"]
-        )
+        parts.append(f"studies.{name}")
+        if module == "ictd.report.study":
+            parts.append(f"studies.{name}.results")
     return parts
 
 
