@@ -12,9 +12,8 @@ from ictd.pretraining import Divergence, pretrain_history, pretrain_runs
 from ictd.statistics import log_spaced_integers
 
 
-@pytest.mark.parametrize("algo", ["td", "mc"])
+@pytest.mark.parametrize(("algo", "scaled"), [("td", True), ("mc", False)])
 @pytest.mark.parametrize(("env", "states", "depth", "discount"), naive.SETTINGS)
-@pytest.mark.parametrize("scaled", [True, False])
 def test_engines_agree(env, states, depth, discount, algo, scaled):
     count = 50 if depth < 30 else 25
     tasks, batches, start = naive.material(env, states, discount, count)
@@ -33,13 +32,11 @@ def test_snapshots_do_not_change_the_run():
     tasks, batches, start = naive.material("loop", 3, 0.9)
     settings = ("mc", 6, 0.9, 1e-3, start)
     end = pretrain_history(tasks, batches, *settings).weights[-1]
-    history = pretrain_history(tasks, batches, *settings, tasks_seen=log_spaced_integers(200, 11))
+    history = pretrain_history(tasks, batches, *settings, tasks_seen=[20, 200])
     np.testing.assert_array_equal(history.weights[-1].A, end.A)
-    assert len(history.tasks_seen) <= 11 and history.tasks_seen[-1] == 200
-    early = pretrain_history(tasks[:20], batches[:20], *settings).weights[-1]
-    snapshots = pretrain_history(tasks, batches, *settings, tasks_seen=[20, 200])
-    np.testing.assert_array_equal(snapshots.weights[0].A, early.A)
-    np.testing.assert_array_equal(snapshots.estimates, history.estimates)
+    early = pretrain_history(tasks[:20], batches[:20], *settings)
+    np.testing.assert_array_equal(history.weights[0].A, early.weights[-1].A)
+    np.testing.assert_array_equal(history.estimates[:20], early.estimates)
 
 
 @pytest.mark.parametrize(
@@ -49,30 +46,13 @@ def test_log_spaced_integers(tasks, number, counts):
     assert log_spaced_integers(tasks, number).tolist() == counts
 
 
-def test_pretraining_lowers_the_error():
-    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=3000)
-    history = pretrain_history(tasks, batches, "td", 10, 0.9, 1e-3, start)
-    value = ictd.value_function(tasks.transition, tasks.reward, 0.9)
-    error = ictd.msve(tasks.stationary, value, history.estimates)
-    assert error[-300:].mean() < 0.1 * error[:300].mean()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"algo": "sarsa"}, "algo is 'sarsa'"),
-        ({"engine": "jax"}, "engine is 'jax'"),
-        ({"depth": 0}, "depth is 0"),
-        ({"depth": 2.5}, "depth is 2.5"),
-        ({"discount": 1.0}, "discount is 1.0"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
-        ({"learning_rate": np.inf}, "learning_rate is inf"),
         ({"start": ictd.theta_td(2)}, "start has 2 features, and the tasks have 3"),
         ({"start": ictd.Weights(np.full(6, np.nan), np.zeros((6, 6)))}, r"start.u\[0\] is not finite"),
         ({"tasks_seen": [3, 2]}, "tasks_seen must ascend"),
         ({"tasks_seen": [2, 4]}, "tasks_seen must ascend .* 5"),
-        ({"tasks_seen": [0, 5]}, "tasks_seen"),
-        ({"tasks_seen": []}, "tasks_seen"),
         ({"batches": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, "batches.visits has shape"),
         (
             {"batches": ictd.BatchStatistics(*(np.stack([x] * 5) for x in ([1, 0, 0], np.diag([1, 0, 0]), [0, 0, 0])))},
@@ -140,16 +120,6 @@ def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
     assert np.isnan(diverged.A[2:]).all() and np.isnan(diverged.u[2:]).all()
 
 
-def test_blocks_of_another_size_are_refused():
-    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
-
-    def draw(size, running):
-        return [(tasks.reward, batches, tasks.transition)]
-
-    with pytest.raises(ValueError, match="20 tasks in place of 30"):
-        pretrain_runs([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [np.array([30])])
-
-
 def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     """One run is shorter than the others, and one diverges at its first update."""
     monkeypatch.setattr(pretraining, "BLOCK", 7)
@@ -177,7 +147,7 @@ def test_runs_with_shared_tasks_stop_independently(monkeypatch):
 
 def test_long_runs_log_their_progress(monkeypatch, caplog):
     monkeypatch.setattr(pretraining, "PROGRESS_SECONDS", -1)
-    tasks, batches, start = naive.material("boyan", 2, 0.9, tasks=5)
+    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=5)
     with caplog.at_level("INFO"):
         pretrain_history(tasks, batches, "td", 1, 0.9, 1e-3, start, tasks_seen=[2, 5])
     assert [record.getMessage() for record in caplog.records] == ["2 of 5 tasks", "5 of 5 tasks"]

@@ -45,16 +45,10 @@ def test_prompts_equal_naive(tasks, paths):
             np.testing.assert_array_equal(enumerated[i, s], expected)
 
 
-@pytest.mark.parametrize(
-    ("lead", "length", "shown"),
-    [
-        ((), 7, "<Context of 7 steps, 4 features>"),
-        ((3,), [1, 9, 7], "<Context of 3 prompts, 1 to 9 steps, 4 features>"),
-        ((2, 3), 7, "<Context of 2 x 3 prompts, 7 steps, 4 features>"),
-    ],
-)
-def test_a_context_is_shown_in_one_line(lead, length, shown):
-    assert repr(Context(length, np.zeros((*lead, 9, 9)))) == shown
+def test_contexts_are_shown_in_one_line():
+    assert repr(Context(7, np.zeros((9, 9)))) == "<Context of 7 steps, 4 features>"
+    several = Context([[1, 9, 7]] * 2, np.zeros((2, 3, 9, 9)))
+    assert repr(several) == "<Context of 2 x 3 prompts, 1 to 9 steps, 4 features>"
 
 
 def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
@@ -66,35 +60,33 @@ def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
 
 
 @pytest.mark.parametrize("length", [1, 7])
-def test_averages_of_a_trajectory_equal_naive(length):
-    """Rewards are random, not a function of the state."""
+def test_averages_of_steps_equal_naive(length):
+    """Rewards are random, and those of a context given by shares are functions of the state."""
     rng = np.random.default_rng(length)
     states, rewards = rng.integers(0, STATES, (2, length + 1)), rng.normal(size=(2, length))
+    reward = rng.normal(size=(2, STATES))
     contexts = Context.from_trajectory(states, rewards, STATES)
+    of_shares = Context.of_shares(length, naive.transition_counts(states, [length] * 2, STATES) / length, reward)
     for i in range(2):
         features = np.eye(STATES)[states[i]]
         expected = naive.averages(features[:-1], features[1:], rewards[i]) | {"length": length}
         assert_averages(context_of(contexts, i), expected)
-
-
-def test_averages_of_shares_equal_naive(tasks, paths):
-    D = naive.transition_counts(paths, np.full(3, 7), STATES) / 7
-    contexts = Context.of_shares(7, D, tasks.reward)
-    for i, path in enumerate(paths):
-        features = np.eye(STATES)[path]
-        expected = naive.averages(features[:-1], features[1:], tasks.reward[i, path[:-1]])
-        assert_averages(context_of(contexts, i), expected | {"length": 7})
+        expected = naive.averages(features[:-1], features[1:], reward[i, states[i, :-1]]) | {"length": length}
+        assert_averages(context_of(of_shares, i), expected)
 
 
 def test_averages_of_enumerated_contexts_equal_naive(tasks):
+    """With shares mu(s) p(s' | s) of the transitions, the means of a grouped context are p and r, for any mu."""
     contexts = Context.enumerated(tasks.transition, tasks.reward)
+    D = tasks.stationary[..., None] * tasks.transition
+    grouped = Context.of_shares(1000, D, tasks.reward).grouped()
     for i in range(len(tasks)):
-        expected = naive.averages(np.eye(STATES), tasks.transition[i], tasks.reward[i])
-        assert_averages(context_of(contexts, i), expected | {"length": STATES})
+        expected = naive.averages(np.eye(STATES), tasks.transition[i], tasks.reward[i]) | {"length": STATES}
+        assert_averages(context_of(contexts, i), expected)
+        assert_averages(context_of(grouped, i), expected)
 
 
-@pytest.mark.parametrize("pseudo_steps", [0, 1])
-@pytest.mark.parametrize("length", [1, 3, 40])
+@pytest.mark.parametrize(("length", "pseudo_steps"), [(1, 0), (40, 0), (3, 1)])
 def test_grouped_contexts_equal_whole_prompts(length, pseudo_steps):
     """Rewards are random.  Without a column of a state, attention is still divided by n."""
     rng = np.random.default_rng(length)
@@ -113,15 +105,6 @@ def test_grouped_contexts_equal_whole_prompts(length, pseudo_steps):
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING)
 
 
-def test_a_grouped_context_with_exact_means_equals_the_enumerated_context(tasks):
-    """With shares mu(s) p(s' | s), the means are p and r, for any mu."""
-    D = tasks.stationary[..., None] * tasks.transition
-    grouped = Context.of_shares(1000, D, tasks.reward).grouped()
-    enumerated = Context.enumerated(tasks.transition, tasks.reward)
-    for name in "CDEbd":
-        np.testing.assert_allclose(getattr(grouped, name), getattr(enumerated, name), atol=ROUNDING)
-
-
 def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
     lengths = np.array([1, 7, 30, 2])
     tasks = ictd.sample_tasks("loop", 4, 4, ictd.generator(3, "loop", 4, "tasks"))
@@ -134,21 +117,12 @@ def test_contexts_of_several_lengths_are_the_beginnings_of_paths():
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
-    cases = [
-        (
-            Context.from_trajectory(paths, np.take_along_axis(tasks.reward, paths[:, :-1], axis=1), STATES),
-            ictd.sampled_columns(paths, tasks.reward, DISCOUNT),
-        ),
-        (
-            Context.enumerated(tasks.transition, tasks.reward),
-            ictd.enumerated_columns(tasks.transition, tasks.reward, DISCOUNT),
-        ),
-    ]
-    for context, columns in cases:
-        for i in range(len(tasks)):
-            expected = sum(np.outer(column, column) for column in columns[i].T)
-            expected = expected / context.length if scaled else expected
-            np.testing.assert_allclose(context.gram_matrix(DISCOUNT, scaled)[i], expected, atol=ROUNDING * 10)
+    rewards = np.take_along_axis(tasks.reward, paths[:, :-1], axis=1)
+    context = Context.from_trajectory(paths, rewards, STATES)
+    columns = ictd.sampled_columns(paths, tasks.reward, DISCOUNT)
+    for i in range(len(tasks)):
+        expected = sum(np.outer(column, column) for column in columns[i].T) / (7 if scaled else 1)
+        np.testing.assert_allclose(context.gram_matrix(DISCOUNT, scaled)[i], expected, atol=ROUNDING * 10)
     lengths = np.array([1, 5, 7])
     several = Context(lengths, context.G).gram_matrix(DISCOUNT, scaled=False)
     np.testing.assert_array_equal(several, lengths[:, None, None] * context.gram_matrix(DISCOUNT))
@@ -158,13 +132,8 @@ def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
     ("call", "message"),
     [
         (lambda: Context.from_trajectory([0, 7, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
-        (lambda: Context.from_trajectory([0, -1, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
         (lambda: Context.from_trajectory([0, 1, 2], [1.0, 2.0, 3.0], n=5), r"rewards has shape \(3,\); .*m = 2\."),
-        (lambda: Context.enumerated(np.full((3, 3), 1 / 3), np.zeros(5)), r"reward has shape \(5,\); .*n = 3\."),
         (lambda: ictd.sampled_columns([0, 3], np.zeros(3), 0.9), r"paths\[1\] .* 3 states"),
-        (lambda: ictd.joint_prompt(np.zeros((4, 3))), "columns has shape"),
-        (lambda: Context(3, np.zeros((4, 4))), r"G has shape \(4, 4\); give \(\.\.\., 2d\+1, 2d\+1\)"),
-        (lambda: Context(3, np.full((3, 3), np.nan)), r"G\[0, 0\] is not finite"),
         (lambda: Context(3, np.arange(9).reshape(3, 3)), r"G\[0, 1\] differs in the transpose"),
         (lambda: Context([3], np.eye(3)), r"G has shape \(3, 3\); .* leading axes \(1,\)\."),
         (lambda: Context.from_trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
