@@ -12,8 +12,8 @@ from ictd import jumps, torch_twin, training_data
 # With matrices this small, several threads are slower than one.
 torch.set_num_threads(1)
 
-# The paper's main setting, and others outside its grid: environment, states, layers, discount.  Kernels are compiled for
-# each number of states, so there are few numbers.
+# The paper's main setting, and others: environment, states, layers, discount.  Kernels are compiled for each number of
+# states, so there are few numbers.
 SETTINGS = [("boyan", 5, 30, 0.9), ("boyan", 3, 1, 0.5), ("loop", 3, 7, 0.95), ("loop", 3, 3, 0.0)]
 
 

@@ -14,7 +14,7 @@ from ictd.prompt import Context
 
 STATES, DISCOUNT = 3, 0.85
 # Numbers of states and features.
-SIZES = pytest.mark.parametrize(("n", "d"), [(6, 3), (4, 4), (3, 5)])
+SIZES = pytest.mark.parametrize(("n", "d"), [(6, 3), (3, 5)])
 
 
 def trajectories(length, count=4):
@@ -23,35 +23,26 @@ def trajectories(length, count=4):
     return rng.integers(0, STATES, (count, length + 1)), rng.normal(size=(count, length))
 
 
-@pytest.mark.parametrize("depth", [1, 40])
-@pytest.mark.parametrize("length", [1, 6, 25])
+@pytest.mark.parametrize(("length", "depth"), [(1, 40), (6, 1), (25, 40)])
 def test_batch_td_equals_naive_and_theta_td(length, depth):
+    """With one and with several step sizes."""
     states, rewards = trajectories(length)
     context = Context.from_trajectory(states, rewards, STATES)
-    values = batch_td(context, DISCOUNT, 1.3, depth)
+    values = batch_td(context, DISCOUNT, 1.3, depth), batch_td(context, DISCOUNT, [0.1, 1.3], depth)[..., 1]
     theta = ictd.theta_td(STATES)
     by_theta = ictd.Model(ictd.Weights(theta.u, 1.3 * theta.A), depth, DISCOUNT).values(context)
     for i in range(len(states)):
         expected = naive.batch_td(states[i], rewards[i], STATES, DISCOUNT, 1.3, depth)
-        np.testing.assert_allclose(values[i], expected, atol=ROUNDING)
-        np.testing.assert_allclose(by_theta[i], expected, atol=ROUNDING)
+        for found in (*values, by_theta):
+            np.testing.assert_allclose(found[i], expected, atol=ROUNDING)
 
 
-def test_batch_td_of_several_step_sizes():
-    context = Context.from_trajectory(*trajectories(6), STATES)
-    together = batch_td(context, DISCOUNT, [0.1, 0.5], 7)
-    assert together.shape == (4, STATES, 2)
-    for k, step_size in enumerate([0.1, 0.5]):
-        np.testing.assert_array_equal(together[..., k], batch_td(context, DISCOUNT, step_size, 7))
-
-
-@pytest.mark.parametrize("ridge", [0.01, 1.0])
-@pytest.mark.parametrize("length", [1, 6, 25])
-def test_lstd_equals_naive(length, ridge):
+@pytest.mark.parametrize("length", [1, 25])
+def test_lstd_equals_naive(length):
     states, rewards = trajectories(length)
-    values = lstd(Context.from_trajectory(states, rewards, STATES), DISCOUNT, ridge)
+    values = lstd(Context.from_trajectory(states, rewards, STATES), DISCOUNT, 0.1)
     for i in range(len(states)):
-        expected = naive.lstd(states[i], rewards[i], STATES, DISCOUNT, ridge)
+        expected = naive.lstd(states[i], rewards[i], STATES, DISCOUNT, 0.1)
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING * 1000)
 
 
@@ -59,42 +50,22 @@ def test_lstd_of_contexts_of_several_lengths():
     """With as many contexts as states."""
     states, rewards = trajectories(5, count=STATES)
     contexts = Context.from_trajectory(states, rewards, STATES)
-    same = replace(contexts, length=np.full(STATES, 5))
-    np.testing.assert_array_equal(lstd(same, DISCOUNT, 0.1), lstd(contexts, DISCOUNT, 0.1))
     varied = replace(contexts, length=np.arange(1, STATES + 1))
     for i in range(STATES):
         alone = Context(i + 1, contexts.G[i])
         np.testing.assert_allclose(lstd(varied, DISCOUNT, 0.1)[i], lstd(alone, DISCOUNT, 0.1), rtol=ROUNDING)
 
 
-@pytest.mark.parametrize("pseudo_counts", [None, np.arange(9.0).reshape(3, 3) / 4])
-def test_certainty_equivalence_equals_naive(pseudo_counts):
+@pytest.mark.parametrize(("pseudo_counts", "reward"), [(None, 0.3), (np.arange(9.0).reshape(3, 3) / 4, 0.3), (None, 0)])
+def test_certainty_equivalence_equals_naive(pseudo_counts, reward):
     """With short trajectories, which do not visit all states."""
     states, rewards = trajectories(3, count=20)
     assert any(len({*path[:-1]}) < STATES for path in states)
     contexts = Context.from_trajectory(states, rewards, STATES)
-    values = certainty_equivalence(contexts, DISCOUNT, pseudo_counts, reward=0.3)
+    values = certainty_equivalence(contexts, DISCOUNT, pseudo_counts, **({"reward": reward} if reward else {}))
     for i in range(20):
-        expected = naive.certainty_equivalence(states[i], rewards[i], STATES, DISCOUNT, pseudo_counts, 0.3)
+        expected = naive.certainty_equivalence(states[i], rewards[i], STATES, DISCOUNT, pseudo_counts, reward)
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING * 10)
-
-
-def test_states_without_steps_have_a_reward_of_zero_by_default():
-    context = Context.from_trajectory([0, 1, 1], [1.0, -2.0], STATES)
-    np.testing.assert_allclose(certainty_equivalence(context, 0.5), [1 + 0.5 * -4, -4, 0], atol=ROUNDING)
-
-
-def test_certainty_equivalence_with_stationary_pseudo_counts_equals_lstd():
-    states = trajectories(25)[0]
-    reward = np.array([0.5, -1.0, 2.0])
-    context = Context.from_trajectory(states, reward[states[:, :-1]], STATES)
-    chain = ictd.sample_tasks("loop", STATES, 1, np.random.default_rng(0))
-    steps = 6 * chain.stationary[0][:, None] * chain.transition[0]
-    values = certainty_equivalence(context, DISCOUNT, steps)
-    counts = 25 * context.D + steps
-    system = np.eye(STATES) * counts.sum(axis=-1, keepdims=True) - DISCOUNT * counts
-    expected = np.linalg.solve(system, (counts.sum(axis=-1) * reward)[..., None])[..., 0]
-    np.testing.assert_allclose(values, expected, atol=ROUNDING * 10)
 
 
 # Features that are not one-hot
@@ -129,14 +100,8 @@ def test_a_preconditioner_as_a_transformer_equals_naive(n, d):
         np.testing.assert_allclose(model.values(context, features[i]), features[i] @ expected, atol=ROUNDING * 10)
 
 
-def test_a_multiple_of_the_identity_is_a_step_size():
-    theta, scaled = ictd.theta_td(3), ictd.theta_preconditioned_td(0.7 * np.eye(3))
-    np.testing.assert_array_equal(scaled.A, 0.7 * theta.A)
-    np.testing.assert_array_equal(scaled.u, theta.u)
-
-
 @SIZES
-@pytest.mark.parametrize("decay", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("decay", [0.6, 1.0])
 def test_lstd_lambda_equals_naive(n, d, decay):
     states, rewards, features, steps = featured(n, d)
     w = ictd.lstd_lambda(states, rewards, DISCOUNT, decay, ridge=0.2, features=features)
@@ -147,15 +112,8 @@ def test_lstd_lambda_equals_naive(n, d, decay):
         np.testing.assert_allclose(one_hot[i], naive.lstd_lambda(own_steps, DISCOUNT, decay, 0.2), rtol=1e-9)
 
 
-def test_lstd_lambda_without_memory_is_lstd():
-    states, rewards = trajectories(6)
-    w = ictd.lstd_lambda(states, rewards, DISCOUNT, decay=0, ridge=0.1, n=STATES)
-    expected = lstd(Context.from_trajectory(states, rewards, STATES), DISCOUNT, ridge=0.1)
-    np.testing.assert_allclose(w, expected, rtol=ROUNDING * 100)
-
-
 @SIZES
-@pytest.mark.parametrize("decay", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("decay", [0.0, 0.7])
 def test_td_lambda_equals_naive(n, d, decay):
     states, rewards, features, steps = featured(n, d)
     given = DISCOUNT, decay, 0.3
@@ -193,8 +151,8 @@ def test_the_constant_is_lstd_with_one_constant_feature(grouped):
 def test_divergent_updates_give_a_warning(depth):
     """For estimates that are too large, and for estimates that are not finite."""
     context = Context.from_trajectory(*trajectories(6), STATES)
-    with pytest.warns(RuntimeWarning, match="batch_td diverged for 4 of 4 estimates.* smaller step size") as caught:
-        batch_td(context, DISCOUNT, 50.0, depth)
+    with pytest.warns(RuntimeWarning, match="batch_td diverged for 4 of 8 estimates.* smaller step size") as caught:
+        batch_td(context, DISCOUNT, [0.5, 50.0], depth)
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("error")
@@ -206,12 +164,6 @@ def test_off_policy_td_diverges_with_a_warning():
     context = Context.enumerated([[0.0, 1.0], [0.5, 0.5]], [0.5, 1.0], [[1.0], [2.0]], [1.0, 0.0])
     with pytest.warns(RuntimeWarning, match="batch_td diverged for 1 of 1 estimates"):
         batch_td(context, 0.9, 0.1, 2000)
-
-
-def test_the_warning_counts_the_step_sizes_and_contexts_that_diverged():
-    context = Context.from_trajectory(*trajectories(6), STATES)
-    with pytest.warns(RuntimeWarning, match="diverged for 4 of 8"):
-        batch_td(context, DISCOUNT, [0.5, 50.0], 100)
 
 
 @pytest.mark.filterwarnings("error")
@@ -232,20 +184,12 @@ def test_convergent_updates_give_no_warning():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda context: lstd(context, DISCOUNT, 0), "ridge is 0"),
-        (lambda context: lstd(context, 1.0, 0.1), "discount is 1"),
-        (lambda context: batch_td(context, DISCOUNT, np.nan, 3), "step_size is nan"),
-        (lambda context: batch_td(context, DISCOUNT, 0.1, 0), "depth is 0"),
-        (lambda context: batch_td(context.D, DISCOUNT, 0.1, 3), "context is .* Context"),
         (lambda context: ictd.lstd_lambda([0, 2], [1.0], DISCOUNT, 0.5, 0.1, n=2), "states.* not one of 2 states"),
-        (lambda context: ictd.lstd_lambda([0, 1], [1.0], DISCOUNT, 1.5, 0.1, n=2), "decay is 1.5"),
-        (lambda context: ictd.lstd_lambda([0, 1], [1.0], DISCOUNT, 0.5, 0.1), "n is missing"),
         (lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, 0.5, 1.0), "n is missing"),
         (
             lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, 0.5, 1.0, n=3, features=np.eye(2)),
             "n is 3, and features are those of 2 states",
         ),
-        (lambda context: ictd.td_lambda([0, 2], [1.0], DISCOUNT, 0.5, 1.0, n=2), "states.* not one of 2 states"),
         (lambda context: constant_estimate(context.with_features([[1.0], [2.0]]), DISCOUNT), "not one-hot"),
         (
             lambda context: certainty_equivalence(context.with_features([[1.0, 1.0], [0.0, 1.0]]), DISCOUNT),

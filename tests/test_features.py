@@ -11,9 +11,9 @@ from ictd.prompt import Context, enumerated_columns, sampled_columns
 from ictd.torch_twin import TorchEngine
 from ictd.training_data import enumerated_prompts, training_blocks
 
-GAMMA, RATE, TASKS = 0.9, 1e-3, 60
+GAMMA, RATE, TASKS = 0.9, 1e-3, 40
 # Numbers of states and features.
-SIZES = [(6, 3), (4, 4), (3, 5)]
+SIZES = [(4, 2), (3, 5)]
 
 
 def tasks_with_features(states, dimension, behaviour=None, size=TASKS):
@@ -81,18 +81,15 @@ def test_averages_of_enumerated_contexts_equal_naive(states, dimension, weighted
         )
 
 
-def test_one_hot_features_change_nothing():
-    rng = np.random.default_rng(2)
-    path, rewards = rng.integers(0, 4, 9), rng.normal(size=8)
-    given, default = (Context.from_trajectory(path, rewards, n=4, features=features) for features in (np.eye(4), None))
-    for name in [*"CDEbd", "reward_square"]:
-        np.testing.assert_array_equal(getattr(given, name), getattr(default, name))
-
-
-@pytest.mark.parametrize("prompts", ["enumerated", "sampled"])
-@pytest.mark.parametrize("behaviour", [None, "distribution", "chain"])
-@pytest.mark.parametrize("algo", ["td", "mc"])
-@pytest.mark.parametrize(("states", "dimension"), SIZES)
+@pytest.mark.parametrize(
+    ("states", "dimension", "algo", "behaviour", "prompts"),
+    [
+        (4, 2, "td", None, "enumerated"),
+        (3, 5, "mc", "distribution", "enumerated"),
+        (3, 5, "td", "distribution", "sampled"),
+        (4, 2, "mc", "chain", "sampled"),
+    ],
+)
 def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     tasks = tasks_with_features(states, dimension, behaviour)
     rng = np.random.default_rng(3)
@@ -117,14 +114,12 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     np.testing.assert_allclose(compiled.weights().u, by_torch.weights().u, atol=ENGINES)
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-@pytest.mark.parametrize("behaviour", [None, "distribution"])
-def test_pretraining_on_tasks_with_features_agrees_between_engines(scaled, behaviour):
-    tasks = tasks_with_features(5, 2, behaviour)
+def test_pretraining_on_tasks_with_features_agrees_between_engines():
+    tasks = tasks_with_features(4, 2, "distribution")
     batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
     start = ictd.initial_weights(2, 0.1, np.random.default_rng(1))
     by_engine = [
-        ictd.pretrain_history(tasks, batches, "td", 3, GAMMA, RATE, start, engine, scaled=scaled)
+        ictd.pretrain_history(tasks, batches, "td", 3, GAMMA, RATE, start, engine, scaled=False)
         for engine in ("compiled", "torch")
     ]
     np.testing.assert_allclose(by_engine[0].estimates, by_engine[1].estimates, atol=ENGINES)
@@ -132,7 +127,7 @@ def test_pretraining_on_tasks_with_features_agrees_between_engines(scaled, behav
 
 
 def test_features_of_all_tasks_may_be_shared():
-    tasks = tasks_with_features(5, 2)
+    tasks = tasks_with_features(4, 2)
     batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
     shared = tasks.features[0]
     G = Context.enumerated(tasks.transition, tasks.reward, shared).gram_matrix(GAMMA)
@@ -141,7 +136,7 @@ def test_features_of_all_tasks_may_be_shared():
     repeated = np.repeat(shared[None], TASKS, axis=0)
     expected, _ = engines[1].train(tasks.reward, batches, G, repeated)
     np.testing.assert_array_equal(found, expected)
-    assert ictd.Tasks(tasks.transition, tasks.reward, features=shared).features.shape == (TASKS, 5, 2)
+    assert ictd.Tasks(tasks.transition, tasks.reward, features=shared).features.shape == (TASKS, 4, 2)
 
 
 @pytest.mark.parametrize(("states", "dimension"), SIZES)
@@ -154,22 +149,6 @@ def test_values_are_those_of_whole_prompts(states, dimension):
     prompts = ictd.joint_prompt(columns, tasks.features)
     expected = model.to_torch()(prompts, queries=states).detach().numpy()
     np.testing.assert_allclose(model.values(contexts, queries=tasks.features), expected, atol=ROUNDING * 100)
-
-
-def test_theta_td_is_semi_gradient_td():
-    """A layer of theta^TD adds the mean of delta_t phi_t to the weights of the features."""
-    rng = np.random.default_rng(4)
-    features, path, rewards = rng.normal(size=(6, 3)), rng.integers(0, 6, 20), rng.normal(size=19)
-    w = np.zeros(3)
-    for _ in range(7):
-        phi, following = features[path[:-1]], features[path[1:]]
-        delta = rewards + GAMMA * following @ w - phi @ w
-        w = w + 0.3 * (delta @ phi) / 19
-    theta = ictd.theta_td(3)
-    model = ictd.Model(ictd.Weights(theta.u, 0.3 * theta.A), 7, GAMMA)
-    context = Context.from_trajectory(path, rewards, features=features)
-    np.testing.assert_allclose(model.values(context, queries=features), features @ w, atol=ROUNDING * 10)
-    np.testing.assert_allclose(ictd.batch_td(context, GAMMA, 0.3, 7), w, atol=ROUNDING * 10)
 
 
 @pytest.mark.parametrize("behaviour", ["distribution", "chain"])
@@ -205,9 +184,9 @@ def mean_td(estimate, reward, next_estimate, discount):
 
 @pytest.mark.parametrize("prompts", [ictd.EnumeratedPrompts(), ictd.SampledPrompts(3, 9)])
 def test_a_function_as_target_equals_td(prompts):
-    tasks = ictd.TaskDistribution("loop", 5, features=3, threshold=0.3)
+    tasks = ictd.TaskDistribution("loop", 4, features=2, threshold=0.3)
     models = [
-        ictd.pretrain(tasks, 4, GAMMA, prompts, target, updates=200, seeds=[0, 7], batch_size=9, progress=False)
+        ictd.pretrain(tasks, 4, GAMMA, prompts, target, updates=100, seeds=[0, 7], batch_size=9, progress=False)
         for target in ("td", mean_td)
     ]
     np.testing.assert_allclose(models[0].weights.A, models[1].weights.A, atol=ENGINES)
@@ -236,12 +215,8 @@ def test_the_one_call_equals_its_parts():
 
 
 def test_a_divergence_ends_no_other_seed(caplog):
-    tasks = ictd.TaskDistribution("boyan", 4)
-    model = ictd.pretrain(tasks, 3, GAMMA, updates=20, seeds=[0, 1], learning_rate=1e200, progress=False)
+    model = pretrained(updates=20, seeds=[0, 1], learning_rate=1e200)
     assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
-
-
-def test_a_target_that_is_not_finite_ends_at_its_update(caplog):
     pretrained(target=lambda estimate, reward, next_estimate, discount: np.nan * reward)
     assert "seed 0 diverged at update 1;" in caplog.text
 
@@ -264,8 +239,8 @@ def test_models_are_saved_and_loaded(tmp_path):
 
 
 def pretrained(**settings):
-    """A model after two updates."""
-    return ictd.pretrain(ictd.TaskDistribution("loop", 4), 2, GAMMA, updates=2, progress=False, **settings)
+    """A model after few updates."""
+    return ictd.pretrain(ictd.TaskDistribution("loop", 3), 2, GAMMA, **{"updates": 2, "progress": False} | settings)
 
 
 def three_states(states, size, rng):
@@ -301,7 +276,6 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.full((4, 2), np.nan)), r"features\[0, 0, 0\] is not"),
         (lambda t: ictd.Tasks(t.transition, t.reward, features=np.ones((5, 2))), "features has shape"),
         (lambda t: ictd.Tasks(t.transition, t.reward, features=np.zeros((4, 2))), r"features\[0\] are all zero"),
         (
@@ -309,7 +283,6 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
             r"behaviour\[0, 2\] never visits this state",
         ),
         (lambda t: ictd.Context.from_trajectory([0, 1], [1.0]), "n is missing"),
-        (lambda t: ictd.Context.from_trajectory([0, 9], [1.0], features=np.ones((4, 2))), r"states\[1\] is"),
         (lambda t: ictd.Context.enumerated(t.transition, t.reward).with_features([[1.0]]), "features are those"),
         (
             lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
@@ -322,23 +295,17 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
             "queries are missing",
         ),
         (lambda t: ictd.TaskDistribution("boyan", 4, features=np.ones((3, 2))), "features has 3 rows"),
-        (lambda t: ictd.TaskDistribution("boian", 4), "env is 'boian'; choose from"),
         (lambda t: ictd.SampledPrompts(5, 2), "shortest is 5"),
         (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
         (lambda t: ictd.register_environment("boyan")(naive.larger_weights), "there is an environment 'boyan'"),
         (lambda t: ictd.register_environment("my ring"), "name is 'my ring'"),
         (lambda t: ictd.TaskDistribution("loop", 4, thresold=0.3), "does not take the options .'thresold'"),
         (lambda t: ictd.TaskDistribution("loop", 4, behaviour=[1, 0, 0, 0]), r"behaviour\[0, 1\] never visits"),
-        (lambda t: ictd.TaskDistribution("loop", 4, behaviour=[0.1] * 4), "behaviour sums to"),
         (lambda t: ictd.TaskDistribution("loop", 4, features=lambda *_: None), "function features returned"),
         (lambda t: ictd.TaskDistribution(lambda *_: None, 4), "returned NoneType; return .transition, reward"),
         (lambda t: pretrained(seeds=[0, 0]), "seeds has 0 twice"),
-        (lambda t: pretrained(seeds=[]), "seeds is empty"),
         (lambda t: pretrained(target=lambda e, r, f: r), "target cannot be called"),
-        (lambda t: pretrained(target=lambda e, r, f, g: np.ones(3)), r"target returned an array of shape \(3,\)"),
-        (lambda t: pretrained(target=lambda e, r, f, g: r + 1j), "target returned an array"),
-        (lambda t: ictd.Context.from_trajectory([0, -1], [1.0], n=5), r"states\[1\] is not one of 5"),
-        (lambda t: ictd.EnumeratedPrompts().contexts(ictd.TaskDistribution("loop", 4)), "tasks is TaskDistribution"),
+        (lambda t: pretrained(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),
         (lambda t: ictd.load_model("nowhere.npz"), "nowhere.npz does not exist"),
         (lambda t: pretrained()[0], "single model"),
     ],

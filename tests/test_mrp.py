@@ -13,12 +13,13 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("env", ["boyan", "loop"])
-@pytest.mark.parametrize("states", [2, 3, 5, 12])
+@pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("loop", 12)])
 def test_stationary_distribution_equals_naive(env, states):
-    tasks = ictd.sample_tasks(env, states, 20, rng())
-    for transition, mu in zip(tasks.transition, tasks.stationary, strict=True):
-        np.testing.assert_allclose(mu, naive.stationary(transition), atol=ROUNDING)
+    """With two leading axes."""
+    transition = ictd.sample_tasks(env, states, 20, rng()).transition.reshape(4, 5, states, states)
+    stationary = ictd.stationary_distribution(transition)
+    for i in np.ndindex(4, 5):
+        np.testing.assert_allclose(stationary[i], naive.stationary(transition[i]), atol=ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +38,6 @@ def test_stationary_distribution_of_known_chains(transition, stationary):
     np.testing.assert_allclose(ictd.stationary_distribution(transition), stationary, rtol=ROUNDING)
 
 
-def test_stationary_distributions_may_have_several_leading_axes():
-    transition = ictd.sample_tasks("loop", 4, 6, rng()).transition
-    expected = ictd.stationary_distribution(transition).reshape(2, 3, 4)
-    np.testing.assert_array_equal(ictd.stationary_distribution(transition.reshape(2, 3, 4, 4)), expected)
-
-
 @pytest.mark.parametrize("reducible", [[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
 def test_a_reducible_chain_is_refused_with_its_index(reducible):
     with pytest.raises(ValueError, match=r"^transition\[1\] is reducible"):
@@ -50,18 +45,11 @@ def test_a_reducible_chain_is_refused_with_its_index(reducible):
 
 
 def test_values_satisfy_the_bellman_equation():
-    tasks = ictd.sample_tasks("loop", 6, 30, rng())
-    v = ictd.value_function(tasks.transition, tasks.reward, 0.97)
-    bellman = tasks.reward + 0.97 * np.einsum("isj,ij->is", tasks.transition, v)
+    """Leading axes broadcast."""
+    tasks = ictd.sample_tasks("loop", 6, 4, rng())
+    v = ictd.value_function(tasks.transition[:, None], tasks.reward, 0.97)
+    bellman = tasks.reward + 0.97 * np.einsum("isj,iks->ikj", tasks.transition.mT, v)
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
-
-
-def test_leading_axes_of_values_broadcast():
-    tasks = ictd.sample_tasks("loop", 3, 4, rng())
-    several = ictd.value_function(tasks.transition[:, None], tasks.reward[None], 0.9)
-    alone = ictd.value_function(tasks.transition[1], tasks.reward[2], 0.9)
-    assert several.shape == (4, 4, 3)
-    np.testing.assert_allclose(several[1, 2], alone, atol=ROUNDING)
 
 
 def test_msve_of_a_known_case():
@@ -69,7 +57,7 @@ def test_msve_of_a_known_case():
     assert ictd.msve(mu, value, estimate) == 0.25 * 4 + 0.75 * 1
 
 
-@pytest.mark.parametrize("steps", [1, 3, 20])
+@pytest.mark.parametrize("steps", [1, 20])
 def test_truncation_bias_equals_naive(steps):
     tasks = ictd.sample_tasks("boyan", 4, 5, rng())
     value = ictd.value_function(tasks.transition, tasks.reward, 0.8)
@@ -79,7 +67,7 @@ def test_truncation_bias_equals_naive(steps):
         np.testing.assert_allclose(bias[i], truncated - value[i], atol=ROUNDING)
 
 
-@pytest.mark.parametrize("states", [2, 3, 7])
+@pytest.mark.parametrize("states", [2, 7])
 def test_boyan_has_the_transitions_of_algorithm_3(states):
     tasks = ictd.sample_tasks("boyan", states, 200, rng())
     allowed = np.zeros((states, states), bool)
@@ -91,8 +79,7 @@ def test_boyan_has_the_transitions_of_algorithm_3(states):
         assert (tasks.transition[:, 0, 1] == 1).all()
 
 
-@pytest.mark.parametrize("threshold", [0.2, 0.8])
-def test_loop_has_the_transitions_of_algorithm_4(threshold):
+def test_loop_has_the_transitions_of_algorithm_4(threshold=0.8):
     tasks = ictd.sample_tasks("loop", 6, 2000, rng(), threshold=threshold)
     cycle = [tasks.transition[:, s, (s + 1) % 6] > 0 for s in range(6)]
     assert np.all(cycle)
@@ -156,13 +143,7 @@ def test_slices_of_tasks_keep_the_distribution_of_visited_states():
     tasks = ictd.Tasks(*vars(ictd.sample_tasks("loop", 3, 5, rng())).values(), behaviour=behaviour)
     np.testing.assert_allclose(tasks.visited, behaviour, atol=ROUNDING)
     np.testing.assert_array_equal(tasks[1:4].visited, tasks.visited[1:4])
-
-
-def test_tasks_are_shown_in_one_line():
-    tasks = ictd.sample_tasks("loop", 3, 5, rng())
-    assert repr(tasks) == "<Tasks: 5 tasks, 3 states>"
-    with_both = ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((3, 2)), behaviour=tasks.stationary)
-    assert repr(with_both) == "<Tasks: 5 tasks, 3 states, 2 features, with a behaviour>"
+    assert repr(tasks) == "<Tasks: 5 tasks, 3 states, with a behaviour>"
 
 
 HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
@@ -171,58 +152,21 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ictd.sample_tasks("ring", 5, 1, rng()), "env is 'ring'"),
         (lambda: ictd.sample_tasks("boyan", 1, 1, rng()), "states is 1"),
-        (lambda: ictd.sample_tasks("boyan", 5, 0, rng()), "size is 0"),
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "'boyan' .* 'threshold'"),
-        (lambda: ictd.sample_tasks("loop", 5, 1, rng(), threshold=1.5), "threshold is 1.5"),
-        (lambda: ictd.value_function(HALVES, REWARD, 1), "discount is 1"),
-        (lambda: ictd.Tasks(np.full(2, 0.5), REWARD), "transition has shape"),
-        (lambda: ictd.Tasks(np.full((1, 2, 3), 1 / 3), REWARD), "transition has shape"),
         (lambda: ictd.Tasks([[1], [0.5, 0.5]], REWARD), "transition is .* give an array of real numbers"),
-        (lambda: ictd.Tasks(HALVES, REWARD, features=[[1], [1, 2]]), "features is .* give an array of real numbers"),
         (lambda: ictd.Tasks(HALVES[None], REWARD[None]), "leading axes"),
         (lambda: ictd.Tasks(np.empty((0, 2, 2)), np.empty((0, 2))), "leading axes"),
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
-        (lambda: ictd.Tasks(np.eye(2), np.zeros((1, 3))), r"reward has shape \(1, 3\); .* n = 2"),
-        (lambda: ictd.Tasks(HALVES, np.zeros((2, 2))), "reward has shape"),
         (lambda: ictd.Tasks([[1.5, -0.5], [0.5, 0.5]], [0, 0]), r"transition\[0, 1\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
         (lambda: ictd.Tasks([[0.5, 0.5], [0.25, 0.25]], [0, 0]), r"^transition\[1\] sums to 0\.5, not to one; correct"),
-        (lambda: ictd.stationary_distribution(np.full((2, 3), 1 / 3)), "transition has shape"),
+        (lambda: ictd.Tasks([[0.5 + 1.1e-9, 0.5], [0.5, 0.5]], [0, 0]), r"transition\[0\] sums to 1.000000001"),
     ],
 )
 def test_invalid_tasks_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "place"),
-    [
-        ("transition", np.nan, r"transition\[2, 0, 0\]"),
-        ("transition", -0.25, r"transition\[2, 0, 0\]"),
-        ("transition", 0.75, r"transition\[2, 0\]"),
-        ("reward", np.inf, r"reward\[2, 0\]"),
-        ("stationary", -0.25, r"stationary\[2, 0\]"),
-        ("stationary", 0.75, r"stationary\[2\]"),
-    ],
-)
-def test_an_invalid_entry_is_named_with_its_task(name, value, place):
-    arrays = {"transition": np.full((4, 2, 2), 0.5), "reward": np.zeros((4, 2)), "stationary": np.full((4, 2), 0.5)}
-    ictd.Tasks(**arrays)
-    arrays[name][2].flat[0] = value
-    with pytest.raises(ValueError, match=f"^{place} "):
-        ictd.Tasks(**arrays)
-
-
-def test_row_sums_may_differ_from_one_by_a_billionth():
-    rows = HALVES.copy()
-    rows[0, 0, 0] += 0.9e-9
-    ictd.Tasks(rows, REWARD)
-    rows[0, 0, 0] += 0.2e-9
-    with pytest.raises(ValueError, match=r"transition\[0, 0\]"):
-        ictd.Tasks(rows, REWARD)
 
 
 def test_relabelled_tasks_are_tasks_with_permuted_labels():

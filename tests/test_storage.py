@@ -41,11 +41,6 @@ def test_arrays_are_stored_with_reproducible_bytes(tmp_path):
     np.testing.assert_array_equal(joined, np.concatenate([arrays["a"]] * 2))
 
 
-def test_json_round_trip(tmp_path):
-    save_json(tmp_path / "t.json", [1, None, {"a": 0.1}])
-    assert load_json(tmp_path / "t.json") == [1, None, {"a": 0.1}]
-
-
 def test_parts_are_stacked_along_a_new_axis():
     parts = [{"a": np.arange(2) + 10 * i, "b": np.array(float(i))} for i in range(3)]
     arrays = stacked(iter(parts), 3)
@@ -104,14 +99,10 @@ def files(tmp_path):
     ("name", "damage", "message"),
     [
         ("a.npz", lambda whole: whole[:500], "File is not a zip file"),
-        ("a.npz", lambda whole: b"", ""),
-        ("a.npz", lambda whole: b"text", ""),
         ("a.npz", lambda whole: PICKLED, "Object arrays cannot be loaded"),
         ("a.npz", lambda whole: whole[:3000] + b"x" + whole[3001:], "Bad CRC-32"),
         ("a.npz", lambda whole: whole.replace(b"a.npy", b"b.npy"), "it has no array 'a'"),
         ("a.json", lambda whole: whole[:-5], "Expecting value: line 3"),
-        ("a.json", lambda whole: b"\xff", "'utf-8' codec can't decode"),
-        ("a.csv", lambda whole: b"", "No columns to parse from file"),
         ("a.csv", lambda whole: whole[:-1], "it ends in the middle of a line"),
         ("a.csv", lambda whole: whole + b"1,2,3,4\n", "Error tokenizing data"),
     ],
@@ -133,60 +124,23 @@ def test_a_missing_file_is_named(files, tmp_path):
             load(tmp_path / f"gone-{name}")
 
 
-def test_a_damaged_archive_is_refused_or_loads_the_same_arrays(tmp_path):
-    arrays, path = {"a": np.arange(2_500.0).reshape(5, -1), "b": np.arange(7)}, tmp_path / "stored.npz"
-    save_arrays(path, **arrays)
-    whole, rng, refused = path.read_bytes(), random.Random(0), 0
-    for place in rng.sample(range(len(whole)), 300):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
-        try:
-            loaded = load_arrays(path, *arrays)
-        except ValueError:
-            refused += 1
-        else:
-            np.testing.assert_array_equal(loaded[0], arrays["a"])
-            np.testing.assert_array_equal(loaded[1], arrays["b"])
-    assert refused > 250
-
-
-def test_a_memory_error_is_not_reported_as_a_damaged_file(tmp_path):
-    with pytest.raises(MemoryError), reading(tmp_path / "a.npz"):
-        np.empty(10**17)
-
-
-TABLE = pd.DataFrame({"algo": ["td", "td", "mc"], "seed": [0, 1, 0], "norm": [0.1, np.nan, 1 / 3]})
-
-
-def test_tables_round_trip_with_all_digits(tmp_path):
-    save_table(tmp_path / "t.csv", TABLE)
-    pd.testing.assert_frame_equal(load_table(tmp_path / "t.csv"), TABLE, check_exact=True)
-
-
-def test_tables_are_loaded_by_name_with_their_parts_joined(tmp_path):
-    save_tables(tmp_path, {"first": TABLE, "second": [TABLE[:1], TABLE[1:]]})
-    tables = load_tables([tmp_path / "second.csv", tmp_path / "first.csv"])
-    assert [*tables] == ["second", "first"]
-    for table in tables.values():
-        pd.testing.assert_frame_equal(table, TABLE)
-
-
 def test_a_long_table_has_a_row_for_each_entry():
     norms = np.array([[0.1, np.nan], [1 / 3, 2]])
     table = long_table({"seed": [3, 5], "layer": [1, 2]}, {"norm": norms, "twice": 2 * norms}, algo="td")
-    expected = pd.DataFrame({
-        "algo": ["td"] * 4, "seed": [3, 3, 5, 5], "layer": [1, 2, 1, 2],
-        "norm": [0.1, np.nan, 1 / 3, 2], "twice": [0.2, np.nan, 2 / 3, 4],
-    })  # fmt: skip
-    pd.testing.assert_frame_equal(pd.DataFrame(table), expected)
+    expected = {"algo": ["td"] * 4, "seed": [3, 3, 5, 5], "layer": [1, 2, 1, 2], "norm": norms.ravel()}
+    pd.testing.assert_frame_equal(pd.DataFrame(table), pd.DataFrame(expected | {"twice": 2 * norms.ravel()}))
 
 
-def test_tables_are_written_as_pandas_writes_them(tmp_path):
+def test_tables_are_written_as_pandas_writes_them_and_read_with_all_digits(tmp_path):
     numbers = np.array([[1 / 3, 1e-320, np.nan], [np.inf, -2.0, 1e22]])
     axes, arrays = {"i": [4, 5], "x": [0.0, 0.1, 1e-5]}, {"a": numbers, "count": np.arange(6).reshape(2, 3)}
-    table = long_table(axes, arrays, text='comma, "quoted"', n=3)
-    save_table(tmp_path / "t.csv", table, pd.DataFrame(table))
-    expected = pd.concat([pd.DataFrame(table)] * 2).to_csv(index=False, lineterminator="\n")
-    assert (tmp_path / "t.csv").read_text() == expected
+    table = pd.DataFrame(long_table(axes, arrays, text='comma, "quoted"', n=3))
+    save_tables(tmp_path, {"first": table, "second": [table[:1], table[1:]]})
+    text = table.to_csv(index=False, lineterminator="\n")
+    assert {(tmp_path / f"{name}.csv").read_text() for name in ("first", "second")} == {text}
+    for loaded in load_tables([tmp_path / "second.csv", tmp_path / "first.csv"]).values():
+        pd.testing.assert_frame_equal(loaded, table, check_exact=True)
+    assert rows_with(table, i=5, x=0.1).index.tolist() == [4]
 
 
 def test_tables_with_other_columns_are_refused(tmp_path):
@@ -194,10 +148,3 @@ def test_tables_with_other_columns_are_refused(tmp_path):
         save_table(tmp_path / "t.csv", {"a": [1]}, {"b": [1]})
     with pytest.raises(ValueError, match="zip"):
         save_table(tmp_path / "t.csv", {"a": [1], "b": []})
-
-
-@pytest.mark.parametrize(
-    ("values", "rows"), [({"algo": "td"}, [0, 1]), ({"algo": "td", "seed": 1}, [1]), ({"algo": "mc", "seed": 1}, [])]
-)
-def test_rows_are_selected_by_values(values, rows):
-    assert rows_with(TABLE, **values).index.tolist() == rows

@@ -72,38 +72,21 @@ def test_signs_of_weights_that_are_not_finite_are_not_counted():
     assert signs[0] == 1 and np.isnan(signs[1])
 
 
-def test_the_residual_is_orthogonal_to_theta_td():
-    A, theta = np.random.default_rng(0).normal(size=(5, 6, 6)), ictd.theta_td(3).A
-    assert np.abs((residual(A) * theta).sum(axis=(1, 2))).max() < ROUNDING
-    assert np.abs(residual(4.2 * theta)).max() < ROUNDING
-    # The difference to the residual is a multiple of theta^TD.
-    taken = (A - residual(A))[0]
-    np.testing.assert_allclose(taken, -taken[0, 0] * theta, atol=ROUNDING)
-
-
-@pytest.mark.parametrize(("factor", "correlation", "distance"), [(1, 1, 0), (-1, -1, 2), (2, 1, 2 / 3)])
-def test_agreement_of_multiples(factor, correlation, distance):
-    A = np.random.default_rng(0).normal(size=(6, 6))
-    measures = agreement_measures(A, factor * A)
-    assert measures["correlation"] == pytest.approx(correlation)
-    assert measures["residual_correlation"] == pytest.approx(correlation)
-    assert measures["distance"] == pytest.approx(distance)
-
-
 def test_agreement_measures_equal_their_definitions():
     td, mc = np.random.default_rng(1).normal(size=(2, 3, 6, 6))
-    mc = mc + 2 * ictd.theta_td(3).A
+    theta = ictd.theta_td(3).A
+    mc = mc + 2 * theta
     measures = agreement_measures(td, mc)
     for k in range(3):
         correlation = np.corrcoef(td[k].ravel(), mc[k].ravel())[0, 1]
-        residuals = np.corrcoef(residual(td)[k].ravel(), residual(mc)[k].ravel())[0, 1]
+        left = [one[k] - (one[k] * theta).sum() / 6 * theta for one in (td, mc)]
         norms = np.linalg.norm(td[k]), np.linalg.norm(mc[k])
         assert measures["correlation"][k] == pytest.approx(correlation)
-        assert measures["residual_correlation"][k] == pytest.approx(residuals)
+        assert measures["residual_correlation"][k] == pytest.approx(np.corrcoef(*map(np.ravel, left))[0, 1])
         assert measures["distance"][k] == pytest.approx(np.linalg.norm(td[k] - mc[k]) / np.mean(norms))
 
 
-@pytest.mark.parametrize(("env", "states", "discount"), [("boyan", 5, 0.9), ("loop", 4, 0.5), ("boyan", 3, 0.99)])
+@pytest.mark.parametrize(("env", "states", "discount"), [("boyan", 5, 0.9), ("loop", 4, 0.5)])
 def test_unidentifiable_directions_change_no_output(env, states, discount):
     data = draw_unseen_tasks(1, states, 5, 12, discount, env)
     weights, rng = naive.several_weights(states), np.random.default_rng(0)
@@ -118,10 +101,16 @@ def test_unidentifiable_directions_change_no_output(env, states, discount):
             np.testing.assert_allclose(estimates(same, gram, 5), expected, atol=1e-10 * largest)
         assert np.abs(estimates(from_the_right, gram, 5) - expected).max() > 0.01 * largest
     np.testing.assert_allclose(project_identifiable(added, discount).A, projected.A, atol=ROUNDING * 10)
+    # Lower halves sum to zero, and the removed part lies along a.
+    assert np.abs(projected.u[:, states:].sum(axis=1)).max() < ROUNDING * 10
+    assert np.abs(projected.A[:, states:].sum(axis=1)).max() < ROUNDING * 10
+    for before, after in ((weights.u, projected.u), (weights.A.mT, projected.A.mT)):
+        taken = before - after
+        np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
 
 
 @pytest.mark.parametrize(
-    ("env", "states", "count"), [("boyan", 2, 4), ("boyan", 3, 6), ("boyan", 5, 10), ("loop", 3, 6), ("loop", 5, 10)]
+    ("env", "states", "count"), [("boyan", 2, 4), ("boyan", 3, 6), ("loop", 5, 10)]
 )
 def test_there_are_no_other_unidentifiable_directions(env, states, count):
     tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
@@ -137,19 +126,6 @@ def test_there_are_no_other_unidentifiable_directions(env, states, count):
     assert (of_u < 1e-10 * of_u[0]).sum() == 1
 
 
-def test_projected_weights_have_lower_halves_that_sum_to_zero():
-    weights, a = naive.several_weights(4), unidentifiable_direction(4, 0.9)
-    projected = project_identifiable(weights, 0.9)
-    assert np.abs(projected.u[:, 4:].sum(axis=1)).max() < ROUNDING * 10
-    assert np.abs(projected.A[:, 4:].sum(axis=1)).max() < ROUNDING * 10
-    # The removed part lies along a.
-    columns = weights.A.swapaxes(1, 2), projected.A.swapaxes(1, 2)
-    for before, after in ((weights.u, projected.u), columns):
-        taken = before - after
-        np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
-        assert np.abs(taken).max() > 0.01
-
-
 @pytest.mark.parametrize("hidden", [np.zeros(8), np.random.default_rng(0).normal(size=8)], ids=["theta", "with hidden"])
 def test_decomposition_of_theta_td(hidden):
     theta, a = ictd.theta_td(4), unidentifiable_direction(4, 0.9)
@@ -158,20 +134,6 @@ def test_decomposition_of_theta_td(hidden):
     expected |= {"symmetric": 0, "u": 0}
     for name, value in expected.items():
         assert measures[name] == pytest.approx(value, abs=ROUNDING), name
-
-
-def test_decomposition_of_other_known_weights():
-    theta, rng = ictd.theta_td(4), np.random.default_rng(0)
-    assert decomposition_measures(theta, 0.9, scaled=False)["alpha"] == 1
-    assert decomposition_measures(ictd.Weights(theta.u, -theta.A), 0.9)["cosine"] == -1
-    K = rng.normal(size=(8, 4))
-    K[4:] -= K[4:].mean(axis=0)
-    np.testing.assert_allclose(preconditioner(preconditioned_td(K)), K)
-    inside = decomposition_measures(ictd.Weights(theta.u, preconditioned_td(K)), 0.9)
-    assert inside["outside"] == pytest.approx(0, abs=ROUNDING)
-    with np.errstate(invalid="ignore"):
-        opposite = decomposition_measures(ictd.Weights(theta.u, np.concatenate([K, K], axis=1)), 0.9)
-    assert opposite["outside"] == pytest.approx(1)
 
 
 def test_decomposition_measures_equal_their_definitions():
@@ -197,6 +159,8 @@ def test_decomposition_measures_equal_their_definitions():
         "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
     }
     assert items(decomposition_measures(weights, gamma)) == pytest.approx(expected)
+    assert decomposition_measures(weights, gamma, scaled=False)["alpha"] == pytest.approx(theta)
+    assert decomposition_measures(ictd.Weights(u, -A), gamma)["cosine"] == pytest.approx(-expected["cosine"])
 
 
 def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():
