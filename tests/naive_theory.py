@@ -71,18 +71,6 @@ def gradients(weights, transition, reward, discount, depth):
     return context_A, query_A, context_u, query_u
 
 
-def context_gradients(weights, transition, reward, discount, depth):
-    """Compute grad_A Y_L and grad_u Y_L with torch on a whole prompt; the first axis has the entries of Y_L."""
-    n = len(reward)
-    u, A = torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)
-    Z = torch.from_numpy(prompts_of(enumerated_columns(transition, reward, discount))[0])
-    M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
-    for _ in range(depth):
-        Z = Z + prompt_layer(Z, M, u, A)
-    pairs = [torch.autograd.grad(entry, [A, u], retain_graph=True) for entry in Z[-1, :n]]
-    return [np.stack([pair[i].numpy() for pair in pairs]) for i in range(2)]
-
-
 def prompt_layer(Z, M, u, A):
     """P Z M (Z' Q Z), with P and Q from u and A."""
     wide = len(u)

@@ -1,7 +1,5 @@
 """Streams of random numbers."""
 
-import numpy as np
-
 import ictd
 
 
@@ -9,9 +7,6 @@ def test_streams_differ_in_each_of_their_keys():
     keys = {(0, "boyan", 5, "tasks"), (1, "boyan", 5, "tasks"), (0, "loop", 5, "tasks"), (0, "boyan", 3, "tasks")}
     keys |= {(0, "boyan", 5, purpose) for purpose in ("batches", "validation", "tuning")}
     assert len({ictd.generator(*key).integers(2**63) for key in keys}) == len(keys)
-
-
-
 
 
 def test_the_streams_of_published_results_do_not_change():

@@ -29,6 +29,3 @@ def test_outer_products_equal_numpy(rows):
     expected = a.T @ b + out
     small_matrices.add_outer_products(size(3), a, b, out)
     np.testing.assert_allclose(out, expected, atol=ROUNDING)
-
-
-

@@ -2,7 +2,6 @@
 
 import io
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,6 @@ from ictd.storage import (
     load_json,
     load_named,
     long_table,
-    reading,
     replacing,
     save_arrays,
     save_json,

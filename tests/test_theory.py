@@ -3,28 +3,21 @@
 import naive_theory as naive
 import numpy as np
 import pytest
-import torch
 from naive import SETTINGS, larger_weights
-from tolerances import ENGINES, ROUNDING
+from tolerances import ROUNDING
 
 import ictd
-from ictd.steps.theory.agreement import (
-    gradients_by_appendix,
-    gradients_by_engine,
-    gradients_by_torch,
-    largest_difference,
-)
 from ictd.theory import statements
-from ictd.theory.decimals import exact_sides, exact_update
+from ictd.theory.decimals import exact_sides
 from ictd.theory.recursion import evolve, gradients, krylov
-from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, looped_updates, sweep_gradients
+from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
 
 
 def tasks_of(env, states, size=2):
     return ictd.sample_tasks(env, states, size, ictd.generator(3, env, states, "tasks"))
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 8])
+@pytest.mark.parametrize("length", [1, 7, 8])
 def test_rows_times_powers_equal_a_loop(length):
     rng = np.random.default_rng(2)
     row, matrix = rng.normal(size=(3, 4)), rng.normal(size=(3, 4, 4))
@@ -62,57 +55,8 @@ def test_gradients_follow_the_appendix(env, states, depth, discount):
                 assert np.abs(part[task] - whole).max() <= ROUNDING * max(1, np.abs(whole).max())
 
 
-@pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)
-def test_gradients_agree_with_torch(env, states, depth, discount):
-    tasks = tasks_of(env, states)
-    for weights in (ictd.theta_td(states), larger_weights(states)):
-        case = (weights, tasks.transition[1], tasks.reward[1], discount, depth)
-        reference = gradients_by_torch(*case)
-        assert np.abs(reference).max() > 0.1
-        assert largest_difference(gradients_by_engine(*case), reference) < ENGINES
-        assert largest_difference(gradients_by_appendix(*case), reference) < ENGINES
-
-
-def test_gradients_of_the_context_agree_with_torch():
-    tasks, weights = tasks_of("loop", 4), larger_weights(4)
-    *_, last = gradients(evolve(weights, tasks, 0.9, 6))
-    for task in range(2):
-        dA, du = naive.context_gradients(weights, tasks.transition[task], tasks.reward[task], 0.9, 6)
-        assert largest_difference(last.context_A()[task], dA) < ENGINES
-        assert largest_difference(last.U[task].T, du) < ENGINES
-
-
-@pytest.mark.parametrize("algo", ["td", "mc"])
-@pytest.mark.parametrize(("env", "states", "depth", "discount"), SETTINGS)
-def test_expected_updates_of_separate_layers_agree_with_torch(env, states, depth, discount, algo):
-    depth = min(depth, 9)
-    tasks = tasks_of(env, states, 2 * GROUPS)
-    weights = larger_weights(states)
-    Z = evolve(weights, tasks, discount, depth)
-    errors = Z.expected_errors(algo)[:, -1]
-    found = layer_updates(Z, errors, depth)
-    each = np.array([naive.separate_update(weights, tasks, i, algo, depth, discount) for i in range(len(tasks))])
-    expected = (each[::2] + each[1::2]) / 2
-    assert np.abs(found - expected).max() < ENGINES * np.abs(expected).max()
-    looped = looped_updates(Z, errors, depth)
-    assert np.abs(looped - each.sum(axis=1).mean(axis=0)).max() < ENGINES * np.abs(each).max()
-
-
-def test_dividing_attention_divides_A():
-    tasks, weights = tasks_of("loop", 4, GROUPS), larger_weights(4)
-    other = ictd.Weights(weights.u, weights.A / 4)
-    Z = evolve(other, tasks, 0.9, 5)
-    errors = Z.expected_errors("td")[:, -1]
-    prompts = torch.from_numpy(ictd.joint_prompt(ictd.enumerated_columns(tasks.transition, tasks.reward, 0.9)))
-    estimates = ictd.LinearTransformer(weights, 5)(prompts, queries=4).detach().numpy()
-    np.testing.assert_allclose(Z.TF[:, -1], estimates, rtol=ENGINES)
-    scaled, divided = layer_updates(Z, errors, 5, 1 / 4), layer_updates(Z, errors, 5)
-    np.testing.assert_allclose(scaled[..., :8], divided[..., :8], rtol=ENGINES)
-    np.testing.assert_allclose(scaled[..., 8:], divided[..., 8:] / 4, rtol=ENGINES)
-
-
 @pytest.mark.parametrize(
-    ("env", "states", "depth", "discount"), [*SETTINGS, ("loop", 12, 200, 0.7), ("boyan", 3, 90, 0.97)]
+    ("env", "states", "depth", "discount"), [*SETTINGS[::3], ("loop", 12, 200, 0.7), ("boyan", 3, 90, 0.97)]
 )
 def test_the_papers_statements_hold_and_one_step_of_a_proof_does_not(env, states, depth, discount):
     Z = evolve(ictd.theta_td(states), tasks_of(env, states, 60), discount, depth)
@@ -143,27 +87,6 @@ def test_statements_notice_weights_that_are_not_theta_td():
         assert statement(larger, sweep).violations.any(), statement.__name__
 
 
-def test_a_sweep_gives_the_updates_of_every_depth_at_theta_td():
-    tasks = tasks_of("boyan", 4, GROUPS)
-    Z = evolve(ictd.theta_td(4), tasks, 0.8, 12)
-    sweep, grouped = sweep_gradients(Z), sweep_gradients(Z, GROUPS)
-    for algo in ("td", "mc"):
-        for depth in (1, 5, 12):
-            looped = layer_updates(Z, Z.expected_errors(algo)[:, depth], depth).sum(axis=1)
-            allowed = ROUNDING * np.abs(looped).max() * 100
-            np.testing.assert_allclose(grouped.updates[algo][:, depth], looped, atol=allowed)
-            looped = looped.mean(axis=0)
-            allowed = ROUNDING * np.abs(looped).max() * 100
-            np.testing.assert_allclose(sweep.updates[algo][0, depth], looped, atol=allowed)
-    np.testing.assert_array_equal(sweep.layers, np.arange(13))
-    *_, last = gradients(Z)
-    whole = np.abs(last.query_A()).sum(axis=(-2, -1)) + np.abs(last.V).sum(axis=-2)
-    np.testing.assert_allclose(sweep.norms["theta"][:, 12], whole.max(axis=1))
-    np.testing.assert_allclose(sweep.norms["u_context"][:, 12], [np.linalg.norm(U, 1) for U in last.U])
-    induced = [max(np.linalg.norm(matrix, 1) for matrix in of_task) for of_task in last.query_A()]
-    np.testing.assert_allclose(sweep.norms["A_query"][:, 12], induced)
-
-
 def test_the_noise_is_the_norm_of_a_zero_update():
     rng = np.random.default_rng(0)
     samples = [estimate_norm(rng.normal(0, 3, (GROUPS, 400))) for _ in range(50)]
@@ -175,7 +98,7 @@ def test_the_noise_is_the_norm_of_a_zero_update():
     assert np.mean([s.standard_error for s in samples]) == pytest.approx(spread, rel=0.1)
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.2, 0.9])
+@pytest.mark.parametrize("discount", [0.0, 0.9])
 def test_decimal_arithmetic(discount):
     tasks, layers = tasks_of("loop", 2), [0, 1, 7, 500]
     found = exact_sides(tasks, 1, discount, layers)
@@ -186,19 +109,6 @@ def test_decimal_arithmetic(discount):
     greatest = np.abs(tasks.reward[1]).max()
     np.testing.assert_allclose(found["lemma_1"][:, 0], greatest * discount ** np.array(layers), rtol=ROUNDING)
     assert (found["lemma_4"][:, 2] <= 1 + ROUNDING).all() and (found["lemma_4"][:2, 2] > 0).any()
-    tasks = tasks_of("boyan", 4, GROUPS)
-    Z = evolve(ictd.theta_td(4), tasks, discount, 7)
-    for algo in ("td", "mc"):
-        each = [exact_update(tasks, i, algo, discount, 7) for i in range(GROUPS)]
-        looped = layer_updates(Z, Z.expected_errors(algo)[:, -1], 7).sum(axis=1)
-        np.testing.assert_allclose(looped, each, atol=ROUNDING * max(1, np.abs(each).max()))
-        np.testing.assert_allclose(Z.theta_td_errors(algo), Z.expected_errors(algo), atol=ROUNDING)
-
-
-def test_nan_counts_as_a_violation():
-    sides = statements.Inequality(np.array([[1.0, np.nan, 3.0]]), np.array([[2.0, 2.0, np.nan]]), np.zeros((1, 3)))
-    np.testing.assert_array_equal(sides.violations, [[False, True, True]])
-    np.testing.assert_array_equal(statements.summarise([sides, sides])["violations"], [0, 2, 2])
 
 
 def test_bad_input_is_named():
@@ -212,35 +122,6 @@ def test_bad_input_is_named():
         layer_updates(Z, Z.value, 3)
     with pytest.raises(ValueError, match="a standard error needs at least two"):
         estimate_norm(np.ones((1, 3)))
-
-
-@pytest.mark.parametrize(("env", "states", "depth", "discount"), [("boyan", 4, 9, 0.9), ("loop", 3, 5, 0.6)])
-def test_both_sides_of_each_statement_equal_naive(env, states, depth, discount):
-    tasks = tasks_of(env, states, 3)
-    Z = evolve(ictd.theta_td(states), tasks, discount, depth)
-    sweep = sweep_gradients(Z)
-    found = {statement.__name__: statement(Z) for statement in statements.OF_VALUES}
-    found |= {statement.__name__: statement(Z, sweep) for statement in statements.OF_GRADIENTS}
-    expected = [naive.sides(tasks.transition[i], tasks.reward[i], discount, depth) for i in range(3)]
-    assert set(found) == set(expected[0])
-    for name, pair in found.items():
-        for i, side in enumerate((pair.left, pair.right)):
-            both = np.array([of_task[name][i] for of_task in expected])
-            np.testing.assert_allclose(np.broadcast_to(side, both.shape), both, rtol=ENGINES, atol=1e-13, err_msg=name)
-    right = {name: np.array([of_task[name][1] for of_task in expected]) for name in found}
-    for bound, error in ((statements.theorem_2, "lemma_1"), (statements.corollary_1, "lemma_4")):
-        np.testing.assert_allclose(bound(Z), (right[error] * right["lemma_3"]).mean(axis=0), rtol=ENGINES)
-    for bound, error in ((statements.sharper_theorem_2, "lemma_1"), (statements.sharper_corollary_1, "lemma_4")):
-        product = right[error] * right["bounded_gradient"]
-        np.testing.assert_allclose(bound(Z), product.mean(axis=0), rtol=ENGINES)
-
-
-def test_the_bound_on_the_gradient_is_near_where_all_rewards_are_one():
-    """For large L all terms of the derivation are attained, except [m = 0], whose share falls as gamma goes to 1."""
-    tasks = ictd.Tasks(tasks_of("boyan", 3).transition, np.ones((2, 3)))
-    Z = evolve(ictd.theta_td(3), tasks, 0.96, 400)
-    found = statements.bounded_gradient(Z, sweep_gradients(Z))
-    assert (found.left[:, -1] <= found.right[:, -1]).all() and (found.left[:, -1] > 0.95 * found.right[:, -1]).all()
 
 
 def test_the_allowance_for_rounding_equals_its_derivation():
@@ -284,3 +165,6 @@ def test_summary_of_both_sides():
     ratios = [(right[1:, 0] / left[1:, 0]).min(), (right[:, 1] / left[:, 1]).min(), right[0, 2] / 1000.5, np.nan]
     np.testing.assert_allclose(found["tightest"], ratios)
     np.testing.assert_array_equal(found["violations"], (left > right + rounding).sum(axis=0))
+    # NaN is a violation.
+    sides = statements.Inequality(np.array([[1.0, np.nan, 3.0]]), np.array([[2.0, 2.0, np.nan]]), np.zeros((1, 3)))
+    np.testing.assert_array_equal(sides.violations, [[False, True, True]])

@@ -47,7 +47,7 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
     for env in ENVS:
         values.main(env, [3, 2], TASKS, DEPTH, **given, output=folder / f"statements/{env}.csv")
         files = {name: folder / f"{name}/{env}-2.csv" for name in ("statements", "neu")}
-        descent.main(env, 2, 40, DEPTH, **given, **files)
+        descent.main(env, 2, 20, DEPTH, **given, **files)
     for cell in CELLS:
         algo = Cell.parse(cell).algo
         scale, weights = algo == "td", trained(algo)
@@ -58,7 +58,7 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
     settings = [f"{env}-3" for env in ENVS]
     family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
     precision.main([2], [f"{env}-2" for env in ENVS], 20, DEPTH, GAMMA, ENVS, folder / "precision.csv")
-    agreement.main(["boyan-3-4", "loop-2-5"], GAMMA, ENVS, folder / "agreement.csv")
+    agreement.main(["boyan-3-4", "loop-3-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)
     return {table.stem: load_table(table) for table in [*tables, *(folder / f"{name}.csv" for name in WHOLE)]}
@@ -72,7 +72,7 @@ def test_sides_are_summarised_over_all_tasks(checks):
     table = checks["statements"]
     of_values = {statement.__name__ for statement in statements.OF_VALUES}
     settings = [*itertools.product(ENVS, [3, 2], [TASKS], [of_values])]
-    settings += [(env, 2, 40, {statement.__name__ for statement in statements.OF_GRADIENTS}) for env in ENVS]
+    settings += [(env, 2, 20, {statement.__name__ for statement in statements.OF_GRADIENTS}) for env in ENVS]
     assert len(table) == sum(len(names) * (DEPTH + 1) for *_, names in settings)
     for env, states, size, names in settings:
         tasks = theory_tasks(env, states, size)
@@ -111,8 +111,8 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
     table = checks["neu"]
     assert len(table) == 2 * 2 * (DEPTH + 1 + DEPTH)
     for env, algo in itertools.product(ENVS, ("td", "mc")):
-        tasks = theory_tasks(env, 2, 40)
-        sides = [naive_theory.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(40)]
+        tasks = theory_tasks(env, 2, 20)
+        sides = [naive_theory.sides(tasks.transition[i], tasks.reward[i], GAMMA, DEPTH) for i in range(20)]
         error = "lemma_1" if algo == "td" else "lemma_4"
         bound, sharper = (
             np.mean([of[error][1] * of[name][1] for of in sides], axis=0) for name in ("lemma_3", "bounded_gradient")
@@ -160,18 +160,15 @@ def test_a_family_of_weights_has_the_limit_v(checks):
 
 
 def test_weights_of_the_family_perform_known_algorithms(checks):
-    """Compared with these algorithms without a Transformer; step sizes near the residual gradient's are not better."""
+    """Compared with these algorithms without a Transformer."""
     for env in ENVS:
         tasks = theory_tasks(env, 3, 20)
         A = algorithm_weights(tasks, GAMMA)["residual_gradient"].A
         step_size = A[0, 3]
         np.testing.assert_array_equal(A, step_size * np.kron([[-1, 1], [1, -1]], np.eye(3)))
         squares = [(np.eye(3) - GAMMA * P) @ (np.eye(3) - GAMMA * P).T for P in tasks.transition]
-        radius = {
-            factor: max(np.abs(np.linalg.eigvals(np.eye(3) - factor * step_size * square)).max() for square in squares)
-            for factor in (0.99, 1, 1.01)
-        }
-        assert radius[1] < min(radius[0.99], radius[1.01], 1)
+        bounds = np.linalg.eigvalsh(squares)
+        assert step_size == pytest.approx(2 / (bounds.min() + bounds.max()))
         for algorithm in ALGORITHMS:
             rows = where(checks["family"], member=algorithm, env=env, draw=0).set_index("layer")
             errors, largest = [], 0
@@ -220,14 +217,14 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
         assert set(repeated.index) == set(itertools.product([4, 7], [1, 2, 3, 4, 5]))
         for seed, start in zip((4, 7), trained(algo), strict=False):
             size = np.mean([-start.A[0, 0], -start.A[1, 1], start.A[0, 2], start.A[1, 3]])
-            for place in (0, 0.25, 0.5, 1) if seed == 4 else (0.5,):
+            for place in (0.25, 1) if seed == 4 else (0.5,):
                 here = ictd.Weights((1 - place) * start.u, (1 - place) * start.A + place * size * theta.A)
                 for space, updates in zip(
                     ("looped", "separate"), updates_at(here, tasks, algo, depth, scale), strict=True
                 ):
                     names = [f"{space}_{name}" for name in ("norm", "standard_error", "noise")]
                     close(line.loc[(seed, place), names], estimates_of(updates), space)
-            for layers in (1, 5) if seed == 4 else (2,):
+            for layers in (1,) if seed == 4 else (5,):
                 few = updates_at(start, tasks[:60], algo, layers, scale)
                 for space, updates in zip(("looped", "separate"), few, strict=True):
                     close(repeated.loc[(seed, layers), f"{space}_norm"], estimates_of(updates)[0], space)
@@ -257,7 +254,7 @@ def test_decimal_arithmetic_equals_naive(checks):
 def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkeypatch, tmp_path):
     table = checks["agreement"]
     assert table[["env", "states", "depth", "weights"]].to_numpy().tolist() == [
-        [env, n, depth, name] for env, n, depth in (("boyan", 3, 4), ("loop", 2, 5)) for name in ("theta_td", "random")
+        [env, n, depth, name] for env, n, depth in (("boyan", 3, 4), ("loop", 3, 5)) for name in ("theta_td", "random")
     ]
     assert (table[["compiled", "appendix"]] < ENGINES).all(axis=None)
     seen = []
@@ -280,14 +277,14 @@ def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkey
     assert (drawn.transition > 0).mean() > 0.5
 
 
-@pytest.mark.parametrize("at_once", [1, 16 * 2 * 5, 700_000])
+@pytest.mark.parametrize("at_once", [1, 16 * 2 * 5])
 def test_descent_does_not_depend_on_how_many_tasks_are_in_memory(at_once, monkeypatch, tmp_path):
     sizes = []
     sweep = descent.sweep_gradients
     monkeypatch.setattr(descent, "AT_ONCE", at_once)
     monkeypatch.setattr(descent, "sweep_gradients", lambda Z, groups: sizes.append(len(Z.tasks)) or sweep(Z, groups))
     descent.main("boyan", 2, 40, 3, GAMMA, ENVS, tmp_path / "statements.csv", tmp_path / "neu.csv")
-    assert sizes == [{1: 2, 160: 10, 700_000: 40}[at_once]] * (40 // sizes[0])
+    assert sizes == [{1: 2, 160: 10}[at_once]] * (40 // sizes[0])
     row = where(load_table(tmp_path / "neu.csv"), algo="td", space="looped", layer=3).iloc[0]
     tasks = theory_tasks("boyan", 2, 40)
     expected = estimates_of(updates_at(ictd.theta_td(2), tasks, "td", 3)[0])

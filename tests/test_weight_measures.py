@@ -8,16 +8,14 @@ from tolerances import ROUNDING
 import ictd
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import ENUMERATED
-from ictd.transformer import estimates, preconditioned_td
+from ictd.transformer import estimates
 from ictd.weight_measures import (
     agreement_measures,
     decomposition_measures,
     pattern_measures,
     pattern_shares,
-    preconditioner,
     project_identifiable,
     representative_shares,
-    residual,
     shortest_identifiable,
     squared_norm,
     unidentifiable_direction,
@@ -109,9 +107,7 @@ def test_unidentifiable_directions_change_no_output(env, states, discount):
         np.testing.assert_allclose(taken, (taken @ a / (a @ a))[..., None] * a, atol=ROUNDING * 10)
 
 
-@pytest.mark.parametrize(
-    ("env", "states", "count"), [("boyan", 2, 4), ("boyan", 3, 6), ("loop", 5, 10)]
-)
+@pytest.mark.parametrize(("env", "states", "count"), [("boyan", 2, 4), ("boyan", 3, 6), ("loop", 5, 10)])
 def test_there_are_no_other_unidentifiable_directions(env, states, count):
     tasks = ictd.sample_tasks(env, states, 40, ictd.generator(2, env, states, "tasks"))
     basis = np.eye(4 * states**2).reshape(-1, 2 * states, 2 * states)
