@@ -194,15 +194,17 @@ def enumerated_prompt(transition, reward, discount, query):
 
 
 def averages(features, next_features, rewards):
-    """C, D, E, b and d of ``Context`` by their definitions, step by step."""
+    """The averages of a ``Context`` by their definitions, step by step."""
     m, n = np.shape(features)
     averages = {"C": np.zeros((n, n)), "D": np.zeros((n, n)), "E": np.zeros((n, n)), "b": np.zeros(n), "d": np.zeros(n)}
+    averages["reward_square"] = 0.0
     for now, following, reward in zip(features, next_features, rewards, strict=True):
         averages["C"] += np.outer(now, now) / m
         averages["D"] += np.outer(now, following) / m
         averages["E"] += np.outer(following, following) / m
         averages["b"] += reward * now / m
         averages["d"] += reward * following / m
+        averages["reward_square"] += reward**2 / m
     return averages
 
 

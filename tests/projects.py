@@ -16,7 +16,7 @@ SMOKE = "tests/smoke.yaml"
 # Small values for the studies too.
 SMOKE_OF_ALL = [SMOKE, *(f"studies/{name}/smoke.yaml" for name in STUDIES)]
 # Values for a smoke run of two cells.
-FEW = ["envs=[boyan]", "states=[4]", "depths=[6]"]
+FEW = ["envs=[boyan]", "states=[5]", "depths=[6]"]
 PARTS = "Snakefile config.yaml workflow docs envs profiles report src studies tests/smoke.yaml".split()
 DRY_RUN = ["--quiet", "host", "--cores", "1", "--dry-run", "--nolock"]
 

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from projects import FEW, SMOKE, small_project, snakemake
+from projects import SMOKE, small_project, snakemake
 
 from ictd.storage import load_json
 
-# KILLS=60 python -P -m pytest tests/test_interruptions.py -k same_bytes
+# KILLS=60 python -P -m pytest tests/test_interruptions.py
 KILLS = int(os.environ.get("KILLS", "3"))
 SEED = int(os.environ.get("KILLS_SEED", "0"))
-CELL = "td-boyan-4-6"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 # Other numbers of cores and seeds in a job than in the reference run.
 OTHERWISE = ["--cores", "3", "--config", "seeds_per_job=2"]
@@ -51,26 +50,6 @@ def check_files(results: Path) -> None:
         load_json(path)
     for path in [*results.rglob("[!.]*.html"), *results.rglob("[!.]*.svg")]:
         assert path.read_text().rstrip().endswith(("</html>", "</svg>")), path
-
-
-def test_a_killed_run_continues_to_the_same_bytes(smoke, tmp_path):
-    """Snakemake and its jobs get SIGKILL while the first run of a cell is pretrained."""
-    folder, files = small_project(tmp_path), [f"results-smoke/{kind}/{CELL}.npz" for kind in ("weights", "evaluation")]
-    arguments = [*files, "--cores", "1", "--config", *FEW, "algos=[td]"]
-    process = started(folder, *arguments, "--nolock")
-    logs = folder / "results-smoke/logs/pretrain"
-    while not any(logs.rglob("*.log")):
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(0.3)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not any((folder / name).exists() for name in files)
-    check_files(folder / "results-smoke")
-    done = snakemake(folder, *arguments)
-    assert done.returncode == 0, done.stdout
-    assert [(folder / name).read_bytes() for name in files] == [(smoke / name).read_bytes() for name in files]
-    assert not [*(folder / "results-smoke").rglob(".*")]
 
 
 @pytest.mark.slow

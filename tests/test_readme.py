@@ -108,7 +108,7 @@ def test_the_api_page_has_every_public_name():
 
 def test_the_example_of_a_step_works(smoke, tmp_path):
     (step,) = code_blocks(ROOT / "docs/development.md", "python")
-    names, weights = {}, smoke / "results-smoke/weights/td-boyan-4-6.npz"
+    names, weights = {}, smoke / "results-smoke/weights/td-boyan-5-6.npz"
     exec(step, names)
     names["main"](weights, 2.0, tmp_path / "norms.csv")
     norms = np.linalg.norm(np.load(weights)["A"], axis=(1, 2))

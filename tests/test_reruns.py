@@ -6,6 +6,7 @@ This also holds if Snakemake has lost its records, because options files are inp
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -79,39 +80,39 @@ KEYS = {
     ),
     "readings.evaluation_env": ("loop", UNSEEN | {AUDIT}),
 }
-# Keys of the grid, with another value and rules that run again; the folders of the others are the same.
-GRID = {
-    "algos": (["mc"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "returns"}),
-    "envs": (["boyan"], {"evaluate", "metrics", "claims", "manifest"}, {"tasks", "returns", "pretrain", "weights"}),
-    "seeds": (4, {"tasks", "returns", "pretrain", "evaluate", "manifest"}, {"theory_values"}),
-    "seeds_per_job": (1, set(), {"tasks", "pretrain", "manifest"}),
-}
-# Keys that only add cells, keys with only one possible value, and the folder of results.
-OTHERS = {"states", "depths", "environments", "readings.trained_parameters", "readings.loss", "results"}
-# Additions to the grid.
-ADDED = [["seeds=5", "depths=[6, 3, 2]"], ["seeds=4", "states=[4, 3, 5]", "envs=[loop, boyan]"]]
+# Keys that change the grid, keys with only one possible value, and the folder of results.
+OTHERS = {"algos", "envs", "seeds", "states", "depths", "seeds_per_job", "environments", "results"}
+OTHERS |= {"readings.trained_parameters", "readings.loss"}
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
 REMOVED = {
-    "weights/td-loop-4-6.npz": "weights",
+    "weights/td-loop-5-6.npz": "weights",
     "figures/figure_05.svg": "curves",
     "tables/msve.html": "pages",
-    "baselines/4-6.npz": "baselines",
+    "baselines/5-6.npz": "baselines",
 }
 RATE = ["--config", "learning_rate=0.002"]
 DISCOUNT = ["--config", "discount=0.8"]
+TIMES = ["--rerun-triggers", "mtime"]
+RUN = "results-smoke/runs/td-loop-5-6/0-2.npz"
+RETURNED = "results-smoke/returns/boyan-3/0-2.npz"
 
 
-def add_a_statement(folder: Path, module: str) -> None:
+def add_a_statement(folder: Path, module: str = "mrp") -> None:
     with open(folder / f"src/ictd/{module}.py", "a") as file:
         file.write("\nADDED = 1\n")
 
 
-def edit_threshold(folder: Path) -> None:
-    path = folder / "report/claims.toml"
-    text = re.sub(r"(?m)^threshold = .*$", "threshold = 0.123", path.read_text(), count=1)
+def edit_text(folder: Path) -> None:
+    path = folder / "report/sentences.toml"
+    path.write_text(path.read_text() + "# Another text.\n")
     # The edited file may have any time, such as that of an older copy.
-    path.write_text(text)
     os.utime(path, (10**9, 10**9))
+
+
+def edit_comments(folder: Path) -> None:
+    for module in folder.glob("src/ictd/**/*.py"):
+        text = re.sub(r'^"""', '"""Another docstring. ', module.read_text())
+        module.write_text(text + "\n# A comment.\n")
 
 
 def remove(folder: Path) -> None:
@@ -128,25 +129,16 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder / ".snakemake")
 
 
+def forget_and(edit, folder: Path) -> None:
+    forget(folder)
+    edit(folder)
+
+
 def forget_and_run(folder: Path) -> None:
     """Snakemake then has records of the jobs of this run only."""
     forget(folder)
     (folder / "results-smoke/figures/figure_01.png").unlink()
     carry_out(folder, "results-smoke/figures/figure_01.png")
-
-
-def forget_and_edit(folder: Path) -> None:
-    forget(folder)
-    add_a_statement(folder, "mrp")
-
-
-def forget_and_edit_threshold(folder: Path) -> None:
-    forget(folder)
-    edit_threshold(folder)
-
-
-def remove_records(folder: Path) -> None:
-    shutil.rmtree(folder / ".snakemake/metadata")
 
 
 def truncate_records(folder: Path) -> None:
@@ -161,60 +153,63 @@ def clean_records(folder: Path) -> None:
 
 
 def run_without_records(folder: Path) -> None:
-    (folder / "results-smoke/runs/td-loop-4-6/0-2.npz").unlink()
-    carry_out(folder, "results-smoke/runs/td-loop-4-6/0-2.npz", "--drop-metadata")
+    (folder / RUN).unlink()
+    carry_out(folder, RUN, "--drop-metadata")
 
 
 def stop_two_runs(folder: Path) -> None:
     """Of the second run, with another discount, only one job has ended."""
-    carry_out(folder, "results-smoke/returns/boyan-3/0-2.npz", *DISCOUNT)
+    carry_out(folder, RETURNED, *DISCOUNT)
     forget(folder)
 
 
 def copy_older_results(folder: Path) -> None:
-    """As with ``cp -a``, after a run with another discount."""
+    """As with ``cp -a``, after a run with another discount, whose records are forgotten."""
     results, older = folder / "results-smoke", folder / "older"
     shutil.copytree(results, older)
-    carry_out(folder, "results-smoke/returns/boyan-3/0-2.npz", *DISCOUNT)
+    carry_out(folder, RETURNED, *DISCOUNT)
     shutil.rmtree(results)
     older.rename(results)
-
-
-def copy_older_results_and_forget(folder: Path) -> None:
-    copy_older_results(folder)
     forget(folder)
 
 
 # What happens to a finished run, the arguments of the next run, and rules that this run must and must not repeat.
 EVENTS = {
-    "nothing": (None, [], set(), {"all"}),
-    "comments and docstrings": ("edit_comments", [], set(), {"all"}),
+    "comments and docstrings": (edit_comments, [], set(), {"all"}),
     "removed files": (remove, [], {*REMOVED.values(), "manifest"}, {"tasks", "returns", "pretrain"}),
     "a rate": (None, RATE, {"pretrain", "evaluate", "manifest"}, {"tasks", "returns"}),
-    "a statement": (lambda folder: add_a_statement(folder, "mrp"), [], {"tasks", "theory_values", "claims"}, set()),
     "a statement of the report": (
-        lambda folder: add_a_statement(folder, "report/figures/style"), [], {"curves", "claims", "notebook"},
+        partial(add_a_statement, module="report/figures/style"), [], {"curves", "claims", "notebook"},
         {"tasks", "returns", "pretrain", "evaluate", "evaluate_claims", "audit", "theory_values"},
     ),
-    "a threshold": (edit_threshold, [], {"claims", "notebook", "manifest"}, {"metrics", "pretrain"}),
     "forgotten": (forget, [], set(), {"all"}),
-    "forgotten, a threshold": (forget_and_edit_threshold, [], {"claims", "manifest"}, {"metrics", "pretrain"}),
-    "forgotten, a statement": (forget_and_edit, [], {"tasks", "theory_values", "claims"}, set()),
-    "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
-    "no records, a rate": (remove_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "forgotten, a text": (partial(forget_and, edit_text), [], {"claims", "manifest"}, {"metrics", "pretrain"}),
+    "forgotten, a statement": (partial(forget_and, add_a_statement), [], {"tasks", "theory_values", "claims"}, set()),
     "truncated records, a rate": (truncate_records, RATE, {"pretrain", "manifest"}, set()),
-    "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
-    "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
-    "times only, a rate": (None, ["--rerun-triggers", "mtime", *RATE], {"pretrain", "manifest"}, {"tasks", "returns"}),
-    "times only, a statement": (
-        lambda folder: add_a_statement(folder, "mrp"), ["--rerun-triggers", "mtime"], {"tasks", "claims"}, set(),
+    "times only, a rate": (None, [*TIMES, *RATE], {"pretrain", "manifest"}, {"tasks", "returns"}),
+    # The report lists the settings, and the manifest its pages.
+    "order and jobs": (
+        None, ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"],
+        {"curves", "diagrams", "pages", "notebook", "manifest"}, {"tasks", "pretrain", "evaluate", "metrics", "claims"},
     ),
-    "two stopped runs": (stop_two_runs, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
-    "older results": (copy_older_results, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
-    "older results, forgotten": (
-        copy_older_results_and_forget, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"},
+    "a smaller grid": (
+        None, ["--config", "envs=[boyan]", "algos=[mc]"], {"evaluate", "metrics", "claims", "manifest"},
+        {"tasks", "returns", "pretrain", "weights"},
+    ),
+    "a larger grid": (
+        None, ["--config", "seeds=5", "depths=[6, 3, 2]", "states=[5, 3, 4]", "envs=[boyan, loop]"],
+        {"tasks", "returns", "pretrain", "evaluate", "manifest"}, set(),
     ),
 }  # fmt: skip
+# Events with a run of some jobs.
+LONGER_EVENTS = {
+    "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "times only, a statement": (add_a_statement, TIMES, {"tasks", "claims"}, set()),
+    "two stopped runs": (stop_two_runs, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
+    "older results": (copy_older_results, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -227,44 +222,23 @@ def finished(smoke, tmp_path_factory) -> Path:
     return folder
 
 
-def values_with(key: str, value, path: Path) -> list[str]:
-    """Arguments for the smoke run's values with another value of a key."""
-    config = yaml.safe_load((ROOT / SMOKE).read_text())
-    inner, *names = config, *key.split(".")
-    for name in names[:-1]:
-        inner = inner.setdefault(name, {})
-    inner[names[-1]] = value
-    path.write_text(yaml.safe_dump(config))
-    return ["--configfile", str(path)]
-
-
-def edit_comments(folder: Path) -> None:
-    for module in folder.glob("src/ictd/**/*.py"):
-        text = re.sub(r'^"""', '"""Another docstring. ', module.read_text()) + "\n# A comment.\n"
-        module.write_text(text.replace(":\n", ":  # Here.\n\n"))
+def said_after(finished: Path, folder: Path, events: dict) -> dict[str, str]:
+    """Output of dry runs, by the name of the event."""
+    runs = {}
+    for name, (edit, arguments, *_) in events.items():
+        copy = shutil.copytree(finished, folder / re.sub("[, ]+", "-", name), symlinks=True)
+        if edit:
+            edit(copy)
+        runs[name] = copy, arguments
+    found = dict(zip(runs, plans([*runs.values()]), strict=True))
+    assert {name: text for name, (code, text) in found.items() if code} == {}
+    return {name: text for name, (_, text) in found.items()}
 
 
 @pytest.fixture(scope="module")
 def said(finished, tmp_path_factory) -> dict[str, str]:
-    """Output of dry runs, by the name of the change."""
-    folder = tmp_path_factory.mktemp("changed")
-    edits = {name: edit_comments if edit == "edit_comments" else edit for name, (edit, *_) in EVENTS.items()}
-
-    def copied(name: str) -> Path:
-        copy = shutil.copytree(finished, folder / re.sub("[, ]+", "-", name), symlinks=True)
-        if edits.get(name):
-            edits[name](copy)
-        return copy
-
-    runs = {name: (copied(name), arguments) for name, (_, arguments, *_) in EVENTS.items()}
-    runs |= {key: (copied(key), values_with(key, GRID[key][0], folder / f"{key}.yaml")) for key in GRID}
-    runs |= {" ".join(values): (copied("-".join(values)), ["--config", *values]) for values in ADDED}
-    runs |= {"graph": (copied("graph"), ["--rulegraph"])}
-    order = ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"]
-    runs |= {"order": (copied("order"), order)}
-    found = dict(zip(runs, plans([*runs.values()]), strict=True))
-    assert {name: text for name, (code, text) in found.items() if code} == {}
-    return {name: text for name, (_, text) in found.items()}
+    graph = {"graph": (None, ["--rulegraph"])}
+    return said_after(finished, tmp_path_factory.mktemp("changed"), EVENTS | graph)
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +281,7 @@ def test_every_key_has_an_entry():
     names = set()
     for key, value in config.items():
         names |= {f"{key}.{inner}" for inner in value} if isinstance(value, dict) else {key}
-    assert names == KEYS.keys() | GRID.keys() | OTHERS
+    assert names == KEYS.keys() | OTHERS
 
 
 def holds(option, value) -> bool:
@@ -332,31 +306,34 @@ def test_every_rule_of_the_paper_has_options(changed_options):
     assert {step for step, *_ in changed_options} == {step for step, _ in rules_of_paper().values()}
 
 
-@pytest.mark.parametrize("name", EVENTS)
-def test_a_run_repeats_what_an_event_makes_invalid(said, name):
-    planned = planned_rules(said[name])
-    *_, repeated, kept = EVENTS[name]
+def check(said: dict[str, str], name: str, event: tuple) -> None:
+    planned, (*_, repeated, kept) = planned_rules(said[name]), event
     assert repeated <= planned and not kept & planned
     assert ("Nothing to be done" in said[name]) == (not repeated)
 
 
-@pytest.mark.parametrize("key", GRID)
-def test_the_grid_changes_only_what_depends_on_it(said, key):
-    _, repeated, kept = GRID[key]
-    assert repeated <= planned_rules(said[key]) and not kept & planned_rules(said[key])
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_run_repeats_what_an_event_makes_invalid(said, name):
+    check(said, name, EVENTS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONGER_EVENTS)
+def test_a_run_repeats_what_a_longer_event_makes_invalid(finished, tmp_path, name):
+    said = said_after(finished, tmp_path, {name: LONGER_EVENTS[name]})
+    check(said, name, LONGER_EVENTS[name])
+    if name == "two stopped runs":
+        outputs = re.findall(r"^    output: (results-smoke/returns/.*)$", said[name], re.MULTILINE)
+        assert sorted(outputs) == [f"results-smoke/returns/{setting}/0-2.npz" for setting in ("boyan-5", "loop-5")]
+
+
+def test_adding_to_the_grid_keeps_finished_runs(said, finished):
+    outputs = re.findall(r"^    output: (results-smoke/runs/.*)$", said["a larger grid"], re.MULTILINE)
+    assert outputs and not [path for path in outputs if (finished / path).exists()]
 
 
 def test_a_statement_repeats_every_rule(said, downstream):
-    assert (
-        planned_rules(said["a statement"])
-        == {*downstream, "all"} - {"step"}
-        == planned_rules(said["forgotten, a statement"])
-    )
-
-
-def test_of_two_stopped_runs_the_jobs_of_the_second_are_kept(said):
-    outputs = re.findall(r"^    output: (results-smoke/returns/.*)$", said["two stopped runs"], re.MULTILINE)
-    assert sorted(outputs) == [f"results-smoke/returns/{name}/0-2.npz" for name in ("boyan-4", "loop-4")]
+    assert planned_rules(said["forgotten, a statement"]) == {*downstream, "all"} - {"step"}
 
 
 def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
@@ -366,17 +343,6 @@ def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
     drawn = nx.DiGraph(ARROWS)
     follow = nx.DiGraph((box[a], box[b]) for a in downstream for b in downstream[a] if box[a] != box[b])
     assert nx.transitive_closure(drawn).edges == nx.transitive_closure(follow).edges
-
-
-def test_the_order_of_values_changes_only_figures(said):
-    """The report lists the settings, and the manifest its pages."""
-    assert planned_rules(said["order"]) == {"curves", "diagrams", "pages", "notebook", "manifest"}
-
-
-@pytest.mark.parametrize("values", ADDED, ids=" ".join)
-def test_adding_to_the_grid_keeps_finished_runs(said, finished, values):
-    outputs = re.findall(r"^    output: (results-smoke/runs/.*)$", said[" ".join(values)], re.MULTILINE)
-    assert outputs and not [path for path in outputs if (finished / path).exists()]
 
 
 OUTER = """
@@ -417,7 +383,6 @@ def outer(smoke, tmp_path_factory) -> dict[str, tuple[int | str, str]]:
     values = ["--configfile", str(project / SMOKE)]
     runs = {
         "default": (folders["plain"], values),
-        "same": (folders["plain"], ["ictd_paper", *values]),
         "rate": (folders["plain"], ["ictd_paper", *values, *RATE]),
         "prefix": (folders["prefix"], values),
     }
@@ -429,7 +394,6 @@ def test_a_workflow_that_uses_this_one_keeps_its_default_target(outer):
 
 
 def test_reruns_are_right_in_a_module(outer):
-    assert outer["same"][0] == 0 and "Nothing to be done" in outer["same"][1]
     planned = planned_rules(outer["rate"][1])
     assert "ictd_pretrain" in planned and "ictd_tasks" not in planned
 
@@ -440,6 +404,7 @@ def test_a_prefix_of_a_module_is_refused(outer):
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_edits_of_an_environment_and_of_what_it_reads_rerun_its_tasks(tmp_path):
     folder = small_project(tmp_path / "project")
     read = "\n\nLEAST = float((Path(__file__).parent / 'least.csv').read_text())\n\n\n@ictd"

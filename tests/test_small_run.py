@@ -39,8 +39,8 @@ SETTINGS = {
     "step_sizes": {"smallest": 0.2, "largest": 3, "number": 4},
     "env_options": OPTIONS,
 }  # fmt: skip
-CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 2, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
-DIVERGED = Cell("mc", "boyan", 2, 2)
+CELLS = [Cell(algo, *rest) for rest in (("boyan", 3, 2), ("boyan", 5, 2), ("loop", 3, 2)) for algo in ("td", "mc")]
+DIVERGED = Cell("mc", "boyan", 5, 2)
 TASKS, TEST, GROUPS = 12, 5, ["0-1", "2-2"]
 STORED = {"task_sets": "tasks", "returns": "returns"}
 AUDITED = {"tasks": 5, "unseen_tasks": TEST}
@@ -53,7 +53,7 @@ def carry_out(step, **given):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The folder of a run; all runs on Boyan's chain with two states diverged."""
+    """The folder of a run; the last run by MC on Boyan's chain with five states diverges."""
     folder = tmp_path_factory.mktemp("run")
     for cell, group in itertools.product(CELLS, GROUPS):
         at = cell._asdict()
@@ -74,7 +74,7 @@ def run(tmp_path_factory):
         evaluate, tasks=TEST, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS],
     )  # fmt: skip
-    errors = [folder / f"baselines/{size}.npz" for size in ("3-2", "2-2")]
+    errors = [folder / f"baselines/{size}.npz" for size in ("3-2", "5-2")]
     carry_out(baselines, seeds=3, tasks=TEST, outputs=errors)
     files = {name: sorted(folder.glob(f"{kind}/*/0-1.npz")) for name, kind in STORED.items()}
     trained = [folder / f"runs/{cell}/0-1.npz" for cell in sorted(CELLS)]
@@ -124,18 +124,7 @@ def test_batches_of_other_seeds_are_refused(run):
         next(tasks.stored_runs(*files))
 
 
-def test_seeds_with_other_followers_share_a_file(tmp_path):
-    carry_out(tasks, env="loop", states=5, seeds="0-2", tasks=1, output=tmp_path / "tasks.npz")
-    followers = set()
-    for seed, stored, _ in tasks.stored_runs(tmp_path / "tasks.npz"):
-        drawn = ictd.sample_tasks("loop", 5, 1, ictd.generator(seed, "loop", 5, "tasks"), threshold=0.3)
-        followers.add((drawn.transition[0] > 0).tobytes())
-        for name, array in vars(drawn).items():
-            np.testing.assert_array_equal(getattr(stored, name), array)
-    assert len(followers) == 3
-
-
-@pytest.mark.parametrize("cell", ["td-boyan-3-2", "mc-boyan-3-2", "td-loop-3-2", "mc-loop-2-2"])
+@pytest.mark.parametrize("cell", ["td-boyan-3-2", "mc-loop-3-2"])
 def test_the_library_pretrains_the_runs_of_the_workflow(tmp_path, monkeypatch, cell):
     """Tasks, batches, returns and initial weights have the same streams, also if tasks take several blocks."""
     monkeypatch.setattr(training_data, "BLOCK", 50)
@@ -177,13 +166,13 @@ def test_runs_and_their_snapshots(run):
 
 
 def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
-    files = {"tasks": run / "tasks/boyan-2/0-1.npz", "returns": []}
-    given = {"algo": "td", "env": "boyan", "states": 2, "learning_rate": 1e60, "on_divergence": "fail", **files}
-    out, left = tmp_path / "td-boyan-2-2/0-1.npz", tmp_path / "td-boyan-2-2-seed-0.npz"
-    with pytest.raises(ValueError, match=r"^td-boyan-2-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
+    files = {"tasks": run / "tasks/boyan-5/0-1.npz", "returns": []}
+    given = {"algo": "td", "env": "boyan", "states": 5, "learning_rate": 1e60, "on_divergence": "fail", **files}
+    out, left = tmp_path / "td-boyan-5-2/0-1.npz", tmp_path / "td-boyan-5-2-seed-0.npz"
+    with pytest.raises(ValueError, match=r"^td-boyan-5-2, seed 0: .* at task \d+ of 12; its finite snapshots are in"):
         carry_out(pretrain, **given, diverged=tmp_path, output=out)
     kept = np.load(left)
-    drawn, batches, start = made("boyan", 2, 0)
+    drawn, batches, start = made("boyan", 5, 0)
     for size, u, A in zip(kept["tasks_seen"], kept["u"], kept["A"], strict=True):
         before = ictd.pretrain_history(drawn[:size], batches[:size], "td", 2, 0.9, 1e60, start).weights[-1]
         np.testing.assert_array_equal(A, before.A)
@@ -212,7 +201,7 @@ def test_evaluations_equal_those_on_whole_prompts(run, metrics):
         np.testing.assert_allclose(row[list(expected)].to_numpy(float), [*expected.values()])
 
 
-@pytest.mark.parametrize("states", [3, 2])
+@pytest.mark.parametrize("states", [3, 5])
 def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
     tuned, theta = where(metrics["step_sizes"], states=states, depth=2), ictd.theta_td(states)
     stored, tuning = np.load(run / f"baselines/{states}-2.npz"), unseen(0, states, 7, "tuning")
@@ -270,7 +259,7 @@ def test_claims_are_decided_on_more_tasks(run, metrics):
     """Each trial has its own tasks, the same for all cells; theta^TD has its tuned step size."""
     claim_tasks = {
         (seed, states): draw_unseen_tasks(seed, states, 6, max(LENGTHS), 0.9, "loop", "claims", **OPTIONS["loop"])
-        for seed, states in itertools.product(range(3), (3, 2))
+        for seed, states in itertools.product(range(3), (3, 5))
     }
     over_tasks = metrics["over_tasks"]
     for cell in CELLS:
@@ -293,7 +282,7 @@ def test_claims_are_decided_on_more_tasks(run, metrics):
             spread = of_trials.mean(axis=1).std(ddof=1) / np.sqrt(len(kept))
             assert row["standard_error"] == pytest.approx(spread)
             assert row["worst_share"] == pytest.approx(of_trials.max() / of_trials.sum())
-    for states, method in itertools.product((3, 2), ("theta_td", "lstd", "zero")):
+    for states, method in itertools.product((3, 5), ("theta_td", "lstd", "zero")):
         rows = where(metrics["unseen_baselines"], method=method, states=states)
         tuned = where(metrics["step_sizes"], states=states).sort_values("msve")["step_size"].iloc[0]
         for i, length in itertools.product(range(3), LENGTHS):
@@ -358,7 +347,7 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     lost = {one["id"]: one["value"] for one in decided if one["id"].startswith("finite")}
     assert lost == {f"finite/{cell}": 2 / 3 if cell == DIVERGED else 1 for cell in CELLS}
     config = yaml.safe_load((PROJECT / "config.yaml").read_text())
-    settings = {"seeds": 3, "tasks": 12, "algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 2]}
+    settings = {"seeds": 3, "tasks": 12, "algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 5]}
     settings |= {"depths": [2], "readings": config["readings"]}
     settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
     schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())

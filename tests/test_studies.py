@@ -179,7 +179,7 @@ def said(made, smoke, tmp_path_factory) -> dict[str | int, tuple[int | str, str]
     runs = {"same settings": (made, ["mine", *SETTINGS]), "other settings": (made, ["mine"])}
     for i, (name, old, new, _) in enumerate(BROKEN):
         runs[i] = with_study(base / f"{i}", **{name: old and MINE[name].replace(old, new)}), []
-    runs |= {"documented": (documented(base / "documented"), ["results-smoke/norms/td-boyan-4-6.csv", "mine"])}
+    runs |= {"documented": (documented(base / "documented"), ["results-smoke/norms/td-boyan-5-6.csv", "mine"])}
     runs |= {"all": (whole, ["all", *STUDIES])}
     for name in STUDIES:
         folder = shutil.copytree(whole, base / name, symlinks=True)

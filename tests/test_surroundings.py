@@ -64,6 +64,7 @@ def test_hostile_surroundings_change_no_result(smoke, tmp_path):
     assert json.loads((results / "manifest.json").read_text())["commit"] is None
 
 
+@pytest.mark.slow
 def test_a_home_folder_that_cannot_be_written_does_not_matter(tmp_path):
     (tmp_path / "home").touch()
     unusable = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(tmp_path / "home"))
