@@ -222,6 +222,7 @@ def test_valid_arguments_are_taken_in_all_their_forms(data):
 
 def test_every_public_function_is_tested():
     tested = {name for name in calls() if hasattr(ictd, name)}
+    assert ictd.__all__ == dir(ictd) == sorted(ictd.__all__)
     assert tested == set(ictd.__all__) - {"ENVIRONMENTS", "EnumeratedPrompts", "load_model", "register_environment"}
 
 

@@ -93,55 +93,32 @@ def test_a_divergence_of_the_last_update_is_found():
     assert raised.value.task == 1 and np.isfinite(raised.value.history.estimates).all()
 
 
-def in_blocks(tasks, batches, seen, start):
-    """Snapshots of ``pretrain_runs`` with blocks of 7 tasks."""
-    blocks = iter([slice(0, 7), slice(7, 14), slice(14, 20)])
-
-    def draw(size, running):
-        block = next(blocks)
-        assert block.stop - block.start == size and running == [0]
-        return [(tasks.reward[block], batches[block], tasks.transition[block])]
-
-    return pretrain_runs([Engine(start, "mc", 4, 0.9, 1e-3)], draw, [seen])[0]
-
-
-def test_blocks_equal_a_single_run_and_stop_at_a_divergence(monkeypatch):
-    monkeypatch.setattr(pretraining, "BLOCK", 7)
-    tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
-    seen = np.array([1, 7, 10, 20])
-    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start, tasks_seen=seen).weights
-    weights = in_blocks(tasks, batches, seen, start)
-    np.testing.assert_array_equal(weights.A, expected.A)
-    np.testing.assert_array_equal(weights.u, expected.u)
-    reward = tasks.reward.copy()
-    reward[8] = 1e308
-    diverged = in_blocks(ictd.Tasks(tasks.transition, reward, tasks.stationary), batches, seen, start)
-    np.testing.assert_array_equal(diverged.A[:2], expected.A[:2])
-    assert np.isnan(diverged.A[2:]).all() and np.isnan(diverged.u[2:]).all()
-
-
 def test_runs_with_shared_tasks_stop_independently(monkeypatch):
-    """One run is shorter than the others, and one diverges at its first update."""
+    """In blocks of seven tasks.  One run is shorter, one diverges at its first update, and one in the second block."""
     monkeypatch.setattr(pretraining, "BLOCK", 7)
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
+    broken = tasks.reward.copy()
+    broken[8] = 1e308
+    rewards = [tasks.reward, tasks.reward, tasks.reward, broken]
     blocks, asked = iter([slice(0, 7), slice(7, 14), slice(14, 20)]), []
 
     def draw(size, running):
         block = next(blocks)
         asked.append(running)
-        return [(tasks.reward[block], batches[block], tasks.transition[block]) for _ in running]
+        return [(rewards[run][block], batches[block], tasks.transition[block]) for run in running]
 
     far = ictd.Weights(1e200 * start.u, 1e200 * start.A)
-    starts = [("mc", start), ("td", start), ("td", far)]
+    starts = [("mc", start), ("td", start), ("td", far), ("mc", start)]
     engines = [Engine(weights, algo, 4, 0.9, 1e-3) for algo, weights in starts]
-    seen = [np.array([20]), np.array([3, 9]), np.array([20])]
+    seen = [np.array([1, 7, 20]), np.array([3, 9]), np.array([20]), np.array([1, 7, 10, 20])]
     with np.errstate(over="ignore", invalid="ignore"):
-        long, short, diverged = pretrain_runs(engines, draw, seen)
-    assert asked == [[0, 1, 2], [0, 1], [0]] and np.isnan(diverged.A).all()
-    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start).weights
+        long, short, first, second = pretrain_runs(engines, draw, seen)
+    assert asked == [[0, 1, 2, 3], [0, 1, 3], [0]] and np.isnan(first.A).all()
+    expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start, tasks_seen=seen[0]).weights
     np.testing.assert_array_equal(long.A, expected.A)
-    first = tasks[:9], batches[:9]
-    expected = pretrain_history(*first, "td", 4, 0.9, 1e-3, start, tasks_seen=seen[1]).weights
+    np.testing.assert_array_equal(second.A[:2], expected.A[:2])
+    assert np.isnan(second.A[2:]).all() and np.isnan(second.u[2:]).all()
+    expected = pretrain_history(tasks[:9], batches[:9], "td", 4, 0.9, 1e-3, start, tasks_seen=seen[1]).weights
     np.testing.assert_array_equal(short.A, expected.A)
 
 

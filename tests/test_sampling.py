@@ -63,44 +63,6 @@ def test_the_length_of_jumps_keeps_their_tables_small(env, states):
     assert jumps.jump_length(np.full((60, 60), 1 / 60), 5, np.empty((2, 60), np.int64)) == 1
 
 
-@pytest.mark.parametrize(("length", "rest"), [(1, 0), (2, 1), (3, 2)])
-def test_a_table_has_all_paths_of_a_length(length, rest):
-    tasks = ictd.sample_tasks("boyan", 4, 1, generator())
-    p, r = tasks.transition[0], tasks.reward[0]
-    most, made = jumps.PATHS, length % 2
-    paths, chance, gain, last = (
-        np.empty((2, 4), np.int64),
-        np.empty((2, 4, most)),
-        np.empty((2, 2, 4, most)),
-        np.empty((2, 4, most), int),
-    )
-    jumps.list_paths(p, r, 0.7, length, rest, paths, chance, gain, last)
-    row_of, accept, next_row = np.empty(4, np.uint64), np.empty(most, np.uint64), np.empty(2 * most, np.uint64)
-    gains, scratch = np.empty((2, 2 * most)), (np.empty(2 * most, int), np.empty(most), *np.empty((2, most), int))
-    lists = paths[made], chance[made], gain[:, made], last[made]
-    jumps.fill_table(*lists, row_of, accept, next_row, *gains, scratch)
-    rows = row_of.tolist()
-    for s, row in enumerate(rows):
-        first, columns = divmod(row, 2**32)
-        drawn = {}
-        for column in range(first, first + columns):
-            keep = int(accept[column]) / 2**32
-            for place, share in ((2 * column, 1 - keep), (2 * column + 1, keep)):
-                found = rows.index(int(next_row[place])), *gains[:, place].tolist()
-                drawn[found] = drawn.get(found, 0) + share / columns
-        drawn = sorted((found, share) for found, share in drawn.items() if share)
-        expected = sorted(
-            (
-                path[-1],
-                *(sum(0.7**k * r[state] for k, state in enumerate(path[:steps])) for steps in (length, rest)),
-                chance,
-            )
-            for path, chance in naive.paths_from(p, s, length)
-        )
-        assert columns == len(expected)
-        np.testing.assert_allclose([(*found, share) for found, share in drawn], expected, atol=ALIAS)
-
-
 def test_batches_do_not_depend_on_later_tasks_and_returns_not_on_steps():
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
     several = ictd.unroll(tasks, 6, 0.9, 4, generator("batches"))
@@ -148,16 +110,6 @@ def test_batch_statistics_have_the_right_means():
     assert_means(batches.visits.astype(float), batch * mu)
     assert_means(batches.transitions.astype(float), batch * mu[:, None] * p)
     assert_means(batches.return_sums, batch * mu * naive.truncated_value(p, r, discount, tau))
-
-
-def test_returns_of_a_batch_are_independent():
-    # Two states with values +1 and -1; the next state is random, so two returns from state 0 are independent.
-    task = ictd.Tasks(np.full((1, 2, 2), 0.5), np.array([[1.0, -1.0]]))
-    batches = ictd.unroll(repeated(task, 4000), 2, 0.5, 2, generator("batches"))
-    sums = batches.return_sums[batches.visits[:, 0] == 2, 0]
-    # A return is 1 +- 0.5: the sum of two is 1, 2 or 3 with probabilities 1/4, 1/2, 1/4.
-    shares = [(sums == total).mean() for total in (1.0, 2.0, 3.0)]
-    np.testing.assert_allclose(shares, [0.25, 0.5, 0.25], atol=0.07)
 
 
 def test_transition_counts_equal_naive():

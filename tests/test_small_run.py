@@ -257,45 +257,34 @@ def test_tables_over_seeds(run, metrics):
 
 def test_claims_are_decided_on_more_tasks(run, metrics):
     """Each trial has its own tasks, the same for all cells; theta^TD has its tuned step size."""
-    claim_tasks = {
-        (seed, states): draw_unseen_tasks(seed, states, 6, max(LENGTHS), 0.9, "loop", "claims", **OPTIONS["loop"])
-        for seed, states in itertools.product(range(3), (3, 5))
-    }
-    over_tasks = metrics["over_tasks"]
+    claim_tasks = {(seed, states): unseen(seed, states, 6, "claims") for seed in range(3) for states in (3, 5)}
     for cell in CELLS:
         stored, rows = np.load(run / f"weights/{cell}.npz"), where(metrics["unseen_msve"], **cell._asdict())
         assert len(rows) == 3 * len(LENGTHS)
-        errors = {length: [] for length in (0, *LENGTHS)}
-        for i, length in itertools.product(range(3), errors):
-            weights = ictd.Weights(stored["u"][i], stored["A"][i])
-            with np.errstate(all="ignore"):
-                errors[length].append(naive.errors(weights, claim_tasks[i, cell.states], length, 2))
-            if length:
-                found = where(rows, seed=i, context_length=length)["msve"].item()
-                np.testing.assert_allclose(found, np.mean(errors[length][i]), rtol=1e-8)
         kept = [0, 1] if cell == DIVERGED else [0, 1, 2]
-        place = {"method": cell.algo, "env": cell.env, "states": cell.states, "depth": cell.depth}
-        for length, of_trials in errors.items():
-            row, of_trials = where(over_tasks, **place, context_length=length).iloc[0], np.array(of_trials)[kept]
-            assert row["mean"] == pytest.approx(of_trials.mean())
-            assert row["median"] == pytest.approx(np.median(of_trials))
-            spread = of_trials.mean(axis=1).std(ddof=1) / np.sqrt(len(kept))
-            assert row["standard_error"] == pytest.approx(spread)
-            assert row["worst_share"] == pytest.approx(of_trials.max() / of_trials.sum())
-    for states, method in itertools.product((3, 5), ("theta_td", "lstd", "zero")):
-        rows = where(metrics["unseen_baselines"], method=method, states=states)
+        for length in (0, *LENGTHS):
+            models = [ictd.Weights(stored["u"][i], stored["A"][i]) for i in kept]
+            errors = [naive.errors(models[i], claim_tasks[i, cell.states], length, 2) for i in kept]
+            if length:
+                found = rows[(rows["context_length"] == length) & rows["seed"].isin(kept)]["msve"]
+                np.testing.assert_allclose(found, np.mean(errors, axis=1), rtol=1e-8)
+            place = {"method": cell.algo, "env": cell.env, "states": cell.states, "context_length": length}
+            row = where(metrics["over_tasks"], **place)
+            spread = np.std(np.mean(errors, axis=1), ddof=1) / np.sqrt(len(kept))
+            expected = np.mean(errors), np.median(errors), spread, np.max(errors) / np.sum(errors)
+            np.testing.assert_allclose(row.iloc[0][["mean", "median", "standard_error", "worst_share"]], expected)
+    for states, (k, length) in itertools.product((3, 5), enumerate(LENGTHS)):
         tuned = where(metrics["step_sizes"], states=states).sort_values("msve")["step_size"].iloc[0]
-        for i, length in itertools.product(range(3), LENGTHS):
-            data = claim_tasks[i, states]
-            if method == "theta_td":
-                theta = ictd.theta_td(states)
-                expected = naive.errors(ictd.Weights(theta.u, tuned * theta.A), data, length, 2)
-            elif method == "lstd":
-                expected = data.error(ictd.lstd(data.context(length), 0.9, 0.1))
-            else:
-                expected = data.error(np.zeros_like(data.value))
-            found = where(rows, seed=i, context_length=length)["msve"].item()
-            np.testing.assert_allclose(found, np.mean(expected), rtol=1e-8)
+        for i in range(3):
+            data, theta = claim_tasks[i, states], ictd.theta_td(states)
+            expected = {
+                "theta_td": naive.errors(ictd.Weights(theta.u, tuned * theta.A), data, length, 2),
+                "lstd": data.error(ictd.lstd(data.context(length), 0.9, 0.1)),
+                "zero": data.error(np.zeros_like(data.value)),
+            }
+            for method, errors in expected.items():
+                row = where(metrics["unseen_baselines"], method=method, states=states, seed=i, context_length=length)
+                np.testing.assert_allclose(row["msve"], [np.mean(errors)], rtol=1e-8)
 
 
 def test_mean_entries_are_those_of_the_runs_that_did_not_diverge(run, metrics):
@@ -303,11 +292,9 @@ def test_mean_entries_are_those_of_the_runs_that_did_not_diverge(run, metrics):
         stored, entries = np.load(run / f"weights/{cell}.npz"), where(metrics["mean_entries"], **cell._asdict())
         kept = stored["diverged_at"] == 0
         assert kept.sum() == (2 if cell == DIVERGED else 3)
-        assert len(entries) == 3 * 2 * cell.states * (2 * cell.states + 1)
-        for row in entries.itertuples():
-            k = stored["tasks_seen"].tolist().index(row.tasks_seen)
-            history = stored["history_u"][:, :, None] if row.matrix == "u" else stored["history_A"]
-            assert row.mean == pytest.approx(history[kept, k, row.row - 1, row.column - 1].mean())
+        for matrix in ("u", "A"):
+            found = where(entries, matrix=matrix).sort_values(["tasks_seen", "row", "column"])["mean"]
+            np.testing.assert_allclose(found, stored[f"history_{matrix}"][kept].mean(axis=0).ravel())
 
 
 def test_the_audit_trains_the_first_tasks_again(run, metrics):

@@ -27,10 +27,6 @@ def test_P_and_Q_have_the_blocks_of_theta_looped():
     assert weights.dimension == 2
 
 
-def test_weights_are_shown_in_one_line():
-    assert repr(ictd.Weights(np.zeros((2, 3, 8)), np.zeros((2, 3, 8, 8)))) == "<Weights of 2 x 3 models, 4 features>"
-
-
 def test_theta_td_of_two_states():
     theta = ictd.theta_td(2)
     np.testing.assert_array_equal(theta.u, np.zeros(4))
@@ -56,23 +52,6 @@ def test_an_index_of_weights_takes_leading_axes_only():
     np.testing.assert_array_equal(several[..., 0].A, several.A[0])
     with pytest.raises(IndexError):
         several[..., 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("env", "states", "length", "depth", "scaled"), [("boyan", 5, 17, 4, False), ("loop", 2, 1, 1, True)]
-)
-def test_estimates_equal_naive(env, states, length, depth, scaled):
-    data = draw_unseen_tasks(0, states, 3, length, 0.9, env)
-    weights = naive.several_weights(states)
-    enumerated = estimates(weights, data.gram_matrix(ENUMERATED, scaled), depth)
-    sampled = estimates(weights, data.gram_matrix(length, scaled), depth)
-    assert enumerated.shape == sampled.shape == (3, 3, states)
-    for run in range(3):
-        for i, (p, r, path, _, _) in enumerate(zip(*naive.tasks_of(data), strict=True)):
-            expected = naive.enumerated_values(weights[run], depth, p, r, 0.9, scaled)
-            assert_close(enumerated[run, i], expected)
-            expected = naive.sampled_values(weights[run], depth, path, r, 0.9, scaled)
-            assert_close(sampled[run, i], expected)
 
 
 @pytest.mark.parametrize(("length", "layers", "depth", "scaled"), [(2, 1, 1, True), (7, 3, 3, False), (9, 1, 6, True)])

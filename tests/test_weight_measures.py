@@ -27,17 +27,6 @@ def items(measures):
     return {name: value.item() for name, value in measures.items()}
 
 
-@pytest.mark.parametrize(("sign", "pattern"), [(1, 1), (-1, 0)])
-def test_pattern_of_multiples_of_theta_td(sign, pattern):
-    theta = ictd.theta_td(4)
-    cosines = dict.fromkeys(("cosine", "cosine_top", "cosine_A11", "cosine_A12"), sign)
-    expected = cosines | {"alpha": sign * 0.5, "diagonal_signs": pattern, "largest_u": 0}
-    expected |= {"share_A11": 0.5, "share_A12": 0.5, "share_A21": 0, "share_A22": 0}
-    assert items(pattern_measures(ictd.Weights(theta.u, sign * 2.0 * theta.A))) == pytest.approx(expected)
-    expected = dict.fromkeys(("pattern", "pattern_A11", "pattern_A12"), pattern) | {"pattern_A21": 0, "pattern_A22": 0}
-    assert items(pattern_shares(sign * theta.A)) == pytest.approx(expected)
-
-
 def test_pattern_measures_equal_their_definitions():
     A = ictd.theta_td(2).A.copy()
     A[0, 0], A[2:, :2], A[2, 3], A[1, 3] = 3.0, 0.5, 0.2, 2.0
@@ -120,16 +109,6 @@ def test_there_are_no_other_unidentifiable_directions(env, states, count):
     assert (of_A < 1e-10 * of_A[0]).sum() == count
     of_u = np.linalg.svd(np.concatenate(contexts, axis=1), compute_uv=False)
     assert (of_u < 1e-10 * of_u[0]).sum() == 1
-
-
-@pytest.mark.parametrize("hidden", [np.zeros(8), np.random.default_rng(0).normal(size=8)], ids=["theta", "with hidden"])
-def test_decomposition_of_theta_td(hidden):
-    theta, a = ictd.theta_td(4), unidentifiable_direction(4, 0.9)
-    measures = decomposition_measures(ictd.Weights(theta.u, 0.8 * theta.A + a[:, None] * hidden), 0.9)
-    expected = {"alpha": 0.2, "cosine": 1, "theta": 1, "preconditioner": 0, "outside": 0, "H": 0, "diagonal": 1}
-    expected |= {"symmetric": 0, "u": 0}
-    for name, value in expected.items():
-        assert measures[name] == pytest.approx(value, abs=ROUNDING), name
 
 
 def test_decomposition_measures_equal_their_definitions():
