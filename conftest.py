@@ -7,6 +7,8 @@ import pytest
 from filelock import FileLock
 from projects import finished_run, finished_run_under_conda
 
+from ictd import statistics
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
@@ -26,6 +28,15 @@ def smoke(tmp_path_factory) -> Path:
             finished_run(folder)
             (base / "smoke.made").touch()
     return folder
+
+
+@pytest.fixture
+def few_resamples(monkeypatch):
+    """A tenth of the bootstrap resamples, for tests that do not depend on their number."""
+    monkeypatch.setattr(statistics, "RESAMPLES", 1000)
+    statistics._shares.cache_clear()
+    yield
+    statistics._shares.cache_clear()
 
 
 @pytest.fixture(scope="session")

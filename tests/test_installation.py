@@ -17,8 +17,6 @@ from projects import ROOT
 from test_envs import third_party
 from tolerances import ROUNDING
 
-import ictd
-
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DEPENDENCIES = PROJECT["dependencies"]
 EXTRAS = PROJECT["optional-dependencies"]

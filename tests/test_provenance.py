@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
-from projects import STUDIES
+from projects import ROOT, STUDIES
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.provenance import code_digest, files_of, options_digest, parts_of, source_digest, text_digest
@@ -18,6 +18,7 @@ from ictd.report import manifest
 from ictd.storage import file_digest, load_json, save_json
 
 STUDY = f"studies.{STUDIES[0]}"
+OWN_STEP = min(path.stem for path in (ROOT / "studies" / STUDIES[0]).glob("*.py") if path.stem != "results")
 MODULE = '''"""Module."""
 a = 1
 
@@ -34,13 +35,15 @@ STEP = "from pathlib import Path\n\ndef main(tasks: int, text: Path, output: Pat
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Write modules of a package "ours", by their paths in it."""
-    monkeypatch.setattr(provenance, "PACKAGES", {"ours": tmp_path, "ictd": provenance.PROJECT / "src"})
-    monkeypatch.chdir(tmp_path)
+    """Write modules of a package "ours", by their paths in it, in a project whose folder is called tests."""
+    project = tmp_path / "tests"
+    project.mkdir()
+    monkeypatch.setattr(provenance, "PACKAGES", {"ours": project, "ictd": provenance.PROJECT / "src"})
+    monkeypatch.chdir(project)
 
     def write(**files):
         for name, text in files.items():
-            path = tmp_path / "ours" / name.replace("__", "/").replace("_", ".")
+            path = project / "ours" / name.replace("__", "/").replace("_", ".")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         code_digest.cache_clear()
@@ -90,9 +93,8 @@ def test_a_syntax_error_is_a_sentence(package):
     [
         ("ictd.steps.tasks", [], ["ictd"]),
         ("ictd.report.claims", [], ["ictd", "ictd.report"]),
-        (f"{STUDY}.grid", [], ["ictd", STUDY]),
-        (f"{STUDY}.claims", [], ["ictd", "ictd.report", STUDY]),
-        ("ictd.report.notebook", [f"studies/{STUDIES[0]}/notebook.ipynb"], ["ictd", "ictd.report", STUDY]),
+        (f"{STUDY}.{OWN_STEP}", [], ["ictd", STUDY]),
+        ("ictd.report.study", [f"studies/{STUDIES[0]}/README.md"], ["ictd", "ictd.report", STUDY, f"{STUDY}.results"]),
     ],
 )
 def test_the_code_of_a_step_is_that_of_its_packages(step, texts, parts):

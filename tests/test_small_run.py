@@ -273,7 +273,7 @@ def test_claims_are_decided_on_more_tasks(run, metrics):
             spread = np.std(np.mean(errors, axis=1), ddof=1) / np.sqrt(len(kept))
             expected = np.mean(errors), np.median(errors), spread, np.max(errors) / np.sum(errors)
             np.testing.assert_allclose(row.iloc[0][["mean", "median", "standard_error", "worst_share"]], expected)
-    for states, (k, length) in itertools.product((3, 5), enumerate(LENGTHS)):
+    for states, length in itertools.product((3, 5), LENGTHS):
         tuned = where(metrics["step_sizes"], states=states).sort_values("msve")["step_size"].iloc[0]
         for i in range(3):
             data, theta = claim_tasks[i, states], ictd.theta_td(states)

@@ -6,10 +6,9 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import draw_unseen_tasks
-from ictd.prompt import ENUMERATED, Context
+from ictd.prompt import Context
 from ictd.storage import save_arrays
-from ictd.transformer import Model, estimates, transformer_output
+from ictd.transformer import Model, transformer_output
 
 
 def assert_close(values, expected):

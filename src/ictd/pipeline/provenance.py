@@ -77,7 +77,8 @@ def files_of(part: str) -> list[Path]:
     folder = root.joinpath(*part.split("."))
     if part.endswith(".results"):
         return sorted(folder.parent.glob("*results.py"))
-    files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS and "tests" not in path.parts)
+    files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS)
+    files = [path for path in files if "tests" not in path.relative_to(folder).parts]
     if part == "ictd":
         files = [path for path in files if not path.is_relative_to(folder / "report")]
     if part.startswith("studies."):
