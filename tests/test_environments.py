@@ -106,7 +106,6 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     ("text", "message"),
     [
         (None, "which is no file"),
-        ("def (", "line 1"),
         ("1 / 0", "cannot be loaded: ZeroDivisionError"),
         ("x = 1", "registers no environment"),
         (RING.replace('"ring"', '"loop"'), "there is an environment 'loop' already"),
@@ -118,7 +117,6 @@ def test_files_that_register_nothing_are_refused(ring, text, message):
         load_environments([str(ring)])
 
 
-@pytest.mark.parametrize("name", ["ring.txt", "my:ring.py"])
-def test_files_with_other_names_are_refused(ring, name):
-    with pytest.raises(ValueError, match=f"{name}; give a path that ends in .py, without ':'"):
-        load_environments([str(ring.rename(ring.with_name(name)))])
+def test_files_with_other_names_are_refused(ring):
+    with pytest.raises(ValueError, match=r"my:ring\.py; give a path that ends in \.py, without ':'"):
+        load_environments([str(ring.rename(ring.with_name("my:ring.py")))])

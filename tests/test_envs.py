@@ -59,11 +59,6 @@ def test_every_environment_has_the_locks_versions_and_hashes(name):
         assert {f"--{part}" for part in hashes} == expected if expected else "hash=" in hashes[-1], pin
 
 
-def test_the_lock_has_what_the_requirements_name():
-    direct = re.findall(r"^[\w.-]+==[^\s;]+", (ROOT / "envs/requirements.in").read_text(), re.MULTILINE)
-    assert direct and all(re.search(rf"^{re.escape(pin)}(?![\w.])", LOCK, re.MULTILINE) for pin in direct)
-
-
 def loaded_modules(log: str) -> set[str]:
     """Our modules that a job imported, according to Python's own messages in the log."""
     names = set(re.findall(r"^import time:.*\| +(\S+)$", log, re.MULTILINE))

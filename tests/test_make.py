@@ -98,19 +98,3 @@ def test_the_environment_can_be_made_for_any_setting_of_pip(project):
     assert done.returncode == 0 and not is_made_again(project), done.stderr
     for command in ("snakemake --version", "python -P -c 'import ictd'"):
         subprocess.run(f"{project}/.venv/bin/{command}", cwd=project.parent, shell=True, check=True)
-
-
-def test_a_checkout_keeps_the_line_ends_of_scripts(tmp_path):
-    """Git for Windows changes them by default."""
-    names = ("envs/install", "docs/images/overview.png")
-    for name in (".gitattributes", *names):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, tmp_path / name)
-    git = ["git", "-c", "core.autocrlf=true", "-C", tmp_path]
-    subprocess.run([*git, "init", "--quiet"], check=True)
-    subprocess.run([*git, "add", "."], check=True, capture_output=True)
-    for name in names:
-        (tmp_path / name).unlink()
-    subprocess.run([*git, "checkout", "--quiet", "."], check=True)
-    for name in names:
-        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()

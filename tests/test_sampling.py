@@ -134,11 +134,9 @@ NEGATIVE = np.array([[[2, -1], [0, 1]]])
     ("call", "message"),
     [
         (lambda tasks: ictd.sample_paths(tasks, -1, generator()), "steps is -1"),
-        (lambda tasks: ictd.BatchStatistics(ONES, ONES, ONES * 1.0), "transitions has shape"),
         (lambda tasks: ictd.BatchStatistics(ONES, NEGATIVE, ONES * 1.0), r"transitions\[0, 0, 1\]"),
         (lambda tasks: ictd.BatchStatistics(ONES * 0, PAIRS * 0, ONES * 0.0), r"visits\[0\] has no visits"),
         (lambda tasks: batches_with("return_sums", np.nan), r"return_sums\[2, 0\]"),
-        (lambda tasks: batches_with("transitions", 3), r"transitions\[2\] .* visits"),
         (lambda tasks: batches_with("visits", 5), r"transitions\[2\] .* visits"),
     ],
 )

@@ -42,10 +42,3 @@ def test_weights_that_the_manifest_does_not_list_are_refused(results, tmp_path):
     shutil.copy(results / "weights/td-boyan-3-6.npz", results / "weights/td-boyan-4-6.npz")
     with pytest.raises(ValueError, match=r"weights/td-boyan-4-6\.npz is not the file that the manifest lists"):
         weights.main(results, packed)
-
-
-def test_a_folder_with_weights_of_another_run_is_refused(results, tmp_path):
-    (tmp_path / "packed").mkdir()
-    shutil.copy(results / "weights/td-boyan-3-6.npz", tmp_path / "packed/td-boyan-7-6.npz")
-    with pytest.raises(ValueError, match=r"also has files of another run, such as td-boyan-7-6\.npz"):
-        weights.main(results, tmp_path / "packed")
