@@ -11,7 +11,6 @@
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
-## make benchmark-peers   compare the speed of a TD update with C and JAX; installs JAX and needs a C compiler
 ## make api          build the API page, docs/api/html/index.html, from the docstrings; installs Sphinx; 30 seconds
 ## make environment  install .venv, which the other commands also do if needed; ten seconds to 2 minutes
 ## make lock         resolve all environments from envs/requirements.in and envs/groups.yaml; seconds
@@ -38,7 +37,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark benchmark-peers environment lock builder container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -93,12 +92,6 @@ format: $(READY)
 
 benchmark: $(READY)
 	for file in $(wildcard tests/benchmark.py studies/*/tests/benchmark.py); do PYTHONPATH=.:tests python -P $$file; done
-
-PEERS := .venv-peers
-benchmark-peers: $(READY)
-	$(VENV)/bin/python -P -m venv $(PEERS)
-	$(PEERS)/bin/pip install --quiet --disable-pip-version-check jax==0.10.2 jaxlib==0.10.2 $(shell grep -E '^num(ba|py)==' envs/requirements.in)
-	PYTHONPATH=src $(PEERS)/bin/python -P tests/peers/benchmark.py
 
 DOCS := .venv-docs
 api: $(READY)
