@@ -13,7 +13,7 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT, abbreviated, array
+from ictd.checks import LARGEST_DISCOUNT, array
 
 REPEATABLE = settings(max_examples=300, derandomize=True, deadline=None)
 # Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
@@ -283,9 +283,3 @@ def test_shapes_bind_sizes(shape, given, sizes, bound):
     else:
         array(shape)("argument", np.zeros(given), sizes)
         assert sizes == bound
-
-
-@pytest.mark.parametrize("value", ["x" * 300, np.zeros((40, 40)), "a\nb"], ids=["long", "array", "lines"])
-def test_long_values_are_shortened_in_messages(value):
-    text = abbreviated(value)
-    assert len(text) <= 100 and "\n" not in text

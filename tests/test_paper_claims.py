@@ -16,6 +16,8 @@ from ictd.report.sentences import counted, decide, in_one_sentence, load_sentenc
 from ictd.report.summaries import agreement_summary, by_threshold, mean_and_median, msve_summary, pattern_by_cell
 from ictd.weight_measures import unidentifiable_direction
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
+
 SENTENCES = load_sentences(PROJECT / "report/sentences.toml")
 NAMES = {statement.id for statement in statements_in(paper_claims)}
 MAIN = ("boyan", 3, 4)

@@ -181,21 +181,6 @@ def test_weights_of_the_family_perform_known_algorithms(checks):
             assert rows["bound"].isna().all() and rows["violations"].eq(0).all()
 
 
-@pytest.mark.parametrize(("discount", "made"), [(0.0, False), (0.9, True)])
-def test_the_limit_is_v_inside_the_family_only(tmp_path, discount, made):
-    """The step uses many more layers than the claims need.  With discount 0 there are no weights outside the family."""
-    files = tmp_path / "errors.csv", tmp_path / "updates.csv"
-    family.main(["loop-4"], 20, 700, discount, ENVS, *files)
-    errors, updates = (where(load_table(file), layer=700) for file in files)
-    assert len(errors) == 3 * family.DRAWS + 3 and len(updates) == 2 * family.DRAWS and (updates["norm"] < 1e-11).all()
-    assert where(errors, member="inside")["error"].max() < 1e-12
-    assert where(errors, member="with_u")["error"].max() < 1e-11
-    assert (where(errors, member="beyond")["error"] > 1e-3).all() == made
-    assert errors[errors["member"].isin(["theta_td", "deflated_td"])]["error"].max() < 1e-12
-    assert (where(errors, member="residual_gradient")["error"] > 1e-3).all() == made
-    assert (errors["violations"] == 0).all()
-
-
 def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
     family.main(["boyan-3"], 20, 12, GAMMA, ENVS, tmp_path / "errors.csv", tmp_path / "updates.csv")

@@ -39,6 +39,6 @@ def test_packed_models_are_those_of_the_results(results, tmp_path):
 
 def test_weights_that_the_manifest_does_not_list_are_refused(results, tmp_path):
     packed = tmp_path / "packed"
-    shutil.copy(results / "weights/td-boyan-3-6.npz", results / "weights/td-boyan-4-6.npz")
-    with pytest.raises(ValueError, match=r"weights/td-boyan-4-6\.npz is not the file that the manifest lists"):
+    shutil.copy(results / "weights/td-boyan-3-6.npz", results / "weights/td-boyan-5-6.npz")
+    with pytest.raises(ValueError, match=r"weights/td-boyan-5-6\.npz is not the file that the manifest lists"):
         weights.main(results, packed)

@@ -113,7 +113,7 @@ def test_the_manifest_has_the_digest_of_each_result(results):
     assert tables | arrays | {"claims.json", "theory/claims.json"} <= manifest["files"].keys()
     assert all(file_digest(results / name) == digest for name, digest in manifest["files"].items())
     assert manifest["settings"]["tasks"] == 300 and "seeds_per_job" not in manifest["settings"]
-    assert {*reference.TABLES} == {f"{name[:-4]}" for name in manifest["files"] if name.endswith(".csv")}
+    assert {f"{name}.csv" for name in reference.TABLES} <= manifest["files"].keys()
 
 
 def test_verification_names_differences(results, tmp_path, capsys):
@@ -165,7 +165,7 @@ def said(tmp_path_factory) -> dict[str, str]:
     (edited / "config.yaml").write_text((ROOT / "config.yaml").read_text() + "seeds: 3\n")
     spaced = folder.parent / "a folder"
     spaced.symlink_to(folder)
-    job = "pretrain:algo=td,env=boyan,states=4,depth=6,seeds=0-2"
+    job = "pretrain:algo=td,env=boyan,states=5,depth=6,seeds=0-2"
     runs = {
         "sent elsewhere": ["--mode", "remote", "--target-jobs", job],
         "a seed a job": ["--printshellcmds", "--config", "seeds_per_job=1"],
