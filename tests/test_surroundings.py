@@ -85,6 +85,8 @@ def test_the_commit_is_that_of_the_source(monkeypatch, tmp_path):
     assert commit() == "0123abcd-dirty"
 
 
+# Variables that the workflow sets for its own jobs.
+NAMES = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "HOME", "LANG")
 MODULE = """
 rule before:
     output:
@@ -104,46 +106,34 @@ use rule * from ictd as ictd_*
 """
 
 
-def as_module(folder: Path, snakefile: str, *arguments: str, **variables: str) -> str:
-    """Messages of Snakemake for the workflow as a module with a partial configuration."""
-    (folder / "Snakefile").write_text(MODULE.replace("SNAKEFILE", snakefile))
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--printshellcmds", *arguments]
-    done = subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout + done.stderr
-
-
 @pytest.mark.slow
-def test_as_a_module_it_runs_and_leaves_the_outer_workflow_alone(tmp_path):
-    snakefile = repr(str(ROOT / "workflow/Snakefile"))
-    said = as_module(tmp_path, snakefile, "before.txt", "out/tasks/boyan-3/0-1.npz")
-    assert "--tasks 50 " in said and (tmp_path / "out/tasks/boyan-3/0-1.npz").exists()
-    seen = dict(line.split("=", 1) for line in (tmp_path / "before.txt").read_text().splitlines() if "=" in line)
-    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "HOME", "LANG"):
-        assert seen.get(name) == os.environ.get(name)
-    planned = as_module(tmp_path, snakefile, "--dry-run", "ictd_paper")
-    assert re.search(r"^ictd_pretrain +1$", planned, re.MULTILINE) and "--lstd-ridge 0.01 " in planned
-
-
-@pytest.mark.slow
-def test_a_module_from_a_hosted_repository(tmp_path):
-    """A module as written by snakedeploy; git uses a folder as the host."""
+def test_a_module_from_a_hosted_repository_runs_and_leaves_the_outer_workflow_alone(tmp_path):
+    """A module as written by snakedeploy, with a partial configuration; git uses a folder as the host."""
     hosted, home, folder = tmp_path / "me/ictd.git", tmp_path / "home", tmp_path / "work"
     for part in (home, folder):
         part.mkdir()
-    copy_project(tmp_path / "project")
+    copy_project(tmp_path / "project", without=("studies",))
     git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", "-C", tmp_path / "project"]
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
         subprocess.run([*git, *command], check=True)
     subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "project", hosted], check=True)
     (home / ".gitconfig").write_text(f'[url "file://{tmp_path}/me/"]\n    insteadOf = https://github.com/me/\n')
     variables = {"HOME": home, "XDG_CACHE_HOME": home / "cache", "GIT_CONFIG_GLOBAL": home / ".gitconfig"}
-    variables = {name: str(path) for name, path in variables.items()}
+    env = os.environ | {name: str(path) for name, path in variables.items()}
     snakefile = 'github("me/ictd", path="workflow/Snakefile", branch="main")'
-    said = as_module(folder, snakefile, "--dry-run", "ictd_paper", **variables)
-    assert re.search(r"^ictd_pretrain +1$", said, re.MULTILINE)
-    (files,) = (folder / ".snakemake/ictd").iterdir()
-    assert (files / "src/ictd/prompt.py").read_bytes() == (ROOT / "src/ictd/prompt.py").read_bytes()
+    (folder / "Snakefile").write_text(MODULE.replace("SNAKEFILE", snakefile))
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--printshellcmds", *arguments]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout + done.stderr
+
+    assert "--tasks 50 " in said("before.txt", "out/tasks/boyan-3/0-1.npz")
+    assert (folder / "out/tasks/boyan-3/0-1.npz").exists()
+    seen = dict(line.split("=", 1) for line in (folder / "before.txt").read_text().splitlines() if "=" in line)
+    assert {name: seen.get(name) for name in NAMES} == {name: env.get(name) for name in NAMES}
+    assert re.search(r"^ictd_pretrain +2$", said("--dry-run", "ictd_paper"), re.MULTILINE)
 
 
 def test_a_deployed_workflow_has_the_configuration():
