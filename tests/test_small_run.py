@@ -272,7 +272,8 @@ def test_claims_are_decided_on_more_tasks(run, metrics):
             row = where(metrics["over_tasks"], **place)
             spread = np.std(np.mean(errors, axis=1), ddof=1) / np.sqrt(len(kept))
             expected = np.mean(errors), np.median(errors), spread, np.max(errors) / np.sum(errors)
-            np.testing.assert_allclose(row.iloc[0][["mean", "median", "standard_error", "worst_share"]], expected)
+            found = row[["mean", "median", "standard_error", "worst_share"]].to_numpy(float)
+            np.testing.assert_allclose(found, [expected])
     for states, length in itertools.product((3, 5), LENGTHS):
         tuned = where(metrics["step_sizes"], states=states).sort_values("msve")["step_size"].iloc[0]
         for i in range(3):
