@@ -58,6 +58,7 @@ def test_kernels_without_a_cache_folder_are_compiled_with_a_warning(project):
     assert "XDG_CACHE_HOME" in warnings
 
 
+@pytest.mark.slow
 def test_a_file_of_another_size_is_written_again(project):
     """Two processes that compile a kernel for different sizes at the same time can write to one file."""
     sizes = "from studies.own.calling import calling; from ictd.kernels import size; print(calling({})); " + MISSES
@@ -82,6 +83,7 @@ def test_a_damaged_file_is_written_again(project):
     assert run(project, SCRIPT + MISSES) == (["9.0", "0"], "")
 
 
+@pytest.mark.slow
 def test_the_folder_of_kernels_does_not_depend_on_line_ends(project):
     show = "from ictd.kernels import cache_folder; print(cache_folder())"
     expected = run(project, show)

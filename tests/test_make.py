@@ -72,6 +72,7 @@ def test_the_environment_is_made_again_for_another_folder_or_content_but_not_for
     assert is_made_again(project)
 
 
+@pytest.mark.slow
 def test_an_installation_that_fails_leaves_the_environment_as_it_is(project):
     (project / "envs/torch.txt").write_text("torch==0\n")
     done = make_environment(project, PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
