@@ -20,7 +20,7 @@ from ictd.pipeline.config import (
     numbers_from_text,
     schema_like,
 )
-from ictd.pipeline.grid import MOST_SEEDS, Cell, cells, seed_ranges
+from ictd.pipeline.grid import Cell, cells, seed_ranges
 
 CONFIG = load_yaml(ROOT / "config.yaml")
 SCHEMA = load_yaml(ROOT / "workflow/schemas/config.schema.yaml")
@@ -56,51 +56,28 @@ def refusal(given: dict) -> str:
     [
         ("sedes", 3, "there is an unknown key 'sedes' (did you mean seeds?); the keys are algos, envs"),
         ("evaluation.task", 3, "evaluation has an unknown key 'task' (did you mean tasks?); the keys are "),
-        ("evaluation.colour", 3, "evaluation has an unknown key 'colour'; the keys are "),
-        ("evaluation", {5: 3}, "evaluation has an unknown key 5; the keys are "),
         ("discount", 1, "discount is 1; give less than 1"),
-        ("discount", -0.1, "discount is -0.1; give at least 0"),
         ("discount", "high", "discount is 'high'; give a finite number"),
-        ("discount", float("nan"), "discount is nan; give a finite number"),
-        ("learning_rate", float("inf"), "learning_rate is inf; give a finite number"),
         ("learning_rate", 0, "learning_rate is 0; give more than 0"),
-        ("seeds", 2.5, "seeds is 2.5; give an integer"),
         ("seeds", True, "seeds is True; give an integer"),
-        ("seeds", "1_000", "seeds is '1_000'; give an integer"),
-        ("tasks", 10**9, "tasks is 1000000000; give at most"),
         ("theory.tasks", 30, "theory.tasks is 30; give a multiple of 20"),
-        ("states", [5, 1], "value 2 of states is 1; give at least 2"),
         ("states", [5, 5], "states is [5, 5]; give each value once"),
-        ("depths", [], "depths is []; give at least 1 value"),
         ("depths", 30, "depths is 30; give a list"),
-        ("envs", None, "envs is empty; give a list"),
-        ("evaluation", 3, "evaluation is 3; give keys with values"),
         ("algos", ["td", "sarsa"], "value 2 of algos is 'sarsa'; choose from td, mc"),
-        ("engine", "jax", "engine is 'jax'; choose from compiled, torch"),
         ("seeds_per_job", "all", "seeds_per_job is 'all'; choose from auto"),
         ("evaluation.context_lengths", [100, 5], "give them in ascending order"),
         ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
         ("envs", ["boyan", "ring"], "envs names 'ring'; the environments are boyan, loop"),
-        ("envs", ["boyans"], "envs names 'boyans' (did you mean boyan?); the environments are boyan, loop"),
         ("readings.evaluation_env", "ring", "readings.evaluation_env names 'ring'"),
-        ("readings.env_options", {"ring": {}}, "readings.env_options names 'ring'"),
         ("readings.env_options.loop", {"treshold": 0.3}, "environment 'loop' with its readings.env_options: "),
-        ("readings.env_options.loop", {"threshold": "x"}, "environment 'loop' with its readings.env_options: "),
         ("readings.env_options.loop", {"threshold": 3}, "threshold is 3; give a number between 0 and 1"),
         ("results", "my results", "results is 'my results'; give a folder whose path"),
-        ("results", "results\n", "results is 'results\\n'; give a folder whose path"),
         ("results", "src/new", "results is 'src/new', which holds files of the project; give another folder"),
         *((name, {"unknown": 1}, f"{name} has an unknown key 'unknown'") for name in STUDIES),
-        *((name, 3, f"{name} is 3; give keys with values") for name in STUDIES),
     ],
 )
 def test_invalid_values_are_refused_with_their_key(key, value, message):
     assert message in refusal(nested(key, value))
-
-
-@pytest.mark.parametrize("value", [None, 5])
-def test_lists_that_are_not_ascending_are_refused(value):
-    assert "evaluation.context_lengths" in refusal(nested("evaluation.context_lengths", value))
 
 
 def keys(config: dict, prefix: str = "") -> list[str]:
@@ -161,11 +138,9 @@ def test_texts_of_numbers_are_read_as_numbers():
     ("content", "message"),
     [
         ("seeds: 1\nseeds: 2", "c.yaml, line 2: key 'seeds' is there twice."),
-        ("a: {b: 1, b: 2}", "c.yaml, line 1: key 'b' is there twice."),
         ("a: 1\nb: [\n", "c.yaml, line 3: "),
         ("a: !!python/name:os.system", "c.yaml, line 1: could not determine a constructor"),
         ("a: \x00", "c.yaml is not a text in UTF-8."),
-        ("a: \udcff", "c.yaml is not a text in UTF-8."),
         ("", "c.yaml has no keys with values."),
         (None, "c.yaml cannot be read: No such file or directory."),
     ],
@@ -208,13 +183,10 @@ def test_the_grid_is_that_of_the_paper():
     [
         (20, 20, [], ["0-19"]),
         (8, 20, [], ["0-7", "8-15", "16-19"]),
-        (1, 3, [], ["0-0", "1-1", "2-2"]),
-        (9, 2, [], ["0-1"]),
         (8, 30, ["0-19"], ["0-19", "20-27", "28-29"]),
         (1, 8, ["0-2", "3-4"], ["0-2", "3-4", "5-5", "6-6", "7-7"]),
         (8, 8, ["3-4"], ["0-2", "3-4", "5-7"]),
         (4, 4, ["0-19", "notes", "1-0"], ["0-3"]),
-        (2, 3, ["1-0", "2-1"], ["0-1", "2-2"]),
         (2, 6, ["0-1", "0-3"], ["0-3", "4-5"]),
         (20, 20, ["0-19", "0-9", "0-9"], ["0-9", "10-19"]),
     ],
@@ -230,10 +202,6 @@ def test_ranges_cover_all_seeds_and_keep_finished_runs(wanted, seeds, finished, 
 )
 def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cells, cores, jobs):
     assert len(seed_ranges("auto", 20, cells, cores, [])) == jobs
-
-
-def test_jobs_do_not_grow_with_the_number_of_seeds():
-    assert len(seed_ranges("auto", 1000, 14, 2, [])) == 1000 / MOST_SEEDS
 
 
 def test_settings_that_differ_from_ones_own_are_found():
