@@ -81,19 +81,13 @@ def featured(n, d, count=3, length=12):
 
 
 @SIZES
-def test_batch_td_with_features_equals_naive(n, d):
+def test_batch_td_and_a_preconditioner_as_a_transformer_equal_naive(n, d):
     states, rewards, features, steps = featured(n, d)
     w = batch_td(Context.from_trajectory(states, rewards, features=features), DISCOUNT, 0.4, 6)
+    H = 0.2 * np.random.default_rng(0).normal(size=(3, d, d))
     for i in range(3):
         expected = naive.preconditioned_td(steps[i], DISCOUNT, 0.4 * np.eye(d), 6)
         np.testing.assert_allclose(w[i], expected, atol=ROUNDING * 10)
-
-
-@SIZES
-def test_a_preconditioner_as_a_transformer_equals_naive(n, d):
-    states, rewards, features, steps = featured(n, d)
-    H = 0.2 * np.random.default_rng(0).normal(size=(3, d, d))
-    for i in range(3):
         expected = naive.preconditioned_td(steps[i], DISCOUNT, H[i], 6)
         model = ictd.Model(ictd.theta_preconditioned_td(H[i]), depth=6, discount=DISCOUNT)
         context = Context.from_trajectory(states[i], rewards[i], features=features[i])

@@ -23,7 +23,6 @@ from projects import (
     snakemake,
     with_results,
 )
-from test_environments import RING
 
 from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.storage import load_json
@@ -372,25 +371,3 @@ def test_a_prefix_of_a_module_is_refused(outer):
     ended, text = outer["prefix"]
     assert "The module of this workflow has a prefix; give another folder as `results`" in f"{ended}{text}"
     assert "Traceback" not in text
-
-
-@pytest.mark.slow
-def test_edits_of_an_environment_and_of_what_it_reads_rerun_its_tasks(tmp_path):
-    folder = small_project(tmp_path / "project")
-    read = "\n\nLEAST = float((Path(__file__).parent / 'least.csv').read_text())\n\n\n@ictd"
-    text = RING.replace("\n\n\n@ictd", read).replace("import numpy", "from pathlib import Path\n\nimport numpy", 1)
-    text = text.replace('"ring"', '"ring", reads=["least.csv"]').replace("least=0.0", "least=LEAST")
-    (folder / "ring.py").write_text(text)
-    (folder / "least.csv").write_text("0.1")
-    target = "results-smoke/tasks/ring-4/0-2.npz"
-    values = [target, "--config", "environments=[ring.py]", "envs=[boyan, ring]"]
-    carry_out(folder, *values)
-    edits = {"ring.py": text.replace("uniform(-1, 1", "uniform(-2, 2"), "least.csv": "0.2", "none": ""}
-    copies = {name: shutil.copytree(folder, tmp_path / name, symlinks=True) for name in edits}
-    for name, edited in edits.items():
-        forget(copies[name])
-        (copies[name] / name).write_text(edited)
-        os.utime(copies[name] / name, (10**9, 10**9))
-    found = dict(zip(edits, plans([(copies[name], values) for name in edits]), strict=True))
-    planned = {name: planned_rules(said) for name, (_, said) in found.items()}
-    assert planned == {"ring.py": {"tasks"}, "least.csv": {"tasks"}, "none": set()}
