@@ -151,27 +151,29 @@ EVENTS = {
         partial(add_a_statement, module="report/figures/style"), [], {"curves", "claims", "notebook"},
         {"tasks", "returns", "pretrain", "evaluate", "evaluate_claims", "audit", "theory_values"},
     ),
-    "forgotten": (forget, [], set(), {"all"}),
     "forgotten, a text": (partial(forget_and, edit_text), [], {"claims", "manifest"}, {"metrics", "pretrain"}),
     "forgotten, a statement": (partial(forget_and, add_a_statement), [], {"tasks", "theory_values", "claims"}, set()),
-    "truncated records, a rate": (truncate_records, RATE, {"pretrain", "manifest"}, set()),
-    "times only, a rate": (None, [*TIMES, *RATE], {"pretrain", "manifest"}, {"tasks", "returns"}),
     # The report lists the settings, and the manifest its pages.
     "order and jobs": (
         None, ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"],
         {"curves", "diagrams", "pages", "notebook", "manifest"}, {"tasks", "pretrain", "evaluate", "metrics", "claims"},
-    ),
-    "a smaller grid": (
-        None, ["--config", "envs=[boyan]", "algos=[mc]"], {"evaluate", "metrics", "claims", "manifest"},
-        {"tasks", "returns", "pretrain", "weights"},
     ),
     "a larger grid": (
         None, ["--config", "seeds=5", "depths=[6, 3, 2]", "states=[5, 3, 4]", "envs=[boyan, loop]"],
         {"tasks", "returns", "pretrain", "evaluate", "manifest"}, set(),
     ),
 }  # fmt: skip
-# Events with a run of some jobs.
-LONGER_EVENTS = {
+# Rarer events, some with a run of some jobs.
+RARE_EVENTS = {
+    "forgotten": (forget, [], set(), {"all"}),
+    "truncated records, a rate": (truncate_records, RATE, {"pretrain", "manifest"}, set()),
+    "times only, a rate": (None, [*TIMES, *RATE], {"pretrain", "manifest"}, {"tasks", "returns"}),
+    "a smaller grid": (
+        None,
+        ["--config", "envs=[boyan]", "algos=[mc]"],
+        {"evaluate", "metrics", "claims", "manifest"},
+        {"tasks", "returns", "pretrain", "weights"},
+    ),
     "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
     "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
     "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
@@ -287,10 +289,10 @@ def test_a_run_repeats_what_an_event_makes_invalid(said, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LONGER_EVENTS)
-def test_a_run_repeats_what_a_longer_event_makes_invalid(finished, tmp_path, name):
-    said = said_after(finished, tmp_path, {name: LONGER_EVENTS[name]})
-    check(said, name, LONGER_EVENTS[name])
+@pytest.mark.parametrize("name", RARE_EVENTS)
+def test_a_run_repeats_what_a_rare_event_makes_invalid(finished, tmp_path, name):
+    said = said_after(finished, tmp_path, {name: RARE_EVENTS[name]})
+    check(said, name, RARE_EVENTS[name])
     if name == "two stopped runs":
         outputs = re.findall(r"^    output: (results-smoke/returns/.*)$", said[name], re.MULTILINE)
         assert sorted(outputs) == [f"results-smoke/returns/{setting}/0-2.npz" for setting in ("boyan-5", "loop-5")]
