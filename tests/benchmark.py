@@ -1,21 +1,16 @@
-"""Speed of engines, attention and Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
+"""Speed of the engines and of Monte Carlo sampling, measured side by side in one run (``make benchmark``)."""
 
 import time
 
-import numpy as np
 import torch
 
 import ictd
-from ictd import unrestricted
 from ictd.engine import Engine
 from ictd.training_data import training_blocks
 
 STATES, DEPTH, DISCOUNT, BATCH, STEPS = 5, 30, 0.9, 64, 200
 # Numbers of states n, features d and layers L.
-FEATURES = [
-    (5, 5, 30), (5, 2, 30), (10, 2, 30), (10, 5, 30), (20, 5, 30), (50, 5, 30), (20, 10, 30), (20, 20, 30),
-    (50, 50, 30), (10, 5, 5), (10, 5, 100),
-]  # fmt: skip
+FEATURES = [(5, 5, 30), (10, 5, 30), (50, 5, 30), (20, 20, 30), (50, 50, 30), (10, 5, 5), (10, 5, 100)]
 
 
 def seconds(function, repeats=3):
@@ -33,50 +28,6 @@ def material(count=20_000):
     tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
     batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
     return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
-
-
-def attention():
-    """Print times per prompt for all of P and Q, and their ratio to ``pretrain``.
-
-    The times are those of ``pretrain_attention`` and ``pretrain``, with drawing of tasks, and of compiled updates.
-    """
-    depth, tasks = 3, ictd.TaskDistribution("boyan", STATES)
-
-    def pretrain():
-        ictd.pretrain(tasks, depth, DISCOUNT, updates=10_000, progress=False)
-
-    def pretrain_attention(seeds, per_update, updates):
-        module = ictd.GramAttention(STATES, depth, seeds=seeds)
-        settings = {"seeds": seeds, "tasks_per_update": per_update, "updates": updates, "progress": False}
-        return lambda: ictd.pretrain_attention(module, tasks, DISCOUNT, **settings)
-
-    pretrain()
-    compiled = seconds(pretrain) / 10_000
-    print(f"n = {STATES}, L = {depth}, batch {BATCH}, one core")
-    print(f"td, u and A           {compiled * 1e6:10.2f} microseconds a prompt")
-    for seeds, per_update in ((1, 1), (20, 1), (1, 64), (20, 8), (20, 64)):
-        updates = max(100, 10_000 // (seeds * per_update))
-        own = seconds(pretrain_attention(range(seeds), per_update, updates)) / (updates * seeds * per_update)
-        name = f"td, all of P and Q, {seeds} seeds, {per_update} tasks"
-        print(f"{name:40} {own * 1e6:6.1f} microseconds a prompt: {own / compiled:.0f} times that")
-    own = seconds(unrestricted_updates(depth, 2000)) / 2000
-    print(
-        f"{'td, all of P and Q, compiled':40} {own * 1e6:6.1f} microseconds a prompt: {own / compiled:.0f} times that"
-    )
-
-
-def unrestricted_updates(depth, count):
-    """Updates of all of P and Q by compiled kernels."""
-    tasks, batches, start = material(count)
-    prompts = ictd.joint_prompt(ictd.enumerated_columns(tasks.transition, tasks.reward, DISCOUNT))
-
-    def train():
-        engine = unrestricted.Engine(start.P()[None], start.Q()[None], "td", depth, DISCOUNT, 1e-3)
-        engine.train(tasks.reward, batches, prompts)
-        assert np.isfinite(engine.parameter).all()
-
-    train()
-    return train
 
 
 def main():
@@ -108,8 +59,6 @@ def main():
         taken = update(states, dimension, depth)
         sizes = f"n = {states}, d = {dimension}, L = {depth}"
         print(f"{sizes:24}{taken * 1e6:10.2f} microseconds: {taken / usual:.2f} times that")
-    print()
-    attention()
 
 
 def update(states, dimension, depth, count=1000):

@@ -2,8 +2,6 @@
 
 import ast
 import importlib.util
-import json
-from pathlib import Path
 
 from ictd.pipeline.provenance import module_path
 
@@ -19,13 +17,6 @@ def imported_modules(name: str) -> set[str]:
             package = module if path.name == "__init__.py" else module.rpartition(".")[0]
             waiting += [module.rpartition(".")[0], *imports_in(path.read_text(), package)]
     return found
-
-
-def imported_by_notebook(path: Path) -> set[str]:
-    """Names of the project's modules that the cells of a notebook import."""
-    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
-    names = imports_in("\n".join("".join(cell["source"]) for cell in cells), package="")
-    return set().union(*map(imported_modules, names))
 
 
 def imports_in(source: str, package: str) -> list[str]:

@@ -61,15 +61,12 @@ def finished_run(folder: Path) -> None:
 
 
 def finished_run_under_conda(folder: Path) -> Path:
-    """Run the workflow and its studies under ``--sdm conda``, with a replacement for conda.
-
-    Each log lists the modules that its job imported.
-    """
+    """Run the workflow and its studies under ``--sdm conda``, with a replacement for conda."""
     project, prefix = copy_project(folder / "project", linked=("src", "studies")), folder / "prefix"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
     (prefix / "bin/conda").chmod(0o755)
-    (prefix / "bin/activate").write_text('export PATH="$1/telling:$1/bin:$PATH"\n')
+    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
     env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
     options = ["--cores", "2", "--sdm", "conda", "--config", *FEW]
     done = snakemake(project, "all", *STUDIES, *options, configfiles=SMOKE_OF_ALL, **env)

@@ -18,10 +18,6 @@ from packaging.requirements import Requirement
 def create(pins: list[str], prefix: Path) -> None:
     """Make a virtual environment that has the pinned packages and nothing else."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
-    # For rules; it writes the imported modules to their logs.
-    (prefix / "telling").mkdir()
-    (prefix / "telling/python").write_text(f'#!/bin/sh\nexec {prefix}/bin/python -X importtime "$@"\n')
-    (prefix / "telling/python").chmod(0o755)
     target = prefix / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     for pin in pins:
         name, version = pin.split("==")

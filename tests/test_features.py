@@ -241,7 +241,6 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
             lambda t: ictd.Tasks(t.transition, t.reward, behaviour=[[0.5, 0.5, 0, 0]] * 2),
             r"behaviour\[0, 2\] never visits this state",
         ),
-        (lambda t: ictd.Context.from_trajectory([0, 1], [1.0]), "n is missing"),
         (
             lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
             "features of the context are not one-hot",
@@ -252,9 +251,7 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
             ),
             "queries are missing",
         ),
-        (lambda t: ictd.SampledPrompts(5, 2), "shortest is 5"),
         (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
-        (lambda t: ictd.register_environment("boyan")(naive.larger_weights), "there is an environment 'boyan'"),
         (lambda t: ictd.TaskDistribution(lambda *_: None, 4), "returned NoneType; return .transition, reward"),
         (lambda t: pretrained(target=lambda e, r, f: r), "target cannot be called"),
         (lambda t: pretrained(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),

@@ -264,13 +264,6 @@ def test_descent_does_not_depend_on_how_many_tasks_are_in_memory(monkeypatch, tm
     close(row["noise"], expected[2], "noise")
 
 
-def test_gradients_for_separate_layers_are_taken_at_24_depths_or_fewer(tmp_path):
-    descent.main("loop", 2, 20, 90, GAMMA, {"loop": {}}, tmp_path / "statements.csv", tmp_path / "neu.csv")
-    depths = where(load_table(tmp_path / "neu.csv"), algo="mc", space="separate")["layer"].to_numpy()
-    assert depths[0] == 1 and depths[-1] == 90 and len(depths) < 24
-    np.testing.assert_array_equal(depths, sorted({round(90 ** (i / 23)) for i in range(24)}))
-
-
 def test_tables_are_concatenated_by_their_folders(tmp_path):
     parts = {"a/2.csv": "x,y\n1,2.50\n", "b/1.csv": "z\n0\n", "a/1/0.csv": "x,y\n,nan\n3,\n", "ab/0.csv": "x,y\n9,9\n"}
     for name, text in parts.items():
