@@ -181,14 +181,6 @@ def test_weights_of_the_family_perform_known_algorithms(checks):
             assert rows["bound"].isna().all() and rows["violations"].eq(0).all()
 
 
-def test_layers_at_which_members_exceed_their_bound_are_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(family, "largest_error", lambda Z, target: np.where(np.arange(13) > 4, 1e3, 0.0))
-    family.main(["boyan-3"], 20, 12, GAMMA, ENVS, tmp_path / "errors.csv", tmp_path / "updates.csv")
-    violations = load_table(tmp_path / "errors.csv").groupby("member")["violations"]
-    expected = {"inside": [8]} | {member: [0] for member in ("beyond", "with_u", *ALGORITHMS)}
-    assert violations.unique().map(list).to_dict() == expected
-
-
 def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks):
     tasks, theta = theory_tasks("boyan", 2, 80), ictd.theta_td(2)
     for cell, depth in CELLS.items():
