@@ -107,9 +107,9 @@ def test_initial_values_of_seeds_do_not_depend_on_each_other():
 @pytest.mark.parametrize(
     ("target", "features", "prompts", "clip"),
     [
-        ("td", None, ictd.EnumeratedPrompts(), 0.05),
+        ("td", None, ictd.SampledPrompts(4, 12), 0.05),
         ("mc", 2, ictd.EnumeratedPrompts(), 0.0),
-        ("values", 2, ictd.SampledPrompts(4, 12), 0.0),
+        ("values", None, ictd.EnumeratedPrompts(), 0.0),
         (lambda v, r, following, discount: 0.5 * (r + discount * following), None, ictd.SampledPrompts(4, 12), 0.05),
     ],
 )

@@ -13,6 +13,9 @@ from ictd.small_matrices import UNROLLED
 from ictd.transformer import estimates
 
 GAMMA, RATE = 0.9, 1e-3
+# Kernels are compiled for each kind of prompts with or without a limit of gradients: enumerated prompts have none here,
+# and others have one that no gradient reaches.
+CLIP = {"enumerated": 0, "gram": 1e9}
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -34,7 +37,7 @@ def test_the_first_update_equals_finite_differences(algo, depth, prompts):
     tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=1)
     weights = naive.larger_weights(3)
     gradient = naive.batch_gradient(weights, tasks, batches, algo, depth, GAMMA)
-    engine = Engine(weights, algo, depth, GAMMA, RATE)
+    engine = Engine(weights, algo, depth, GAMMA, RATE, clip=CLIP[prompts])
     gram = Context.enumerated(tasks.transition, tasks.reward).gram_matrix(GAMMA)
     engine.train(tasks.reward, batches, tasks.transition if prompts == "enumerated" else gram)
     # After one step Adam's first moment is a tenth of the gradient.
@@ -48,7 +51,7 @@ def test_the_first_update_equals_finite_differences(algo, depth, prompts):
 @pytest.mark.parametrize(
     ("algo", "env", "states", "depth", "clip"),
     [
-        ("td", "boyan", 3, 6, 0),
+        ("td", "boyan", 3, 6, 1e9),
         ("td", "loop", 3, 9, 0.02),
         ("mc", "loop", 3, 3, 0.5),
         ("td", "boyan", 2 + UNROLLED // 2, 7, 0.5),
@@ -66,12 +69,12 @@ def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip
     np.testing.assert_allclose(engine.weights().u, u, atol=ENGINES)
 
 
-@pytest.mark.parametrize(("algo", "clip"), [("td", 0.1), ("mc", 0.0)])
-def test_both_kinds_of_prompts_agree(algo, clip):
+@pytest.mark.parametrize("algo", ["td", "mc"])
+def test_both_kinds_of_prompts_agree(algo):
     """Train on enumerated contexts given by their transitions in one block, and by their columns in two."""
     tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=100)
     start = ictd.initial_weights(3, 0.1, generator(0, "boyan", 3, "weights"))
-    by_transition, by_gram = (Engine(start, algo, 30, GAMMA, RATE, clip=clip) for _ in range(2))
+    by_transition, by_gram = (Engine(start, algo, 30, GAMMA, RATE, clip=clip) for clip in CLIP.values())
     expected, _ = by_transition.train(tasks.reward, batches, tasks.transition)
     X = enumerated_columns(tasks.transition, tasks.reward, GAMMA)
     gram, blocks = X @ X.mT / 3, (slice(0, 7), slice(7, 100))
@@ -88,7 +91,7 @@ def test_training_stops_before_an_estimate_that_is_not_finite(prompts):
     reward = tasks.reward.copy()
     reward[5] = gram[5, :-1, -1] = gram[5, -1, :-1] = 1e308
     given = tasks.transition if prompts == "enumerated" else gram
-    engine = Engine(naive.larger_weights(3), "td", 5, GAMMA, RATE)
+    engine = Engine(naive.larger_weights(3), "td", 5, GAMMA, RATE, clip=CLIP[prompts])
     estimates, updates = engine.train(reward, batches, given)
     assert updates == engine.steps == 5
     assert np.isfinite(estimates[:5]).all() and np.isnan(estimates[6:]).all() and np.isfinite(engine.parameter).all()
