@@ -7,7 +7,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 HERE = workflow.current_basedir
-if isinstance(HERE, os.PathLike):
+LOCAL = isinstance(HERE, os.PathLike)
+if LOCAL:
     # A relative path, so that results can be moved to another folder.
     ROOT = Path(os.path.relpath(Path(HERE).parents[1]))
 else:
@@ -25,14 +26,7 @@ sys.path.insert(0, SOURCE)
 # Rules of studies import the studies' modules.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import (
-    differences,
-    ending_in_a_sentence,
-    load_config,
-    load_yaml,
-    study_names,
-    variants,
-)
+from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names, variants
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.rules import Steps, use_own_python
 

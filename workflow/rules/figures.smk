@@ -1,32 +1,67 @@
-# The paper's figures and the learning curves.
-MSVE_FIGURES = shown_cells(
-    {"figure_01": "main", "figure_05": "depths", "figure_07": "states", "figure_10": "envs"}
-)
-WEIGHT_FIGURES = shown_cells(
-    {"figure_02": "main", "figure_04": "depths", "figure_06": "states", "figure_09": "envs"}
-)
-# Environment, its options, and layout.
-ENVIRONMENT_FIGURES = {
-    name: [env, config["readings"]["env_options"].get(env, {}), layout]
-    for name, env, layout in (("figure_03", "boyan", "line"), ("figure_08", "loop", "circle"))
+# The figures of the report. A job draws several of them, because the import of Matplotlib takes as long as drawing one.
+# The number of jobs of each rule that has several jobs, with one seed in each job.
+JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "returns")}
+JOBS |= {
+    "theory_descent": len(SIMULATIONS),
+    "theory_values": len(config["envs"]),
+    "theory_pretrained": len(config["algos"]),
+    "pretrain": len(CELLS) * config["seeds"],
+    "weights": len(CELLS),
 }
-EXPERIMENT_FIGURES = [*sorted([*MSVE_FIGURES, *WEIGHT_FIGURES, *ENVIRONMENT_FIGURES]), "learning"]
+
+
+def drawing(job):
+    """Options of a job that draws figures."""
+    return {
+        "options_file": f"figures/{job}",
+        "figures": figures_of(job),
+        "environment_options": config["readings"]["env_options"],
+        "jobs": JOBS,
+        "folder": RESULTS / "figures",
+    }
+
+
+# These take longest, and do not wait for pretraining.
+use rule step as theory_figures with:
+    input:
+        tables=tables_of("theory_figures"),
+        options=step("ictd.report.figures", **drawing("theory_figures")),
+    output:
+        files_of("theory_figures"),
+    pathvars:
+        job="theory_figures",
+    priority: 1
+    localrule: True
+
+
+use rule step as pretrained_figure with:
+    input:
+        tables=tables_of("pretrained_figure"),
+        options=step("ictd.report.figures", **drawing("pretrained_figure")),
+    output:
+        files_of("pretrained_figure"),
+    pathvars:
+        job="pretrained_figure",
+    localrule: True
 
 
 use rule step as curves with:
     input:
-        tables=expand(
-            "<results>/metrics/{table}.csv",
-            table=["msve", "baselines", "weights", "learning", "mean_entries"],
-        ),
-        options=step(
-            "ictd.report.figures.curves",
-            figures=MSVE_FIGURES,
-            overview_cells=cells(config, "main"),
-            folder=RESULTS / "figures",
-        ),
+        tables=tables_of("curves"),
+        options=step("ictd.report.figures", **drawing("curves")),
     output:
-        [figure(name) for name in [*MSVE_FIGURES, "learning", "overview"]],
+        files_of("curves"),
     pathvars:
         job="curves",
+    localrule: True
+
+
+use rule step as diagrams with:
+    input:
+        tables=tables_of("diagrams"),
+        options=step("ictd.report.figures", **drawing("diagrams")),
+    output:
+        files_of("diagrams"),
+    pathvars:
+        job="diagrams",
     localrule: True

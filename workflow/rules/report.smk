@@ -4,8 +4,6 @@ CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("s
 # The tables that pages quote.
 QUOTED_TABLES = ["sentences", "choices", "open_tests", "accuracy"]
 PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
-SUMMARY_PAGES = "summary claims claims_parts claims_ours claims_all msve mean_weights".split()
-SUMMARY_PAGES += "pattern thresholds agreement audit settings readings".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
 RESULT_FILES += expand("tables/{table}.csv", table=QUOTED_TABLES)
@@ -13,32 +11,22 @@ RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "a
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
-PAGE_FILES = expand("tables/{name}.html", name=[*SUMMARY_PAGES, "slider", "theory", "compute"])
-FIGURE_FILES = expand(
-    "figures/{name}.{ending}", name=[*EXPERIMENT_FIGURES, *THEORY_SHOWN, "workflow"], ending=["png", "svg"]
-)
+PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "slider"])
+FIGURE_FILES = expand("figures/{name}.{ending}", name=SHOWN_FIGURES, ending=["png", "svg"])
 REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
 REPORT_NOTEBOOK = notebook_params(
     ROOT / "report/report.ipynb",
     RESULTS,
+    RESULTS / "figures",
     documents=DOCUMENTS,
-    figures=" ".join(EXPERIMENT_FIGURES),
-    theory=" ".join(THEORY_SHOWN),
+    figures=SHOWN_FIGURES,
 )
-# Rules whose time the page on computing times shows, and the number of jobs of a rule with one seed in each job.
+# Rules whose time the page on computing times shows.
 COMPUTING = "tasks returns pretrain weights evaluate evaluate_claims baselines audit".split()
 COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
 COMPUTING += "theory_precision theory_tables pretrained_tables metrics claims".split()
-JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "returns")}
-JOBS |= {
-    "theory_descent": len(SIMULATIONS),
-    "theory_values": len(config["envs"]),
-    "theory_pretrained": len(config["algos"]),
-    "pretrain": len(CELLS) * config["seeds"],
-    "weights": len(CELLS),
-}
 
 
 use rule step as claims with:
@@ -57,7 +45,6 @@ use rule step as claims with:
         claims="<results>/claims.json",
         decided="<results>/sentences.json",
         theory="<results>/theory/claims.json",
-        page=html("theory"),
     pathvars:
         job="claims",
     priority: 1
@@ -70,7 +57,7 @@ use rule step as pages with:
         claims="<results>/claims.json",
         theory="<results>/theory/claims.json",
         sentences="<results>/sentences.json",
-        tables=expand("<results>/metrics/{name}.csv", name=PAGE_TABLES),
+        tables=["<results>/theory/statements.csv", *expand("<results>/metrics/{name}.csv", name=PAGE_TABLES)],
         options=step(
             "ictd.report.pages",
             settings=PAPER_SETTINGS,
@@ -81,7 +68,7 @@ use rule step as pages with:
             folder=RESULTS / "tables",
         ),
     output:
-        [html(name) for name in [*SUMMARY_PAGES, "compute"]],
+        [html(name) for name in PAGES],
         "<results>/tables/slider.html",
         compute="<results>/metrics/compute.csv",
     pathvars:
@@ -89,34 +76,16 @@ use rule step as pages with:
     localrule: True
 
 
-use rule step as diagrams with:
-    input:
-        tables=expand("<results>/metrics/{table}.csv", table=["mean_entries", "weights"]),
-        options=step(
-            "ictd.report.figures.diagrams",
-            weight_figures=WEIGHT_FIGURES,
-            environment_figures=ENVIRONMENT_FIGURES,
-            states=6,
-            jobs=JOBS,
-            folder=RESULTS / "figures",
-        ),
-    output:
-        [figure(name) for name in [*WEIGHT_FIGURES, *ENVIRONMENT_FIGURES, "workflow"]],
-    pathvars:
-        job="diagrams",
-    localrule: True
-
-
 use rule step as notebook with:
     input:
         expand("<results>/{file}", file=[*PAGE_FILES, *FIGURE_FILES]),
+        expand("<results>/figures/{name}.rst", name=SHOWN_FIGURES),
         claims="<results>/claims.json",
         options=step("ictd.report.notebook", **REPORT_NOTEBOOK),
     output:
         executed="<results>/report.ipynb",
         page=report(
             "<results>/report.html",
-            caption="../../report/captions/report.rst",
             category="1. Report",
             labels={"report": "In-context TD: claims and results"},
         ),

@@ -1,40 +1,49 @@
-# Content of Snakemake's report: figures and tables with their captions, in the order of report/titles.yaml.
-TITLES = load_yaml(ROOT / "report/titles.yaml")
+# Content of Snakemake's report: the figures of ictd.report.figures, and the pages of ictd.report.pages, with their titles.
+from ictd.report.figures import FIGURES
+from ictd.report.pages import PAGES
+
+# The figures of this configuration: a figure that varies a setting needs other values of the setting.
+SHOWN_FIGURES = [name for name in FIGURES if cells(config, FIGURES[name].vary)]
 
 
-def shown(kind, name, ending, category):
-    """Mark a figure or table for Snakemake's report; its menus sort by the first label."""
-    position = list(TITLES[kind]).index(name) + 1
-    return report(
-        f"<results>/{kind}s/{name}.{ending}",
-        caption=f"../../report/captions/{name}.rst",
-        category=category,
-        labels={"no": f"{position:02}", kind: TITLES[kind][name]},
-    )
+def titled(kind, registry, name):
+    """Labels of a figure or page; the menus of Snakemake's report sort by the first label."""
+    return {"no": f"{list(registry).index(name) + 1:02}", kind: registry[name].title}
 
 
-def figure(name):
-    """A figure in both formats."""
-    return [shown("figure", name, "png", "2. Figures"), f"<results>/figures/{name}.svg"]
+def figures_of(job):
+    """Names of the figures that a job draws."""
+    return [name for name in SHOWN_FIGURES if FIGURES[name].job == job]
+
+
+def tables_of(job):
+    """Tables that these figures show."""
+    names = dict.fromkeys(table for name in figures_of(job) for table in FIGURES[name].tables)
+    return expand("<results>/{table}.csv", table=names)
+
+
+def files_of(job):
+    """These figures in both formats, and their captions."""
+    files = expand("<results>/figures/{name}.{ending}", name=figures_of(job), ending=["svg", "rst"])
+    for name in figures_of(job):
+        marks = {"category": "2. Figures", "labels": titled("figure", FIGURES, name)}
+        # Snakemake looks for all files of a hosted workflow among the workflow's files.
+        marks["caption"] = os.path.abspath(RESULTS / f"figures/{name}.rst") if LOCAL else None
+        files += [report(f"<results>/figures/{name}.png", **marks)]
+    return files
 
 
 def html(name):
-    """A page with a table."""
-    return shown("table", name, "html", "3. Tables")
+    """A page with a table, and its caption in it."""
+    labels = titled("table", PAGES, name)
+    return report(f"<results>/tables/{name}.html", category="3. Tables", labels=labels)
 
 
-def shown_cells(figures):
-    """For each figure that shows at least one cell: the key that it varies, and its cells."""
-    return {
-        name: [vary, *map(str, cells(config, vary))] for name, vary in figures.items() if cells(config, vary)
-    }
-
-
-def notebook_params(notebook, results, documents=(), **parameters):
+def notebook_params(notebook, results, captions=None, documents=(), **parameters):
     """Files and parameters with which the step ictd.report.notebook makes a page from a notebook.
 
-    The folder of the notebook has the name of the study, and has the captions in its folder ``captions``.  The notebook
-    gets the folder of results and the other parameters.
+    The folder of the notebook has the name of the study.  The notebook gets the folder of results, the folder of
+    captions, which is by default beside the notebook, and the other parameters.
     """
     study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
     return {
@@ -42,6 +51,6 @@ def notebook_params(notebook, results, documents=(), **parameters):
         "documents": [*documents],
         "other_settings": ", ".join(differences(PAPER_SETTINGS | study, OWN_SETTINGS)),
         "notebook": notebook,
-        "captions": notebook.parent / "captions",
+        "captions": captions or notebook.parent / "captions",
         "parameters": {"results": str(results), **parameters},
     }

@@ -6,8 +6,6 @@ OF_PRETRAINED = "pretrained repeated".split()
 THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split(), *OF_PRETRAINED]
 # Settings in the order of their numbers: names would put 10 states before 3.
 ORDERED_SETTINGS = list(dict.fromkeys(cell.setting for cell in sorted(CELLS)))
-THEORY_FIGURES = "theorem_1 lemmas theorem_2 corollary_1 family".split()
-THEORY_SHOWN = [*THEORY_FIGURES, "pretrained"]
 
 
 use rule step as theory_values with:
@@ -104,26 +102,3 @@ use rule theory_tables as pretrained_tables with:
         tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
     pathvars:
         job="pretrained_tables",
-
-
-use rule step as theory_figures with:
-    input:
-        tables=expand("<results>/theory/{table}.csv", table="statements neu family family_updates".split()),
-        options=step("ictd.report.figures.theory", MAIN),
-    output:
-        [figure(name) for name in THEORY_FIGURES],
-    pathvars:
-        job="theory_figures",
-    priority: 1
-    localrule: True
-
-
-use rule step as pretrained_figure with:
-    input:
-        tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),
-        options=step("ictd.report.figures.pretrained", MAIN),
-    output:
-        figure("pretrained"),
-    pathvars:
-        job="pretrained_figure",
-    localrule: True

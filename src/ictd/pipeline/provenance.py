@@ -26,7 +26,7 @@ RECORD = '{"options"'
 WRITTEN = "written"
 # Nodes of a syntax tree that may have a docstring.
 # Decorators of functions whose docstring is shown to readers.
-SHOWN = ("claim", "figure", "numbers", "table")
+SHOWN = ("claim", "figure", "numbers", "page", "table")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 

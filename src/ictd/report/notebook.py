@@ -3,7 +3,7 @@
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from html import unescape
@@ -105,19 +105,23 @@ class Shown:
     results : str
         Folder with ``claims.json``, HTML pages in ``tables``, and PNG files in ``figures``.
     captions : str
-        Folder with a text NAME.rst for each table and figure.
+        Folder with a text NAME.rst for each figure, and for each table that has no caption in its page.
+    figures : list of str
+        Names of the figures of the run.
     """
 
-    def __init__(self, results: str, captions: str):
+    def __init__(self, results: str, captions: str, figures: Iterable[str] = ()):
         self.results, self.captions = Path(results), Path(captions)
+        # The figures that are not shown so far, in their order.
+        self.other_figures = list(figures)
 
     def __call__(self, *parts: str) -> Markup:
         """Put parts below each other."""
         return Markup("\n".join(parts))
 
     def fold(self, title: str, *parts: str) -> Markup:
-        """Put parts into a fold that a click on its title opens."""
-        return Markup(fold(title, *parts))
+        """Put parts into a fold that a click on its title opens; without parts there is no fold."""
+        return Markup(fold(title, *parts) if parts else "")
 
     @cached_property
     def _claims(self) -> dict[str, list[dict]]:
@@ -134,10 +138,22 @@ class Shown:
 
     def table(self, name: str) -> Markup:
         """The content of a page in the folder ``tables``, below its caption."""
+        if not (self.captions / f"{name}.rst").exists():
+            return self.part(name)
         return Markup(f'<p class="caption">{text(self._caption(name))}</p>\n{self.part(name)}')
+
+    def figures(self, *names: str) -> list[Markup]:
+        """Figures, without those that the run does not have."""
+        return [self.figure(name) for name in names if name in self.other_figures]
+
+    def rest(self) -> Markup:
+        """The figures that are not shown so far, in a fold."""
+        return self.fold("Other figures", *self.figures(*self.other_figures))
 
     def figure(self, name: str) -> Markup:
         """A figure with its caption, at half its width in pixels, or the width of a narrower screen."""
+        if name in self.other_figures:
+            self.other_figures.remove(name)
         data = (self.results / f"figures/{name}.png").read_bytes()
         caption = self._caption(name)
         width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.

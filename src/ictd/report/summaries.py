@@ -1,7 +1,5 @@
 """Tables for readers, made from the result tables, the claims and the configuration."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -9,16 +7,9 @@ from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report import html
 from ictd.report.claim import HALF, has_pattern
-from ictd.report.claim_tables import (
-    claims_overview,
-    claims_rows,
-    sentence_parts,
-    sentences_overview,
-    sentences_that_do_not_hold,
-    what_does_not_hold,
-)
+from ictd.report.claim_tables import sentences_that_do_not_hold, what_does_not_hold
 from ictd.report.sentences import counted, in_one_sentence
-from ictd.report.settings import difference_from_paper, settings_rows
+from ictd.report.settings import difference_from_paper
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import HOLDS, count, number, verdict_by
 
@@ -35,57 +26,11 @@ AGREEMENT = {
 }
 
 
-def save_summaries(
-    records: list[dict],
-    theory_ids: set[str],
-    sentences: list[dict],
-    tables: dict[str, pd.DataFrame],
-    settings: dict,
-    schema: dict,
-    folder: Path,
-) -> None:
-    """Write the page ``summary``, and a page for each name in ``pages`` below, as HTML.
-
-    Parameters
-    ----------
-    records : list of dicts, all claims
-    theory_ids : set of str, ids of the claims on the theory
-    sentences : list of dicts, the paper's sentences on its experiments
-    tables : dict of result tables
-        By "over_tasks", "weights", "mean_weights", "agreement" and "audit".
-    settings : dict, the settings of the paper's part
-    schema : dict, the schema of the configuration
-    folder : Path
-    """
-    of_experiments = [claim for claim in records if claim["id"] not in theory_ids]
-    weights, mean_weights, agreement = tables["weights"], tables["mean_weights"], tables["agreement"]
-    without_readings = {key: value for key, value in settings.items() if key != "readings"}
-    readings = settings_rows(settings["readings"], schema["properties"]["readings"])
-    pages = {
-        "claims": sentences_overview(sentences, of_experiments),
-        "claims_parts": sentence_parts(sentences, of_experiments),
-        "claims_ours": claims_overview([claim for claim in of_experiments if claim["kind"] != "paper"]),
-        "claims_all": claims_rows(records),
-        "msve": msve_summary(tables["over_tasks"], weights),
-        "mean_weights": weights_summary(mean_weights),
-        "pattern": pattern_by_cell(mean_weights, weights),
-        "thresholds": by_threshold(of_experiments, mean_weights, weights),
-        "agreement": agreement_summary(agreement),
-        "audit": tables["audit"],
-        "settings": pd.DataFrame(settings_rows(without_readings, schema)),
-        "readings": pd.DataFrame(readings).drop(columns="paper"),
-    }
-    html.save_frames(folder, pages)
-    text = summary(records, theory_ids, sentences, settings, schema)
-    text += evaluation_summary(tables["over_tasks"], settings)
-    html.save(folder / "summary.html", "summary", text)
-
-
-def summary(claims: list[dict], theory_ids: set[str], sentences: list[dict], settings: dict, schema: dict) -> str:
+def summary(claims: list[dict], on_theory: list[dict], sentences: list[dict], settings: dict, schema: dict) -> str:
     """Say what was run, how many of the paper's claims hold, and which do not, as HTML."""
     grid = cells(settings)
     algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
-    on_theory = [claim for claim in claims if claim["kind"] == "paper" and claim["id"] in theory_ids]
+    on_theory = [claim for claim in on_theory if claim["kind"] == "paper"]
     statements, proved = count(on_theory)
     numbers = {
         "looped linear Transformer": len(grid) * settings["seeds"],

@@ -1,24 +1,16 @@
 """The figure of J and J' at the pretrained weights."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.figures.style import LARGEST, NAMES, WIDTH, difference, label_ends, legend, save, setting_looks
+from ictd.report.figures.style import LARGEST, NAMES, WIDTH, difference, label_ends, legend, setting_looks
 from ictd.report.figures.theory import NORMS, OURS
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.tables import rows_with
 
 # Norms with repeated layers are shown up to this factor of the largest norm with as many layers as in training.
 SHOWN = 1e4
-
-
-def main(tables: list[Path], env: str, states: int, depth: int, output: Path) -> None:
-    """Write the figure as PNG and SVG; ``env``, ``states`` and ``depth`` are the main setting."""
-    table_of = load_tables(tables)
-    save(pretrained(table_of["pretrained"], table_of["repeated"], Cell("", env, states, depth)), output)
 
 
 def pretrained(line: pd.DataFrame, repeated: pd.DataFrame, main: Cell) -> Figure:

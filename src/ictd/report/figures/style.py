@@ -5,17 +5,23 @@ from collections.abc import Collection, Iterable
 from itertools import cycle
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
+
+from ictd.extras import missing_extra
+from ictd.pipeline.grid import Cell
+from ictd.storage import replacing
+
+try:
+    import matplotlib
+except ModuleNotFoundError as error:
+    raise missing_extra("report", error.name) from None
+
+import matplotlib.pyplot as plt
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
-
-from ictd.pipeline.grid import Cell
-from ictd.storage import replacing
 
 # Okabe and Ito's colours, which are distinct with any colour vision.
 COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
@@ -106,10 +112,10 @@ def setting_title(cell: Cell, vary: str) -> str:
     return titles[vary]
 
 
-def panels_of(cells: list[str], vary: str) -> dict[str, list[Cell]]:
-    """Cells, given by their names, by the titles of their panels (``setting_title``)."""
+def panels_of(cells: Iterable[Cell], vary: str) -> dict[str, list[Cell]]:
+    """Cells by the titles of their panels (``setting_title``)."""
     panels = {}
-    for cell in map(Cell.parse, cells):
+    for cell in cells:
         panels.setdefault(setting_title(cell, vary), []).append(cell)
     return panels
 

@@ -1,15 +1,14 @@
 """Figures of the theory's checks: measured quantities and their bounds."""
 
 import itertools
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, label_ends, legend, save
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.figures.style import COLOURS, LARGEST, LINES, WIDTH, env_name, label_ends, legend
+from ictd.report.tables import rows_with
 
 BOUND = COLOURS["zero"]
 OURS = "#000000"
@@ -32,20 +31,6 @@ PANELS = (
     ("lemma_3", "Lemma 3", r"gradient $\Vert\nabla_\theta \mathrm{TF}_L\Vert_1$", "log"),
     ("lemma_4", "Lemma 4", "expected MC error", "log"),
 )
-
-
-def main(tables: list[Path], env: str, states: int, discount: float, output: Path) -> None:
-    """Write ``theorem_1``, ``lemmas``, ``theorem_2``, ``corollary_1`` and ``family`` as PNG and SVG.
-
-    All but the first show the setting of ``env`` and ``states``.
-    """
-    table_of = load_tables(tables)
-    statements, neu = table_of["statements"], table_of["neu"]
-    save(theorem_1(statements, discount), output / "theorem_1.png")
-    save(lemmas(statements, env, states), output / "lemmas.png")
-    save(expected_update(neu, statements, "td", env, states), output / "theorem_2.png")
-    save(expected_update(neu, statements, "mc", env, states), output / "corollary_1.png")
-    save(family(table_of["family"], table_of["family_updates"], neu, env, states), output / "family.png")
 
 
 def theorem_1(statements: pd.DataFrame, discount: float) -> Figure:
