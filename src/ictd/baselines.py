@@ -14,12 +14,16 @@ From a trajectory, with eligibility traces z_t = gamma lambda z_{t-1} + phi_t:
 
 ``theta_preconditioned_td`` makes a Transformer whose layers are updates of batch TD with a preconditioner.
 
+BASELINES are those that the workflow evaluates.
+
 Estimates are weights w (..., d) of the features, with the values w phi(s).  With one-hot features they are the values
 of all states.
 """
 
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -38,7 +42,7 @@ from ictd.checks import (
     validate,
 )
 from ictd.prompt import Context, features_of, state_features
-from ictd.transformer import Weights, preconditioned_td
+from ictd.transformer import Weights, estimates, preconditioned_td
 
 Decay = Annotated[float, number(0, 1, "from 0 to 1")]
 
@@ -372,3 +376,102 @@ def theta_preconditioned_td(preconditioner: Annotated[ArrayLike, array("..., d, 
     """
     K = np.concatenate([preconditioner.mT, np.zeros_like(preconditioner)], axis=-2)
     return Weights(np.zeros(K.shape[:-1]), preconditioned_td(K))
+
+
+# Those that the workflow evaluates
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a baseline gets beside a context.
+
+    Parameters
+    ----------
+    discount : float, gamma
+    depth : int, number of layers L
+    ridge : float, of ``lstd``
+    scaled : bool
+        Whether attention is divided by the context length.
+    factors : dict of the tuned factors, by the names of baselines
+    run : function that runs a Transformer, as ``ictd.transformer.estimates``
+    """
+
+    discount: float
+    depth: int
+    ridge: float
+    scaled: bool
+    factors: dict[str, float]
+    run: Callable = estimates
+
+
+class Baseline(NamedTuple):
+    """A baseline, which estimates the values of all states from a context.
+
+    Parameters
+    ----------
+    estimate : function of a Context of (k, n) and ``Given``, which returns (k, n) estimates
+    layered : bool
+        Whether estimates depend on the number of layers.
+    tuned : function, optional
+        Takes the same and an array of K factors, and returns (k, n, K) estimates.  The factor that is best on other
+        tasks is then in ``Given.factors``.
+    check : bool
+        Whether the baseline is only compared with another one that must agree with it.
+    """
+
+    estimate: Callable
+    layered: bool = False
+    tuned: Callable | None = None
+    check: bool = False
+
+
+BASELINES: dict[str, Baseline] = {}
+
+
+def tuned_baselines() -> list[str]:
+    """Names of the baselines that have a factor."""
+    return [name for name, one in BASELINES.items() if one.tuned]
+
+
+def shown_baselines() -> list[str]:
+    """Names of the baselines that figures, and tables of errors, show."""
+    return [name for name, one in BASELINES.items() if not one.check]
+
+
+def baseline(name: str, **properties) -> Callable[[Callable], Callable]:
+    """Register a function as a baseline, with properties of ``Baseline``."""
+
+    def register(estimate: Callable) -> Callable:
+        BASELINES[name] = Baseline(estimate, **properties)
+        return estimate
+
+    return register
+
+
+def _batch_td(context: Context, given: Given, factors: np.ndarray) -> np.ndarray:
+    # Without the division of attention, a layer sums over the context.
+    steps = factors * (1 if given.scaled else context.length)
+    return batch_td(context, given.discount, steps, given.depth)
+
+
+@baseline("theta_td", layered=True, tuned=_batch_td)
+def _(context, given):
+    """The Transformer with the paper's parameters, with A multiplied by the best step size."""
+    weights = theta_preconditioned_td(given.factors["theta_td"] * np.eye(context.dimension))
+    return given.run(weights, context.gram_matrix(given.discount, given.scaled), given.depth)
+
+
+@baseline("batch_td", layered=True, check=True)
+def _(context, given):
+    """The algorithm that this Transformer carries out."""
+    return _batch_td(context, given, np.array([given.factors["theta_td"]]))[..., 0]
+
+
+@baseline("lstd")
+def _(context, given):
+    return lstd(context, given.discount, given.ridge)
+
+
+@baseline("zero")
+def _(context, given):
+    return np.zeros_like(context.b)

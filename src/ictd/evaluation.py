@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import batch_td, lstd, theta_preconditioned_td
+from ictd.baselines import BASELINES, Baseline, Given, batch_td
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
 from ictd.prompt import ENUMERATED, Context, enumerated_columns, sampled_columns
 from ictd.rng import generator
@@ -118,13 +118,9 @@ def weights_msve(
     -------
     msve : (R, K, k) array
     """
-    return _msve(weights, data, (data.gram_matrix(length, scaled) for length in lengths), depth)
-
-
-def _msve(weights: Weights, data: UnseenTasks, grams: Iterable[np.ndarray], depth: int) -> np.ndarray:
-    """MSVE (R, K, k) of R Transformers on K contexts of each task, given by matrices G (k, 2n+1, 2n+1)."""
     errors = []
-    for G in grams:
+    for length in lengths:
+        G = data.gram_matrix(length, scaled)
         errors.append(np.empty((*weights.u.shape[:-1], len(data.tasks))))
         for i in np.ndindex(errors[-1].shape[:-1]):
             errors[-1][i] = data.error(estimates(weights[i], G, depth))
@@ -204,30 +200,31 @@ def step_size_scores(
         return mean_score(batch_td_msve(data, depth, contexts, step_sizes, scaled), axis=(0, 2))
 
 
+def factor_scores(
+    baseline: Baseline, data: UnseenTasks, contexts: list[Context], given: Given, factors: np.ndarray
+) -> np.ndarray:
+    """Compute the ``mean_score`` (K,) of a baseline with each of K factors, over contexts and tasks."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = [data.error(np.moveaxis(baseline.tuned(context, given, factors), -1, 0)) for context in contexts]
+    return mean_score(np.stack(errors), axis=(0, 2))
+
+
 def baseline_msve(
-    data: UnseenTasks, depth: int, contexts: list[Context], step_size: float, ridge: float, scaled: bool = True
+    names: Iterable[str], data: UnseenTasks, contexts: list[Context], given: Given
 ) -> dict[str, np.ndarray]:
-    """Compute the MSVE of theta^TD, of batch TD, which must agree with it, of LSTD, and of predicting zero.
+    """Compute the MSVE of baselines (``ictd.baselines.BASELINES``).
 
     Parameters
     ----------
+    names : names of baselines
     data : UnseenTasks, k of them
-    depth : int, number of the Transformer's layers and of batch TD's updates
     contexts : list of Contexts of (k, n)
-    step_size : float, factor of theta^TD's A
-    ridge : float, of ``ictd.baselines.lstd``
-    scaled : bool
-        Whether attention is divided by the context length.
+    given : Given
 
     Returns
     -------
-    dict of (contexts, k) arrays by "theta_td", "batch_td", "lstd" and "zero"
+    dict of (contexts, k) arrays, by name
     """
-    weights = theta_preconditioned_td(step_size * np.eye(data.tasks.states))
-    grams = (context.gram_matrix(data.discount, scaled) for context in contexts)
     return {
-        "theta_td": _msve(weights, data, grams, depth),
-        "batch_td": batch_td_msve(data, depth, contexts, np.array([step_size]), scaled)[:, 0],
-        "lstd": data.error(np.stack([lstd(context, data.discount, ridge) for context in contexts])),
-        "zero": np.broadcast_to(data.error(np.zeros_like(data.value)), (len(contexts), len(data.tasks))),
+        name: np.stack([data.error(BASELINES[name].estimate(context, given)) for context in contexts]) for name in names
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.baselines import BASELINES
 from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell, parse_name
 from ictd.rng import generator
@@ -23,7 +24,6 @@ from ictd.weight_measures import (
     squared_norm,
 )
 
-METHODS = ("theta_td", "batch_td", "lstd", "zero")
 # Tasks on which the truncation bias of Monte Carlo returns is measured.
 BIAS_TASKS = 1000
 # Measures that compare TD with MC, and the names of two of them for runs without a common seed.
@@ -31,7 +31,7 @@ AGREEMENT = ("correlation", "residual_correlation", "distance")
 APART = {"apart": "correlation", "residual_apart": "residual_correlation"}
 # Arrays of the files that the tables are made of.
 EVALUATION_ARRAYS = ("seeds", "context_lengths", "msve", "enumerated_msve")
-BASELINE_ARRAYS = ("seeds", "context_lengths", "step_sizes", "tuning_msve", *METHODS)
+BASELINE_ARRAYS = ("seeds", "context_lengths", "step_sizes", "tuning_msve", *BASELINES)
 WEIGHT_ARRAYS = ("seeds", "u", "A", "history_u", "history_A", "tasks_seen", "online_msve", "diverged_at")
 
 
@@ -79,7 +79,7 @@ def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
 
 
 def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
-    """Tabulate the MSVE of each method of METHODS, like ``msve_table``.
+    """Tabulate the MSVE of each of BASELINES, like ``msve_table``.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     frames = [
         _mean_msve(result, method, method=method, states=states, depth=depth)
         for (states, depth), result in baselines.items()
-        for method in METHODS
+        for method in BASELINES
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -108,12 +108,13 @@ def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     Parameters
     ----------
     baselines : dict
-        For each (states, depth) ``step_sizes`` (K,) and ``tuning_msve`` (K,).
+        For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, K), of which ``theta_td`` has the first
+        row.
     """
     frames = []
     for (states, depth), result in baselines.items():
         axes = {"step_size": result["step_sizes"]}
-        frames.append(pd.DataFrame(long_table(axes, {"msve": result["tuning_msve"]}, states=states, depth=depth)))
+        frames.append(pd.DataFrame(long_table(axes, {"msve": result["tuning_msve"][0]}, states=states, depth=depth)))
     return pd.concat(frames, ignore_index=True)
 
 

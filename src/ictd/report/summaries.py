@@ -3,19 +3,19 @@
 import numpy as np
 import pandas as pd
 
+from ictd.baselines import shown_baselines
 from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report import html
 from ictd.report.claim import HALF, has_pattern
 from ictd.report.claim_tables import sentences_that_do_not_hold, what_does_not_hold
+from ictd.report.names import LOOKS
 from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import HOLDS, count, number, verdict_by
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
-# Baselines that the summary compares with the Transformers, in words.
-BASELINES = {"theta_td": "theta^TD with its best step size", "lstd": "LSTD", "zero": "predicting zero"}
 # Measures of the agreement of TD and MC, in words.
 AGREEMENT = {
     "correlation": "correlation",
@@ -62,15 +62,16 @@ def evaluation_summary(over_tasks: pd.DataFrame, settings: dict) -> str:
     lengths = rows["context_length"]
     sampled = rows[lengths == lengths.max()].set_index("method")
     enumerated = rows[lengths == ENUMERATED].set_index("method")
-    names = {algo: f"multi-task {algo.upper()}" for algo in settings["algos"]}
+    names = {algo: LOOKS[algo].label for algo in settings["algos"]}
+    baselines = {name: LOOKS[name].label for name in shown_baselines()}
     return f"""<p>How accurate is it? On {number:,} unseen tasks of the main setting, with {lengths.max()} steps, the
-MSVE is {html.text(_listed(sampled, names | BASELINES))}. On enumerated prompts of these tasks it is
+MSVE is {html.text(_listed(sampled, names | baselines))}. On enumerated prompts of these tasks it is
 {_listed(enumerated, names)}. (Means over tasks, with their standard errors over trials; medians over tasks.)</p>\n"""
 
 
 def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
     """The error of each method, with its name, from rows by method."""
-    return ", ".join(f"{mean_and_median(rows.loc[method])} for {name}" for method, name in names.items())
+    return "; ".join(f"{mean_and_median(rows.loc[method])} for {name}" for method, name in names.items())
 
 
 def mean_and_median(row) -> str:

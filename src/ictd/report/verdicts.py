@@ -6,6 +6,8 @@ The cells of notebooks import this module, so it imports nothing that takes long
 import math
 import re
 
+from ictd.report.names import WORDS
+
 # Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
 KINDS = ("paper", "ours", "check")
 # Verdicts, and their CSS classes.
@@ -13,11 +15,6 @@ HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
 VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:(td|mc)-)?(\w+)-(\d+)(?:-(\d+))?")
-# Words for the names of algorithms, environments and baselines.
-WORDS = {
-    "td": "TD", "mc": "MC", "theta_td": "theta^TD", "batch_td": "batch TD", "lstd": "LSTD", "lspi": "LSPI",
-    "zero": "predicting zero", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
-}  # fmt: skip
 # The largest number of settings that a verdict names, which is the paper's number of cells.
 LISTED = 14
 

@@ -1,13 +1,15 @@
-"""Evaluate theta^TD, batch TD, LSTD and the zero predictor on the contexts that the Transformers are evaluated on.
+"""Evaluate the baselines (``ictd.baselines.BASELINES``) on the contexts that the Transformers are evaluated on.
 
-The step size of theta^TD is tuned on other tasks, which are not used for evaluation.
+Their factors, such as the step size of theta^TD, are tuned on other tasks, which are not used for evaluation.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, step_size_scores
+from ictd.baselines import BASELINES, Given, tuned_baselines
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, factor_scores, joined
 from ictd.pipeline.grid import parse_name
 from ictd.prompt import Context
 from ictd.statistics import log_spaced
@@ -27,7 +29,7 @@ def main(
     lstd_ridge: float,
     outputs: list[Path],
 ) -> None:
-    """Write the MSVE of each method, seed, context length and task, and the MSVE of each candidate step size.
+    """Write the MSVE of each method, seed, context length and task, and the MSVE of each candidate factor.
 
     The files of ``outputs`` are named after numbers of states and layers, "states-depth".  Baselines with the same
     number of states are evaluated on the same contexts.
@@ -51,9 +53,15 @@ def main(
         unseen = joined([draw_unseen_tasks(seed, states, tasks, **place) for seed in range(seeds)])
         contexts = contexts_of(unseen)
         for depth, output in by_depth.items():
-            tuning_msve = step_size_scores(tuning, depth, tuning_contexts, candidates, scaled_attention)
-            best = float(candidates[np.argmin(tuning_msve)])
-            errors = baseline_msve(unseen, depth, contexts, best, lstd_ridge, scaled_attention)
+            given = Given(discount, depth, lstd_ridge, scaled_attention, factors={})
+            tuning_msve = np.stack(
+                [
+                    factor_scores(BASELINES[name], tuning, tuning_contexts, given, candidates)
+                    for name in tuned_baselines()
+                ]
+            )
+            factors = dict(zip(tuned_baselines(), candidates[tuning_msve.argmin(axis=1)].tolist(), strict=True))
+            errors = baseline_msve(BASELINES, unseen, contexts, replace(given, factors=factors))
             save_arrays(
                 output,
                 seeds=np.arange(seeds),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import lstd, theta_preconditioned_td
+from ictd.baselines import BASELINES, Given, shown_baselines, tuned_baselines
 from ictd.engine import compiled_estimates
-from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined
 from ictd.pipeline.grid import Cell, parse_name
 from ictd.prompt import ENUMERATED
 from ictd.statistics import standard_error
@@ -35,16 +35,16 @@ def main(
 ) -> None:
     """Write the tables ``unseen_msve``, ``unseen_baselines`` and ``over_tasks`` as CSV, into a folder.
 
-    The files of ``weights`` are named after cells.  The files of ``baselines``, which have the step sizes of theta^TD,
-    are named "states-depth".  The first two tables have a row for each trial and context length, with the mean over
-    ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated prompts),
-    without trials that diverged.
+    The files of ``weights`` are named after cells.  The files of ``baselines``, which have the factors of the
+    baselines, are named "states-depth".  The first two tables have a row for each trial and context length, with the
+    mean over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated
+    prompts), without trials that diverged.
     """
     cells = {}
     for path in weights:
         cell = Cell.parse(path.stem)
         cells.setdefault(cell.states, {})[cell] = path
-    step_sizes = {parse_name(path.stem): best_step_size(path) for path in baselines}
+    factors = {parse_name(path.stem): best_factors(path) for path in baselines}
     lengths = [ENUMERATED, *context_lengths]
     options = env_options[evaluation_env]
     tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": []}
@@ -59,8 +59,12 @@ def main(
         data = joined(parts)
         shape = (len(seeds), claim_tasks)
         models = {cell: Weights(*load_arrays(path, "u", "A")) for cell, path in paths.items()}
-        steps = {depth: step for (n, depth), step in step_sizes.items() if n == states}
-        by_length = [errors_at(data, length, models, steps, lstd_ridge, scaled_attention) for length in lengths]
+        settings = [
+            Given(discount, depth, lstd_ridge, scaled_attention, best, run=run_compiled)
+            for (n, depth), best in factors.items()
+            if n == states
+        ]
+        by_length = [errors_at(data, length, models, settings) for length in lengths]
         for name in by_length[0]:
             msve = np.stack([errors[name].reshape(shape) for errors in by_length], axis=1)  # (S, lengths, k)
             means = {"msve": msve[:, 1:].mean(axis=-1)}
@@ -77,8 +81,13 @@ def main(
     save_tables(output, tables)
 
 
+def run_compiled(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
+    """Estimates (k, n) of one Transformer on k contexts, as ``ictd.transformer.estimates``."""
+    return compiled_estimates(weights[None], G, depth)
+
+
 def errors_at(
-    data: UnseenTasks, length: int, models: dict[Cell, Weights], steps: dict[int, float], ridge: float, scaled: bool
+    data: UnseenTasks, length: int, models: dict[Cell, Weights], settings: list[Given]
 ) -> dict[Cell | tuple[str, int], np.ndarray]:
     """Compute the MSVE of all methods at one context length.
 
@@ -87,34 +96,31 @@ def errors_at(
     data : UnseenTasks, S k tasks, ordered by seed
     length : int, m, or ENUMERATED
     models : dict of Weights, u (S, 2n) and A (S, 2n, 2n), by cell
-    steps : dict of step sizes of theta^TD, by depth
-    ridge : float, of ``ictd.baselines.lstd``
-    scaled : bool
-        Whether attention is divided by the context length.
+    settings : list of Given, one for each number of layers
 
     Returns
     -------
     dict of (S k,) arrays
-        By cell, and for baselines by ("theta_td", depth), ("lstd", 0) and ("zero", 0).
+        By cell, and by the name of a baseline with the number of layers, such as ("theta_td", 30), or with 0 if the
+        baseline has no layers.
     """
     context = data.context(length)
-    G = context.gram_matrix(data.discount, scaled)
+    G = context.gram_matrix(data.discount, settings[0].scaled)
     errors = {}
     for cell, weights in models.items():
         errors[cell] = data.error(compiled_estimates(weights, G, cell.depth))
-    identity = np.eye(data.tasks.states)
-    for depth, step in steps.items():
-        weights = theta_preconditioned_td(step * identity[None])
-        errors["theta_td", depth] = data.error(compiled_estimates(weights, G, depth))
-    errors["lstd", 0] = data.error(lstd(context, data.discount, ridge))
-    errors["zero", 0] = data.error(np.zeros_like(data.value))
+    for name in shown_baselines():
+        for given in settings:
+            place = name, given.depth if BASELINES[name].layered else 0
+            if place not in errors:
+                errors[place] = baseline_msve([name], data, [context], given)[name][0]
     return errors
 
 
-def best_step_size(path: Path) -> float:
-    """The step size of theta^TD with the least error on the tuning tasks."""
-    step_sizes, tuning_msve = load_arrays(path, "step_sizes", "tuning_msve")
-    return float(step_sizes[np.argmin(tuning_msve)])
+def best_factors(path: Path) -> dict[str, float]:
+    """The factor with the least error on the tuning tasks, by the name of the baseline."""
+    candidates, tuning_msve = load_arrays(path, "step_sizes", "tuning_msve")
+    return dict(zip(tuned_baselines(), candidates[tuning_msve.argmin(axis=1)].tolist(), strict=True))
 
 
 def over_tasks(msve: np.ndarray) -> dict[str, np.ndarray]:

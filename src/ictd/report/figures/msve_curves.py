@@ -5,12 +5,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ictd.baselines import shown_baselines
 from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend
+from ictd.report.names import LOOKS
 from ictd.report.tables import rows_with
 from ictd.statistics import standard_error
-
-# Lines of the baselines: dashes and gaps in points.
-DASHES = {"theta_td": (0, (5, 2)), "lstd": (0, (5, 2, 1, 2)), "zero": "-"}
 
 
 def msve_curves(panels: dict[str, list], msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> Figure:
@@ -38,10 +37,10 @@ def msve_curves(panels: dict[str, list], msve: pd.DataFrame, baselines: pd.DataF
                 _draw_trials(axes, trials[~diverged], cell.algo)
             if diverged.any():
                 notes.append(f"{cell.algo.upper()}: {diverged_note(diverged)}")
-        for method, dashes in DASHES.items():
+        for method in shown_baselines():
             errors = rows_with(baselines, method=method, states=cells[0].states, depth=cells[0].depth)
             mean = errors.groupby("context_length")["msve"].mean()
-            axes.plot(mean.index, mean, color=COLOURS[method], ls=dashes, lw=1, label=NAMES[method])
+            axes.plot(mean.index, mean, color=COLOURS[method], ls=LOOKS[method].dashes, lw=1, label=NAMES[method])
         axes.set(yscale="log", title=title, xlabel="\n".join(["context length (steps)", *notes]))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)

@@ -5,14 +5,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ictd.baselines import shown_baselines
 from ictd.pipeline.grid import Cell
-from ictd.report.figures.style import COLOURS, label_ends
+from ictd.report.figures.style import COLOURS, NAMES, label_ends
 from ictd.report.figures.weight_maps import mean_weights
 from ictd.report.tables import rows_with
 from ictd.transformer import theta_td
-
-# Lines of the MSVE: name of the baseline, and its label.
-BASELINES = {"zero": "predicting zero", "theta_td": r"$\theta^{\mathrm{TD}}$, best step", "lstd": "LSTD"}
 
 
 def overview(
@@ -46,11 +44,11 @@ def overview(
         mean = trials[~diverged].mean()
         axes.plot(mean.index, mean, color=COLOURS[cell.algo])
         ends.append((f"pretrained by {cell.algo.upper()}", mean.iloc[-1], COLOURS[cell.algo]))
-    for method, label in BASELINES.items():
+    for method in shown_baselines():
         errors = rows_with(baselines, method=method, states=cells[0].states, depth=cells[0].depth)
         mean = errors.groupby("context_length")["msve"].mean()
         axes.plot(mean.index, mean, color=COLOURS[method], lw=1.2)
-        ends.append((label, mean.iloc[-1], COLOURS[method]))
+        ends.append((NAMES[method].removesuffix(" size"), mean.iloc[-1], COLOURS[method]))
     axes.set(yscale="log", xlabel="steps in the prompt", ylabel="MSVE", xlim=(0, msve["context_length"].max()))
     label_ends(axes, ends)
     return figure

@@ -9,6 +9,7 @@ import numpy as np
 
 from ictd.extras import missing_extra
 from ictd.pipeline.grid import Cell
+from ictd.report.names import LOOKS, WORDS
 from ictd.storage import replacing
 
 try:
@@ -23,19 +24,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
 
-# Okabe and Ito's colours, which are distinct with any colour vision.
-COLOURS = {"td": "#0072B2", "mc": "#D55E00", "theta_td": "#009E73", "lstd": "#CC79A7", "zero": "#555555"}
+COLOURS = {name: look.colour for name, look in LOOKS.items()}
 # Other lines: Okabe and Ito's remaining colours, and some of Tol's.
 LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#117733", "#332288", "#AA4499")
-NAMES = {
-    "td": "multi-task TD",
-    "mc": "multi-task MC",
-    "theta_td": r"$\theta^{\mathrm{TD}}$, best step size",
-    "lstd": "LSTD",
-    "zero": "predicting zero",
-    "boyan": "Boyan's chain",
-    "loop": "Loop",
-}
+NAMES = {name: look.label.replace("theta^TD", r"$\theta^{\mathrm{TD}}$") for name, look in LOOKS.items()}
 LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
 WIDTH = 5.5  # inches, NeurIPS's text width
 PNG_DPI = 200
@@ -66,7 +58,7 @@ plt.rcParams.update(
 
 def env_name(env: str) -> str:
     """Name of an environment in titles, in lines of 20 letters."""
-    return textwrap.fill(NAMES.get(env, env.replace("_", " ").capitalize()), 20)
+    return textwrap.fill(WORDS.get(env, env.replace("_", " ").capitalize()), 20)
 
 
 def setting_looks(cells: Iterable[Cell], main: Cell) -> dict[Cell, dict]:
