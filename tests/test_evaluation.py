@@ -6,11 +6,13 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
+from ictd.baselines import BASELINES, Given
 from ictd.evaluation import (
     baseline_msve,
     batch_td_course,
     batch_td_msve,
     draw_unseen_tasks,
+    factor_scores,
     index_of_best,
     joined,
     step_size_scores,
@@ -35,8 +37,8 @@ def contexts(data):
 def test_joined_tasks_have_the_errors_of_their_parts():
     parts = [draw_unseen_tasks(seed, STATES, 4, 9, DISCOUNT, "loop") for seed in (0, 1)]
     data = joined(parts)
-    together = baseline_msve(data, DEPTH, [data.context(9)], 0.7, 0.1)
-    alone = [baseline_msve(part, DEPTH, [part.context(9)], 0.7, 0.1) for part in parts]
+    given = Given(DISCOUNT, DEPTH, 0.1, True, {"theta_td": 0.7})
+    together, *alone = (baseline_msve(BASELINES, part, [part.context(9)], given) for part in (data, *parts))
     for name, msve in together.items():
         np.testing.assert_array_equal(msve, np.hstack([errors[name] for errors in alone]))
 
@@ -56,7 +58,7 @@ def test_msve_of_transformers_equals_naive(data, scaled):
 
 @pytest.mark.parametrize(("scaled", "step_size"), [(True, 0.7), (False, 0.03)])
 def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
-    msve = baseline_msve(data, DEPTH, contexts, step_size, 0.1, scaled)
+    msve = baseline_msve(BASELINES, data, contexts, Given(DISCOUNT, DEPTH, 0.1, scaled, {"theta_td": step_size}))
     for k, length in enumerate(LENGTHS):
         for i, (_, r, path, mu, v) in enumerate(zip(*naive.tasks_of(data), strict=True)):
             trajectory = path[: length + 1], r[path[:length]], STATES, DISCOUNT
@@ -70,7 +72,8 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
 
 def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
     step_sizes = np.array([0.1, 1.0, 30.0])
-    scores = step_size_scores(data, 20, contexts, step_sizes)
+    scores = factor_scores(BASELINES["theta_td"], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), step_sizes)
+    np.testing.assert_array_equal(scores, step_size_scores(data, 20, contexts, step_sizes))
     with np.errstate(over="ignore"):  # The largest step size diverges.
         each = [batch_td_msve(data, 20, contexts, np.array([step_size])).mean() for step_size in step_sizes]
     np.testing.assert_allclose(scores, each)

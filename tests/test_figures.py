@@ -1,7 +1,6 @@
 """Content of the figures of the experiments."""
 
 import itertools
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,35 +10,23 @@ from drawn import check_bands, check_border, check_lines, where
 
 import ictd
 from ictd.pipeline.grid import Cell
-from ictd.report.figures import curves, diagrams, environment_diagrams, learning_curves, msve_curves, style, weight_maps
+from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
+from ictd.report.figures.report import FIGURES
 from ictd.report.figures.style import NAMES
 from ictd.report.figures.workflow import BOXES, workflow
-from ictd.storage import save_table
 
 RNG = np.random.default_rng(4)
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
 METHODS = ("theta_td", "lstd", "zero")
 NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
 CELLS = [f"{algo}-boyan-{n}-6" for n in (4, 3, 5, 2) for algo in NAMED]
-FIGURES = {"one": ["states", *CELLS], "main": ["main", CELLS[2]]}
-
-CURVES = ("baselines", "weights", "msve", "learning", "mean_entries")
 
 
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
     plt.close("all")
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """Figures that a step saves, by their names."""
-    found = {}
-    for module in (curves, diagrams):
-        monkeypatch.setattr(module, "save", lambda figure, path: found.setdefault(path.stem, figure))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +69,23 @@ def tables(runs):
 
 
 @pytest.fixture
-def paths(tables, tmp_path):
-    """The files of some of these tables, by their names."""
-    for name, table in tables.items():
-        save_table(tmp_path / f"{name}.csv", table)
-    return lambda *names: [tmp_path / f"{name}.csv" for name in names]
+def drawn(tables):
+    """Draws a figure of the report, for a main setting with the first of some numbers of states."""
+
+    def draw(name, *states):
+        figure = FIGURES[name]
+        shown = {table: tables[table] for table in (path.split("/")[1] for path in figure.tables)}
+        run = {"algos": [*NAMED], "envs": ["boyan"], "states": states, "depths": [6], "vary": figure.vary}
+        return figure.draw(shown, run)
+
+    return draw
 
 
-def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
-    curves.main(FIGURES, CELLS[2:4], paths(*CURVES), Path())
-    assert list(shown) == ["one", "main", "learning", "overview"] and len(shown["main"].axes) == 1
-    assert [axes.get_visible() for axes in shown["one"].axes] == [True] * 4 + [False] * 2
-    for axes, n in zip(shown["one"].axes, (4, 3, 5, 2), strict=False):
+def test_msve_is_drawn_by_panels(runs, tables, drawn):
+    figure = drawn("figure_07", 9, 4, 3, 5, 2)
+    assert len(drawn("figure_01", 3).axes) == 1
+    assert [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
+    for axes, n in zip(figure.axes, (4, 3, 5, 2), strict=False):
         lines, bands = [], []
         for algo, name in NAMED.items():
             arrays = runs[Cell(algo, "boyan", n, 6)]
@@ -107,7 +99,7 @@ def test_msve_is_drawn_by_panels(runs, tables, paths, shown):
             errors = where(tables["baselines"], method=method, states=n)
             means = [where(errors, context_length=length)["msve"].mean() for length in LENGTHS]
             lines.append((NAMES[method], LENGTHS, means))
-        lines += [("dotted: medians", [], [])] * (axes is shown["one"].axes[0])
+        lines += [("dotted: medians", [], [])] * (axes is figure.axes[0])
         check_lines(axes, lines)
         check_bands(axes, bands)
         notes = [f"{algo.upper()}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
@@ -128,16 +120,15 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 4
 
 
-def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
+def test_the_overview_has_mean_weights_and_errors(runs, tables, drawn):
     """One trial of each cell diverged and is not drawn."""
     cells = [Cell.parse(cell) for cell in CELLS[2:4]]
-    curves.main({}, CELLS[2:4], paths(*CURVES), Path())
-    *maps, _, errors = shown["overview"].axes
+    *maps, _, errors = drawn("overview", 3).axes
     matrices = [ictd.theta_td(3).A, *(runs[cell]["A"][-1] for cell in cells)]
     for axes, A in zip(maps, matrices, strict=True):
         np.testing.assert_allclose(axes.images[0].get_array(), A / np.abs(A).max())
     expected = [runs[cell]["msve"][[0, 1, 3]].mean(axis=0) for cell in cells]
-    for method in ("zero", "theta_td", "lstd"):
+    for method in METHODS:
         lines = where(tables["baselines"], method=method, states=3)
         expected.append([where(lines, context_length=length)["msve"].mean() for length in LENGTHS])
     for line, values in zip(errors.lines, expected, strict=True):
@@ -146,9 +137,8 @@ def test_the_overview_has_mean_weights_and_errors(runs, tables, paths, shown):
     assert sorted(labels)[:2] == [r"$\theta^{\mathrm{TD}}$, best step", "LSTD"] and len(labels) == 5
 
 
-def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
-    """The first of the overview's cells has the main setting."""
-    curves.main({}, CELLS[:2], paths(*CURVES), Path())
+def test_learning_curves_are_drawn_by_algorithm(runs, drawn):
+    figure = drawn("learning", 4)
     for column, algo in enumerate(NAMED):
         above, below = [], []
         # In the order of settings, for any order of the table.
@@ -157,7 +147,7 @@ def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
             kept = arrays["diverged_at"] == 0
             above.append((None, TASKS_SEEN, np.median(arrays["online_msve"][kept], axis=0)))
             below.append((None, TASKS_SEEN, np.median(arrays["cosine"][kept], axis=0)))
-        axes = shown["learning"].axes
+        axes = figure.axes
         for panel in (axes[column], axes[2 + column]):
             widths = [line.get_linewidth() for line in panel.lines]
             assert np.argmax(widths) == 2 and sorted(widths)[-2] < max(widths)
@@ -168,10 +158,8 @@ def test_learning_curves_are_drawn_by_algorithm(runs, paths, shown):
         assert axes[2 + column].get_xlabel().endswith("\n1 of 16 diverged") and axes[column].get_title() == NAMED[algo]
 
 
-def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown):
-    diagrams.main(FIGURES, {}, 4, {}, paths("weights", "mean_entries"), Path())
-    assert list(shown) == ["one", "main", "workflow"]
-    axes = iter(shown["one"].axes)
+def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, drawn):
+    axes = iter(drawn("figure_06", 9, 4, 3, 5, 2).axes)
     for n in (4, 3, 5, 2):
         for algo in ("theta_td", "td", "mc"):
             panel = next(axes)
@@ -195,12 +183,12 @@ def test_weights_are_mapped_by_setting_and_algorithm(runs, tables, paths, shown)
 
 @pytest.mark.parametrize(("draw", "layout"), [(line_diagram, "line"), (circle_diagram, "circle")])
 @pytest.mark.parametrize(("env", "states"), [("boyan", 2), ("boyan", 9), ("loop", 6)])
-def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states, shown):
+def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states):
     options = {"threshold": 0.7} if env == "loop" else {}
-    diagrams.main({}, {"diagram": [env, options, layout]}, states, {}, [], Path())
+    figure = environment_diagrams.environment_diagram(env, options, layout, states)
     rng = ictd.generator(0, env, states, "diagram")
     transition = ictd.sample_tasks(env, states, 1, rng, **options).transition[0]
-    axes = shown["diagram"].axes[0]
+    axes = figure.axes[0]
     arrows = [patch for patch in axes.patches if type(patch).__name__ == "FancyArrowPatch"]
     centers = np.array([patch.get_center() for patch in axes.patches if patch not in arrows])
     assert [text.get_text() for text in axes.texts] == [f"$s_{{{i + 1}}}$" for i in range(states)]
@@ -292,7 +280,7 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
         table = pd.DataFrame(places, columns=["matrix", "row", "column"])
         mean = RNG.normal(size=len(table)) if lost < 20 else np.nan
         entries.append(table.assign(**name, tasks_seen=20_000, mean=mean))
-    panels = style.panels_of([str(cell) for cell in cells], vary)
+    panels = style.panels_of(cells, vary)
     figures = [
         msve_curves.msve_curves(panels, msve.assign(msve=1e9 * RNG.lognormal(size=len(msve))), baselines, weights),
         weight_maps.weight_maps(panels, pd.concat(entries), weights),

@@ -37,7 +37,7 @@ MISSING = {
     "ictd.attention": ("torch", "torch"),
     "ictd.torch_twin": ("torch", "torch"),
     "ictd.report.tables": ("report", "pandas"),
-    "ictd.report.figures": ("report", "matplotlib"),
+    "ictd.report.figures.style": ("report", "matplotlib"),
     "ictd.pipeline.config": ("workflow", "jsonschema"),
 }
 EXAMPLE = """

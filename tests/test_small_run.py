@@ -19,7 +19,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
-from ictd.report import paper_claims, result_tables, summaries
+from ictd.report import pages, paper_claims, result_tables
 from ictd.report.claim import as_records
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.tables import load_tables
@@ -321,7 +321,10 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     settings |= {"depths": [2], "readings": config["readings"]}
     settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
     schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())
-    summaries.save_summaries(decided, {theory["id"]}, sentences, table_of, settings, schema, run / "tables")
+    made = {"claims": decided, "on_theory": [theory], "on_experiments": decided[:-1], "sentences": sentences}
+    made |= {"settings": settings, "schema": schema, "times": pd.DataFrame()}
+    statements = pd.DataFrame({"statement": ["lemma"], "layer": [1], "tightest": [1.5]})
+    pages.save_pages(table_of | {"statements": statements}, made, run / "tables")
     rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
     assert len(rows["claims_all"]) == len(decided)
     of_cells = {name: len(rows[name]) for name in ("mean_weights", "audit", "pattern")}

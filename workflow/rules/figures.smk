@@ -25,7 +25,7 @@ def drawing(job):
 use rule step as theory_figures with:
     input:
         tables=tables_of("theory_figures"),
-        options=step("ictd.report.figures", **drawing("theory_figures")),
+        options=step("ictd.report.figures.report", **drawing("theory_figures")),
     output:
         files_of("theory_figures"),
     pathvars:
@@ -37,7 +37,7 @@ use rule step as theory_figures with:
 use rule step as pretrained_figure with:
     input:
         tables=tables_of("pretrained_figure"),
-        options=step("ictd.report.figures", **drawing("pretrained_figure")),
+        options=step("ictd.report.figures.report", **drawing("pretrained_figure")),
     output:
         files_of("pretrained_figure"),
     pathvars:
@@ -48,7 +48,7 @@ use rule step as pretrained_figure with:
 use rule step as curves with:
     input:
         tables=tables_of("curves"),
-        options=step("ictd.report.figures", **drawing("curves")),
+        options=step("ictd.report.figures.report", **drawing("curves")),
     output:
         files_of("curves"),
     pathvars:
@@ -59,7 +59,7 @@ use rule step as curves with:
 use rule step as diagrams with:
     input:
         tables=tables_of("diagrams"),
-        options=step("ictd.report.figures", **drawing("diagrams")),
+        options=step("ictd.report.figures.report", **drawing("diagrams")),
     output:
         files_of("diagrams"),
     pathvars:

@@ -1,5 +1,5 @@
-# Content of Snakemake's report: the figures of ictd.report.figures, and the pages of ictd.report.pages, with their titles.
-from ictd.report.figures import FIGURES
+# Content of Snakemake's report: the figures of ictd.report.figures.report, and the pages of ictd.report.pages, with their titles.
+from ictd.report.figures.report import FIGURES
 from ictd.report.pages import PAGES
 
 # The figures of this configuration: a figure that varies a setting needs other values of the setting.

@@ -1,0 +1,340 @@
+"""The figures of the report.
+
+Each figure is a function with the decorator ``figure``.  The docstring of the function is the figure's title and its
+caption, and the order of the functions is that of the figures in Snakemake's report.  The rules read this module, so it
+imports nothing that takes long or that needs Matplotlib; functions import what they draw with.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ictd.pipeline.grid import Cell, cells, main_setting
+from ictd.report.registry import title_and_caption
+from ictd.storage import save_text
+
+
+class Figure(NamedTuple):
+    """A figure of the report.
+
+    Parameters
+    ----------
+    title, caption : str
+    draw : function
+        Takes tables by their names, and the settings of the run, and returns a Matplotlib figure.
+    job : str, the rule that draws the figure
+    tables : tuple of str, the tables that the figure shows, such as "metrics/msve"
+    vary : str
+        The figure shows ``ictd.pipeline.grid.cells`` that vary "depths", "states" or "envs", or those of the "main"
+        setting.  Without such cells there is no figure.
+    """
+
+    title: str
+    caption: str
+    draw: Callable
+    job: str
+    tables: tuple[str, ...]
+    vary: str
+
+
+FIGURES: dict[str, Figure] = {}
+
+
+def figure(job: str, *tables: str, vary: str = "main") -> Callable[[Callable], Callable]:
+    """Register a function that draws a figure, under the name of the function.
+
+    A job draws several figures, because the import of Matplotlib takes as long as drawing one.
+    """
+
+    def register(draw: Callable) -> Callable:
+        FIGURES[draw.__name__] = Figure(*title_and_caption(draw), draw, job, tables, vary)
+        return draw
+
+    return register
+
+
+def main(
+    figures: list[str],
+    algos: list[str],
+    envs: list[str],
+    states: list[int],
+    depths: list[int],
+    discount: float,
+    environment_options: dict,
+    jobs: dict,
+    tables: list[Path],
+    folder: Path,
+) -> None:
+    """Write some of FIGURES as PNG and SVG, and their captions as texts.
+
+    ``environment_options`` has options by environment, and ``jobs`` the number of jobs of each rule with several.
+    """
+    from ictd.report.figures.style import save
+    from ictd.report.tables import load_tables
+
+    loaded = load_tables(tables)
+    run = {"algos": algos, "envs": envs, "states": states, "depths": depths, "discount": discount}
+    run |= {"environment_options": environment_options, "jobs": jobs}
+    for name in figures:
+        of_figure = FIGURES[name]
+        shown = {Path(table).name: loaded[Path(table).name] for table in of_figure.tables}
+        save(of_figure.draw(shown, run | {"vary": of_figure.vary}), folder / f"{name}.png")
+        save_text(folder / f"{name}.rst", f"{of_figure.caption}\n")
+
+
+def _panels(run):
+    from ictd.report.figures.style import panels_of
+
+    return panels_of(cells(run, run["vary"]), run["vary"])
+
+
+def _msve_curves(tables, run):
+    from ictd.report.figures.msve_curves import msve_curves
+
+    return msve_curves(_panels(run), **tables)
+
+
+def _weight_maps(tables, run):
+    from ictd.report.figures.weight_maps import weight_maps
+
+    return weight_maps(_panels(run), **tables)
+
+
+def _environment(run, env, layout):
+    from ictd.report.figures.environment_diagrams import environment_diagram
+
+    return environment_diagram(env, run["environment_options"].get(env, {}), layout, states=6)
+
+
+@figure("curves", "metrics/msve", "metrics/baselines", "metrics/weights")
+def figure_01(tables, run):
+    """Figure 1: MSVE.
+
+    Figure 1. MSVE against context length after pretraining in the main setting, on unseen tasks: mean over trials with
+    its standard error (shaded), and median over trials (dotted), on a logarithmic axis. The baselines use the same
+    contexts: the Transformer with the paper's parameters and the step size that is best on other tasks, LSTD, and
+    predicting zero. The contexts of a task are the first steps of one trajectory.
+    """
+    return _msve_curves(tables, run)
+
+
+@figure("diagrams", "metrics/mean_entries", "metrics/weights")
+def figure_02(tables, run):
+    """Figure 2: mean P and Q.
+
+    Figure 2. The parameters of in-context TD, and the mean parameters over trials after pretraining in the main
+    setting. Each map shows Q. The strip below shows the last row of P, [u, 1]; the other rows of P are zero. Entries
+    are scaled to [-1, 1] by the largest absolute entry of each matrix. Lines separate the blocks of size n. The maps
+    show A before projection; the verdicts are on the identifiable A, without directions that change no output, which
+    lie mostly in the lower half.
+    """
+    return _weight_maps(tables, run)
+
+
+@figure("diagrams")
+def figure_03(tables, run):
+    """Figure 3: Boyan's chain.
+
+    Figure 3. Boyan's chain with 6 states, drawn from a sampled task. Arrows are transitions with non-zero probability.
+    """
+    return _environment(run, "boyan", "line")
+
+
+@figure("diagrams", "metrics/mean_entries", "metrics/weights", vary="depths")
+def figure_04(tables, run):
+    """Figure 4: mean P and Q by depth.
+
+    Figure 4. In-context TD and mean parameters, as in Figure 2, for other numbers of layers L. The maps show A before
+    projection; the verdicts are on the identifiable A, without directions that change no output, which lie mostly in
+    the lower half.
+    """
+    return _weight_maps(tables, run)
+
+
+@figure("curves", "metrics/msve", "metrics/baselines", "metrics/weights", vary="depths")
+def figure_05(tables, run):
+    """Figure 5: MSVE by depth.
+
+    Figure 5. MSVE against context length, as in Figure 1, for other numbers of layers L.
+    """
+    return _msve_curves(tables, run)
+
+
+@figure("diagrams", "metrics/mean_entries", "metrics/weights", vary="states")
+def figure_06(tables, run):
+    """Figure 6: mean P and Q by number of states.
+
+    Figure 6. In-context TD and mean parameters, as in Figure 2, for other numbers of states n. The maps show A before
+    projection; the verdicts are on the identifiable A, without directions that change no output, which lie mostly in
+    the lower half.
+    """
+    return _weight_maps(tables, run)
+
+
+@figure("curves", "metrics/msve", "metrics/baselines", "metrics/weights", vary="states")
+def figure_07(tables, run):
+    """Figure 7: MSVE by number of states.
+
+    Figure 7. MSVE against context length, as in Figure 1, for other numbers of states n.
+    """
+    return _msve_curves(tables, run)
+
+
+@figure("diagrams")
+def figure_08(tables, run):
+    """Figure 8: Loop.
+
+    Figure 8. Loop with 6 states, drawn from a sampled task. Arrows are transitions with non-zero probability.
+    """
+    return _environment(run, "loop", "circle")
+
+
+@figure("diagrams", "metrics/mean_entries", "metrics/weights", vary="envs")
+def figure_09(tables, run):
+    """Figure 9: mean P and Q by environment.
+
+    Figure 9. In-context TD and mean parameters, as in Figure 2, after pretraining on environments other than the main
+    one. The maps show A before projection; the verdicts are on the identifiable A, without directions that change no
+    output, which lie mostly in the lower half.
+    """
+    return _weight_maps(tables, run)
+
+
+@figure("curves", "metrics/msve", "metrics/baselines", "metrics/weights", vary="envs")
+def figure_10(tables, run):
+    """Figure 10: MSVE by environment.
+
+    Figure 10. MSVE against context length, as in Figure 1 and on the same unseen tasks, after pretraining on
+    environments other than the main one.
+    """
+    return _msve_curves(tables, run)
+
+
+@figure("theory_figures", "theory/statements")
+def theorem_1(tables, run):
+    """Theorem 1 and Lemma 4.
+
+    Theorem 1 and Lemma 4. Error of in-context TD with L layers on enumerated prompts, with its bound. The error is the
+    largest one over query states, averaged over tasks and divided by the average largest value. Below: the error
+    divided by the bound. Curves end at the depth where the bound falls below 1e-12, because rounding errors count from
+    there on; the table of statements has the check at larger depths, in decimal arithmetic.
+    """
+    from ictd.report.figures import theory
+
+    return theory.theorem_1(tables["statements"], run["discount"])
+
+
+@figure("theory_figures", "theory/statements")
+def lemmas(tables, run):
+    """Lemmas 1 to 4.
+
+    Lemmas 1 to 4. Left and right side of each inequality, means over tasks. The last panel shows the smallest ratio of
+    the right side to the left side over tasks. Curves end where the left side comes near the rounding error. The labels
+    are the numbers of the lemmas; curves that coincide share a label. A ratio of one means that the bound cannot be
+    improved. In Lemma 2 the row Y of the embedding is not r - w, as the proof says. Y is the row of TD errors of the
+    context's states, which vanish with depth. So the gradient of Lemma 3 stays bounded, and the resulting bound (ours)
+    does not grow with L. Norms of gradients are computed at each layer up to 30, and then at every tenth layer.
+    """
+    from ictd.report.figures import theory
+
+    return theory.lemmas(tables["statements"], run["envs"][0], run["states"][0])
+
+
+@figure("theory_figures", "theory/neu", "theory/statements")
+def theorem_2(tables, run):
+    """Theorem 2.
+
+    Theorem 2. Left: norm of the expected update of multi-task TD, at in-context TD with L layers. Layers share their
+    parameters, or have separate parameters (circles). The two bounds are the paper's bound and ours, which follows from
+    a bounded gradient. The expected TD errors are computed by the formula in the proof of Lemma 1, which avoids
+    rounding. Right: why the norm falls for large L and, if the discount is large, rises first. While L is below about 1
+    / (1 - discount), the gradient's norm grows faster with L than the expected TD error shrinks. For larger L the
+    gradient's norm tends to a constant. The band is one standard error.
+    """
+    from ictd.report.figures import theory
+
+    return theory.expected_update(**tables, algo="td", env=run["envs"][0], states=run["states"][0])
+
+
+@figure("theory_figures", "theory/neu", "theory/statements")
+def corollary_1(tables, run):
+    """Corollary 1.
+
+    Corollary 1. The same as for Theorem 2, but for multi-task MC. The expected error is the difference between
+    estimates and true values.
+    """
+    from ictd.report.figures import theory
+
+    return theory.expected_update(**tables, algo="mc", env=run["envs"][0], states=run["states"][0])
+
+
+@figure("theory_figures", "theory/family", "theory/family_updates", "theory/neu")
+def family(tables, run):
+    """Family of solutions.
+
+    Beyond the theory: in-context TD is A = K [-I, I] with K = [I; 0]. All K in a neighbourhood of this K give the same
+    limit. All prompts are enumerated, and attention is not divided by their length. Left: the largest error over tasks
+    and query states. Five random weights of this set, near in-context TD, are shown with their common bound. The same
+    weights with N [I, I] added have another limit. Three algorithms have weights that belong to the set: in-context TD
+    (dashed), the residual gradient with its best step size, and deflated TD. Right: norm of the expected update at the
+    five weights and at in-context TD (dashed). The norm vanishes with L at all of them.
+    """
+    from ictd.report.figures import theory
+
+    return theory.family(*tables.values(), env=run["envs"][0], states=run["states"][0])
+
+
+@figure("pretrained_figure", "theory/pretrained", "theory/repeated")
+def pretrained(tables, run):
+    """Pretrained weights.
+
+    Beyond the theory: norm of the expected update, J for multi-task TD and J' for multi-task MC, medians over trials.
+    Attention is divided by the context length, as in training, so the values cannot be compared with those of Theorem
+    2. Top: along the straight line from the pretrained weights to in-context TD with the same step size, at the depth
+    of training. Bottom: at the pretrained weights, with the layer repeated more or less often than in training; the
+    circle is the depth of training. Curves that leave the panel continue upward. Labels say what differs from the main
+    setting, the thick black line; colours are the same in all panels.
+    """
+    from ictd.report.figures.pretrained import pretrained
+
+    return pretrained(*tables.values(), Cell("", **main_setting(run)))
+
+
+@figure("curves", "metrics/mean_entries", "metrics/msve", "metrics/baselines", "metrics/weights")
+def overview(tables, run):
+    """The main setting in one figure.
+
+    The main setting in one figure. Left: the block A of Q for the paper's parameters, and its mean over trials after
+    pretraining; each matrix is divided by its largest absolute entry. Right: mean MSVE against context length on unseen
+    tasks, of pretrained Transformers, of the Transformer with the paper's parameters and the step size that is best on
+    other tasks, of LSTD, and of predicting zero.
+    """
+    from ictd.report.figures.overview import overview
+
+    return overview(cells(run, "main"), **tables)
+
+
+@figure("curves", "metrics/learning", "metrics/weights")
+def learning(tables, run):
+    """Learning curves.
+
+    Learning curves (not in the paper), medians over trials. Top: MSVE on enumerated prompts of new tasks, mean over the
+    tasks since the previous snapshot, each just before its update. Bottom: cosine between the identifiable A (without
+    directions that change no output) and in-context TD. Labels say what differs from the main setting, the thick black
+    line; colours are the same in all panels.
+    """
+    from ictd.report.figures.learning_curves import learning_curves
+
+    return learning_curves(**tables, main=Cell("", **main_setting(run)))
+
+
+@figure("diagrams")
+def workflow(tables, run):
+    """The workflow.
+
+    The workflow (not in the paper): which results are computed from which, and the number of jobs if a job takes one
+    seed. On few cores a job takes several seeds.
+    """
+    from ictd.report.figures.workflow import workflow
+
+    return workflow(run["jobs"])

@@ -1,0 +1,112 @@
+"""The recipes in docs/development.md, followed in a copy of the project."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from html_page import Page
+from projects import FEW, ROOT, copy_project, snakemake
+
+from ictd.report.tables import load_table
+
+TEXT = (ROOT / "docs/development.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(python|diff) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RECIPES = ("figure", "baseline", "optimiser")
+# The smallest run with two numbers of layers.
+SMALL = [*FEW[:2], "depths=[3, 2]", "tasks=20", "snapshots=3", "seeds=2"]
+TRAINED = """
+import numpy as np
+import ictd
+
+n, depth = 4, 3
+rng = ictd.generator(0, "boyan", n, "tasks")
+tasks = ictd.sample_tasks("boyan", n, 20, rng)
+batches = ictd.unroll(tasks, 64, 0.9, 200, rng)
+start = ictd.initial_weights(n, 0.1, rng)
+for algo in ("td", "mc"):
+    found = [
+        ictd.pretrain_history(tasks, batches, algo, depth, 0.9, 0.1, start, engine, optimiser=optimiser).weights[-1].A
+        for optimiser in ("sgd", "adam") for engine in ("compiled", "torch")
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[2], found[3], rtol=1e-9, atol=1e-12)
+    assert np.abs(found[0] - start.A).max() > 1e-4 and np.abs(found[0] - found[2]).max() > 1e-4
+"""
+
+
+def follow(recipe: str, folder: Path) -> None:
+    """Add the recipe's code at the ends of files, and make its changes in them."""
+    section = re.search(rf"^### An? {recipe}\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL)[1]
+    blocks = BLOCK.findall(section)
+    assert blocks
+    for kind, name, text in blocks:
+        path = folder / name
+        content = path.read_text(encoding="utf-8")
+        if kind == "python":
+            content = f"{content}\n\n{text}"
+        else:
+            lines = text.splitlines(keepends=True)
+            before, after = ("".join(line[1:] for line in lines if line[0] in signs) for signs in (" -", " +"))
+            assert content.count(before) == 1, before
+            content = content.replace(before, after)
+        path.write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_code_of_a_recipe_has_its_place(recipe, tmp_path):
+    for _, name, _ in BLOCK.findall(TEXT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    follow(recipe, tmp_path)
+    for path in tmp_path.rglob("*.py"):
+        compile(path.read_text(encoding="utf-8"), path, "exec")
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory) -> Path:
+    """A copy of the project in which all recipes were followed."""
+    folder = copy_project(tmp_path_factory.mktemp("followed"), without=("studies",))
+    for recipe in RECIPES:
+        follow(recipe, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(followed) -> Path:
+    """The results of a small run."""
+    done = snakemake(followed, "--cores", "2", "--config", *SMALL)
+    assert done.returncode == 0, done.stdout[-5000:]
+    return followed / "results-smoke"
+
+
+@pytest.mark.slow
+def test_a_new_figure_is_in_the_report_and_in_snakemakes(followed, results):
+    assert (results / "figures/step_sizes.svg").stat().st_size > 5000
+    caption = "Error of theta^TD on tuning tasks, by its step size."
+    assert (results / "figures/step_sizes.rst").read_text().strip() == caption
+    assert caption.replace("theta^TD", "θTD") in Page(results / "report.html").text
+    assert "figures/step_sizes.png" in (results / "manifest.json").read_text()
+    done = snakemake(followed, "--report", "report.html", "--config", *SMALL)
+    assert done.returncode == 0, done.stdout
+    text = (followed / "report.html").read_text()
+    assert "step_sizes.png" in text and "Step sizes" in text and "Error of theta^TD on tuning tasks" in text
+
+
+@pytest.mark.slow
+def test_a_new_baseline_is_in_every_table_and_curve(results):
+    for table in ("baselines", "unseen_baselines", "over_tasks"):
+        assert "constant" in set(load_table(results / f"metrics/{table}.csv")["method"]), table
+    assert "constant" in {row[0] for row in Page(results / "tables/msve.html").rows()}
+    assert re.search(r"\(median [\d.e+]+\) for constant", Page(results / "tables/summary.html").text)
+    for figure in ("figure_01", "figure_05", "overview"):
+        assert (results / f"figures/{figure}.svg").read_text().count("#e69f00") >= 1, figure
+
+
+@pytest.mark.slow
+def test_both_engines_agree_on_a_new_optimiser(followed):
+    env = os.environ | {"PYTHONPATH": str(followed / "src")}
+    done = subprocess.run([sys.executable, "-c", TRAINED], cwd=followed, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
