@@ -1,6 +1,5 @@
 """Content of notebooks, and pages made from notebooks."""
 
-import ast
 import json
 import os
 import re
@@ -12,14 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from projects import ROOT, STUDIES
 
 import ictd
 from ictd.pipeline.grid import Cell
 from ictd.report import html, notebook, result_tables, slider
-from ictd.report.claim import Statements
 from ictd.report.notebook import Shown
-from ictd.storage import save_json
 from ictd.weight_measures import cosine, project_identifiable
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
@@ -41,7 +37,7 @@ def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, 
     nbformat.write(made, tmp_path / "n.ipynb")
     page = tmp_path / "n.html"
     with pytest.raises(ValueError, match=words):
-        notebook.main(tmp_path / "n.ipynb", tmp_path, [], {"x": 0}, "", tmp_path / "done.ipynb", page)
+        notebook.main(tmp_path / "n.ipynb", [], {"x": 0}, "", tmp_path / "done.ipynb", page)
     assert not page.exists()
 
 
@@ -51,7 +47,7 @@ def test_a_page_has_the_title_of_its_heading_and_a_banner_for_other_settings(tmp
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
     for other in ("", "seeds, readings.x"):
-        notebook.main(tmp_path / "n.ipynb", tmp_path, [], {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
+        notebook.main(tmp_path / "n.ipynb", [], {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
         page = (tmp_path / "n.html").read_text()
         assert "<title>A &amp; B</title>" in page and page.count("<h1") == 1
         assert ('class="banner"' in page) == bool(other)
@@ -83,7 +79,7 @@ def test_a_page_does_not_depend_on_surroundings(tmp_path, monkeypatch, home):
     cells[1].metadata["tags"] = ["parameters"]
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
-    places = tmp_path / "n.ipynb", tmp_path, [], {"x": 2}, "", tmp_path / "done.ipynb"
+    places = tmp_path / "n.ipynb", [], {"x": 2}, "", tmp_path / "done.ipynb"
     notebook.main(*places, tmp_path / "here.html")
     for name, value in {**surroundings(tmp_path), "HOME": str(tmp_path / home)}.items():
         monkeypatch.setenv(name, value)
@@ -122,30 +118,28 @@ def test_broken_links_become_text_and_sections_become_contents():
 
 @pytest.fixture
 def shown(tmp_path):
-    """A results folder with claims, a table, a figure and captions."""
-    claims = [("more/a", "holds"), ("more/b", "refuted"), ("less, mean/a", "holds")]
-    save_json(tmp_path / "claims.json", [
-        {"id": name, "kind": "ours", "setting": name[-1], "verdict": verdict, "corrected": verdict, "value": 1.0,
-         "low": None, "high": None, "threshold": 0.5}
-        for name, verdict in claims
-    ])  # fmt: skip
+    """A results folder with a table, and two figures with captions."""
     (tmp_path / "tables").mkdir()
     html.save(tmp_path / "tables/x.html", "x", "<p>table</p>")
     (tmp_path / "figures").mkdir()
-    Image.new("RGB", (300, 40)).save(tmp_path / "figures/x.png")
-    (tmp_path / "x.rst").write_text('Figure 1. What "it" shows.\n')
-    return Shown(str(tmp_path), str(tmp_path))
+    for name in "xy":
+        Image.new("RGB", (300, 40)).save(tmp_path / f"figures/{name}.png")
+        (tmp_path / f"figures/{name}.rst").write_text(f'Figure {name}. What "it" shows.\n')
+    return Shown(str(tmp_path), ["x", "y"])
+
+
+def test_figures_that_no_cell_names_are_shown_at_the_end(shown):
+    assert len(shown.figures("x", "gone")) == 1 and shown.fold("none", *shown.figures("gone")) == ""
+    rest = shown.rest()
+    assert '<figure id="y">' in rest and '<figure id="x">' not in rest and "Other figures" in rest
+    assert shown.rest() == ""
 
 
 def test_parts_of_a_page(shown, tmp_path):
-    assert "<p>table</p>" in shown.part("x")._repr_html_() and 'What "it" shows.' in shown.table("x")
+    assert "<p>table</p>" in shown.table("x")._repr_html_()
     assert 'alt="What &quot;it&quot; shows." src="data:image/png;base64,' in shown.figure("x")
     assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
     assert "<summary>Θ<sup>looped</sup></summary>" in shown.fold("Theta^looped", "a")
-    said = shown.say("It is so {more} & so {less, mean}.")
-    assert re.sub("<.*?>", "", said) == "It is so 1 of 2 &amp; so 1 of 1.\n"
-    assert 'title="refuted in 1 of 2 settings: b (1)"><a href="#rows-more"' in said
-    assert re.sub("<.*?>", "", shown.say("{none}")) == "(not compared here)\n"
     code = "```\n# a comment\n```"
     text = f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"
     (tmp_path / "page.md").write_text(text)
@@ -153,18 +147,6 @@ def test_parts_of_a_page(shown, tmp_path):
     assert "<summary>On A &amp; B</summary>" in document and code in document
     assert '#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>' in document
     assert "[a picture](#x) [b](../c.md)" in document
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_marks_of_a_studys_notebook_are_claims_of_the_study(study):
-    folder = ROOT / "studies" / study
-    tables = Statements(folder / "claims.toml").tables.values()
-    ids = re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", re.escape(table["id"])) for table in tables))
-    cells = json.loads((folder / "notebook.ipynb").read_text())["cells"]
-    sources = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    texts = [node.value for node in ast.walk(ast.parse(sources)) if isinstance(node, ast.Constant)]
-    marks = [mark for text in texts if isinstance(text, str) for mark in re.findall(r"{([a-z].*?)}", text)]
-    assert marks and not [mark for mark in marks if not ids.fullmatch(mark)]
 
 
 def test_the_slider_shows_means_over_runs_and_medians():

@@ -12,11 +12,11 @@ JOBS |= {
 
 def drawing(job):
     """Options of a job that draws figures."""
+    run = {key: config[key] for key in ("algos", "envs", "states", "depths", "discount")}
     return {
         "options_file": f"figures/{job}",
         "figures": figures_of(job),
-        "environment_options": config["readings"]["env_options"],
-        "jobs": JOBS,
+        "run": run | {"env_options": config["readings"]["env_options"], "jobs": JOBS},
         "folder": RESULTS / "figures",
     }
 

@@ -16,13 +16,6 @@ FIGURE_FILES = expand("figures/{name}.{ending}", name=SHOWN_FIGURES, ending=["pn
 REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
-REPORT_NOTEBOOK = notebook_params(
-    ROOT / "report/report.ipynb",
-    RESULTS,
-    RESULTS / "figures",
-    documents=DOCUMENTS,
-    figures=SHOWN_FIGURES,
-)
 # Rules whose time the page on computing times shows.
 COMPUTING = "tasks returns pretrain weights evaluate evaluate_claims baselines audit".split()
 COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
@@ -81,7 +74,13 @@ use rule step as notebook with:
         expand("<results>/{file}", file=[*PAGE_FILES, *FIGURE_FILES]),
         expand("<results>/figures/{name}.rst", name=SHOWN_FIGURES),
         claims="<results>/claims.json",
-        options=step("ictd.report.notebook", **REPORT_NOTEBOOK),
+        options=step(
+            "ictd.report.notebook",
+            notebook=ROOT / "report/report.ipynb",
+            documents=DOCUMENTS,
+            parameters={"results": str(RESULTS), "figures": SHOWN_FIGURES},
+            other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
+        ),
     output:
         executed="<results>/report.ipynb",
         page=report(

@@ -37,20 +37,3 @@ def html(name):
     """A page with a table, and its caption in it."""
     labels = titled("table", PAGES, name)
     return report(f"<results>/tables/{name}.html", category="3. Tables", labels=labels)
-
-
-def notebook_params(notebook, results, captions=None, documents=(), **parameters):
-    """Files and parameters with which the step ictd.report.notebook makes a page from a notebook.
-
-    The folder of the notebook has the name of the study.  The notebook gets the folder of results, the folder of
-    captions, which is by default beside the notebook, and the other parameters.
-    """
-    study = {name: config[name] for name in STUDIES if name == notebook.parent.name}
-    return {
-        "options_file": f"notebook/{notebook.parent.name}",
-        "documents": [*documents],
-        "other_settings": ", ".join(differences(PAPER_SETTINGS | study, OWN_SETTINGS)),
-        "notebook": notebook,
-        "captions": captions or notebook.parent / "captions",
-        "parameters": {"results": str(results), **parameters},
-    }

@@ -44,11 +44,15 @@ def anchor(kind: str, name: str) -> str:
 
 
 def table(frame) -> str:
-    """Make an HTML table of a pandas DataFrame.
+    """Make an HTML table of a pandas DataFrame, or of a list of rows, which are dicts.
 
     Numbers have four digits, and names of the code are replaced by words.  Verdicts are coloured if their column has
     verdicts only.  On a narrow screen each row becomes a list with the names of the columns.
     """
+    if isinstance(frame, list):
+        import pandas as pd  # Rules read modules that import this one.
+
+        frame = pd.DataFrame(frame)
     named = [name for name in NAMES if name in frame]
     frame = frame.assign(
         **{name: [words(value) if type(value) is str else value for value in frame[name]] for name in named}
@@ -161,12 +165,6 @@ def markdown(source: str) -> str:
     import mistune
 
     return mistune.create_markdown(escape=False, plugins=["table"])(source)
-
-
-def save_frames(folder: Path, frames: dict) -> None:
-    """Write a page NAME.html for each of some DataFrames, or texts in HTML, by name."""
-    for name, frame in frames.items():
-        save(folder / f"{name}.html", name, frame if isinstance(frame, str) else table(frame))
 
 
 def save(path: Path, title: str, body: str) -> None:

@@ -3,21 +3,18 @@
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ictd.report.html import Markup, anchor, attribute, banner, fold, save, text, without_dead_links
-from ictd.report.verdicts import VERDICTS, by_name, holding, verdict_in_words, verdict_on
-from ictd.storage import load_json, load_text, save_text
+from ictd.storage import load_text, save_text
 
 
 def main(
     notebook: Path,
-    captions: Path,
     documents: list[Path],
     parameters: dict,
     other_settings: str,
@@ -33,9 +30,7 @@ def main(
     # The cells of notebooks import this module, and do not need this package.
     import nbformat
 
-    parameters = parameters | {"captions": str(captions)}
-    if documents:
-        parameters["documents"] = [*map(str, documents)]
+    parameters = parameters | {"documents": [*map(str, documents)]}
     with private_jupyter():
         finished = execute(notebook, parameters)
         body = body_of(finished)
@@ -103,16 +98,14 @@ class Shown:
     Parameters
     ----------
     results : str
-        Folder with ``claims.json``, HTML pages in ``tables``, and PNG files in ``figures``.
-    captions : str
-        Folder with a text NAME.rst for each figure, and for each table that has no caption in its page.
+        Folder with HTML pages in ``tables``, and figures as PNG, with their captions, in ``figures``.
     figures : list of str
         Names of the figures of the run.
     """
 
-    def __init__(self, results: str, captions: str, figures: Iterable[str] = ()):
-        self.results, self.captions = Path(results), Path(captions)
-        # The figures that are not shown so far, in their order.
+    def __init__(self, results: str, figures: list[str]):
+        self.results = Path(results)
+        # Those that are not shown so far, in their order.
         self.other_figures = list(figures)
 
     def __call__(self, *parts: str) -> Markup:
@@ -123,24 +116,11 @@ class Shown:
         """Put parts into a fold that a click on its title opens; without parts there is no fold."""
         return Markup(fold(title, *parts) if parts else "")
 
-    @cached_property
-    def _claims(self) -> dict[str, list[dict]]:
-        return by_name(load_json(self.results / "claims.json"))
-
-    def _caption(self, name: str) -> str:
-        return (self.captions / f"{name}.rst").read_text(encoding="utf-8").strip()
-
-    def part(self, name: str) -> Markup:
+    def table(self, name: str) -> Markup:
         """The content of a page in the folder ``tables``."""
         page = load_text(self.results / f"tables/{name}.html")
         content = re.search(r"<main>(.*)</main>", page, re.DOTALL)[1]
         return Markup(f'<div id="{anchor("table", name)}">{content}</div>\n')
-
-    def table(self, name: str) -> Markup:
-        """The content of a page in the folder ``tables``, below its caption."""
-        if not (self.captions / f"{name}.rst").exists():
-            return self.part(name)
-        return Markup(f'<p class="caption">{text(self._caption(name))}</p>\n{self.part(name)}')
 
     def figures(self, *names: str) -> list[Markup]:
         """Figures, without those that the run does not have."""
@@ -155,30 +135,11 @@ class Shown:
         if name in self.other_figures:
             self.other_figures.remove(name)
         data = (self.results / f"figures/{name}.png").read_bytes()
-        caption = self._caption(name)
+        caption = load_text(self.results / f"figures/{name}.rst").strip()
         width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
         alt = attribute(caption.partition(". ")[2] or caption)
         picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
         return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
-
-    def say(self, words: str) -> Markup:
-        """A paragraph; each {claim} in it becomes the verdict on the claim of that name, with a link to its rows.
-
-        A claim that the run's configuration does not have becomes "(not compared here)".
-        """
-        return Markup(f"<p>{re.sub(r'{(.*?)}', lambda mark: self._badge(mark[1]), text(words))}</p>\n")
-
-    def _badge(self, name: str) -> str:
-        """The verdict on a claim in short."""
-        if name not in self._claims:
-            return "(not compared here)"
-        group = self._claims[name]
-        number, remaining = holding(group), holding(group, "corrected")
-        counts = f"{number} of {len(group)}"
-        if remaining != number:
-            counts += f" ({remaining} corrected)"
-        kind = VERDICTS[verdict_on(group)]
-        return f'<b class="{kind}" title="{verdict_in_words(group)}"><a href="#{anchor("rows", name)}">{counts}</a></b>'
 
     def document(self, path: str) -> "Markdown":
         """A page of the documentation in a fold with its title; links to figures replace its images."""

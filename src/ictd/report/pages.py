@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from ictd.report import html
 from ictd.report.registry import title_and_caption
+from ictd.report.settings import settings_rows
 from ictd.storage import load_json, save_table
 
 
 class Page(NamedTuple):
-    """A page with a table; ``make`` takes what ``main`` gathers, and returns a DataFrame or HTML."""
+    """A page with a table; ``make`` takes what ``main`` gathers, and returns a DataFrame, a list of rows, or HTML."""
 
     title: str
     caption: str
@@ -228,9 +229,8 @@ def readings(tables, run):
 
     Our readings of what the paper leaves open. They are not statements of the paper.
     """
-    from ictd.report.settings import readings_table
-
-    return readings_table(run["settings"], run["schema"])
+    rows = settings_rows(run["settings"]["readings"], run["schema"]["properties"]["readings"])
+    return [{key: row[key] for key in row if key != "paper"} for row in rows]
 
 
 @page
@@ -239,9 +239,7 @@ def settings(tables, run):
 
     The hyperparameters of this run.
     """
-    from ictd.report.settings import settings_table
-
-    return settings_table(run["settings"], run["schema"])
+    return settings_rows({key: run["settings"][key] for key in run["settings"] if key != "readings"}, run["schema"])
 
 
 @page

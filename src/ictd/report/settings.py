@@ -2,19 +2,6 @@
 
 import json
 
-import pandas as pd
-
-
-def settings_table(settings: dict, schema: dict) -> pd.DataFrame:
-    """Tabulate all settings but the readings."""
-    return pd.DataFrame(settings_rows({key: settings[key] for key in settings if key != "readings"}, schema))
-
-
-def readings_table(settings: dict, schema: dict) -> pd.DataFrame:
-    """Tabulate our readings, for which the paper has no values."""
-    rows = settings_rows(settings["readings"], schema["properties"]["readings"])
-    return pd.DataFrame(rows).drop(columns="paper")
-
 
 def settings_rows(settings: dict, schema: dict, section: str = "") -> list[dict]:
     """Tabulate settings.

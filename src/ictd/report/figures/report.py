@@ -53,28 +53,15 @@ def figure(job: str, *tables: str, vary: str = "main") -> Callable[[Callable], C
     return register
 
 
-def main(
-    figures: list[str],
-    algos: list[str],
-    envs: list[str],
-    states: list[int],
-    depths: list[int],
-    discount: float,
-    environment_options: dict,
-    jobs: dict,
-    tables: list[Path],
-    folder: Path,
-) -> None:
+def main(figures: list[str], run: dict, tables: list[Path], folder: Path) -> None:
     """Write some of FIGURES as PNG and SVG, and their captions as texts.
 
-    ``environment_options`` has options by environment, and ``jobs`` the number of jobs of each rule with several.
+    ``run`` has the grid, the discount, the options of environments, and the number of jobs of each rule with several.
     """
     from ictd.report.figures.style import save
     from ictd.report.tables import load_tables
 
     loaded = load_tables(tables)
-    run = {"algos": algos, "envs": envs, "states": states, "depths": depths, "discount": discount}
-    run |= {"environment_options": environment_options, "jobs": jobs}
     for name in figures:
         of_figure = FIGURES[name]
         shown = {Path(table).name: loaded[Path(table).name] for table in of_figure.tables}
@@ -103,7 +90,7 @@ def _weight_maps(tables, run):
 def _environment(run, env, layout):
     from ictd.report.figures.environment_diagrams import environment_diagram
 
-    return environment_diagram(env, run["environment_options"].get(env, {}), layout, states=6)
+    return environment_diagram(env, run["env_options"].get(env, {}), layout, states=6)
 
 
 @figure("curves", "metrics/msve", "metrics/baselines", "metrics/weights")
