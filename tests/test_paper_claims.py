@@ -7,13 +7,12 @@ import pytest
 import ictd
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
-from ictd.report import paper_claims
+from ictd.report import pages, paper_claims
 from ictd.report import result_tables as tables
 from ictd.report.claim import as_records, statements_in
 from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
-from ictd.report.summaries import agreement_summary, by_threshold, mean_and_median, msve_summary, pattern_by_cell
 from ictd.weight_measures import unidentifiable_direction
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -208,10 +207,10 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
 @pytest.mark.parametrize(("error", "short", "long"), [(0.25, "1.2 ± 0.2 (", "1.25 ± 0.25 ("), (0.0, "1.2 (", "1.25 (")])
 def test_a_single_trial_has_no_standard_error(error, short, long):
     row = {"mean": 1.25, "standard_error": error, "median": 0.5, "worst_share": 0.1}
-    assert mean_and_median(row) == f"{short}median 0.5)"
+    assert pages.mean_and_median(row) == f"{short}median 0.5)"
     place = {"method": "lstd", "env": "any", "states": 3, "depth": 0}
     over_tasks = pd.DataFrame([place | row | {"context_length": length} for length in (0, 5)])
-    (shown,) = msve_summary(over_tasks, result_tables()["weights"]).to_dict("records")
+    (shown,) = pages.msve({"over_tasks": over_tasks, "weights": result_tables()["weights"]}, {}).to_dict("records")
     assert shown["mean (median), 5 steps"] == f"{long}0.5)"
 
 
@@ -274,17 +273,19 @@ def test_thresholds_and_trials_of_the_pattern_are_shown():
     made = result_tables()
     cosines = [0.9, -0.9, 0.72, 0.65, 0.72, np.nan]
     weights = made["weights"].assign(cosine=cosines, raw_cosine=[0.9, 0.6, 0.6, 0.9, 0.9, 0.9])
-    by_cell = pattern_by_cell(made["mean_weights"], weights)
+    by_cell = pages.pattern({"mean_weights": made["mean_weights"], "weights": weights}, {})
     assert by_cell["trials with the pattern"].tolist() == ["2 of 3", "1 of 3"]
     assert by_cell["by the full A"].tolist() == ["1 of 3", "3 of 3"]
-    decided = pattern_by_cell(made["mean_weights"].assign(pattern_low=0.50049, pattern_high=0.512345), weights)
+    means = made["mean_weights"].assign(pattern_low=0.50049, pattern_high=0.512345)
+    decided = pages.pattern({"mean_weights": means, "weights": weights}, {})
     assert set(decided["interval"]) == {"0.5005 to 0.512"}
     mean = made["mean_weights"].assign(raw_cosine=[0.69, 0.72], pattern_low=[0.47, 0.58], pattern_high=0.9)
     agreement = made["agreement"].assign(correlation_low=0.73, correlation_high=0.9)
     agreement = agreement.assign(residual_correlation_low=-0.9, residual_correlation_high=0.9)
     changed = {"weights": weights, "mean_weights": mean, "agreement": agreement}
     records = as_records(claims_of(made | changed).values())
-    table = by_threshold(records, mean, weights.assign(cosine=weights["cosine"].fillna(0.72).abs()))
+    all_trials = weights.assign(cosine=weights["cosine"].fillna(0.72).abs())
+    table = pages.thresholds({"mean_weights": mean, "weights": all_trials}, {"on_experiments": records})
     assert table["threshold"].tolist() == [0.4, 0.45, 0.5, 0.55, 0.6]
     assert table["pattern"].str[0].tolist() == ["2", "2", "1", "1", "0"]
     assert table["pattern, full A"].str[0].tolist() == ["2", "2", "1", "0", "0"]
@@ -297,6 +298,6 @@ def test_the_agreement_has_each_measure_with_its_interval():
     numbers = {"correlation": 0.978, "correlation_low": 0.9406, "correlation_high": 0.9868}
     missing = ["distance", "distance_low", "distance_high", "apart", "apart_low", "apart_high"]
     made = result_tables()["agreement"].assign(**numbers, **dict.fromkeys(missing, np.nan)).assign(distance=0.5)
-    (row,) = agreement_summary(made).to_dict("records")
+    (row,) = pages.agreement({"agreement": made}, {}).to_dict("records")
     assert row["correlation"] == "0.978 (0.941 to 0.987)" and row["distance"] == "0.500"
     assert row["correlation, no common seed"] == "" and not {"correlation_low", "apart"} & row.keys()

@@ -28,7 +28,7 @@ sys.path.append(str(ROOT.resolve()))
 
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names, variants
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
-from ictd.pipeline.rules import Steps, use_own_python
+from ictd.pipeline.rules import Steps, registered, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():

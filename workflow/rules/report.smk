@@ -55,7 +55,7 @@ use rule step as pages with:
             "ictd.report.pages",
             settings=PAPER_SETTINGS,
             schema=SCHEMA_FILE,
-            cells=CELLS,
+            slider_cells=CELLS,
             rules=COMPUTING,
             benchmarks=RESULTS / "benchmarks",
             folder=RESULTS / "tables",

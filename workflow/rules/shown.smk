@@ -1,24 +1,23 @@
-# Content of Snakemake's report: the figures of ictd.report.figures.report, and the pages of ictd.report.pages, with their titles.
-from ictd.report.figures.report import FIGURES
-from ictd.report.pages import PAGES
-
+# Content of Snakemake's report: the figures and the pages that the package registers, with their titles.
+FIGURES = registered("ictd.report.figures.report", "figure")
+PAGES = registered("ictd.report.pages", "page")
 # The figures of this configuration: a figure that varies a setting needs other values of the setting.
-SHOWN_FIGURES = [name for name in FIGURES if cells(config, FIGURES[name].vary)]
+SHOWN_FIGURES = [name for name, (*_, named) in FIGURES.items() if cells(config, named.get("vary", "main"))]
 
 
 def titled(kind, registry, name):
     """Labels of a figure or page; the menus of Snakemake's report sort by the first label."""
-    return {"no": f"{list(registry).index(name) + 1:02}", kind: registry[name].title}
+    return {"no": f"{list(registry).index(name) + 1:02}", kind: registry[name][0]}
 
 
 def figures_of(job):
     """Names of the figures that a job draws."""
-    return [name for name in SHOWN_FIGURES if FIGURES[name].job == job]
+    return [name for name in SHOWN_FIGURES if FIGURES[name][1][0] == job]
 
 
 def tables_of(job):
     """Tables that these figures show."""
-    names = dict.fromkeys(table for name in figures_of(job) for table in FIGURES[name].tables)
+    names = dict.fromkeys(table for name in figures_of(job) for table in FIGURES[name][1][1:])
     return expand("<results>/{table}.csv", table=names)
 
 

@@ -44,15 +44,11 @@ def anchor(kind: str, name: str) -> str:
 
 
 def table(frame) -> str:
-    """Make an HTML table of a pandas DataFrame, or of a list of rows, which are dicts.
+    """Make an HTML table of a pandas DataFrame.
 
     Numbers have four digits, and names of the code are replaced by words.  Verdicts are coloured if their column has
     verdicts only.  On a narrow screen each row becomes a list with the names of the columns.
     """
-    if isinstance(frame, list):
-        import pandas as pd  # Rules read modules that import this one.
-
-        frame = pd.DataFrame(frame)
     named = [name for name in NAMES if name in frame]
     frame = frame.assign(
         **{name: [words(value) if type(value) is str else value for value in frame[name]] for name in named}

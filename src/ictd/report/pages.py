@@ -1,22 +1,48 @@
 """The pages with tables: summaries, the slider over pretraining, and computing times.
 
-Each page is a function with the decorator ``page``.  The docstring of the function is the page's title and its caption,
-and the order of the functions is that of the pages in Snakemake's report.  The rules read this module, so it imports
-nothing that takes long; functions import what they need.
+Each page is a function with the decorator ``page``, which takes the tables by their names and what else ``main``
+gathers, and returns a DataFrame or HTML.  The docstring of the function is the page's title and its caption, and the
+order of the functions is that of the pages in Snakemake's report.  The rules read the docstrings without importing this
+module (``ictd.pipeline.rules.registered``).
 """
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ictd.report import html
+import numpy as np
+import pandas as pd
+import yaml
+
+from ictd.baselines import shown_baselines
+from ictd.pipeline.grid import CELL, cells, main_setting
+from ictd.prompt import ENUMERATED
+from ictd.report import claim_tables, html
+from ictd.report.claim import HALF, has_pattern
+from ictd.report.compute import compute_table, load_benchmarks
+from ictd.report.names import LOOKS
 from ictd.report.registry import title_and_caption
-from ictd.report.settings import settings_rows
+from ictd.report.sentences import counted, in_one_sentence
+from ictd.report.settings import difference_from_paper, settings_rows
+from ictd.report.slider import runs_of, slider
+from ictd.report.tables import load_tables, rows_with
+from ictd.report.theory_claims import theory_overview
+from ictd.report.verdicts import HOLDS, count, number, verdict_by
 from ictd.storage import load_json, save_table
+
+THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
+# Measures of the agreement of TD and MC, in words.
+AGREEMENT = {
+    "correlation": "correlation",
+    "residual_correlation": "residual correlation",
+    "distance": "distance",
+    "apart": "correlation, no common seed",
+    "residual_apart": "residual correlation, no common seed",
+}
 
 
 class Page(NamedTuple):
-    """A page with a table; ``make`` takes what ``main`` gathers, and returns a DataFrame, a list of rows, or HTML."""
+    """A page with a table; ``make`` takes what ``main`` gathers, and returns a DataFrame or HTML."""
 
     title: str
     caption: str
@@ -39,7 +65,7 @@ def main(
     tables: list[Path],
     settings: dict,
     schema: Path,
-    cells: list[str],
+    slider_cells: list[str],
     rules: list[str],
     benchmarks: Path,
     compute: Path,
@@ -48,15 +74,9 @@ def main(
     """Write the pages as HTML, and computing times as CSV.
 
     ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` the paper's sentences on its
-    experiments.  The slider shows ``cells`` in this order.  Computing times are those of ``rules``, from the folder
-    ``benchmarks``.
+    experiments.  The slider shows ``slider_cells`` in this order.  Computing times are those of ``rules``, from the
+    folder ``benchmarks``.
     """
-    import yaml
-
-    from ictd.report.compute import compute_table, load_benchmarks
-    from ictd.report.slider import runs_of, slider
-    from ictd.report.tables import load_tables
-
     table = load_tables(tables)
     records, on_theory = load_json(claims), load_json(theory)
     theory_ids = {claim["id"] for claim in on_theory}
@@ -72,7 +92,7 @@ def main(
         "times": times,
     }
     save_pages(table, run, folder)
-    runs = runs_of(cells, table["mean_entries"], table["learning"], table["weights"], settings["discount"])
+    runs = runs_of(slider_cells, table["mean_entries"], table["learning"], table["weights"], settings["discount"])
     html.save(folder / "slider.html", "slider", slider(runs))
 
 
@@ -89,10 +109,57 @@ def save_pages(tables: dict, run: dict, folder: Path) -> None:
 @page
 def summary(tables, run):
     """Summary."""
-    from ictd.report.summaries import evaluation_summary, summary
+    settings = run["settings"]
+    grid = cells(settings)
+    algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
+    on_theory = [claim for claim in run["on_theory"] if claim["kind"] == "paper"]
+    statements, proved = count(on_theory)
+    numbers = {
+        "looped linear Transformer": len(grid) * settings["seeds"],
+        "setting": len({cell.setting for cell in grid}),
+        "seed": settings["seeds"],
+        "task": settings["tasks"],
+    }
+    counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
+    return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
+(an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
+{difference_from_paper(settings, run["schema"])}</p>
+<p><b>{in_one_sentence(counted(run["sentences"]))}</b> A sentence holds if all of its tests hold in all cells that it
+covers, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of
+<b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried.
+What does not hold:</p>
+{claim_tables.sentences_that_do_not_hold(run["sentences"], run["claims"])}\
+{claim_tables.what_does_not_hold(on_theory)}{_accuracy(tables["over_tasks"], settings)}"""
 
-    text = summary(run["claims"], run["on_theory"], run["sentences"], run["settings"], run["schema"])
-    return text + evaluation_summary(tables["over_tasks"], run["settings"])
+
+def _accuracy(over_tasks: pd.DataFrame, settings: dict) -> str:
+    """Say how accurate the Transformers and the baselines are in the main setting, as HTML.
+
+    ``over_tasks`` is the table of the step ``ictd.steps.evaluate_claims``.
+    """
+    setting = main_setting(settings)
+    number = settings["seeds"] * settings["evaluation"]["claim_tasks"]
+    rows = rows_with(over_tasks, states=setting["states"])
+    # Baselines do not depend on the environment of pretraining, and LSTD and zero not on the number of layers.
+    rows = rows[rows["env"].isin([setting["env"], "any"]) & rows["depth"].isin([setting["depth"], 0])]
+    lengths = rows["context_length"]
+    sampled = rows[lengths == lengths.max()].set_index("method")
+    enumerated = rows[lengths == ENUMERATED].set_index("method")
+    names = {algo: LOOKS[algo].label for algo in settings["algos"]}
+    baselines = {name: LOOKS[name].label for name in shown_baselines()}
+    return f"""<p>How accurate is it? On {number:,} unseen tasks of the main setting, with {lengths.max()} steps, the
+MSVE is {html.text(_listed(sampled, names | baselines))}. On enumerated prompts of these tasks it is
+{_listed(enumerated, names)}. (Means over tasks, with their standard errors over trials; medians over tasks.)</p>\n"""
+
+
+def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
+    """The error of each method, with its name, from rows by method."""
+    return "; ".join(f"{mean_and_median(rows.loc[method])} for {name}" for method, name in names.items())
+
+
+def mean_and_median(row) -> str:
+    """The mean of errors with its standard error, and the median, from a row of the table ``over_tasks``."""
+    return f"{_with_standard_error(row, 2)} (median {row['median']:.2g})"
 
 
 @page
@@ -107,8 +174,6 @@ def claims(tables, run):
     and interpretations are not counted as claims. The column "parts" lists the parts that do not hold, with their
     estimates and intervals.
     """
-    from ictd.report import claim_tables
-
     return claim_tables.sentences_overview(run["sentences"], run["on_experiments"])
 
 
@@ -119,8 +184,6 @@ def claims_parts(tables, run):
     The tests of each sentence: a row for each test and a column for each cell, with the verdict, the estimate and the
     95% interval.
     """
-    from ictd.report import claim_tables
-
     return claim_tables.sentence_parts(run["sentences"], run["on_experiments"])
 
 
@@ -132,8 +195,6 @@ def claims_ours(tables, run):
     The column "measured" has the smallest and the largest estimate over settings, and the outermost ends of the
     intervals.
     """
-    from ictd.report import claim_tables
-
     return claim_tables.claims_overview([claim for claim in run["on_experiments"] if claim["kind"] != "paper"])
 
 
@@ -148,8 +209,6 @@ def theory(tables, run):
     checked in decimal arithmetic, on two tasks of each setting. Limits are tested only if the discount to the power of
     the largest depth is below 1e-6.
     """
-    from ictd.report.theory_claims import theory_overview
-
     return theory_overview(run["on_theory"], tables["statements"])
 
 
@@ -163,9 +222,28 @@ def msve(tables, run):
     contributes. The tasks are not those of Figures 1, 5, 7 and 10. The methods TD and MC are the pretrained
     Transformers. The method theta^TD is the Transformer with the paper's parameters and the best step size.
     """
-    from ictd.report import summaries
+    over_tasks = tables["over_tasks"]
+    lengths = over_tasks["context_length"]
+    ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
+    diverged = tables["weights"].groupby(CELL)["diverged_at"].agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
+    rows = []
+    for (method, env, states, depth), errors in over_tasks.groupby(["method", "env", "states", "depth"], sort=False):
+        is_cell = env != "any"
+        row = {"method": method, "env": env if is_cell else "", "states": states, "depth": str(depth or "")}
+        for length in dict.fromkeys(ends):
+            name = "enumerated" if length == ENUMERATED else f"{length} steps"
+            (error,) = errors[errors["context_length"] == length].to_dict("records")
+            row[f"mean (median), {name}"] = f"{_with_standard_error(error, 3)} ({error['median']:.3g})"
+            row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
+        row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
+        rows.append(row)
+    return pd.DataFrame(rows)
 
-    return summaries.msve_summary(tables["over_tasks"], tables["weights"])
+
+def _with_standard_error(row, digits: int) -> str:
+    """The mean of errors with its standard error; a single trial has none, and 0 in the table ``over_tasks``."""
+    error = f" ± {row['standard_error']:.{digits - 1}g}" if row["standard_error"] else ""
+    return f"{row['mean']:.{digits}g}{error}"
 
 
 @page
@@ -177,9 +255,8 @@ def mean_weights(tables, run):
     TD, and between their blocks A11 and A12; shares of the blocks A21 and A22, which are zero in in-context TD, in the
     squared norm of A; share of diagonal entries with the right sign; largest absolute entry of u; step size alpha.
     """
-    from ictd.report import summaries
-
-    return summaries.weights_summary(tables["mean_weights"])
+    measures = "cosine raw_cosine cosine_A11 cosine_A12 share_A21 share_A22 diagonal_signs largest_u alpha"
+    return tables["mean_weights"][CELL + measures.split()]
 
 
 @page
@@ -191,9 +268,19 @@ def agreement(tables, run):
     over trials in parentheses. Trials with the same seed share tasks, batches and initial values. The columns "no
     common seed" compare the mean over the even seeds of TD with the mean over the odd seeds of MC, which share nothing.
     """
-    from ictd.report import summaries
+    agreement = tables["agreement"]
+    shown = agreement[CELL[1:]].copy()
+    for name, heading in AGREEMENT.items():
+        columns = agreement[[name, f"{name}_low", f"{name}_high"]]
+        shown[heading] = [_with_interval(*row) for row in columns.itertuples(index=False)]
+    return shown
 
-    return summaries.agreement_summary(tables["agreement"])
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    """A value and its interval as text; NaN is left out."""
+    if np.isnan(value):
+        return ""
+    return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 @page
@@ -205,9 +292,21 @@ def pattern(tables, run):
     are of the identifiable A, without directions that change no output. The squared cosine of the full A is shown for
     comparison.
     """
-    from ictd.report import summaries
-
-    return summaries.pattern_by_cell(tables["mean_weights"], tables["weights"])
+    weights = tables["weights"]
+    has = weights.assign(projected=has_pattern(weights["cosine"]), raw=has_pattern(weights["raw_cosine"]))
+    means = tables["mean_weights"].set_index(CELL)
+    trials = has.groupby(CELL)[["projected", "raw"]].sum().loc[means.index]
+    size = has.groupby(CELL).size().loc[means.index].astype(str)
+    low, high = means["pattern_low"], means["pattern_high"]
+    ends = [end.map(lambda share: number(share, HALF)) for end in (low, high)]
+    interval = ends[0] + " to " + ends[1]
+    return pd.DataFrame({
+        "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
+        "interval": interval.where((low <= high) & (size != "1"), ""),
+        "squared cosine, full A": means["raw_cosine"].clip(lower=0) ** 2,
+        "trials with the pattern": trials["projected"].astype(str) + " of " + size,
+        "by the full A": trials["raw"].astype(str) + " of " + size,
+    }).reset_index()  # fmt: skip
 
 
 @page
@@ -218,9 +317,36 @@ def thresholds(tables, run):
     threshold. Tests that compare TD with MC are counted in settings instead of cells. The rank correlation of MSVE and
     context length is compared with the negative square root of the threshold.
     """
-    from ictd.report import summaries
+    weights, mean_weights = tables["weights"], tables["mean_weights"]
+    lines = []
+    for threshold in THRESHOLDS:
+        # The rank correlation is compared with the negative square root.
+        compared = {
+            "msve_falls": -np.sqrt(threshold),
+            "pattern": threshold,
+            "same_pattern": threshold,
+            "same_noise": threshold,
+        }
+        counts = {name: _number_that_holds(run["on_experiments"], name, bound) for name, bound in compared.items()}
+        counts = {name: said for name, said in counts.items() if said}
+        trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
+        full = has_pattern(mean_weights["raw_cosine"], threshold)
+        every = trials.groupby(CELL)["has"].all()
+        counts["pattern, full A"] = f"{full.sum()} of {len(full)}"
+        counts["pattern in every trial"] = f"{every.sum()} of {len(every)}"
+        lines.append({"threshold": threshold, **counts})
+    return pd.DataFrame(lines)
 
-    return summaries.by_threshold(run["on_experiments"], tables["mean_weights"], tables["weights"])
+
+def _number_that_holds(claims: list[dict], name: str, threshold: float) -> str:
+    """In how many settings a claim would hold with another threshold; empty if it is not made."""
+    group = [claim for claim in claims if claim["id"].split("/")[0] == name]
+    held = [
+        claim["low"] is not None
+        and verdict_by(claim["relation"], threshold, claim["value"], claim["low"], claim["high"]) == HOLDS
+        for claim in group
+    ]
+    return f"{sum(held)} of {len(held)}" if held else ""
 
 
 @page
@@ -230,7 +356,7 @@ def readings(tables, run):
     Our readings of what the paper leaves open. They are not statements of the paper.
     """
     rows = settings_rows(run["settings"]["readings"], run["schema"]["properties"]["readings"])
-    return [{key: row[key] for key in row if key != "paper"} for row in rows]
+    return pd.DataFrame(rows).drop(columns="paper")
 
 
 @page
@@ -239,7 +365,8 @@ def settings(tables, run):
 
     The hyperparameters of this run.
     """
-    return settings_rows({key: run["settings"][key] for key in run["settings"] if key != "readings"}, run["schema"])
+    without_readings = {key: value for key, value in run["settings"].items() if key != "readings"}
+    return pd.DataFrame(settings_rows(without_readings, run["schema"]))
 
 
 @page
@@ -275,6 +402,4 @@ def claims_all(tables, run):
     number of trials whose own value meets the threshold. Intervals of means are BCa bootstrap intervals over trials,
     from 10,000 resamples; intervals of shares of trials are Clopper-Pearson intervals.
     """
-    from ictd.report import claim_tables
-
     return claim_tables.claims_rows(run["claims"])

@@ -1,8 +1,8 @@
 """The figures of the report.
 
 Each figure is a function with the decorator ``figure``.  The docstring of the function is the figure's title and its
-caption, and the order of the functions is that of the figures in Snakemake's report.  The rules read this module, so it
-imports nothing that takes long or that needs Matplotlib; functions import what they draw with.
+caption, and the order of the functions is that of the figures in Snakemake's report.  The rules read the docstrings and
+the arguments of the decorators without importing this module (``ictd.pipeline.rules.registered``).
 """
 
 from collections.abc import Callable
@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ictd.pipeline.grid import Cell, cells, main_setting
+from ictd.report.figures import theory
+from ictd.report.figures.environment_diagrams import environment_diagram
+from ictd.report.figures.learning_curves import learning_curves
+from ictd.report.figures.msve_curves import msve_curves
+from ictd.report.figures.overview import overview as draw_overview
+from ictd.report.figures.pretrained import pretrained as draw_pretrained
+from ictd.report.figures.style import panels_of, save
+from ictd.report.figures.weight_maps import weight_maps
+from ictd.report.figures.workflow import workflow as draw_workflow
 from ictd.report.registry import title_and_caption
+from ictd.report.tables import load_tables
 from ictd.storage import save_text
 
 
@@ -58,9 +68,6 @@ def main(figures: list[str], run: dict, tables: list[Path], folder: Path) -> Non
 
     ``run`` has the grid, the discount, the options of environments, and the number of jobs of each rule with several.
     """
-    from ictd.report.figures.style import save
-    from ictd.report.tables import load_tables
-
     loaded = load_tables(tables)
     for name in figures:
         of_figure = FIGURES[name]
@@ -70,26 +77,18 @@ def main(figures: list[str], run: dict, tables: list[Path], folder: Path) -> Non
 
 
 def _panels(run):
-    from ictd.report.figures.style import panels_of
-
     return panels_of(cells(run, run["vary"]), run["vary"])
 
 
 def _msve_curves(tables, run):
-    from ictd.report.figures.msve_curves import msve_curves
-
     return msve_curves(_panels(run), **tables)
 
 
 def _weight_maps(tables, run):
-    from ictd.report.figures.weight_maps import weight_maps
-
     return weight_maps(_panels(run), **tables)
 
 
 def _environment(run, env, layout):
-    from ictd.report.figures.environment_diagrams import environment_diagram
-
     return environment_diagram(env, run["env_options"].get(env, {}), layout, states=6)
 
 
@@ -206,8 +205,6 @@ def theorem_1(tables, run):
     divided by the bound. Curves end at the depth where the bound falls below 1e-12, because rounding errors count from
     there on; the table of statements has the check at larger depths, in decimal arithmetic.
     """
-    from ictd.report.figures import theory
-
     return theory.theorem_1(tables["statements"], run["discount"])
 
 
@@ -222,8 +219,6 @@ def lemmas(tables, run):
     context's states, which vanish with depth. So the gradient of Lemma 3 stays bounded, and the resulting bound (ours)
     does not grow with L. Norms of gradients are computed at each layer up to 30, and then at every tenth layer.
     """
-    from ictd.report.figures import theory
-
     return theory.lemmas(tables["statements"], run["envs"][0], run["states"][0])
 
 
@@ -238,8 +233,6 @@ def theorem_2(tables, run):
     / (1 - discount), the gradient's norm grows faster with L than the expected TD error shrinks. For larger L the
     gradient's norm tends to a constant. The band is one standard error.
     """
-    from ictd.report.figures import theory
-
     return theory.expected_update(**tables, algo="td", env=run["envs"][0], states=run["states"][0])
 
 
@@ -250,8 +243,6 @@ def corollary_1(tables, run):
     Corollary 1. The same as for Theorem 2, but for multi-task MC. The expected error is the difference between
     estimates and true values.
     """
-    from ictd.report.figures import theory
-
     return theory.expected_update(**tables, algo="mc", env=run["envs"][0], states=run["states"][0])
 
 
@@ -266,8 +257,6 @@ def family(tables, run):
     (dashed), the residual gradient with its best step size, and deflated TD. Right: norm of the expected update at the
     five weights and at in-context TD (dashed). The norm vanishes with L at all of them.
     """
-    from ictd.report.figures import theory
-
     return theory.family(*tables.values(), env=run["envs"][0], states=run["states"][0])
 
 
@@ -282,9 +271,7 @@ def pretrained(tables, run):
     circle is the depth of training. Curves that leave the panel continue upward. Labels say what differs from the main
     setting, the thick black line; colours are the same in all panels.
     """
-    from ictd.report.figures.pretrained import pretrained
-
-    return pretrained(*tables.values(), Cell("", **main_setting(run)))
+    return draw_pretrained(*tables.values(), Cell("", **main_setting(run)))
 
 
 @figure("curves", "metrics/mean_entries", "metrics/msve", "metrics/baselines", "metrics/weights")
@@ -296,9 +283,7 @@ def overview(tables, run):
     tasks, of pretrained Transformers, of the Transformer with the paper's parameters and the step size that is best on
     other tasks, of LSTD, and of predicting zero.
     """
-    from ictd.report.figures.overview import overview
-
-    return overview(cells(run, "main"), **tables)
+    return draw_overview(cells(run, "main"), **tables)
 
 
 @figure("curves", "metrics/learning", "metrics/weights")
@@ -310,8 +295,6 @@ def learning(tables, run):
     directions that change no output) and in-context TD. Labels say what differs from the main setting, the thick black
     line; colours are the same in all panels.
     """
-    from ictd.report.figures.learning_curves import learning_curves
-
     return learning_curves(**tables, main=Cell("", **main_setting(run)))
 
 
@@ -322,6 +305,4 @@ def workflow(tables, run):
     The workflow (not in the paper): which results are computed from which, and the number of jobs if a job takes one
     seed. On few cores a job takes several seeds.
     """
-    from ictd.report.figures.workflow import workflow
-
-    return workflow(run["jobs"])
+    return draw_workflow(run["jobs"])
