@@ -192,14 +192,6 @@ def index_of_best(msve: np.ndarray) -> int:
     return int(mean_score(msve).argmin())
 
 
-def step_size_scores(
-    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
-) -> np.ndarray:
-    """Compute the ``mean_score`` (K,) of batch TD with K step sizes, over contexts and tasks."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return mean_score(batch_td_msve(data, depth, contexts, step_sizes, scaled), axis=(0, 2))
-
-
 def factor_scores(
     baseline: Baseline, data: UnseenTasks, contexts: list[Context], given: Given, factors: np.ndarray
 ) -> np.ndarray:
