@@ -8,7 +8,6 @@ module (``ictd.pipeline.rules.registered``).
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,20 +40,12 @@ AGREEMENT = {
 }
 
 
-class Page(NamedTuple):
-    """A page with a table; ``make`` takes what ``main`` gathers, and returns a DataFrame or HTML."""
-
-    title: str
-    caption: str
-    make: Callable
-
-
-PAGES: dict[str, Page] = {}
+PAGES: dict[str, Callable] = {}
 
 
 def page(make: Callable) -> Callable:
-    """Register a function that makes a page, under the name of the function."""
-    PAGES[make.__name__] = Page(*title_and_caption(make), make)
+    """Register a function that makes a page, under its name."""
+    PAGES[make.__name__] = make
     return make
 
 
@@ -98,12 +89,12 @@ def main(
 
 def save_pages(tables: dict, run: dict, folder: Path) -> None:
     """Write all PAGES, each with its caption, from tables by their names and from what else ``main`` gathers."""
-    for name, one in PAGES.items():
-        content = one.make(tables, run)
-        caption = f'<p class="caption">{html.text(one.caption)}</p>\n' if one.caption else ""
-        html.save(
-            folder / f"{name}.html", name, caption + (content if isinstance(content, str) else html.table(content))
-        )
+    for name, make in PAGES.items():
+        _, caption = title_and_caption(make)
+        content = make(tables, run)
+        body = content if isinstance(content, str) else html.table(content)
+        above = f'<p class="caption">{html.text(caption)}</p>\n' if caption else ""
+        html.save(folder / f"{name}.html", name, above + body)
 
 
 @page
