@@ -9,15 +9,10 @@ from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
+from ictd.weight_measures import shortest_identifiable
+from studies.emergence.few_numbers import SETS, basis, nearest, nearest_numbers
 from studies.emergence.questions import enumerated_errors
-from studies.emergence.symmetry import (
-    NAMES,
-    basis,
-    family_part,
-    label_mean,
-    projected,
-    shortest_identifiable,
-)
+from studies.emergence.symmetry import family_part, label_mean
 
 
 def main(env: str, states: int, depth: int, discount: float, test_tasks: int, weights: Path, output: Path) -> None:
@@ -28,13 +23,10 @@ def main(env: str, states: int, depth: int, discount: float, test_tasks: int, we
     (A,) = load_arrays(weights, "A")
     A, env = A[1], f"relabelled_{env}"
     tasks = sample_tasks(env, states, test_tasks, generator(0, env, states, "parts"))
-    names = [*NAMES]
-    six = basis("eight", states)
-    eight = label_mean(shortest_identifiable(A, discount)).reshape(len(A), -1)
-    columns = shortest_identifiable(six, discount).reshape(6, -1)
-    numbers = eight @ np.linalg.pinv(columns)
+    names, six = SETS[8], basis(8, states)
+    numbers = nearest_numbers(label_mean(A), six, discount)
     parts = {"all of A": A, "family part": family_part(shortest_identifiable(A, discount))}
-    parts["nearest deflated TD"] = projected(A, basis("two", states), discount)
+    parts["nearest deflated TD"] = nearest(A, basis(2, states), discount)
     for count in range(1, 7):
         for kept in itertools.combinations(range(6), count):
             part = " ".join(names[i] for i in kept)

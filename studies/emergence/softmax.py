@@ -20,8 +20,9 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, preconditioned_td
+from studies.emergence.few_numbers import basis, share
 from studies.emergence.questions import STREAM, enumerated_errors, summary
-from studies.emergence.symmetry import Gradient, basis, share, tasks_of
+from studies.emergence.symmetry import Gradient, tasks_of
 
 
 def main(
@@ -35,7 +36,7 @@ def main(
         step, attention = np.array([run[0] for run in runs]), np.stack([run[1] for run in runs])
         A = np.stack([attention_weights(*run) for run in runs])
         columns = summary(enumerated_errors(Weights(np.zeros(A.shape[:-1]), A), tasks, discount, depth))
-        columns["step"], columns["two"] = step, share(A, basis("two", states), discount)
+        columns["step"], columns["two"] = step, share(A, basis(2, states), discount)
         columns["own_weight"] = np.trace(attention, axis1=1, axis2=2) / states
         parts.append(long_table({"seed": np.arange(seeds)}, columns, env=env, depth=depth))
     save_table(output, *parts)

@@ -20,20 +20,8 @@ from ictd.mrp import TaskDistribution, register_environment, relabelled
 from ictd.statistics import Estimate
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, preconditioned_td
-from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable, squared_norm
-
-# Directions of A for K [-I, I] and N [I, I], whose upper and lower halves are multiples of I and 11'.  The lower halves
-# have no 11', which changes outputs in the same way as 11' in the upper halves.
-NAMES = {
-    "alpha": ([[-1, 1], [0, 0]], "I"),
-    "beta": ([[-1, 1], [0, 0]], "11'"),
-    "a": ([[1, 1], [0, 0]], "I"),
-    "b": ([[1, 1], [0, 0]], "11'"),
-    "h": ([[0, 0], [-1, 1]], "I"),
-    "c": ([[0, 0], [1, 1]], "I"),
-}
-# Numbers of directions of each set: a step size; deflated TD; the same with N in the upper half; and all.
-SETS = {"one": 1, "two": 2, "four": 4, "eight": 6}
+from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
+from studies.emergence.few_numbers import nearest
 
 
 @register_environment("dense_rows")
@@ -54,29 +42,6 @@ for chains in (dense_rows, circle_walk):
     register_environment(f"relabelled_{chains.__name__}")(relabelled(chains))
 
 
-def directions(names, states: int) -> np.ndarray:
-    """The directions (K, 2n, 2n) with these names."""
-    matrices = {"I": np.eye(states), "11'": np.ones((states, states))}
-    return np.stack([np.kron(blocks, matrices[matrix]) for blocks, matrix in (NAMES[name] for name in names)])
-
-
-def basis(name: str, states: int) -> np.ndarray:
-    """The directions (K, 2n, 2n) of a set of numbers, by its name in ``SETS``."""
-    return directions([*NAMES][: SETS[name]], states)
-
-
-def projected(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
-    """The combination of bases (K, 2n, 2n) nearest to A (..., 2n, 2n), without directions that change no output."""
-    columns = shortest_identifiable(bases, discount).reshape(len(bases), -1).T
-    flat = shortest_identifiable(A, discount).reshape(*A.shape[:-2], -1)
-    return (flat @ np.linalg.pinv(columns).T @ columns.T).reshape(A.shape)
-
-
-def share(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:
-    """Share (...) of the nearest combination of bases in the squared norm of A (..., 2n, 2n)."""
-    return squared_norm(projected(A, bases, discount)) / squared_norm(shortest_identifiable(A, discount))
-
-
 def family_part(A: np.ndarray) -> np.ndarray:
     """The nearest matrix K [-I, I] to A (..., 2n, 2n)."""
     return preconditioned_td(preconditioner(A))
@@ -89,7 +54,7 @@ def share_of_mean(A: np.ndarray, bases: np.ndarray, discount: float) -> Estimate
     the runs are compared.  The value can be above one.
     """
     whole = shortest_identifiable(A, discount).reshape(len(A), -1)
-    part = projected(A, bases, discount).reshape(len(A), -1)
+    part = nearest(A, bases, discount).reshape(len(A), -1)
 
     def ratio(kept: np.ndarray) -> float:
         squares = [(rows[kept].sum(axis=0) ** 2).sum() - (rows[kept] ** 2).sum() for rows in (part, whole)]

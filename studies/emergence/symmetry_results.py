@@ -11,16 +11,11 @@ from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.storage import load_named
 from ictd.weight_measures import shortest_identifiable
-from studies.emergence.symmetry import (
-    SETS,
-    basis,
-    family_part,
-    label_mean,
-    share,
-    share_of_mean,
-    step_sizes,
-)
+from studies.emergence.few_numbers import basis, share
+from studies.emergence.symmetry import family_part, label_mean, share_of_mean, step_sizes
 
+# Sets of numbers.
+NAMES = {1: "one", 2: "two", 4: "four", 8: "eight"}
 KINDS = "ordinary", "relabelled"
 ORDINARY, RELABELLED = 0, 1
 # Arrays of ``relabelled``.
@@ -88,7 +83,7 @@ def mean_outside(results):
     # The theorem says zero.  A mean of 20 runs resolves about a hundredth.
     for name, cell in results["runs"].items():
         A = cell["A"][RELABELLED]
-        inside = share_of_mean(A, basis("eight", A.shape[-1] // 2), results["discount"])
+        inside = share_of_mean(A, basis(8, A.shape[-1] // 2), results["discount"])
         yield name, inside._replace(value=1 - inside.value, low=1 - inside.high, high=1 - inside.low)
 
 
@@ -100,7 +95,7 @@ def two_numbers(results):
     """
     # On ordinary tasks two numbers hold 0.63 to 0.99.  A trial of eight seeds had 0.995 to 0.998.
     for name, cell in results["runs"].items():
-        yield name, Trials(shares(cell["A"][RELABELLED], "two", results["discount"]))
+        yield name, Trials(shares(cell["A"][RELABELLED], 2, results["discount"]))
 
 
 @claim(">", 1.0)
@@ -183,10 +178,10 @@ def expanding_constants(results):
         yield env, ((deep["constant"] > 1) == (deep["expanding"] > 0.5)).mean()
 
 
-def shares(A: np.ndarray, name: str, discount: float, whole: bool = False) -> np.ndarray:
+def shares(A: np.ndarray, count: int, discount: float, whole: bool = False) -> np.ndarray:
     """Share (S,) of a set of numbers in the family part of each run, or in the whole A."""
     A = shortest_identifiable(A, discount)
-    return share(A if whole else family_part(A), basis(name, A.shape[-1] // 2), discount)
+    return share(A if whole else family_part(A), basis(count, A.shape[-1] // 2), discount)
 
 
 def distance(setting: dict, snapshot: int) -> float:
@@ -208,9 +203,9 @@ def weights(results):
     for name, cell in results["runs"].items():
         for i, (kind, A) in enumerate(zip(KINDS, cell["A"], strict=True)):
             n, discount = A.shape[-1] // 2, results["discount"]
-            row = {"cell": name, "tasks": kind, "two of family": shares(A, "two", discount).mean()}
-            row |= {key: shares(A, key, discount, whole=True).mean() for key in SETS}
-            row["eight of mean"] = share_of_mean(A, basis("eight", n), discount).value
+            row = {"cell": name, "tasks": kind, "two of family": shares(A, 2, discount).mean()}
+            row |= {words: shares(A, count, discount, whole=True).mean() for count, words in NAMES.items()}
+            row["eight of mean"] = share_of_mean(A, basis(8, n), discount).value
             row |= {"error of constants": cell["constants"][i].mean(), "family": cell["constants_family"][i].mean()}
             rows.append({key: value if isinstance(value, str) else 100 * value for key, value in row.items()})
     return pd.DataFrame(rows)
@@ -227,10 +222,10 @@ def other_matrices(results):
     n = A.shape[-1] // 2
     for kind, runs in zip(KINDS, A, strict=True):
         family = family_part(shortest_identifiable(runs, discount))
-        row = {"tasks": kind, "11'": share(family, basis("two", n), discount).mean()}
-        row["no matrix"] = share(family, basis("one", n), discount).mean()
+        row = {"tasks": kind, "11'": share(family, basis(2, n), discount).mean()}
+        row["no matrix"] = share(family, basis(1, n), discount).mean()
         for name, drawn in (("normal", rng.normal(size=(20, n, n))), ("positive", rng.uniform(size=(20, n, n)))):
-            bases = [np.stack([basis("one", n)[0], np.kron([[-1, 1], [0, 0]], matrix)]) for matrix in drawn]
+            bases = [np.stack([basis(1, n)[0], np.kron([[-1, 1], [0, 0]], matrix)]) for matrix in drawn]
             row[name] = np.mean([share(family, pair, discount) for pair in bases])
         rows.append({key: value if isinstance(value, str) else 100 * value for key, value in row.items()})
     return pd.DataFrame(rows)
@@ -357,8 +352,8 @@ def quoted(results):
     """Numbers that pages quote: of the main cell, TD, and the equation's main setting."""
     A = results["runs"][results["main_cell"]]["A"]
     median = np.median(results["runs"][results["main_cell"]]["median"][:, :, 0], axis=-1)
-    found = {f"two_of_family_{kind}": shares(A[i], "two", results["discount"]).mean() for i, kind in enumerate(KINDS)}
+    found = {f"two_of_family_{kind}": shares(A[i], 2, results["discount"]).mean() for i, kind in enumerate(KINDS)}
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
-    outside = 1 - share_of_mean(A[ORDINARY], basis("eight", A.shape[-1] // 2), results["discount"]).value
+    outside = 1 - share_of_mean(A[ORDINARY], basis(8, A.shape[-1] // 2), results["discount"]).value
     return found | {"order_in_mean": outside}

@@ -12,7 +12,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction
-from studies.emergence import identities, mean_field, parts, questions, relabelled, softmax, symmetry
+from studies.emergence import few_numbers, identities, mean_field, parts, questions, relabelled, softmax, symmetry
 
 GAMMA, STATES, DEPTH = 0.9, 3, 4
 SETTING = {
@@ -40,20 +40,20 @@ def test_the_label_mean_is_the_mean_over_all_permutations():
 def test_eight_numbers_are_the_label_mean_up_to_directions_without_effect():
     A = random_matrices()
     a = unidentifiable_direction(STATES, GAMMA)
-    eight = symmetry.basis("eight", STATES)
-    found = symmetry.projected(A + np.outer(a, np.arange(6)), eight, GAMMA)
+    eight = few_numbers.basis(8, STATES)
+    found = few_numbers.nearest(A + np.outer(a, np.arange(6)), eight, GAMMA)
     expected = symmetry.label_mean(symmetry.shortest_identifiable(A, GAMMA))
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(symmetry.projected(A, symmetry.classes(STATES), GAMMA), expected, atol=1e-12)
+    np.testing.assert_allclose(few_numbers.nearest(A, symmetry.classes(STATES), GAMMA), expected, atol=1e-12)
 
 
 def test_the_share_of_the_mean_does_not_count_noise():
-    noise, eight = random_matrices(400), symmetry.basis("eight", STATES)
+    noise, eight = random_matrices(400), few_numbers.basis(8, STATES)
     mean = symmetry.shortest_identifiable(symmetry.label_mean(random_matrices()) + 0.2 * random_matrices(), GAMMA)
-    expected = symmetry.share(mean, eight, GAMMA)
+    expected = few_numbers.share(mean, eight, GAMMA)
     found = symmetry.share_of_mean(mean + noise, eight, GAMMA)
     assert found.low < expected < found.high and found.high - found.low < 0.2
-    assert symmetry.share(mean + noise, eight, GAMMA).mean() < found.low
+    assert few_numbers.share(mean + noise, eight, GAMMA).mean() < found.low
 
 
 def test_the_gradient_is_that_of_the_squared_error():
@@ -85,7 +85,7 @@ def test_expected_updates_have_the_drift_of_the_formulas():
 
 def test_constants_grow_by_their_factor_from_layer_to_layer():
     numbers = np.array([0.9, 0.5, 0.2, 0.1])
-    A = np.tensordot(numbers, symmetry.directions(["alpha", "beta", "a", "b"], STATES), axes=1)
+    A = np.tensordot(numbers, few_numbers.basis(4, STATES), axes=1)
     data = draw_unseen_tasks(0, STATES, 2, 1, GAMMA, "boyan")
     factor = symmetry.constant_factor(A, GAMMA)
     np.testing.assert_allclose(factor, 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA))
@@ -115,7 +115,7 @@ def test_softmax_attention_is_deflated_td():
     alpha, beta = softmax.two_numbers(0.7, 2.0, STATES)
     A = softmax.attention_weights(2.0, softmax.softmax(scores))
     np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [alpha, beta])
-    assert symmetry.share(A, symmetry.basis("two", STATES), GAMMA) == pytest.approx(1)
+    assert few_numbers.share(A, few_numbers.basis(2, STATES), GAMMA) == pytest.approx(1)
 
 
 def test_slopes_of_scores_are_derivatives():
