@@ -18,7 +18,7 @@ import ictd
 from ictd import mrp
 from ictd.steps import pretrain, returns, tasks, weights
 
-PAGES = [ROOT / "docs/python.md", ROOT / "README.md"]
+PAGES = [pytest.param(ROOT / "docs/python.md", marks=pytest.mark.slow, id="python.md"), ROOT / "README.md"]
 # Modules with examples in docstrings.
 MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
 # One cell's settings, a run of which is small; the other algorithm's diverges.
