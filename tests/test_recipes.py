@@ -98,9 +98,9 @@ def test_a_new_figure_is_in_the_report_and_in_snakemakes(followed, results):
 @pytest.mark.slow
 def test_a_new_baseline_is_in_every_table_and_curve(results):
     for table in ("baselines", "unseen_baselines", "over_tasks"):
-        assert "constant" in set(load_table(results / f"metrics/{table}.csv")["method"]), table
-    assert "constant" in {row[0] for row in Page(results / "tables/msve.html").rows()}
-    assert re.search(r"\(median [\d.e+]+\) for constant", Page(results / "tables/summary.html").text)
+        assert "smoothed" in set(load_table(results / f"metrics/{table}.csv")["method"]), table
+    assert "LSTD with pseudo-counts" in {row[0] for row in Page(results / "tables/msve.html").rows()}
+    assert re.search(r"\(median [\d.e+]+\) for LSTD with pseudo-counts", Page(results / "tables/summary.html").text)
     for figure in ("figure_01", "figure_05", "overview"):
         assert (results / f"figures/{figure}.svg").read_text().count("#e69f00") >= 1, figure
 

@@ -475,3 +475,8 @@ def _(context, given):
 @baseline("zero")
 def _(context, given):
     return np.zeros_like(context.b)
+
+
+@baseline("constant")
+def _(context, given):
+    return constant_estimate(context, given.discount)
