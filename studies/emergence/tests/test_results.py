@@ -41,7 +41,8 @@ def results():
 
 
 def decided(results):
-    return [claim for statement in statements_in(page) for claim in statement.decide(results)]
+    own = [statement for statement in statements_in(page) if statement.compute.__module__ == page.__name__]
+    return [claim for statement in own for claim in statement.decide(results)]
 
 
 def test_claims_that_hold(results):

@@ -10,9 +10,20 @@ from tolerances import ROUNDING
 import ictd
 from ictd.evaluation import draw_unseen_tasks
 from ictd.prompt import Context
+from ictd.report.claim import statements_in
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction
-from studies.emergence import few_numbers, identities, mean_field, parts, questions, relabelled, softmax, symmetry
+from studies.emergence import (
+    few_numbers,
+    identities,
+    mean_field,
+    parts,
+    questions,
+    relabelled,
+    softmax,
+    symmetry,
+    symmetry_results,
+)
 
 GAMMA, STATES, DEPTH = 0.9, 3, 4
 SETTING = {
@@ -150,3 +161,62 @@ def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
     parts.main("boyan", STATES, DEPTH, GAMMA, 5, tmp_path / "runs.npz", tmp_path / "parts.csv")
     by_part = pd.read_csv(tmp_path / "parts.csv").set_index("part")["mean"]
     assert len(by_part) == 4 + 63 and by_part["nothing"] > 0
+
+
+@pytest.fixture
+def results():
+    """Results on which all claims hold."""
+    noise = 0.001 * np.random.default_rng(0).normal(size=(2, 8, 2 * STATES, 2 * STATES))
+    runs = np.tensordot([1.0, 0.5, 0, 0, 0, 0], few_numbers.basis(8, STATES), axes=1) + noise
+    seeds = np.arange(8)
+    median = np.full((2, 2, 7, 8), 0.01) + 1e-4 * seeds
+    median[0, 1] *= 30
+    cell = {"A": runs, "median": median, "constants": np.full((2, 8), 0.03) + 1e-4 * seeds}
+    ranges = pd.DataFrame({"seed": seeds, "env": "boyan", "trained": "fixed", "discount": GAMMA, "constant": 1.1})
+    deep = ranges.assign(depth=300, median=1e3 * (1 + seeds), expanding=1.0)
+    tasks = pd.DataFrame({"env": "boyan", "states": 5, "depth": 30, "tasks": [256, 0], "mean": [0.05, 0.04]})
+    drift = pd.DataFrame({"discount": GAMMA, "depth": 3, "formula": [2.0], "mc": [2.0], "td": [2 * (1 - GAMMA)]})
+    deviations = dict.fromkeys(["outputs", "updates", "odd_outputs", "odd_updates"], 0.0)
+    return {
+        "runs": {"td-boyan-3-4": cell},
+        "main_cell": "td-boyan-3-4",
+        "discount": GAMMA,
+        "equations": {"td": {"label_free": True, "runs": runs[0][:, None], "equation": runs[:1, 0]}},
+        "equivariance": pd.DataFrame({"engine": ["compiled"], **deviations}),
+        "drift": drift,
+        "diversity": tasks,
+        "ranges": pd.concat([ranges.assign(depth=10, median=0.01, expanding=1.0), deep]),
+    }
+
+
+def verdicts(results):
+    claims = [claim for statement in statements_in(symmetry_results) for claim in statement.decide(results)]
+    return {claim.id.split("/")[0] for claim in claims if claim.verdict != "holds"}, len(claims)
+
+
+def test_claims_that_hold(results):
+    assert verdicts(results) == (set(), 13)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda r: r["drift"].update({"mc": [2.1]}), {"identities"}),
+        (lambda r: r["equivariance"].update({"updates": [1e-9]}), {"identities"}),
+        (lambda r: cell(r)["A"][1, :, 0].fill(2.0), {"mean_outside", "two_numbers"}),
+        (lambda r: cell(r)["median"].fill(0.01), {"lost_order"}),
+        (lambda r: cell(r)["constants"].fill(0.4), {"constants"}),
+        (lambda r: r["equations"]["td"].update(equation=0.9 * r["equations"]["td"]["equation"]), {"prediction"}),
+        (lambda r: r["diversity"].update({"mean": [0.5, 0.04]}), {"enough_tasks"}),
+        (lambda r: r["ranges"].update({"median": np.full(16, 0.01)}), {"only_its_depth"}),
+        (lambda r: r["ranges"].update({"expanding": np.zeros(16)}), {"expanding_constants"}),
+    ],
+)  # fmt: skip
+def test_claims_that_fail(results, change, expected):
+    results["ranges"] = results["ranges"].reset_index(drop=True)
+    change(results)
+    assert verdicts(results)[0] == expected
+
+
+def cell(results):
+    return results["runs"]["td-boyan-3-4"]
