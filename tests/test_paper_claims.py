@@ -49,7 +49,7 @@ def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(M
     runs = {Cell(algo, *setting): arrays if algo == "td" else other for setting in settings for algo in ("td", "mc")}
     evaluations = dict.fromkeys(runs, evaluation)
     same = np.full((len(seeds), 3, 3), float(zero)) * spread
-    methods = dict.fromkeys(("theta_td", "batch_td", "lstd", "zero"), same)
+    methods = dict.fromkeys(("theta_td", "batch_td", "lstd", "zero", "constant"), same)
     beside = {"seeds": seeds, "context_lengths": lengths, **methods}
     return {
         "unseen_msve": tables.msve_table(evaluations),
