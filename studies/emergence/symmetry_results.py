@@ -355,5 +355,7 @@ def quoted(results):
     found = {f"two_of_family_{kind}": shares(A[i], 2, results["discount"]).mean() for i, kind in enumerate(KINDS)}
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
+    worse = [10**made.value for made in lost_order.decide(results)]
+    found |= {"worse_lowest": min(worse), "worse_highest": max(worse)}
     outside = 1 - share_of_mean(A[ORDINARY], basis(8, A.shape[-1] // 2), results["discount"]).value
     return found | {"order_in_mean": outside}
