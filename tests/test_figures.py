@@ -18,7 +18,7 @@ from ictd.report.figures.workflow import BOXES, workflow
 
 RNG = np.random.default_rng(4)
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
-METHODS = ("theta_td", "lstd", "zero")
+METHODS = ("theta_td", "lstd", "zero", "constant")
 NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
 CELLS = [f"{algo}-boyan-{n}-6" for n in (4, 3, 5, 2) for algo in NAMED]
 
@@ -117,7 +117,7 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     (axes,) = msve_curves.msve_curves(
         {"a": [Cell("td", "boyan", 4, 6)]}, lost["msve"], lost["baselines"], lost["weights"]
     ).axes
-    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == 4
+    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == len(METHODS) + 1
 
 
 def test_the_overview_has_mean_weights_and_errors(runs, tables, drawn):
@@ -134,7 +134,7 @@ def test_the_overview_has_mean_weights_and_errors(runs, tables, drawn):
     for line, values in zip(errors.lines, expected, strict=True):
         np.testing.assert_allclose(line.get_ydata(), values)
     labels = [text.get_text() for text in errors.texts]
-    assert sorted(labels)[:2] == [r"$\theta^{\mathrm{TD}}$, best step", "LSTD"] and len(labels) == 5
+    assert sorted(labels)[:2] == [r"$\theta^{\mathrm{TD}}$, best step", "LSTD"] and len(labels) == 6
 
 
 def test_learning_curves_are_drawn_by_algorithm(runs, drawn):

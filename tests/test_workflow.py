@@ -17,6 +17,7 @@ from projects import FEW, ROOT, SMOKE, plans, small_project, snakemake
 
 from ictd.pipeline.config import load_config, load_yaml
 from ictd.report import reference, verify
+from ictd.report.figures.report import FIGURES
 from ictd.report.figures.workflow import BOXES
 from ictd.report.tables import load_table
 from ictd.storage import file_digest, load_json, save_json, save_table
@@ -24,8 +25,6 @@ from ictd.storage import file_digest, load_json, save_json, save_table
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = "--headless --no-sandbox --disable-gpu --window-size=500,800 --virtual-time-budget=5000 --dump-dom".split()
 CONFIG = load_config(load_yaml(ROOT / SMOKE), ROOT)
-FIGURES = [*(f"figure_{k:02d}" for k in range(1, 11)), "learning"]
-FIGURES += ["theorem_1", "lemmas", "theorem_2", "corollary_1", "family", "pretrained"]
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def results(smoke) -> Path:
 
 
 def test_figures_are_not_empty(results):
-    for name in [*FIGURES, "workflow"]:
+    for name in FIGURES:
         image = matplotlib.image.imread(results / f"figures/{name}.png")
         dark = (image[..., :3].min(axis=-1) < 0.5).mean()
         assert min(image.shape[:2]) > 200 and 0.002 < dark < 0.5, name
@@ -44,10 +43,9 @@ def test_figures_are_not_empty(results):
 
 def test_the_report_is_one_page_that_needs_no_network(results):
     page = Page(results / "report.html")
-    assert len(page.images) == len(FIGURES) + 1 and not page.outside
+    assert len(page.images) == len(FIGURES) and not page.outside
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
-    for name in FIGURES:
-        assert (ROOT / f"report/captions/{name}.rst").read_text().strip() in page.text
+    assert all(figure.caption in page.text for figure in FIGURES.values())
 
 
 def test_links_of_the_report_have_existing_targets(results):
@@ -102,7 +100,7 @@ def test_snakemakes_report_holds_figures_tables_and_the_report(smoke, tmp_path):
     done = snakemake(smoke, "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0, done.stdout
     text = (tmp_path / "report.html").read_text()
-    for name in [*FIGURES, "workflow", "claims", "settings", "compute", "report"]:
+    for name in [*FIGURES, "claims", "settings", "compute", "report"]:
         assert re.search(rf"\b{name}\.(png|html)", text), name
 
 
@@ -194,9 +192,9 @@ def test_a_remote_job_makes_its_outputs(said):
 
 
 def test_the_picture_of_the_workflow_counts_its_jobs(said):
-    (counted,) = set(re.findall(r"figures\.diagrams .*--jobs '(.*?)'", said["a seed a job"]))
+    (run,) = set(re.findall(r"figures\.report .*--run '(.*?)'", said["a seed a job"]))
     planned = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said["a seed a job"], re.MULTILINE)}
-    jobs = dict.fromkeys(itertools.chain(*(rules.split() for *_, rules in BOXES.values())), 1) | json.loads(counted)
+    jobs = dict.fromkeys(itertools.chain(*(rules.split() for *_, rules in BOXES.values())), 1) | json.loads(run)["jobs"]
     assert planned == jobs | {"total": sum(jobs.values())}
 
 

@@ -155,14 +155,6 @@ def banner(other_settings: str) -> str:
     )
 
 
-def markdown(source: str) -> str:
-    """A page in Markdown as HTML."""
-    # Only pages of studies need this package.
-    import mistune
-
-    return mistune.create_markdown(escape=False, plugins=["table"])(source)
-
-
 def save(path: Path, title: str, body: str) -> None:
     """Write a page."""
     save_text(path, page(title, body))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import mistune
 import pandas as pd
 
 from ictd.report import html
@@ -22,6 +23,8 @@ from ictd.report.numbers import fill, load_numbers, of_claims
 from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table"]
+
+MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def body(
     values, frames = load_numbers(folder)
     values |= of_claims(records)
     named = {f"{study}.{name}": value for name, value in values.items()}
-    text = html.markdown(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}))
+    text = MARKDOWN(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}))
     pictures = {item.name: picture(item, folder / "figures") for item in shown if item.kind == "figure"}
     in_readme = {name for name in pictures if re.search(rf'<img [^>]*\b{name}\.png"[^>]*>', text)}
     for name in in_readme:
