@@ -26,14 +26,15 @@ def places(paper: dict, study: dict) -> list[str]:
     return sorted(of_cells | {place(setting) for setting in training_settings(paper, study).values()})
 
 
+def lengths_of(paper: dict, study: dict) -> list[int]:
+    """Lengths of the contexts of unseen tasks, which are those of the paper's claims, up to their longest."""
+    longest = max(paper["evaluation"]["context_lengths"])
+    return [length for length in study["context_lengths"] if length <= longest] or [longest]
+
+
 def check(paper: dict, study: dict) -> None:
     """Raise a ValueError of one sentence if the study cannot have these settings."""
-    settings, longest = training_settings(paper, study), max(paper["evaluation"]["context_lengths"])
-    if max(study["context_lengths"]) > longest:
-        raise ValueError(
-            f"Config: sampled_prompts.context_lengths is {study['context_lengths']}; give at most {longest}, the"
-            " longest of evaluation.context_lengths."
-        )
+    settings = training_settings(paper, study)
     if "main" not in settings or set(settings["main"]["formats"]) != set(FORMATS):
         raise ValueError(
             f"Config: sampled_prompts.settings needs one called main with the formats {', '.join(FORMATS)}."

@@ -16,7 +16,7 @@ from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap_ratios
-from studies.sampled_prompts.grid import place, places, training_settings
+from studies.sampled_prompts.grid import lengths_of, place, places, training_settings
 
 BASELINES = {
     "zero": "predicting zero",
@@ -55,7 +55,7 @@ def load(folder: Path, settings: dict) -> dict:
     for name in ("errors", "fits"):
         parts = [load_table(folder / at / f"{name}.csv").assign(place=at) for at in places(paper, settings)]
         tables[name] = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    lengths = settings["context_lengths"]
+    lengths = lengths_of(settings["paper"], settings)
     main = main_setting(paper)
     return {
         **tables,

@@ -63,6 +63,7 @@ use rule step as sampled_prompts_evaluate with:
             "studies.sampled_prompts.evaluate",
             SAMPLED,
             claim_tasks=config["evaluation"]["claim_tasks"],
+            context_lengths=SAMPLED_GRID.lengths_of(config, SAMPLED),
             longest=max(config["evaluation"]["context_lengths"]),
             settings=sampled_settings,
         ),

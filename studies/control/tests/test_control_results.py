@@ -4,10 +4,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from ictd.pipeline.config import load_yaml
+from ictd.pipeline.config import load_yaml, variants
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import statements_in
-from ictd.report.study import Shown, variants
+from ictd.report.study import Shown
 from ictd.storage import save_arrays
 from studies.control import results as study
 

@@ -16,7 +16,7 @@ from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
 from studies.sampled_prompts import evaluate, pretrain
 from studies.sampled_prompts.baselines import baseline_estimates, methods
-from studies.sampled_prompts.grid import check
+from studies.sampled_prompts.grid import check, lengths_of
 from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
 
 GAMMA, STATES, DEPTH, TASKS, SEEDS, TEST, LENGTHS = 0.9, 3, 2, 12, 2, 5, [2, 9]
@@ -258,7 +258,6 @@ def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
         ({"settings": [{"name": "main", "width": 3}]}, "sampled_prompts.settings has an unknown key 'width'"),
         ({"settings": [{"name": "main", "formats": ["step"]}]}, "needs one called main with the formats step, grouped"),
         ({"attention": "cosine"}, "main: attention is linear or softmax"),
-        ({"context_lengths": [5, 200]}, "give at most 100, the longest of evaluation.context_lengths"),
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
@@ -266,3 +265,9 @@ def test_bad_settings_are_named_in_one_sentence(given, message):
         config = load_config({"sampled_prompts": given}, PROJECT)
         check(config, config["sampled_prompts"])
     assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_contexts_are_no_longer_than_those_of_the_paper():
+    paper, study = {"evaluation": {"context_lengths": [5, 20]}}, {"context_lengths": [10, 20, 50]}
+    assert lengths_of(paper, study) == [10, 20]
+    assert lengths_of(paper, {"context_lengths": [50]}) == [20]
