@@ -9,13 +9,9 @@ import ictd
 from ictd.baselines import BASELINES, Given
 from ictd.evaluation import (
     baseline_msve,
-    batch_td_course,
-    batch_td_msve,
     draw_unseen_tasks,
     factor_scores,
-    index_of_best,
     joined,
-    step_size_scores,
     weights_msve,
 )
 from ictd.prompt import ENUMERATED
@@ -64,6 +60,7 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
             trajectory = path[: length + 1], r[path[:length]], STATES, DISCOUNT
             by_td = naive.batch_td(*trajectory, step_size * (1 if scaled else length), DEPTH)
             values = {"theta_td": by_td, "batch_td": by_td, "lstd": naive.lstd(*trajectory, 0.1), "zero": 0 * v}
+            values["constant"] = r[path[:length]].mean() / (1 - DISCOUNT)
             assert msve.keys() == values.keys()
             for name, value in values.items():
                 expected = (mu * (v - value) ** 2).sum()
@@ -73,33 +70,24 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
 def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
     step_sizes = np.array([0.1, 1.0, 30.0])
     scores = factor_scores(BASELINES["theta_td"], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), step_sizes)
-    np.testing.assert_array_equal(scores, step_size_scores(data, 20, contexts, step_sizes))
+    given = [Given(DISCOUNT, 20, 0.1, True, {"theta_td": step_size}) for step_size in step_sizes]
     with np.errstate(over="ignore"):  # The largest step size diverges.
-        each = [batch_td_msve(data, 20, contexts, np.array([step_size])).mean() for step_size in step_sizes]
+        each = [baseline_msve(["batch_td"], data, contexts, one)["batch_td"].mean() for one in given]
     np.testing.assert_allclose(scores, each)
     assert scores.argmin() == 1
-    assert step_size_scores(data, 3000, contexts, np.array([30.0]))[0] == np.inf
-
-
-def test_the_course_of_batch_td_equals_runs_from_the_start(data, contexts):
-    step_sizes, updates = np.array([0.1, 1.0, 30.0]), [1, 7, 3000]
-    with np.errstate(over="ignore", invalid="ignore"):  # The largest step size overflows.
-        course = batch_td_course(data, contexts[0], step_sizes, updates)
-        each = np.stack([batch_td_msve(data, number, contexts[:1], step_sizes)[0] for number in updates])
-    np.testing.assert_allclose(course[:, :2], each[:, :2], rtol=ROUNDING)
-    np.testing.assert_allclose(course[:2, 2], each[:2, 2], rtol=ROUNDING)
-    assert np.isnan(course[-1, 2]).any()
-    assert index_of_best(course[-1, [2, 0]]) == 1
+    overflowing = factor_scores(
+        BASELINES["theta_td"], data, contexts, Given(DISCOUNT, 3000, 0.1, True, {}), step_sizes[-1:]
+    )
+    assert overflowing[0] == np.inf
 
 
 def test_theta_td_on_enumerated_prompts_is_value_iteration():
     data = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan")
-    by_td = batch_td_msve(data, 40, [data.context(ENUMERATED)], np.ones(1), scaled=False)[0, 0]
-    np.testing.assert_allclose(by_td, weights_msve(ictd.theta_td(3), data, [ENUMERATED], 40, False)[0], rtol=1e-9)
     value = np.zeros((30, 3))
     for _ in range(40):
         value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
-    np.testing.assert_allclose(by_td, data.error(value), rtol=1e-9)
+    msve = weights_msve(ictd.theta_td(3), data, [ENUMERATED], 40, scaled=False)[0]
+    np.testing.assert_allclose(msve, data.error(value), rtol=1e-9)
 
 
 def test_true_values_use_the_given_discount(data):

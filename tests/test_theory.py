@@ -9,7 +9,7 @@ from tolerances import ROUNDING
 import ictd
 from ictd.theory import statements
 from ictd.theory.decimals import exact_sides
-from ictd.theory.recursion import evolve, gradients, krylov
+from ictd.theory.recursion import evolve, gradients, krylov, times_X
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
 
 
@@ -48,7 +48,7 @@ def test_gradients_follow_the_appendix(env, states, depth, discount):
     tasks = tasks_of(env, states)
     for weights in (ictd.theta_td(states), larger_weights(states)):
         *_, last = gradients(evolve(weights, tasks, discount, depth))
-        found = last.context_A(), last.query_A(), last.U.mT, last.V.mT
+        found = times_X(last.X, last.context_right()).swapaxes(1, 2), last.query_A(), last.U.mT, last.V.mT
         for task in range(2):
             expected = naive.gradients(weights, tasks.transition[task], tasks.reward[task], discount, depth)
             for part, whole in zip(found, expected, strict=True):

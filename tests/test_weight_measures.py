@@ -11,7 +11,6 @@ from ictd.prompt import ENUMERATED
 from ictd.transformer import estimates
 from ictd.weight_measures import (
     agreement_measures,
-    decomposition_measures,
     pattern_measures,
     pattern_shares,
     project_identifiable,
@@ -45,12 +44,11 @@ def test_pattern_measures_equal_their_definitions():
 
 def test_measures_of_several_weights_are_those_of_each():
     weights = naive.several_weights(3)
-    for measures in (pattern_measures, lambda weights: decomposition_measures(weights, 0.9)):
-        together = measures(weights)
-        for k in range(3):
-            alone = measures(weights[k])
-            for name, values in together.items():
-                assert values[k] == pytest.approx(alone[name], abs=ROUNDING), name
+    together = pattern_measures(weights)
+    for k in range(3):
+        alone = pattern_measures(weights[k])
+        for name, values in together.items():
+            assert values[k] == pytest.approx(alone[name], abs=ROUNDING), name
 
 
 def test_signs_of_weights_that_are_not_finite_are_not_counted():
@@ -109,33 +107,6 @@ def test_there_are_no_other_unidentifiable_directions(env, states, count):
     assert (of_A < 1e-10 * of_A[0]).sum() == count
     of_u = np.linalg.svd(np.concatenate(contexts, axis=1), compute_uv=False)
     assert (of_u < 1e-10 * of_u[0]).sum() == 1
-
-
-def test_decomposition_measures_equal_their_definitions():
-    n, gamma, weights = 3, 0.8, naive.larger_weights(3, 7)
-    a = np.array([-gamma] * n + [1.0] * n)
-    u = weights.u - weights.u[n:].mean() * a
-    A = np.column_stack([column - column[n:].mean() * a for column in weights.A.T])
-    whole, K = (A**2).sum(), (A[:, n:] - A[:, :n]) / 2
-    G, H = K[:n], K[n:]
-    theta = (np.trace(A[:n, n:]) - np.trace(A[:n, :n])) / (2 * n)
-    along, inside = theta**2 * 2 * n / whole, 2 * (K**2).sum() / whole
-    diagonal = np.trace(G) ** 2 / n / (G**2).sum()
-    expected = {
-        "unidentifiable": sum((a @ column) ** 2 / (a @ a) for column in weights.A.T) / (weights.A**2).sum(),
-        "alpha": theta / n,
-        "cosine": np.sign(theta) * np.sqrt(along),
-        "theta": along,
-        "preconditioner": inside - along,
-        "outside": 1 - inside,
-        "H": (H**2).sum() / (K**2).sum(),
-        "diagonal": diagonal,
-        "symmetric": (((G + G.T) / 2) ** 2).sum() / (G**2).sum() - diagonal,
-        "u": np.linalg.norm(u) / np.linalg.norm([*u, 1]),
-    }
-    assert items(decomposition_measures(weights, gamma)) == pytest.approx(expected)
-    assert decomposition_measures(weights, gamma, scaled=False)["alpha"] == pytest.approx(theta)
-    assert decomposition_measures(ictd.Weights(u, -A), gamma)["cosine"] == pytest.approx(-expected["cosine"])
 
 
 def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():

@@ -38,10 +38,9 @@ from ictd.checks import (
     instance,
     integers,
     number,
-    refuse,
     validate,
 )
-from ictd.prompt import Context, features_of, state_features
+from ictd.prompt import Context, visited_features
 from ictd.transformer import Weights, estimates, preconditioned_td
 
 Decay = Annotated[float, number(0, 1, "from 0 to 1")]
@@ -275,11 +274,10 @@ def td_lambda(
     >>> ictd.td_lambda([0, 1, 1, 0], [1.0, -1.0, -1.0], discount=0.9, decay=0.8, step_size=0.5, n=2)
     array([ 0.0430592, -0.82164  ])
     """
-    features = _checked_features(states, n, features)
-    following = features_of(states[..., :1], features)[..., 0, :]  # (..., d)
-    w, trace = np.zeros((2, *following.shape))
+    visited = visited_features("states", states, n, features)  # (..., m+1, d)
+    w, trace = np.zeros((2, *visited[..., 0, :].shape))
     for t in range(rewards.shape[-1]):
-        phi, following = following, features_of(states[..., t + 1 : t + 2], features)[..., 0, :]
+        phi, following = visited[..., t, :], visited[..., t + 1, :]
         error = rewards[..., t] + np.vecdot(w, discount * following - phi)
         trace = discount * decay * trace + phi
         w = w + step_size * error[..., None] * trace
@@ -328,21 +326,13 @@ def lstd_lambda(
     >>> ictd.lstd_lambda([0, 1, 1, 0], [1.0, -1.0, -1.0], discount=0.9, decay=0.8, ridge=0.01, n=2).round(2)
     array([-2.48, -3.59])
     """
-    phi = features_of(states, _checked_features(states, n, features))  # (..., m+1, d)
+    phi = visited_features("states", states, n, features)  # (..., m+1, d)
     now, following = phi[..., :-1, :], phi[..., 1:, :]
     traces = np.array(now)
     for t in range(1, rewards.shape[-1]):
         traces[..., t, :] += discount * decay * traces[..., t - 1, :]
     matrix = traces.mT @ (now - discount * following) + ridge * np.eye(phi.shape[-1])
     return np.linalg.solve(matrix, np.vecmat(rewards, traces)[..., None])[..., 0]
-
-
-def _checked_features(states: np.ndarray, n: int | None, features: np.ndarray | None) -> np.ndarray:
-    """Features (n, d) or (..., n, d) of all states, once states are known to be among them."""
-    features = state_features(n, features)
-    n = features.shape[-2]
-    refuse("states", states >= n, f"is not one of {n} states, which are 0 to {n - 1}")
-    return features
 
 
 # As a Transformer

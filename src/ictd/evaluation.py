@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Baseline, Given, batch_td
+from ictd.baselines import BASELINES, Baseline, Given
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
 from ictd.prompt import ENUMERATED, Context, enumerated_columns, sampled_columns
 from ictd.rng import generator
@@ -125,71 +125,6 @@ def weights_msve(
         for i in np.ndindex(errors[-1].shape[:-1]):
             errors[-1][i] = data.error(estimates(weights[i], G, depth))
     return np.stack(errors, axis=-2)
-
-
-def batch_td_msve(
-    data: UnseenTasks, depth: int, contexts: list[Context], step_sizes: np.ndarray, scaled: bool = True
-) -> np.ndarray:
-    """Compute the MSVE of batch TD with K step sizes.
-
-    This is the algorithm that theta^TD carries out with its A multiplied by the step size.  Without the division of
-    attention, a layer sums over the context, so the step size is multiplied by the context length.
-
-    Parameters
-    ----------
-    data : UnseenTasks, k of them
-    depth : int, number of updates L
-    contexts : list of Contexts of (k, n)
-    step_sizes : (K,) array
-    scaled : bool
-        Whether attention is divided by the context length.
-
-    Returns
-    -------
-    msve : (contexts, K, k) array
-    """
-    errors = []
-    for context in contexts:
-        steps = step_sizes * (1 if scaled else context.length)
-        errors.append(data.error(np.moveaxis(batch_td(context, data.discount, steps, depth), -1, 0)))
-    return np.stack(errors)
-
-
-def batch_td_course(data: UnseenTasks, context: Context, step_sizes: np.ndarray, updates: list[int]) -> np.ndarray:
-    """Compute the MSVE of batch TD with K step sizes after each of several numbers of updates.
-
-    An update is the affine map w -> T w + c with T = I + alpha (gamma D - C) and c = alpha b.  So 2^k updates are one
-    such map, found by squaring k times, and L updates are the maps of the binary digits of L.  This takes a seventh of
-    the time of L = 1000 single updates, and differs from ``batch_td_msve`` by rounding.
-
-    Parameters
-    ----------
-    data : UnseenTasks, k of them
-    context : Context of these tasks
-    step_sizes : (K,) array
-    updates : list of int, numbers of updates
-
-    Returns
-    -------
-    msve : (updates, K, k) array
-    """
-    updates = np.array(updates)
-    per_step = data.discount * context.D - context.C
-    errors = []
-    for step_size in step_sizes:
-        T, c = np.eye(context.dimension) + step_size * per_step, step_size * context.b
-        w = np.zeros((len(updates), *c.shape))
-        for digit in range(int(updates.max()).bit_length()):
-            for i in np.flatnonzero(updates >> digit & 1):
-                w[i] = np.matvec(T, w[i]) + c
-            T, c = T @ T, np.matvec(T, c) + c
-        errors.append(data.error(w))
-    return np.stack(errors, axis=1)
-
-
-def index_of_best(msve: np.ndarray) -> int:
-    """Index of the lowest ``mean_score`` of MSVE (K, k) over tasks."""
-    return int(mean_score(msve).argmin())
 
 
 def factor_scores(

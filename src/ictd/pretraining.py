@@ -128,7 +128,7 @@ def pretrain_history(
     for name in ("u", "A"):
         refuse(f"start.{name}", ~np.isfinite(getattr(start, name)), "is not finite")
     refuse("batches.transitions", (batches.transitions > 0) & (tasks.transition == 0), "counts steps that cannot be")
-    stops = _ascending("tasks_seen", [len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
+    stops = _ascending([len(tasks)] if tasks_seen is None else tasks_seen, len(tasks))
     if start.dimension != tasks.dimension:
         raise ValueError(f"start has {start.dimension} features, and the tasks have {tasks.dimension}.")
     if engine == "compiled":
@@ -139,7 +139,7 @@ def pretrain_history(
         prompts = EnumeratedPrompts().columns(tasks, discount)
     run = make(start, algo, depth, discount, learning_rate, scaled)
     weights = _no_snapshots(len(stops), start.dimension)
-    estimates, done = _train_on_block(run, (tasks.reward, batches, prompts, tasks.features), 0, stops, weights)
+    estimates, done = _train_with_snapshots(run, (tasks.reward, batches, prompts, tasks.features), stops, weights)
     history = History(stops, weights, estimates)
     if done < len(tasks):
         raise Divergence(done + 1, history)
@@ -328,13 +328,8 @@ class Progress:
         print(file=sys.stderr)
 
 
-def pretrain_runs(
-    engines: list, draw: Callable[[int, list[int]], list[tuple]], seen: list[np.ndarray]
-) -> list[Weights]:
-    """Pretrain several runs on the same tasks, and keep snapshots of their weights.
-
-    Run i trains on the first ``seen[i][-1]`` tasks.  Tasks are drawn in blocks, so memory does not grow with their
-    number.
+def pretrain_runs(engines: list, draw: Callable[[int, list[int]], list[tuple]], tasks: int) -> list[Weights]:
+    """Pretrain several runs on the same tasks, which are drawn in blocks, so memory does not grow with their number.
 
     Parameters
     ----------
@@ -342,29 +337,25 @@ def pretrain_runs(
     draw : function
         Takes a number of tasks and the indices of the runs that go on, and returns for each of these the arguments of
         ``Engine.train`` for the next tasks.
-    seen : list of (K,) int arrays
-        For each run, ascending numbers of tasks after which to take snapshots; the last one is the number of its tasks.
+    tasks : int
 
     Returns
     -------
-    list of Weights, for each run with a leading axis of K snapshots, NaN after a divergence
+    list of Weights, those of each run after all tasks, NaN after a divergence
     """
-    seen = [_ascending("seen", of_run, of_run[-1]) for of_run in seen]
-    weights = [_no_snapshots(len(of_run), engine.dimension) for engine, of_run in zip(engines, seen, strict=True)]
-    tasks = max(int(of_run[-1]) for of_run in seen)
     running = list(range(len(engines)))
     for first in range(0, tasks, BLOCK):
         size = min(BLOCK, tasks - first)
-        running = [run for run in running if seen[run][-1] > first]
         blocks = draw(size, running) if running else []
         for run, block in zip(running, blocks, strict=True):
-            if len(block[0]) != size:
-                raise ValueError(f"draw returned {len(block[0])} tasks in place of {size}.")
-            _, done = _train_on_block(engines[run], block, first, seen[run], weights[run])
-            if done < min(size, seen[run][-1] - first):
+            _, done = train_until_divergence(engines[run], *block)
+            if done < size:
                 logger.warning("diverged at task %d", first + done + 1)
                 running = [other for other in running if other != run]
-    return weights
+    return [
+        engine.weights() if run in running else _no_snapshots(1, engine.dimension)[0]
+        for run, engine in enumerate(engines)
+    ]
 
 
 def train_until_divergence(engine, *block) -> tuple[np.ndarray, int]:
@@ -390,26 +381,24 @@ def train_until_divergence(engine, *block) -> tuple[np.ndarray, int]:
     return estimates, int(updates)
 
 
-def _train_on_block(engine, block: tuple, first: int, seen: np.ndarray, weights: Weights) -> tuple[np.ndarray, int]:
-    """Train on a block whose first task has number ``first``, and fill the snapshots.
+def _train_with_snapshots(engine, block: tuple, seen: np.ndarray, weights: Weights) -> tuple[np.ndarray, int]:
+    """Train on a block, and fill the snapshots of the weights after ``seen`` tasks.
 
     Returns the estimates and the number of updates, as ``train_until_divergence``.
     """
-    size = min(len(block[0]), int(seen[-1]) - first)
     estimates = np.full_like(block[0], np.nan)
     start, said = 0, time.monotonic()
-    for stop in sorted({*(seen[(seen > first) & (seen <= first + size)] - first), size}):
+    for i, stop in enumerate(seen.tolist()):
         part = (None if array is None else array[start:stop] for array in block)
         estimates[start:stop], done = train_until_divergence(engine, *part)
         if done < stop - start:
             return estimates, start + done
-        start = stop
-        current, snapshot = engine.weights(), seen == first + stop
-        weights.u[snapshot], weights.A[snapshot] = current.u, current.A
+        start, current = stop, engine.weights()
+        weights.u[i], weights.A[i] = current.u, current.A
         if time.monotonic() - said > PROGRESS_SECONDS:
             said = time.monotonic()
-            logger.info("%d of %d tasks", first + stop, seen[-1])
-    return estimates, size
+            logger.info("%d of %d tasks", stop, seen[-1])
+    return estimates, start
 
 
 def _no_snapshots(number: int, dimension: int) -> Weights:
@@ -418,8 +407,8 @@ def _no_snapshots(number: int, dimension: int) -> Weights:
     return Weights(np.full((number, width), np.nan), np.full((number, width, width), np.nan))
 
 
-def _ascending(name: str, counts, tasks: int) -> np.ndarray:
+def _ascending(counts, tasks: int) -> np.ndarray:
     counts = np.asarray(counts, np.int64)
     if counts[-1] != tasks or (np.diff(counts, prepend=0) <= 0).any():
-        raise ValueError(f"{name} must ascend from at least 1 to the number of tasks, {tasks}.")
+        raise ValueError(f"tasks_seen must ascend from at least 1 to the number of tasks, {tasks}.")
     return counts

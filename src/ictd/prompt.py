@@ -103,7 +103,7 @@ def sampled_columns(
     -------
     columns : (..., 2d+1, m) array, eq. (Z0 def original)
     """
-    visited = _visited_features("paths", paths, reward.shape[-1], features)  # (..., m+1, d)
+    visited = visited_features("paths", paths, reward.shape[-1], features)  # (..., m+1, d)
     rewards = np.take_along_axis(reward, paths[..., :-1], axis=-1)
     return _columns(visited[..., :-1, :], discount * visited[..., 1:, :], rewards)
 
@@ -145,7 +145,7 @@ def features_of(states: np.ndarray, features: np.ndarray) -> np.ndarray:
     return np.take_along_axis(np.broadcast_to(features, lead + features.shape[-2:]), index, axis=-2)
 
 
-def _visited_features(name: str, states: np.ndarray, n: int | None, features: np.ndarray | None) -> np.ndarray:
+def visited_features(name: str, states: np.ndarray, n: int | None, features: np.ndarray | None) -> np.ndarray:
     """Features (..., m, d) of an argument ``states`` (..., m), whose entries must be from 0 to n-1."""
     features = state_features(n, features)
     n = features.shape[-2]
@@ -382,7 +382,7 @@ class Context:
         array([[0.417, 0.083],
                [0.083, 0.417]])
         """
-        phi = _visited_features("states", states, n, features)
+        phi = visited_features("states", states, n, features)
         return cls._of(phi[..., :-1, :], phi[..., 1:, :], rewards)
 
     @classmethod
@@ -403,8 +403,8 @@ class Context:
         rewards : (..., m) array, R_{t+1}
         n, features : as for ``from_trajectory``
         """
-        phi = _visited_features("states", states, n, features)
-        return cls._of(phi, _visited_features("next_states", next_states, n, features), rewards)
+        phi = visited_features("states", states, n, features)
+        return cls._of(phi, visited_features("next_states", next_states, n, features), rewards)
 
     @classmethod
     @validate

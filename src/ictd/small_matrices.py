@@ -70,11 +70,3 @@ def add_outer_products(n, a, b, out):
         for i in range(len(n)):
             for s in range(len(n)):
                 out[i, s] += a[m, i] * b[m, s]
-
-
-@kernel(noalias=True)
-def transpose(a, out):
-    """Fill out with a'."""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            out[j, i] = a[i, j]

@@ -72,9 +72,9 @@ def main(variant: dict, place: dict, seeds: int, learning_rate: float, initial_g
         start = initial_weights(place.states * place.actions, initial_gain, place.generator(seed, "weights"))
         engine = Engine(start, variant.algo, variant.depth, place.discount, learning_rate, clip=variant.clip)
         draw = training_data(variant, place.generator(seed, "tasks"))
-        (weights,) = pretrain_runs([engine], lambda size, _, draw=draw: [draw(size)], [np.array([variant.tasks])])
-        u.append(weights.u[0])
-        A.append(weights.A[0])
+        (weights,) = pretrain_runs([engine], lambda size, _, draw=draw: [draw(size)], variant.tasks)
+        u.append(weights.u)
+        A.append(weights.A)
     save_arrays(output, depth=variant.depth, u=np.stack(u), A=np.stack(A))
 
 

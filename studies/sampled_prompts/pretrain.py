@@ -108,8 +108,8 @@ def train(setting: Training, seed: int, options: dict) -> Weights:
         runs = [setting.runs[run] for run in running]
         return [(tasks.reward, batches[algo], by_format[name]) for name, algo in runs]
 
-    trained = pretrain_runs(engines, draw, [np.array([setting.tasks])] * len(engines))
-    return Weights(np.concatenate([run.u for run in trained]), np.concatenate([run.A for run in trained]))
+    trained = pretrain_runs(engines, draw, setting.tasks)
+    return Weights(np.stack([run.u for run in trained]), np.stack([run.A for run in trained]))
 
 
 def linear_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:

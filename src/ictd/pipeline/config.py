@@ -82,8 +82,7 @@ def schema_like(example) -> dict:
     """Make a JSON schema of values that have the types of an example.
 
     A mapping has the keys of the example or fewer.  Items of a list have the type of the example's items; mappings in a
-    list have the keys of any of them.  An empty list is
-    not allowed.
+    list have the keys of any of them.  An empty list is not allowed.
     """
     if isinstance(example, dict):
         inner = {key: schema_like(value) for key, value in example.items()}
@@ -174,7 +173,6 @@ def checked_values(values: dict, schema: dict, section: str = "") -> dict:
 
     - ``ascending`` in a list: the numbers ascend.
     - ``atMost`` in a mapping: for each pair of keys, the value of the first is at most the value of the second.
-    - ``variants`` in a list of mappings: each has a name of its own, and the first has nothing but a name.
     - ``means``: describes a ``pattern`` in words, for the message.
 
     Parameters
@@ -261,18 +259,6 @@ def _at_most(validator, pairs, values, schema):
             yield jsonschema.ValidationError(f"give at most the {larger}, {most}", path=[smaller], instance=least)
 
 
-def _variants(validator, wanted, values, schema):
-    if not isinstance(values, list) or not all(isinstance(variant, dict) for variant in values):
-        return
-    if values and len(values[0]) > 1:
-        words = "begin with one that has a name only and changes nothing"
-        yield jsonschema.ValidationError(words, path=[0], instance=values[0])
-    names = [variant.get("name") for variant in values]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            yield jsonschema.ValidationError("give each a name of its own", path=[i, "name"], instance=name)
-
-
 def _is_finite_number(checker, value) -> bool:
     return STANDARD.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
 
@@ -280,7 +266,7 @@ def _is_finite_number(checker, value) -> bool:
 STANDARD = jsonschema.Draft202012Validator
 VALIDATOR = jsonschema.validators.extend(
     STANDARD,
-    {"ascending": _ascending, "atMost": _at_most, "variants": _variants},
+    {"ascending": _ascending, "atMost": _at_most},
     type_checker=STANDARD.TYPE_CHECKER.redefine("number", _is_finite_number),
 )
 
@@ -308,7 +294,6 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
-        "maxItems": f"give at most {allowed} value(s)",
         "maxLength": f"give at most {allowed} letters",
         "uniqueItems": "give each value once",
         "pattern": f"give {error.schema.get('means')} only",

@@ -24,9 +24,9 @@ JOB_VARIABLE = "ICTD_JOB"
 RECORD = '{"options"'
 # The key of an options file that is not compared: the time when it was written.
 WRITTEN = "written"
-# Nodes of a syntax tree that may have a docstring.
 # Decorators of functions whose docstring is shown to readers.
 SHOWN = ("claim", "figure", "numbers", "page", "table")
+# Nodes of a syntax tree that may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -114,10 +114,9 @@ def without_docstrings(path: Path) -> str:
 
 
 def text_digest(paths: list[Path]) -> str:
-    """Compute the digest of text files, and of all captions in folders.  A missing file raises a ValueError."""
-    files = [file for path in paths for file in (sorted(path.glob("*.rst")) if path.is_dir() else [path])]
+    """Compute the digest of text files.  A missing file raises a ValueError."""
     try:
-        return digest(*(text for file in files for text in (file.name, file.read_text(encoding="utf-8"))))
+        return digest(*(text for path in paths for text in (path.name, path.read_text(encoding="utf-8"))))
     except OSError as error:
         raise ValueError(f"{error.filename} cannot be read: {error.strerror}.") from None
 

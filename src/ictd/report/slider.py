@@ -20,7 +20,7 @@ COLOURS = ("#2166ac", "#b2182b")
 # Of the picture of a curve, and of its margins, in its own units.
 WIDTH, HEIGHT = 320, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 26, 10, 38
-# Labels of the curves of the paper's runs.
+# Labels of the two curves.
 LABELS = ("cosine of mean A to theta^TD", "training error (median over trials)")
 
 
@@ -49,7 +49,7 @@ def runs_of(
         title = in_words(name)
         if diverged.any():
             title += f" ({diverged.sum()} of {len(diverged)} diverged)"
-        runs[title] = run_data(entries.index.to_numpy(), mean_A, cosines[None], errors.to_numpy())
+        runs[title] = run_data(entries.index.to_numpy(), mean_A, cosines, errors.to_numpy())
     return runs
 
 
@@ -60,8 +60,7 @@ def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, ms
     ----------
     tasks_seen : (K,) array
     mean_A : (K, 2n, 2n) array, means over runs
-    cosines : (S, K) array, or (1, K) for the mean A
-        Cosines of A to that of theta^TD.
+    cosines : (K,) array, cosines of the mean A to that of theta^TD
     msve : (S, K) array
 
     Returns
@@ -69,19 +68,19 @@ def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, ms
     dict with
         tasks : K numbers of tasks
         A : for each snapshot 4 n^2 entries in percent of the largest
-        curves : median cosine and median MSVE, each with its axes in SVG, the points of its curve, and its values
+        curves : cosine and median MSVE, each with its axes in SVG, the points of its curve, and its values
     """
     percent = 100 * mean_A / np.abs(mean_A).max(axis=(-2, -1), keepdims=True)
-    median_cosine, median_msve = np.median(cosines, axis=0), np.median(msve, axis=0)
+    median_msve = np.median(msve, axis=0)
     seen = np.log10(np.maximum(tasks_seen, 1))
-    least = min(0, np.floor(median_cosine.min() * 2) / 2)
+    least = min(0, np.floor(cosines.min() * 2) / 2)
     decades = np.floor(np.log10(median_msve.min())), np.ceil(np.log10(median_msve.max()))
     cosine_ticks = {f"{tick:g}": tick for tick in np.arange(least, 1.1, 0.5)}
     return {
         "tasks": tasks_seen.tolist(),
         "A": percent.round().astype(int).reshape(len(mean_A), -1).tolist(),
         "curves": [
-            _curve(seen, median_cosine, cosine_ticks, median_cosine),
+            _curve(seen, cosines, cosine_ticks, cosines),
             _curve(seen, np.log10(median_msve), _decades(*decades), median_msve),
         ],
     }
@@ -123,8 +122,8 @@ def _curve(x: np.ndarray, y: np.ndarray, ticks: dict[str, float], values: np.nda
     return {"axes": axes, "points": points.round(1).tolist(), "values": [f"{value:.4g}" for value in values]}
 
 
-def slider(runs: dict[str, dict], labels: tuple[str, str] = LABELS) -> str:
-    """Make the HTML of the slider for ``run_data`` by title, with the labels of its two curves.
+def slider(runs: dict[str, dict]) -> str:
+    """Make the HTML of the slider for ``run_data`` by title.
 
     It begins with the first snapshot of the first run; without scripts this is all that it shows.
     """
@@ -138,7 +137,7 @@ def slider(runs: dict[str, dict], labels: tuple[str, str] = LABELS) -> str:
         f' fill-opacity="{abs(entry) / 100}"/>'
         for i, entry in enumerate(entries)
     )
-    curves = "".join(map(_drawn, labels, first["curves"]))
+    curves = "".join(map(_drawn, LABELS, first["curves"]))
     options = "".join(f"<option>{escape(title)}</option>" for title in runs)
     data = json.dumps(runs, separators=(",", ":")).replace("</", "<\\/")
     return f"""<div class="watch" id="slider" data-colours="{" ".join(COLOURS)}">

@@ -186,10 +186,6 @@ class Gradients:
     U: np.ndarray
     V: np.ndarray
 
-    def context_A(self) -> np.ndarray:
-        """grad_A y_l^(i) for all i, (N, n, 2n, 2n)."""
-        return times_X(self.X, self.context_right()).swapaxes(1, 2)
-
     def query_A(self) -> np.ndarray:
         """grad_A y_l^q for all query states q, (N, n, 2n, 2n)."""
         return times_X(self.X, self.query_right()).swapaxes(1, 2)
