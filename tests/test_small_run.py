@@ -327,8 +327,7 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     pages.save_pages(table_of | {"statements": statements}, made, run / "tables")
     rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
     assert len(rows["claims_all"]) == len(decided)
-    of_cells = {name: len(rows[name]) for name in ("mean_weights", "audit", "pattern")}
-    assert set(of_cells.values()) == {len(CELLS)} and len(rows["agreement"]) == 3
+    assert len(rows["audit"]) == len(CELLS)
     text = " ".join(Page(run / "tables/summary.html").text.split())
     counts = counted(sentences)
     assert in_one_sentence(counts) in text and sum(counts.values()) < len(sentences) == len(rows["claims"])
@@ -336,5 +335,3 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     for sentence in sentences:
         is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"
         assert (sentence["quote"].replace("theta^TD", "θTD") in text) == is_listed
-    tested = [sentence for sentence in sentences if sentence["parts"]]
-    assert (run / "tables/claims_parts.html").read_text().count("<h4>") == len(tested)

@@ -3,7 +3,7 @@
 CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
 # The tables that pages quote.
 QUOTED_TABLES = ["sentences", "choices", "open_tests", "accuracy"]
-PAGE_TABLES = "over_tasks weights mean_weights agreement audit mean_entries learning".split()
+PAGE_TABLES = "over_tasks weights mean_weights audit mean_entries learning".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
 RESULT_FILES += expand("tables/{table}.csv", table=QUOTED_TABLES)

@@ -31,14 +31,13 @@ def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFram
     Returns
     -------
     DataFrame
-        Where the sentence is, the paper's words, our tests, the verdict, the parts that do not hold, and links to
-        figures and to the sentence's parts.
+        Where the sentence is, the paper's words, our tests with links to their rows in ``claims_rows``, the verdict,
+        the parts that do not hold, and links to figures.
     """
     by_id = {claim["id"]: claim for claim in claims}
     rows = []
     for sentence in sentences:
         parts = [by_id[name] for name in sentence["parts"]]
-        links = sentence["shown"].split()
         rows.append(
             {
                 "in the paper": f"{sentence['section']}, {sentence['paragraph']} paragraph",
@@ -47,7 +46,7 @@ def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFram
                 "our tests": Markup("<br>".join(_tests(parts) + _note(sentence))),
                 "verdict": sentence["verdict"],
                 "parts": Markup(_parts_in_short(sentence, parts)),
-                "see": Markup(_links(links, "parts", sentence["name"]) if parts else ""),
+                "see": Markup(_links(sentence["shown"]) if parts else ""),
             }
         )
     return pd.DataFrame(rows)
@@ -61,8 +60,9 @@ def _note(sentence: dict) -> list[str]:
 def _tests(parts: list[dict]) -> list[str]:
     """The tests of a sentence, with their statistics and thresholds, as HTML."""
     return [
-        f"{text(group[0]['statement'])} <small>{text(group[0]['statistic'])}; needs {needs(group[0])}</small>"
-        for group in by_name(parts).values()
+        f'<a href="#{anchor("rows", name)}">{text(group[0]["statement"])}</a>'
+        f" <small>{text(group[0]['statistic'])}; needs {needs(group[0])}</small>"
+        for name, group in by_name(parts).items()
     ]
 
 
@@ -79,26 +79,6 @@ def _parts_in_short(sentence: dict, parts: list[dict]) -> str:
     if missing:
         lines.append(f"not tested in this run: {', '.join(map(words, missing))}")
     return "<br>".join([text(lines[0]), *(f"<small>{line}</small>" for line in lines[1:])])
-
-
-def sentence_parts(sentences: list[dict], claims: list[dict]) -> str:
-    """The parts of each sentence as HTML: the sentence, and a table of its tests by cell."""
-    by_id = {claim["id"]: claim for claim in claims}
-    sections = []
-    for sentence in sentences:
-        groups = by_name([by_id[name] for name in sentence["parts"]])
-        if not groups:
-            continue
-        rows = []
-        for group in groups.values():
-            row = {"test": Markup(f"{text(group[0]['statement'])} <small>needs {needs(group[0])}</small>")}
-            row |= {in_words(claim["setting"]): f"{claim['verdict']}: {measured(claim)}" for claim in group}
-            rows.append(row)
-        cells = table(pd.DataFrame(rows).fillna(""))
-        counted = "" if sentence["kind"] == "claim" else f" ({sentence['kind']}, not counted)"
-        heading = f"{text(sentence['verdict'])}: “{text(sentence['quote'])}”{counted}"
-        sections.append(f'<div id="{anchor("parts", sentence["name"])}"><h4>{heading}</h4>\n{cells}</div>\n')
-    return "".join(sections)
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
@@ -125,7 +105,7 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
                 "measured": Markup(f"{_measured(group)}<br><small>{text(first['statistic'])}</small>"),
                 "verdict": verdict_in_words(group),
                 "trials": f"{hold} of {sum(trials)}" if trials else "",
-                "see": Markup(_links(first["shown"].split(), "rows", name)),
+                "see": Markup(_links(first["shown"], name)),
             }
         )
     return pd.DataFrame(rows)
@@ -148,10 +128,10 @@ def needs(claim: dict) -> str:
     return f"{text(claim['relation'])} {number(claim['threshold'])}"
 
 
-def _links(figures: list[str], kind: str, name: str) -> str:
-    """Links to figures, and to "rows" or "parts"; ``ictd.report.html.without_dead_links`` removes dead ones."""
-    links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures]
-    links.append((anchor(kind, name), f"all {kind}"))
+def _links(figures: str, claim: str = "") -> str:
+    """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
+    links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures.split()]
+    links += [(anchor("rows", claim), "all rows")] if claim else []
     return "<br>".join(f'<a href="#{target}">{title}</a>' for target, title in links)
 
 

@@ -13,32 +13,22 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ictd.baselines import shown_baselines
 from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report import claim_tables, html
-from ictd.report.claim import HALF, has_pattern
+from ictd.report.claim import has_pattern
 from ictd.report.compute import compute_table, load_benchmarks
-from ictd.report.names import LOOKS
+from ictd.report.quoted import accuracy_table, mean_and_median
 from ictd.report.registry import title_and_caption
 from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper, settings_rows
 from ictd.report.slider import runs_of, slider
-from ictd.report.tables import load_tables, rows_with
+from ictd.report.tables import load_tables
 from ictd.report.theory_claims import theory_overview
-from ictd.report.verdicts import HOLDS, count, number, verdict_by
+from ictd.report.verdicts import HOLDS, count, verdict_by
 from ictd.storage import load_json, save_table
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
-# Measures of the agreement of TD and MC, in words.
-AGREEMENT = {
-    "correlation": "correlation",
-    "residual_correlation": "residual correlation",
-    "distance": "distance",
-    "apart": "correlation, no common seed",
-    "residual_apart": "residual correlation, no common seed",
-}
-
 
 PAGES: dict[str, Callable] = {}
 
@@ -104,6 +94,7 @@ def summary(tables, run):
     grid = cells(settings)
     algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
     on_theory = [claim for claim in run["on_theory"] if claim["kind"] == "paper"]
+    accuracy = accuracy_table(tables["over_tasks"], tuple(main_setting(settings).values()))
     statements, proved = count(on_theory)
     numbers = {
         "looped linear Transformer": len(grid) * settings["seeds"],
@@ -120,37 +111,10 @@ covers, it is refuted if one test is refuted in one of them, and it is not shown
 <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried.
 What does not hold:</p>
 {claim_tables.sentences_that_do_not_hold(run["sentences"], run["claims"])}\
-{claim_tables.what_does_not_hold(on_theory)}{_accuracy(tables["over_tasks"], settings)}"""
-
-
-def _accuracy(over_tasks: pd.DataFrame, settings: dict) -> str:
-    """Say how accurate the Transformers and the baselines are in the main setting, as HTML.
-
-    ``over_tasks`` is the table of the step ``ictd.steps.evaluate_claims``.
-    """
-    setting = main_setting(settings)
-    number = settings["seeds"] * settings["evaluation"]["claim_tasks"]
-    rows = rows_with(over_tasks, states=setting["states"])
-    # Baselines do not depend on the environment of pretraining, and LSTD and zero not on the number of layers.
-    rows = rows[rows["env"].isin([setting["env"], "any"]) & rows["depth"].isin([setting["depth"], 0])]
-    lengths = rows["context_length"]
-    sampled = rows[lengths == lengths.max()].set_index("method")
-    enumerated = rows[lengths == ENUMERATED].set_index("method")
-    names = {algo: LOOKS[algo].label for algo in settings["algos"]}
-    baselines = {name: LOOKS[name].label for name in shown_baselines()}
-    return f"""<p>How accurate is it? On {number:,} unseen tasks of the main setting, with {lengths.max()} steps, the
-MSVE is {html.text(_listed(sampled, names | baselines))}. On enumerated prompts of these tasks it is
-{_listed(enumerated, names)}. (Means over tasks, with their standard errors over trials; medians over tasks.)</p>\n"""
-
-
-def _listed(rows: pd.DataFrame, names: dict[str, str]) -> str:
-    """The error of each method, with its name, from rows by method."""
-    return "; ".join(f"{mean_and_median(rows.loc[method])} for {name}" for method, name in names.items())
-
-
-def mean_and_median(row) -> str:
-    """The mean of errors with its standard error, and the median, from a row of the table ``over_tasks``."""
-    return f"{_with_standard_error(row, 2)} (median {row['median']:.2g})"
+{claim_tables.what_does_not_hold(on_theory)}
+<p>How accurate is it? MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks of the main
+setting: the mean over tasks with its standard error over trials (the median over tasks).</p>
+{html.table(accuracy.assign(method=accuracy["method"].map(html.Markup)))}"""
 
 
 @page
@@ -163,30 +127,9 @@ def claims(tables, run):
     is on the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its
     parts hold, it is refuted if one part is refuted, and it is not shown otherwise. Questions, speculation, repetitions
     and interpretations are not counted as claims. The column "parts" lists the parts that do not hold, with their
-    estimates and intervals.
+    estimates and intervals; the table of every claim has the others.
     """
     return claim_tables.sentences_overview(run["sentences"], run["on_experiments"])
-
-
-@page
-def claims_parts(tables, run):
-    """Parts of the paper's claims.
-
-    The tests of each sentence: a row for each test and a column for each cell, with the verdict, the estimate and the
-    95% interval.
-    """
-    return claim_tables.sentence_parts(run["sentences"], run["on_experiments"])
-
-
-@page
-def claims_ours(tables, run):
-    """Our claims and checks.
-
-    Tests that decide no sentence of the paper: our own claims, and checks of statements that are true by construction.
-    The column "measured" has the smallest and the largest estimate over settings, and the outermost ends of the
-    intervals.
-    """
-    return claim_tables.claims_overview([claim for claim in run["on_experiments"] if claim["kind"] != "paper"])
 
 
 @page
@@ -224,80 +167,11 @@ def msve(tables, run):
         for length in dict.fromkeys(ends):
             name = "enumerated" if length == ENUMERATED else f"{length} steps"
             (error,) = errors[errors["context_length"] == length].to_dict("records")
-            row[f"mean (median), {name}"] = f"{_with_standard_error(error, 3)} ({error['median']:.3g})"
+            row[f"mean (median), {name}"] = mean_and_median(error)
             row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
         row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _with_standard_error(row, digits: int) -> str:
-    """The mean of errors with its standard error; a single trial has none, and 0 in the table ``over_tasks``."""
-    error = f" ± {row['standard_error']:.{digits - 1}g}" if row["standard_error"] else ""
-    return f"{row['mean']:.{digits}g}{error}"
-
-
-@page
-def mean_weights(tables, run):
-    """Mean weights.
-
-    Measures of the mean parameters of each cell, compared with in-context TD. All measures except the cosine of the
-    full A are of the identifiable A, without directions that change no output. Columns: cosine between A and in-context
-    TD, and between their blocks A11 and A12; shares of the blocks A21 and A22, which are zero in in-context TD, in the
-    squared norm of A; share of diagonal entries with the right sign; largest absolute entry of u; step size alpha.
-    """
-    measures = "cosine raw_cosine cosine_A11 cosine_A12 share_A21 share_A22 diagonal_signs largest_u alpha"
-    return tables["mean_weights"][CELL + measures.split()]
-
-
-@page
-def agreement(tables, run):
-    """Agreement of TD and MC.
-
-    The agreement between the mean A of multi-task TD and of multi-task MC: correlation, correlation of the residuals
-    after removal of the component along in-context TD, and distance divided by the mean norm, with 95% BCa intervals
-    over trials in parentheses. Trials with the same seed share tasks, batches and initial values. The columns "no
-    common seed" compare the mean over the even seeds of TD with the mean over the odd seeds of MC, which share nothing.
-    """
-    agreement = tables["agreement"]
-    shown = agreement[CELL[1:]].copy()
-    for name, heading in AGREEMENT.items():
-        columns = agreement[[name, f"{name}_low", f"{name}_high"]]
-        shown[heading] = [_with_interval(*row) for row in columns.itertuples(index=False)]
-    return shown
-
-
-def _with_interval(value: float, low: float, high: float) -> str:
-    """A value and its interval as text; NaN is left out."""
-    if np.isnan(value):
-        return ""
-    return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} ({low:.3f} to {high:.3f})"
-
-
-@page
-def pattern(tables, run):
-    """Pattern of the weights.
-
-    Does the pattern of in-context TD emerge? The table shows the squared cosine between the mean A and in-context TD
-    with its 95% BCa interval over trials, and the number of trials in which the squared cosine is above one half. Both
-    are of the identifiable A, without directions that change no output. The squared cosine of the full A is shown for
-    comparison.
-    """
-    weights = tables["weights"]
-    has = weights.assign(projected=has_pattern(weights["cosine"]), raw=has_pattern(weights["raw_cosine"]))
-    means = tables["mean_weights"].set_index(CELL)
-    trials = has.groupby(CELL)[["projected", "raw"]].sum().loc[means.index]
-    size = has.groupby(CELL).size().loc[means.index].astype(str)
-    low, high = means["pattern_low"], means["pattern_high"]
-    ends = [end.map(lambda share: number(share, HALF)) for end in (low, high)]
-    interval = ends[0] + " to " + ends[1]
-    return pd.DataFrame({
-        "squared cosine, identifiable A": means["cosine"].clip(lower=0) ** 2,
-        "interval": interval.where((low <= high) & (size != "1"), ""),
-        "squared cosine, full A": means["raw_cosine"].clip(lower=0) ** 2,
-        "trials with the pattern": trials["projected"].astype(str) + " of " + size,
-        "by the full A": trials["raw"].astype(str) + " of " + size,
-    }).reset_index()  # fmt: skip
 
 
 @page
@@ -388,7 +262,8 @@ def compute(tables, run):
 def claims_all(tables, run):
     """Every claim.
 
-    Every test in every setting, those of the paper's sentences first: estimate, 95% interval, threshold, verdict,
+    Every test in every setting: those of the paper's sentences, our own, and checks of what is true by construction.
+    Estimate, 95% interval, threshold, verdict,
     verdict after the correction for the number of settings (false discovery rate of 2.5%, Benjamini and Hochberg), and
     number of trials whose own value meets the threshold. Intervals of means are BCa bootstrap intervals over trials,
     from 10,000 resamples; intervals of shares of trials are Clopper-Pearson intervals.

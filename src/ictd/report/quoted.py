@@ -158,10 +158,15 @@ def accuracy_table(over_tasks: pd.DataFrame, main: tuple) -> pd.DataFrame:
         row = {"method": _marked(words(method))}
         for length in shown:
             (error,) = rows_with(errors, context_length=length).to_dict("records")
-            spread = f" ± {error['standard_error']:.2g}" if error["standard_error"] else ""
-            row[f"{length} steps"] = f"{error['mean']:.3g}{spread} ({error['median']:.3g})"
+            row[f"{length} steps"] = mean_and_median(error)
         table.append(row)
     return pd.DataFrame(table)
+
+
+def mean_and_median(error: dict) -> str:
+    """The mean with its standard error, which is 0 for a single trial, and the median, from a row of over_tasks."""
+    spread = f" ± {error['standard_error']:.2g}" if error["standard_error"] else ""
+    return f"{error['mean']:.3g}{spread} ({error['median']:.3g})"
 
 
 def _marked(text: str) -> str:
