@@ -92,7 +92,7 @@ def test_a_page_does_not_depend_on_surroundings(tmp_path, monkeypatch, home):
 
 def test_tables_have_words_marks_and_escaped_text():
     frame = pd.DataFrame(
-        {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta": [1, 0.5]},
+        {"algo": ["td", html.Markup("<b>mc</b>")], "said": ["holds", "refuted <x>"], "theta^TD": [1, 0.5]},
     )
     text = html.table(frame)
     assert '<th>algorithm</th><th>said</th><th class="number">θ<sup>TD</sup></th>' in text

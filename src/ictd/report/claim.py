@@ -18,19 +18,17 @@ those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveri
 corrected.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ictd.report.registry import paragraphs
 from ictd.report.verdicts import HOLDS, NOT_SHOWN, REFUTED, by_name, verdict_by
 from ictd.statistics import RESAMPLES, Estimate, bootstrap_mean, discoveries
-from ictd.storage import save_json
 
 # Share of the sum of squares that a pattern has to hold.
 HALF = 0.5
@@ -195,11 +193,11 @@ def claim(
     """
 
     def made(compute: Callable) -> Statement:
-        paragraphs = [" ".join(part.split()) for part in inspect.getdoc(compute).split("\n\n")]
-        statistic = paragraphs[-1].rstrip(".")
+        said = paragraphs(compute)
+        statistic = said[-1].rstrip(".")
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
         return Statement(
-            compute, id or compute.__name__, kind, section, statement or paragraphs[0], statistic, relation, threshold,
+            compute, id or compute.__name__, kind, section, statement or said[0], statistic, relation, threshold,
             shown,
         )  # fmt: skip
 
@@ -234,8 +232,3 @@ def as_records(claims: list[Claim]) -> list[dict]:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-def save_claims(path: Path, claims: list[Claim], others: list[dict] = ()) -> None:
-    """Write claims with their verdicts as JSON, followed by the records of other claims."""
-    save_json(path, [*as_records(claims), *others])

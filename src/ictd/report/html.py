@@ -3,6 +3,7 @@
 import html
 import math
 import re
+from base64 import b64encode
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,11 +16,8 @@ STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 # Words for the names of columns.
 HEADINGS = {
-    "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "alpha": "step size",
-    "theta": "theta^TD", "cosine": "cosine to theta^TD", "raw_cosine": "cosine, full A",
-    "share_A21": "share of A21", "share_A22": "share of A22", "diagonal_signs": "signs as theta^TD's",
-    "msve_falls": "MSVE falls", "same_pattern": "TD and MC agree", "same_noise": "their residuals agree",
-    "largest_u": "largest |u|", "unidentifiable": "share unidentifiable", "msve_0": "MSVE, enumerated",
+    "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "msve_falls": "MSVE falls",
+    "same_pattern": "TD and MC agree", "same_noise": "their residuals agree",
 }  # fmt: skip
 
 
@@ -135,6 +133,18 @@ def page(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>\n{STYLE}</style>\n</head>\n<body>\n{nav}<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def figure(path: Path, caption: str) -> str:
+    """A PNG with its caption, at half its width in pixels, or the width of a narrower screen.
+
+    The caption without its first sentence, which is a title, is the alternative text.
+    """
+    data = path.read_bytes()
+    width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
+    alt = attribute(caption.partition(". ")[2] or caption)
+    picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
+    return f'<figure id="{path.stem}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n'
 
 
 def fold(title: str, *parts: str) -> str:

@@ -2,14 +2,14 @@
 
 import os
 import re
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ictd.report.html import Markup, anchor, attribute, banner, fold, save, text, without_dead_links
+from ictd.report import html
+from ictd.report.html import Markup, anchor, banner, fold, save, text, without_dead_links
 from ictd.storage import load_text, save_text
 
 
@@ -131,15 +131,11 @@ class Shown:
         return self.fold("Other figures", *self.figures(*self.other_figures))
 
     def figure(self, name: str) -> Markup:
-        """A figure with its caption, at half its width in pixels, or the width of a narrower screen."""
+        """A figure with its caption."""
         if name in self.other_figures:
             self.other_figures.remove(name)
-        data = (self.results / f"figures/{name}.png").read_bytes()
         caption = load_text(self.results / f"figures/{name}.rst").strip()
-        width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
-        alt = attribute(caption.partition(". ")[2] or caption)
-        picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
-        return Markup(f'<figure id="{name}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n')
+        return Markup(html.figure(self.results / f"figures/{name}.png", caption))
 
     def document(self, path: str) -> "Markdown":
         """A page of the documentation in a fold with its title; links to figures replace its images."""

@@ -1,10 +1,15 @@
-"""Registries of what a report shows: each figure and page is a function, whose docstring is its title and caption."""
+"""Docstrings that readers see: those of claims, figures, tables and pages."""
 
 import inspect
 from collections.abc import Callable
 
 
+def paragraphs(function: Callable) -> list[str]:
+    """The paragraphs of a function's docstring, each in one line."""
+    return [" ".join(part.split()) for part in inspect.getdoc(function).split("\n\n")]
+
+
 def title_and_caption(function: Callable) -> tuple[str, str]:
-    """Split a docstring into its first line, without the full stop, and the other lines, joined to one."""
-    title, _, caption = inspect.cleandoc(function.__doc__).partition("\n\n")
-    return title.removesuffix("."), " ".join(caption.split())
+    """The first paragraph of a docstring, without the full stop, and the others, joined to one."""
+    title, *others = paragraphs(function)
+    return title.removesuffix("."), " ".join(others)

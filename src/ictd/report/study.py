@@ -5,9 +5,7 @@ steps from its folder, and functions with the decorators ``claim``, ``table``, `
 functions get what ``load`` returns.  ``settings`` are those of the study, and its key "paper" has the paper's.
 """
 
-import inspect
 import re
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,6 +18,7 @@ from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.numbers import fill, load_numbers, of_claims
+from ictd.report.registry import title_and_caption
 from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table"]
@@ -46,18 +45,10 @@ class Shown:
         return self.make.__name__
 
     @property
-    def title(self) -> str:
-        """The first paragraph of the docstring, without its full stop."""
-        return self._paragraphs()[0].rstrip(".")
-
-    @property
     def caption(self) -> str:
         """The docstring after the first paragraph; all of it if there is one paragraph only."""
-        paragraphs = self._paragraphs()
-        return " ".join(paragraphs[1:] or paragraphs)
-
-    def _paragraphs(self) -> list[str]:
-        return [" ".join(part.split()) for part in inspect.getdoc(self.make).split("\n\n")]
+        title, caption = title_and_caption(self.make)
+        return caption or f"{title}."
 
 
 def figure(make: Callable) -> Shown:
@@ -125,7 +116,11 @@ def body(
     values |= of_claims(records)
     named = {f"{study}.{name}": value for name, value in values.items()}
     text = MARKDOWN(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}))
-    pictures = {item.name: picture(item, folder / "figures") for item in shown if item.kind == "figure"}
+    pictures = {}
+    for item in shown:
+        if item.kind == "figure":
+            caption = f"{title_and_caption(item.make)[0]}. {item.caption}"
+            pictures[item.name] = html.figure(folder / f"figures/{item.name}.png", caption)
     in_readme = {name for name in pictures if re.search(rf'<img [^>]*\b{name}\.png"[^>]*>', text)}
     for name in in_readme:
         text = re.sub(rf'<p><img [^>]*\b{name}\.png"[^>]*></p>', lambda _, name=name: pictures[name], text)
@@ -143,13 +138,3 @@ def body(
     rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
     parts += ["<h2>Settings</h2>", html.fold("Settings", html.table(pd.DataFrame(rows)))]
     return html.without_dead_links("\n".join(parts))
-
-
-def picture(item: Shown, figures: Path) -> str:
-    """A figure with its title and caption, at half its width in pixels, or the width of a narrower screen."""
-    data = (figures / f"{item.name}.png").read_bytes()
-    width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
-    source = f"data:image/png;base64,{b64encode(data).decode()}"
-    image = f'<img width="{width}" alt="{html.attribute(item.caption)}" src="{source}">'
-    caption = f"<figcaption><b>{html.text(item.title)}.</b> {html.text(item.caption)}</figcaption>"
-    return f'<figure id="{item.name}">{image}{caption}</figure>'
