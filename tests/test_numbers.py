@@ -63,7 +63,7 @@ def test_a_reference_has_what_pages_quote(folder, tmp_path):
     of_claim |= {"more/settings": 1, "more/holds": 1}
     assert found == {"part.share": 1 / 3, "part.word": "so"} | {f"part.{name}": of_claim[name] for name in of_claim}
     assert tables["part.rows"].values.tolist() == [[3, 0.1], [5, ""]]
-    assert different(rows, rows, 0) == []
+    assert different(rows, rows, 0, 0) == []
 
 
 @pytest.mark.parametrize(
@@ -79,17 +79,18 @@ def test_differences_are_named(folder, row, value, said):
     reference = reference_of(folder)
     changed = reference.copy()
     changed.iloc[row, -1] = value
-    assert different(changed, reference, 1e-6) == [said]
+    assert different(changed, reference, 1e-6, 0) == [said]
     missing = reference.drop(reference.index[row])
-    assert different(missing, reference, 1e-6) == [f"{said.partition(' is ')[0]} is missing"]
-    assert different(reference, missing, 1e-6) == [f"{said.partition(' is ')[0]} is not in the reference"]
+    assert different(missing, reference, 1e-6, 0) == [f"{said.partition(' is ')[0]} is missing"]
+    assert different(reference, missing, 1e-6, 0) == [f"{said.partition(' is ')[0]} is not in the reference"]
 
 
 def test_close_numbers_agree(folder):
     reference = reference_of(folder)
     changed = reference.copy()
     changed.iloc[0, -1] = str(1 / 3 + 1e-9)
-    assert different(changed, reference, 1e-6) == [] and different(changed, reference, 0)
+    assert different(changed, reference, 1e-6, 0) == different(changed, reference, 0, 2e-9) == []
+    assert different(changed, reference, 1e-9, 5e-10)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

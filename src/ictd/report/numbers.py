@@ -179,10 +179,10 @@ def reference_of(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS).astype(str).assign(value=texts)
 
 
-def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float) -> list[str]:
+def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float, rounding: float) -> list[str]:
     """Compare the numbers, tables and claims of a run with the reference; a sentence for each difference.
 
-    Numbers may differ by ``tolerance``, relative to the reference.
+    Numbers may differ by ``tolerance``, relative to the reference, or by ``rounding``.
     """
     both = found.merge(reference, "outer", on=COLUMNS[:-1], suffixes=("", "_wanted"), indicator=True)
     sentences = []
@@ -190,13 +190,13 @@ def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float) ->
         name = " ".join(filter(None, key))
         if where != "both":
             sentences.append(f"{name} is {'missing' if where == 'right_only' else 'not in the reference'}")
-        elif not _close(_plain(new), _plain(old), tolerance):
+        elif not _close(_plain(new), _plain(old), tolerance, rounding):
             sentences.append(f"{name} is {new}, in the reference {old}")
     return sentences
 
 
-def _close(new, old, tolerance: float) -> bool:
-    """Whether two numbers or texts are equal, numbers up to a relative tolerance."""
+def _close(new, old, tolerance: float, rounding: float) -> bool:
+    """Whether two numbers or texts are equal, numbers up to the tolerances of ``different``."""
     if isinstance(new, str) or isinstance(old, str):
         return new == old
-    return new == old or abs(new - old) <= tolerance * abs(old)
+    return new == old or abs(new - old) <= max(rounding, tolerance * abs(old))

@@ -1,6 +1,7 @@
 """The reference numbers in the repository, and their comparison with those of a run.
 
-They are a summary of each table of a finished run, its claims, its settings, and the names of its files.
+They are a summary of each table of a finished run, its settings, the names of its files, and the claims and numbers of
+each part (``ictd.report.numbers``).
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 from ictd.pipeline.grid import CELL
 from ictd.report.numbers import PAPER, reference_of
 from ictd.report.tables import load_table
-from ictd.storage import load_json, save_json, save_table, save_tables
+from ictd.storage import load_json, save_json, save_table
 
 # Relative: processors round differently, and training propagates the differences.
 TOLERANCE = 1e-6
@@ -46,7 +47,7 @@ TABLES = {
     "theory/family": ["member", "env", "states"],
     "theory/family_updates": ["algo", "env", "states"],
 }
-KEYS = {"tables": ["table", "group", "column"], "claims": ["id"]}
+KEYS = ["table", "group", "column"]
 
 
 def main(results: Path, output: Path) -> None:
@@ -55,7 +56,7 @@ def main(results: Path, output: Path) -> None:
     The references of pages are written for the paper's part, and for each study that has run.
     """
     manifest = load_json(results / "manifest.json")
-    save_tables(output, summaries(results))
+    save_table(output / "tables.csv", summaries(results))
     save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
     for part, folder in parts(results).items():
         save_table(output / f"pages/{part}.csv", reference_of(folder))
@@ -72,28 +73,10 @@ def names_of_files(manifest: dict) -> dict[str, list[str]]:
     return {kind: sorted(manifest[kind]) for kind in ("files", "pages")}
 
 
-def summaries(results: Path) -> dict[str, pd.DataFrame]:
-    """Summarise a finished run.
-
-    Returns
-    -------
-    dict with
-        tables : rows of ``summary`` for each of TABLES
-        claims : value, interval, relation, threshold and verdict of each claim
-
-    Raises
-    ------
-    ValueError
-        If a file is missing or damaged.
-    """
+def summaries(results: Path) -> pd.DataFrame:
+    """Tabulate rows of ``summary`` for each of TABLES; a missing or damaged file raises a ValueError."""
     parts = [summary(load_table(results / f"{name}.csv"), keys).assign(table=name) for name, keys in TABLES.items()]
-    claims = pd.DataFrame(load_json(results / "claims.json"))[
-        ["id", "value", "low", "high", "relation", "threshold", "verdict"]
-    ]
-    return {
-        "tables": pd.concat(parts)[[*KEYS["tables"], "rows", "entries", "mean", "check"]],
-        "claims": claims.astype(dict.fromkeys(("value", "low", "high", "threshold"), float)),
-    }
+    return pd.concat(parts)[[*KEYS, "rows", "entries", "mean", "check"]]
 
 
 def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -116,16 +99,10 @@ def summary(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["group", "column", "rows", "entries", "mean", "check"])
 
 
-def differences(table: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -> list[str]:
-    """Compare a table with its reference; a sentence for each difference.
-
-    Parameters
-    ----------
-    table, reference : tables with the same columns
-    keys : list of the columns that identify a row
-    """
-    table = table.set_index(keys).sort_index()
-    reference = reference.set_index(keys).sort_index()
+def differences(table: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
+    """Compare ``summaries`` with their reference; a sentence for each difference."""
+    table = table.set_index(KEYS).sort_index()
+    reference = reference.set_index(KEYS).sort_index()
     duplicates = table.index[table.index.duplicated()]
     if len(duplicates):
         return [f"{_name(duplicates[0])} is there twice"]
@@ -134,11 +111,8 @@ def differences(table: pd.DataFrame, reference: pd.DataFrame, keys: list[str]) -
     both = reference.index.intersection(table.index)
     for column in reference.columns:
         new, old = table.loc[both, column], reference.loc[both, column]
-        if pd.api.types.is_numeric_dtype(old):
-            rtol, atol = (0, CHECK_TOLERANCE) if column == "check" else (TOLERANCE, ROUNDING)
-            same = np.isclose(new, old, rtol=rtol, atol=atol, equal_nan=True)
-        else:
-            same = (new == old).to_numpy()
+        rtol, atol = (0, CHECK_TOLERANCE) if column == "check" else (TOLERANCE, ROUNDING)
+        same = np.isclose(new, old, rtol=rtol, atol=atol, equal_nan=True)
         pairs = zip(both[~same], new[~same], old[~same], strict=True)
         sentences += [f"{_name(key)}: {column} is {a}, in the reference {b}" for key, a, b in pairs]
     return sentences

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ictd.pipeline.provenance import code_digest
 from ictd.report.numbers import different, load_reference, reference_of
-from ictd.report.reference import KEYS, TOLERANCE, differences, names_of_files, parts, summaries
+from ictd.report.reference import ROUNDING, TOLERANCE, differences, names_of_files, parts, summaries
 from ictd.report.tables import load_table
 from ictd.storage import file_digest, load_json
 
@@ -21,20 +21,20 @@ def main(results: Path, reference: Path) -> None:
     check_code(results, manifest["code"])
     check_settings(results, manifest["settings"], wanted["settings"])
     check_files(results, manifest, wanted)
-    tables = summaries(results)
-    wanted_tables = {name: load_table(reference / f"{name}.csv") for name in KEYS}
-    sentences = [line for name in KEYS for line in differences(tables[name], wanted_tables[name], KEYS[name])]
+    wanted_tables = load_table(reference / "tables.csv")
+    sentences = differences(summaries(results), wanted_tables)
     folders = parts(results)
     for part, folder in folders.items():
         wanted_numbers = load_reference(reference / f"pages/{part}.csv")
-        sentences += [f"{part}: {line}" for line in different(reference_of(folder), wanted_numbers, TOLERANCE)]
+        sentences += [
+            f"{part}: {line}" for line in different(reference_of(folder), wanted_numbers, TOLERANCE, ROUNDING)
+        ]
     if sentences:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
         shown = "\n  ".join(sentences[:SHOWN])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
-    size = sum(len(table) for table in wanted_tables.values())
-    print(f"{results} agrees with the reference in all of its {size} rows, within {TOLERANCE:g}.")
-    print(f"The numbers in pages agree, too: {', '.join(folders)}.")
+    print(f"{results} agrees with the reference in all of its {len(wanted_tables)} rows, within {TOLERANCE:g}.")
+    print(f"Claims and the numbers in pages agree, too: {', '.join(folders)}.")
 
 
 def check_code(results: Path, code: dict[str, str]) -> None:
