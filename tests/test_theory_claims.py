@@ -8,7 +8,7 @@ from drawn import numbered, where
 from ictd.report import theory_claims
 from ictd.report.claim import as_records
 from ictd.report.theory_claims import check_theory
-from ictd.statistics import bootstrap_interval
+from ictd.statistics import bootstrap_mean
 
 GAMMA, DEPTH, LONG = 0.9, 150, 300
 SETTINGS = {"env": ["loop", "boyan"], "states": [5, 3]}
@@ -177,19 +177,19 @@ def test_claims_have_the_values_of_their_tables(tables):
     assert len(kept) == len(TRIALS) - 1
     lower, barrier = made[f"pretrained_lower/{cell}"], made[f"barrier/{cell}"]
     fall = (kept[0.0] - kept[1.0]).to_numpy()
-    assert (lower.value, lower.low, lower.high) == pytest.approx((fall.mean(), *bootstrap_interval(fall)))
+    assert (lower.value, lower.low, lower.high) == pytest.approx(bootstrap_mean(fall).estimate())
     between, ends = (kept[columns].max(axis=1) for columns in ([0.25, 0.5], [0.0, 1.0]))
-    assert barrier.low == pytest.approx(bootstrap_interval((between - ends).to_numpy())[0])
+    assert barrier.low == pytest.approx(bootstrap_mean((between - ends).to_numpy()).estimate().low)
     assert lower.trials == barrier.trials == len(kept)
     deep = where(tables["repeated"], **at).pivot(index="seed", columns="layer", values="looped_norm")
     ratios = np.log10(deep[30] / deep[6])
-    assert made[f"pretrained_repeated/{cell}"].low == pytest.approx(bootstrap_interval(ratios.to_numpy())[0])
+    assert made[f"pretrained_repeated/{cell}"].low == pytest.approx(bootstrap_mean(ratios.to_numpy()).estimate().low)
     # Overflows count as float64's largest number, and runs that diverged in training are not counted.
     gone = where(tables["repeated"], **at, seed=0)
     tables["repeated"].loc[gone.index[gone["layer"] == 30], "looped_norm"] = np.nan
     lost = where(tables["repeated"], **at, seed=1)
     tables["repeated"].loc[lost.index, "looped_norm"] = np.nan
-    low = bootstrap_interval(np.array([308, ratios[2], ratios[3]]))[0]
+    low = bootstrap_mean(np.array([308, ratios[2], ratios[3]])).estimate().low
     assert decided(tables)[f"pretrained_repeated/{cell}"].low == pytest.approx(low)
 
 

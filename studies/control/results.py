@@ -16,7 +16,7 @@ import pandas as pd
 from ictd.pipeline.config import variants
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
-from ictd.statistics import bootstrap_intervals
+from ictd.statistics import bootstrap
 from ictd.storage import load_named
 
 # Suffixes of the names of methods for the evaluation prompts.
@@ -245,6 +245,12 @@ def parameters(results):
     return frame.rename_axis(["place", "method"]).reset_index()
 
 
+def intervals(samples):
+    """95% BCa intervals (X, 2) over processes of the means over seeds of samples (seeds, X, N)."""
+    columns = bootstrap(lambda means: dict(enumerate(means.T)), samples.mean(axis=0).T)
+    return np.array([column.estimate()[1:] for column in columns.values()])
+
+
 @numbers
 def differences(results):
     """Differences of shares with their intervals, for the shortest and the longest batch."""
@@ -256,10 +262,10 @@ def differences(results):
         compared[f"{results.variants[name]['prompts']}_minus_smoothed"] = share - results.share("smoothed")
     found = {}
     for name, samples in compared.items():
-        intervals = bootstrap_intervals(samples.mean(axis=0).T)
+        ends = intervals(samples)
         for length, k in (("short", 0), ("long", -1)):
             found[f"{name}_{length}"] = float(samples[:, k].mean())
-            found[f"{name}_{length}_low"], found[f"{name}_{length}_high"] = intervals[k].tolist()
+            found[f"{name}_{length}_low"], found[f"{name}_{length}_high"] = ends[k].tolist()
     return found
 
 
@@ -281,7 +287,7 @@ def critics(results):
     def draw(axes, x, samples, label, color, ls="-"):
         """Draw the means of samples (seeds, X, N)."""
         axes.plot(x, samples.mean(axis=(0, 2)), label=label, color=color, ls=ls, lw=1.2, marker="o", ms=2)
-        low, high = bootstrap_intervals(samples.mean(axis=0).T).T
+        low, high = intervals(samples).T
         axes.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
         axes.set(xscale="log", xticks=x, xticklabels=x)
         axes.xaxis.minorticks_off()

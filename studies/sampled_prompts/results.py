@@ -15,7 +15,7 @@ from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
-from ictd.statistics import Estimate, bootstrap_ratios
+from ictd.statistics import Estimate, bootstrap
 from studies.sampled_prompts.grid import lengths_of, place, places, training_settings
 
 BASELINES = {
@@ -98,8 +98,8 @@ def msve(results: dict, method: dict, length: int, column: str = "mean") -> np.n
 
 def ratio(results: dict, first: dict, second: dict, length: int) -> Estimate:
     """Ratio of the MSVEs of two methods, means over trials, with its interval."""
-    numerator, denominator = (msve(results, method, length)[:, None] for method in (first, second))
-    return bootstrap_ratios(numerator, denominator)[0]
+    errors = (msve(results, method, length) for method in (first, second))
+    return bootstrap(lambda *means: {"ratio": means[0] / means[1]}, *errors)["ratio"].estimate()
 
 
 def cell_ratio(results: dict, cell: Cell, shown: str, length: int, method: str) -> Estimate:

@@ -8,7 +8,7 @@ import pytest
 
 from ictd.pipeline.grid import Cell
 from ictd.report.claim import Trials
-from ictd.statistics import bootstrap_ratios
+from ictd.statistics import bootstrap
 from studies.sampled_prompts import results as study
 
 LENGTHS, SEEDS = [5, 20, 100], 4
@@ -60,7 +60,7 @@ def trials(results, length, setting, method, prompts=None, shown=None, at="boyan
 
 
 def ratio(first, second):
-    return bootstrap_ratios(first[:, None], second[:, None])[0]
+    return bootstrap(lambda a, b: {"ratio": a / b}, first, second)["ratio"].estimate()
 
 
 def test_claims_compare_the_methods_that_they_name(made_up):
