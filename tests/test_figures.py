@@ -14,7 +14,6 @@ from ictd.report.figures import environment_diagrams, learning_curves, msve_curv
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.report import FIGURES
 from ictd.report.figures.style import NAMES
-from ictd.report.figures.workflow import BOXES, workflow
 
 RNG = np.random.default_rng(4)
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
@@ -242,13 +241,6 @@ def test_labels_of_lines_are_in_the_order_of_their_ends_and_do_not_overlap(scale
 )
 def test_labels_of_settings_name_what_differs(cell, label):
     assert style.difference(cell, Cell("td", "boyan", 5, 30)) == label
-
-
-def test_the_workflow_has_a_box_for_each_name_and_its_jobs():
-    rules = [rule for *_, rules in BOXES.values() for rule in rules.split()]
-    figure = workflow(dict.fromkeys(rules, 1) | {"pretrain": 280})
-    said = {text.get_text() for text in figure.axes[0].texts}
-    assert {*BOXES, "280 jobs", "1 job"} <= said and len(rules) == len({*rules})
 
 
 LONG = "random_walks_on_a_ring_that_step_either_way"

@@ -9,7 +9,6 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-import networkx as nx
 import pytest
 import yaml
 from projects import (
@@ -24,7 +23,6 @@ from projects import (
     with_results,
 )
 
-from ictd.report.figures.workflow import ARROWS, BOXES
 from ictd.storage import load_json
 
 # Another value of each key, which no other key has.
@@ -305,15 +303,6 @@ def test_adding_to_the_grid_keeps_finished_runs(said, finished):
 
 def test_a_statement_repeats_every_rule(said, downstream):
     assert planned_rules(said["forgotten, a statement"]) == {*downstream, "all"} - {"step"}
-
-
-def test_the_picture_of_the_workflow_is_that_of_its_rules(downstream):
-    """Each rule has its box, each arrow is a path, and no path between boxes lacks arrows."""
-    box = {rule: title for title, (*_, rules) in BOXES.items() for rule in rules.split()}
-    assert box.keys() == downstream.keys()
-    drawn = nx.DiGraph(ARROWS)
-    follow = nx.DiGraph((box[a], box[b]) for a in downstream for b in downstream[a] if box[a] != box[b])
-    assert nx.transitive_closure(drawn).edges == nx.transitive_closure(follow).edges
 
 
 OUTER = """

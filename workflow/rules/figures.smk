@@ -1,13 +1,4 @@
 # The figures of the report. A job draws several of them, because the import of Matplotlib takes as long as drawing one.
-# The number of jobs of each rule that has several jobs, with one seed in each job.
-JOBS = {rule: len(SIMULATIONS) * config["seeds"] for rule in ("tasks", "returns")}
-JOBS |= {
-    "theory_descent": len(SIMULATIONS),
-    "theory_values": len(config["envs"]),
-    "theory_pretrained": len(config["algos"]),
-    "pretrain": len(CELLS) * config["seeds"],
-    "weights": len(CELLS),
-}
 
 
 def drawing(job):
@@ -16,7 +7,7 @@ def drawing(job):
     return {
         "options_file": f"figures/{job}",
         "figures": figures_of(job),
-        "run": run | {"env_options": config["readings"]["env_options"], "jobs": JOBS},
+        "run": run | {"env_options": config["readings"]["env_options"]},
         "folder": RESULTS / "figures",
     }
 

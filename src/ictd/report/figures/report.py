@@ -18,7 +18,6 @@ from ictd.report.figures.overview import overview as draw_overview
 from ictd.report.figures.pretrained import pretrained as draw_pretrained
 from ictd.report.figures.style import panels_of, save
 from ictd.report.figures.weight_maps import weight_maps
-from ictd.report.figures.workflow import workflow as draw_workflow
 from ictd.report.registry import title_and_caption
 from ictd.report.tables import load_tables
 from ictd.storage import save_text
@@ -66,7 +65,7 @@ def figure(job: str, *tables: str, vary: str = "main") -> Callable[[Callable], C
 def main(figures: list[str], run: dict, tables: list[Path], folder: Path) -> None:
     """Write some of FIGURES as PNG and SVG, and their captions as texts.
 
-    ``run`` has the grid, the discount, the options of environments, and the number of jobs of each rule with several.
+    ``run`` has the grid, the discount, and the options of environments.
     """
     loaded = load_tables(tables)
     for name in figures:
@@ -296,13 +295,3 @@ def learning(tables, run):
     line; colours are the same in all panels.
     """
     return learning_curves(**tables, main=Cell("", **main_setting(run)))
-
-
-@figure("diagrams")
-def workflow(tables, run):
-    """The workflow.
-
-    The workflow (not in the paper): which results are computed from which, and the number of jobs if a job takes one
-    seed. On few cores a job takes several seeds.
-    """
-    return draw_workflow(run["jobs"])
