@@ -119,23 +119,6 @@ def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == len(METHODS) + 1
 
 
-def test_the_overview_has_mean_weights_and_errors(runs, tables, drawn):
-    """One trial of each cell diverged and is not drawn."""
-    cells = [Cell.parse(cell) for cell in CELLS[2:4]]
-    *maps, _, errors = drawn("overview", 3).axes
-    matrices = [ictd.theta_td(3).A, *(runs[cell]["A"][-1] for cell in cells)]
-    for axes, A in zip(maps, matrices, strict=True):
-        np.testing.assert_allclose(axes.images[0].get_array(), A / np.abs(A).max())
-    expected = [runs[cell]["msve"][[0, 1, 3]].mean(axis=0) for cell in cells]
-    for method in METHODS:
-        lines = where(tables["baselines"], method=method, states=3)
-        expected.append([where(lines, context_length=length)["msve"].mean() for length in LENGTHS])
-    for line, values in zip(errors.lines, expected, strict=True):
-        np.testing.assert_allclose(line.get_ydata(), values)
-    labels = [text.get_text() for text in errors.texts]
-    assert sorted(labels)[:2] == [r"$\theta^{\mathrm{TD}}$, best step", "LSTD"] and len(labels) == 6
-
-
 def test_learning_curves_are_drawn_by_algorithm(runs, drawn):
     figure = drawn("learning", 4)
     for column, algo in enumerate(NAMED):

@@ -14,7 +14,6 @@ from ictd.report.figures import theory
 from ictd.report.figures.environment_diagrams import environment_diagram
 from ictd.report.figures.learning_curves import learning_curves
 from ictd.report.figures.msve_curves import msve_curves
-from ictd.report.figures.overview import overview as draw_overview
 from ictd.report.figures.pretrained import pretrained as draw_pretrained
 from ictd.report.figures.style import panels_of, save
 from ictd.report.figures.weight_maps import weight_maps
@@ -271,18 +270,6 @@ def pretrained(tables, run):
     setting, the thick black line; colours are the same in all panels.
     """
     return draw_pretrained(*tables.values(), Cell("", **main_setting(run)))
-
-
-@figure("curves", "metrics/mean_entries", "metrics/msve", "metrics/baselines", "metrics/weights")
-def overview(tables, run):
-    """The main setting in one figure.
-
-    The main setting in one figure. Left: the block A of Q for the paper's parameters, and its mean over trials after
-    pretraining; each matrix is divided by its largest absolute entry. Right: mean MSVE against context length on unseen
-    tasks, of pretrained Transformers, of the Transformer with the paper's parameters and the step size that is best on
-    other tasks, of LSTD, and of predicting zero.
-    """
-    return draw_overview(cells(run, "main"), **tables)
 
 
 @figure("curves", "metrics/learning", "metrics/weights")
