@@ -1,27 +1,10 @@
-"""Computing times and the reference numbers."""
+"""The reference numbers."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.report import compute
 from ictd.report.reference import differences
-
-
-def test_computing_times(tmp_path):
-    times = {"tasks/a": (4.0, 2.0, 10.0), "tasks/b": (2.0, 1.0, 30.0), "claims": (1.0, 0.0, 5.0)}
-    for name, row in times.items():
-        path = tmp_path / f"{name}.tsv"
-        path.parent.mkdir(exist_ok=True)
-        pd.DataFrame([row], columns=compute.MEASURED).to_csv(path, sep="\t", index=False)
-    table = compute.compute_table(compute.load_benchmarks(tmp_path, ["tasks", "claims", "removed"]))
-    assert table["rule"].tolist()[:3] == ["tasks", "claims", "these rules together"]
-    # For jobs that ended before Snakemake's first measurement, only the time is known.
-    found, nan = table.iloc[:3, 1:].astype(float), np.nan
-    np.testing.assert_array_equal(found, [[2, 6, 3, 30], [1, 1, nan, nan], [3, 7, 3, 30]])
-    # 50 minutes and 15 hours on 150 cores.
-    assert table["CPU time (s)"].tolist()[3:] == [150 * 50 * 60, 150 * 15 * 3600]
-    assert len(table) == 5
 
 
 def test_differences_from_the_reference_are_named():

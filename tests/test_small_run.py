@@ -322,7 +322,7 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
     schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())
     made = {"claims": decided, "on_theory": [theory], "on_experiments": decided[:-1], "sentences": sentences}
-    made |= {"settings": settings, "schema": schema, "times": pd.DataFrame()}
+    made |= {"settings": settings, "schema": schema}
     statements = pd.DataFrame({"statement": ["lemma"], "layer": [1], "tightest": [1.5]})
     pages.save_pages(table_of | {"statements": statements}, made, run / "tables")
     rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}

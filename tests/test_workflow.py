@@ -98,13 +98,13 @@ def test_snakemakes_report_holds_figures_tables_and_the_report(smoke, tmp_path):
     done = snakemake(smoke, "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0, done.stdout
     text = (tmp_path / "report.html").read_text()
-    for name in [*FIGURES, "claims", "settings", "compute", "report"]:
+    for name in [*FIGURES, "claims", "settings", "report"]:
         assert re.search(rf"\b{name}\.(png|html)", text), name
 
 
 def test_the_manifest_has_the_digest_of_each_result(results):
     manifest = json.loads((results / "manifest.json").read_text())
-    tables = {f"metrics/{path.name}" for path in (results / "metrics").iterdir()} - {"metrics/compute.csv"}
+    tables = {f"metrics/{path.name}" for path in (results / "metrics").iterdir()}
     arrays = {f"{kind}/{path.name}" for kind in ("weights", "evaluation") for path in (results / kind).iterdir()}
     assert tables | arrays | {"claims.json", "theory/claims.json"} <= manifest["files"].keys()
     assert all(file_digest(results / name) == digest for name, digest in manifest["files"].items())

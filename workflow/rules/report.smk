@@ -16,10 +16,6 @@ FIGURE_FILES = expand("figures/{name}.{ending}", name=SHOWN_FIGURES, ending=["pn
 REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
-# Rules whose time the page on computing times shows.
-COMPUTING = "tasks returns pretrain weights evaluate evaluate_claims baselines audit".split()
-COMPUTING += "theory_values theory_descent theory_family theory_pretrained theory_agreement".split()
-COMPUTING += "theory_precision theory_tables pretrained_tables metrics claims".split()
 
 
 use rule step as claims with:
@@ -44,7 +40,6 @@ use rule step as claims with:
     localrule: True
 
 
-# The claims are an input, because they are computed after every job whose time the pages show.
 use rule step as pages with:
     input:
         claims="<results>/claims.json",
@@ -56,14 +51,11 @@ use rule step as pages with:
             settings=PAPER_SETTINGS,
             schema=SCHEMA_FILE,
             slider_cells=CELLS,
-            rules=COMPUTING,
-            benchmarks=RESULTS / "benchmarks",
             folder=RESULTS / "tables",
         ),
     output:
         [html(name) for name in PAGES],
         "<results>/tables/slider.html",
-        compute="<results>/metrics/compute.csv",
     pathvars:
         job="pages",
     localrule: True

@@ -20,8 +20,7 @@ def main(folder: Path, logs: Path, files: list[str], pages: list[str], settings:
 
     It has the SHA-256 of each of the results in ``files``, and of each of the ``pages`` and figures that show them, by
     place in ``folder``; the digests of the code that made them; and in ``made_with`` the versions of the libraries that
-    made each of these files and of the files that they were made from.  Pages that show computing times have other
-    digests in every run.
+    made each of these files and of the files that they were made from.
 
     ValueError if one of these files has no record, is not the one that its job wrote, or was made with other options
     than the ones in its options file.

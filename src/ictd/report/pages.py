@@ -1,4 +1,4 @@
-"""The pages with tables: summaries, the slider over pretraining, and computing times.
+"""The pages with tables: summaries, and the slider over pretraining.
 
 Each page is a function with the decorator ``page``, which takes the tables by their names and what else ``main``
 gathers, and returns a DataFrame or HTML.  The docstring of the function is the page's title and its caption, and the
@@ -17,7 +17,6 @@ from ictd.pipeline.grid import CELL, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report import claim_tables, html
 from ictd.report.claim import has_pattern
-from ictd.report.compute import compute_table, load_benchmarks
 from ictd.report.quoted import accuracy_table, mean_and_median
 from ictd.report.registry import title_and_caption
 from ictd.report.sentences import counted, in_one_sentence
@@ -26,7 +25,7 @@ from ictd.report.slider import runs_of, slider
 from ictd.report.tables import load_tables
 from ictd.report.theory_claims import theory_overview
 from ictd.report.verdicts import HOLDS, count, verdict_by
-from ictd.storage import load_json, save_table
+from ictd.storage import load_json
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 
@@ -47,22 +46,16 @@ def main(
     settings: dict,
     schema: Path,
     slider_cells: list[str],
-    rules: list[str],
-    benchmarks: Path,
-    compute: Path,
     folder: Path,
 ) -> None:
-    """Write the pages as HTML, and computing times as CSV.
+    """Write the pages as HTML.
 
     ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` the paper's sentences on its
-    experiments.  The slider shows ``slider_cells`` in this order.  Computing times are those of ``rules``, from the
-    folder ``benchmarks``.
+    experiments.  The slider shows ``slider_cells`` in this order.
     """
     table = load_tables(tables)
     records, on_theory = load_json(claims), load_json(theory)
     theory_ids = {claim["id"] for claim in on_theory}
-    times = compute_table(load_benchmarks(benchmarks, rules))
-    save_table(compute, times)
     run = {
         "claims": records,
         "on_theory": on_theory,
@@ -70,7 +63,6 @@ def main(
         "sentences": load_json(sentences),
         "settings": settings,
         "schema": yaml.safe_load(schema.read_text(encoding="utf-8")),
-        "times": times,
     }
     save_pages(table, run, folder)
     runs = runs_of(slider_cells, table["mean_entries"], table["learning"], table["weights"], settings["discount"])
@@ -245,17 +237,6 @@ def audit(tables, run):
     the run.
     """
     return tables["audit"]
-
-
-@page
-def compute(tables, run):
-    """Computing time.
-
-    Time and memory of the jobs of each rule, from Snakemake's benchmarks, without figures and report, and the times
-    that the paper reports. Jobs run in parallel, so the elapsed time of the workflow is about the sum divided by the
-    number of cores. CPU time and memory of jobs shorter than half a second are not measured.
-    """
-    return run["times"]
 
 
 @page
