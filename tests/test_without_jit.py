@@ -9,7 +9,7 @@ import pytest
 from ictd.pipeline.provenance import PROJECT
 
 # Tests of the kernels by numerical comparison, without tests that use many tasks.
-FILES = ["tests/test_sampling.py", "tests/test_engine.py", "tests/test_small_matrices.py", "tests/test_unrestricted.py"]
+FILES = ["tests/test_sampling.py", "tests/test_engine.py", "tests/test_small_matrices.py"]
 MANY = "right_mean both_kinds"
 
 

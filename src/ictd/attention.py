@@ -10,8 +10,8 @@ columns [phi(s); 0; 0].  They depend on a context of any length only through its
 ``ictd.Context.gram_matrix``, with D = 2d + 1 for d features.  G is a mean over columns, so attention is divided by the
 context length.
 
-``ictd.transformer.transformer_output`` has the same layers, with one head, on whole prompts.  Compiled updates are
-faster: those of ``ictd.unrestricted`` for all of P and Q, and of ``ictd.pretrain`` for u and A of Theta^looped.
+``ictd.transformer.transformer_output`` has the same layers, with one head, on whole prompts.  The compiled
+updates of ``ictd.pretrain``, for u and A of Theta^looped, are faster.
 """
 
 from collections.abc import Callable, Iterator, Sequence

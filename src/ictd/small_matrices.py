@@ -1,8 +1,8 @@
 """Products of small matrices, as kernels that other kernels call.
 
-The numbers of terms and columns of a product are ``kernels.size`` tuples, which the compiler knows; the number of rows
-is that of the output.  A sum has its terms in ascending order of the index j, starts with the entry that it is added
-to, and has the precision of the matrices.  No output overlaps an input.  Matrices may be transposed views.
+The numbers of terms and columns of a product are ``kernels.size`` tuples, which the compiler knows.  A sum has its
+terms in ascending order of the index j, starts with the entry that it is added to, and has the precision of the
+matrices.  No output overlaps an input.  Matrices may be transposed views.
 
 The order of the loops depends on the number of columns, and does not change a sum.  With at most ``UNROLLED`` columns,
 the innermost loop sums into a number, the compiler unrolls all loops, and several sums stay in registers.  With more
@@ -37,22 +37,6 @@ def add_vector_product(terms, columns, a, b, out):
             for j in range(len(terms)):
                 total += a[j] * b[j, s]
             out[s] = total
-
-
-@kernel(noalias=True)
-def add_product(terms, columns, a, b, out):
-    """Add a b to out (., columns), for a (., terms) and b (terms, columns)."""
-    for i in range(out.shape[0]):
-        add_vector_product(terms, columns, a[i], b, out[i])
-
-
-@kernel(noalias=True)
-def multiply(terms, columns, a, b, out):
-    """Fill out (., columns) with a b, for a (., terms) and b (terms, columns)."""
-    for i in range(out.shape[0]):
-        for s in range(len(columns)):
-            out[i, s] = 0.0
-        add_vector_product(terms, columns, a[i], b, out[i])
 
 
 @kernel(noalias=True)
