@@ -91,7 +91,7 @@ format: $(READY)
 	snakefmt Snakefile workflow studies
 
 benchmark: $(READY)
-	for file in $(wildcard tests/benchmark.py studies/*/tests/benchmark.py); do PYTHONPATH=.:tests python -P $$file; done
+	PYTHONPATH=.:tests python -P tests/benchmark.py
 
 DOCS := .venv-docs
 api: $(READY)

@@ -249,8 +249,6 @@ def test_every_statement_is_decided():
     settings = (MAIN, (env, states, depth + 1), (env, states + 1, depth), ("loop", states, depth))
     made = claims_of(result_tables(settings=settings))
     assert {name.split("/")[0] for name in made} == NAMES
-    sections = {claim.section.partition(": ")[2] for claim in made.values() if claim.setting == "td-loop-3-4"}
-    assert sections == {"MRP"}
 
 
 @pytest.mark.parametrize("kept", ["seed == 0", "context_length == 20"])

@@ -66,7 +66,7 @@ def beta_in_the_rest(shares: pd.DataFrame) -> pd.Series:
     return (shares["family_2"] - shares["family_1"]) / (1 - shares["family_1"])
 
 
-@claim(">", 0.5, section="Deflation")
+@claim(">", 0.5)
 def ones(results):
     """11' in G accounts for more than half of the family part without the step size alpha I.
 
@@ -131,7 +131,7 @@ def parts(results):
 # 2. The best numbers, and minimisers
 
 
-@claim("<", -1.0, section="Deflation")
+@claim("<", -1.0)
 def best_two(results):
     """The best two numbers have less than a tenth of the MSVE of theta^TD with its best step size.
 
@@ -171,7 +171,7 @@ def strict_minima(descents: pd.DataFrame) -> pd.DataFrame:
     return descents[descents["least_curvature"] > 0].drop_duplicates("point")
 
 
-@claim("<", -1.0, section="Minimisers", shown="minima")
+@claim("<", -1.0, shown="minima")
 def pretraining_stops_short(results):
     """The lowest error in the family is less than a tenth of that of pretrained weights.
 
@@ -188,7 +188,7 @@ def pretraining_stops_short(results):
             yield (algo, f"{depth} layers"), Trials(np.log10(least / trials["msve"]))
 
 
-@claim("<", 0.1, section="Minimisers")
+@claim("<", 0.1)
 def one_minimum(results):
     """Descents in one set of weights that end at a strict local minimum end at the same one.
 
@@ -252,7 +252,7 @@ def minima(results):
 # 3. Another slow mode
 
 
-@claim(">", 0.0, section="Another slow mode")
+@claim(">", 0.0)
 def follows_slow_mode(results):
     """The leading direction of the weights follows the slow mode of TD if the slow mode is not constant.
 

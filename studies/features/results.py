@@ -85,7 +85,7 @@ def log_errors(frame: pd.DataFrame, name: str, measure: str = "trimmed") -> pd.D
     return np.log10(frame[frame["setting"] == name].pivot(index="seed", columns="method", values=measure))
 
 
-@claim(">", 0.5, section="What emerges")
+@claim(">", 0.5)
 def four_multiples(results):
     """The four blocks of A are multiples of I.
 
@@ -96,7 +96,7 @@ def four_multiples(results):
             yield (name, target), Trials(samples(results["weights"], "four", setting=name, target=target))
 
 
-@claim(">", 0, section="What emerges")
+@claim(">", 0)
 def positive_eta(results):
     """With true values as targets, the learned update has test functions φ + η γ P φ with a positive η.
 
@@ -106,7 +106,7 @@ def positive_eta(results):
         yield name, Trials(samples(results["weights"], "eta", setting=name, target="values"))
 
 
-@claim(">", 0, section="What emerges")
+@claim(">", 0)
 def more_than_complete(results):
     """η is larger than with as many orthonormal features as states, which represent all values.
 
@@ -115,7 +115,7 @@ def more_than_complete(results):
     yield from eta_differences(results, "complete", ("values", "td"))
 
 
-@claim(">", 0, section="The mean TD error")
+@claim(">", 0)
 def more_than_constant(results):
     """With true values as targets, η is larger than with a constant feature.
 
@@ -132,7 +132,7 @@ def eta_differences(results: dict, suffix: str, targets: tuple[str, ...]) -> Ite
             yield (name, target), Trials((eta - control).dropna())
 
 
-@claim(">", 1, section="The mean TD error", shown="coefficients")
+@claim(">", 1, shown="coefficients")
 def large_mean(results):
     """With true values as targets, the mean has a larger coefficient than in a first-order step of eligibility.
 
@@ -142,7 +142,7 @@ def large_mean(results):
     yield from coefficients_of(results, "mean", "equal", ("split", "pretrained_values"))
 
 
-@claim("<", 0.5, section="The mean TD error", shown="coefficients")
+@claim("<", 0.5, shown="coefficients")
 def small_rest(results):
     """With true values as targets, the rest has less than half of its coefficient in a first-order step of eligibility.
 
@@ -151,7 +151,7 @@ def small_rest(results):
     yield from coefficients_of(results, "rest", "equal", ("split", "pretrained_values"))
 
 
-@claim(">", 0.5, section="The mean TD error", shown="coefficients")
+@claim(">", 0.5, shown="coefficients")
 def rest_on_reversible_chains(results):
     """On reversible chains, where P φ stands for eligibility, the rest has more than half of the coefficient.
 
@@ -171,7 +171,7 @@ def coefficients_of(results: dict, column: str, columns: str, methods: tuple[str
             )
 
 
-@claim("<", 0, section="The mean TD error")
+@claim("<", 0)
 def mean_alone(results):
     """With the best step and η_m alone, more than half of the gain of both parts remains.
 
@@ -182,7 +182,7 @@ def mean_alone(results):
         yield name, Trials(errors["mean"] - (errors["td"] + errors["split"]) / 2)
 
 
-@claim(">", 0, section="The mean TD error")
+@claim(">", 0)
 def rest_alone(results):
     """With the best step and η_r alone, less than half of the gain of both parts remains.
 
@@ -193,7 +193,7 @@ def rest_alone(results):
         yield name, Trials(errors["rest"] - (errors["td"] + errors["split"]) / 2)
 
 
-@claim(">", 0, section="The mean TD error")
+@claim(">", 0)
 def mean_taken_out(results):
     """Pretrained weights need the mean: without it in their test functions the error is larger than without the rest.
 
@@ -204,7 +204,7 @@ def mean_taken_out(results):
         yield name, Trials((errors["without_mean"] - errors["without_rest"]).dropna())
 
 
-@claim("<", 0, section="The mean TD error")
+@claim("<", 0)
 def no_gain_with_constant(results):
     """The best η_m lowers the error more than it does with a constant feature.
 
@@ -215,7 +215,7 @@ def no_gain_with_constant(results):
         yield name, Trials((errors["mean"] - errors["td"]) - (control["mean"] - control["td"]))
 
 
-@claim("<", 0, section="Errors", shown="gaps")
+@claim("<", 0, shown="gaps")
 def better_than_td(results):
     """Pretrained towards true values, the Transformer has a smaller error than TD with its best step.
 
@@ -226,7 +226,7 @@ def better_than_td(results):
         yield name, Trials(errors["pretrained_values"] - errors["td"])
 
 
-@claim("<", 0, section="Errors", shown="gaps")
+@claim("<", 0, shown="gaps")
 def better_than_lstd(results):
     """Pretrained towards true values, the Transformer has a smaller error than LSTD.
 
@@ -238,7 +238,7 @@ def better_than_lstd(results):
             yield (name, measure), Trials(errors["pretrained_values"] - errors["lstd"])
 
 
-@claim("<", 0, section="Errors", shown="gaps")
+@claim("<", 0, shown="gaps")
 def lstd_lambda_is_better(results):
     """LSTD(λ), which reads the chain, has a smaller error than the Transformer pretrained towards true values.
 

@@ -46,7 +46,7 @@ class Claim:
     ----------
     id : str, "NAME/SETTING"
     kind : str, one of ``ictd.report.verdicts.KINDS``
-    section : str, section of the paper
+    section : str, section of the paper, for claims on the theory
     setting : str
     statement, statistic : str, in words
     value : float

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.report.claim import HALF, NEGLIGIBLE, Claim, Trials, claim, has_pattern, statements_in
-from ictd.report.sentences import VARIED, Sentence, varied_in
+from ictd.report.sentences import Sentence, varied_in
 from ictd.report.tables import rows_with
 from ictd.statistics import Estimate, proportion, rank_correlation
 
@@ -42,14 +42,8 @@ def check_claims(sentences: list[Sentence], tables: dict[str, pd.DataFrame], mai
         for decided in statement.decide(tables):
             varied = varied_in(decided.setting, main)
             kind = "paper" if (statement.id, varied) in tests else decided.kind
-            claims.append(replace(decided, kind=kind, section=decided.section or _section(varied)))
+            claims.append(replace(decided, kind=kind))
     return claims
-
-
-def _section(varied: str | None) -> str:
-    """The section of the paper that a cell or setting belongs to."""
-    title = VARIED[varied]
-    return f"Hyperparameter Study: {title}" if title else "Experiments"
 
 
 # Section "In-Context Policy Evaluation Verification".
@@ -335,7 +329,7 @@ def same_noise_apart(tables):
         yield from _squared(tables, "residual_apart")
 
 
-@claim("<", NEGLIGIBLE, section="Experiments")
+@claim("<", NEGLIGIBLE)
 def truncation(tables):
     """The bias of truncated returns is negligible.
 
@@ -346,7 +340,7 @@ def truncation(tables):
         yield (returns.env, returns.states), returns.largest_bias / returns.typical_value
 
 
-@claim("<", 1e-9, kind="check", section="In-Context Temporal Difference Learning")
+@claim("<", 1e-9, kind="check")
 def theta_td(tables):
     """The Transformer with theta^TD carries out batch TD on the context.
 

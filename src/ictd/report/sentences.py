@@ -8,8 +8,8 @@ from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
 
 # Kinds of sentences; only sentences of the kind "claim" are counted.
 KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
-# What is varied in the cells that a sentence covers, with the title in section "Hyperparameter Study".
-VARIED = {"main": "", "depth": "Transformer Depth", "states": "Number of States", "env": "MRP"}
+# What is varied in the cells that a sentence covers.
+VARIED = ("main", "depth", "states", "env")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def load_sentences(path: Path) -> list[Sentence]:
 
 
 def varied_in(setting: str, main: tuple[str, int, int]) -> str | None:
-    """What is varied in a cell or setting, a key of VARIED; None for other texts.
+    """What is varied in a cell or setting, one of VARIED; None for other texts.
 
     Parameters
     ----------
