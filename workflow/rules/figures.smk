@@ -1,17 +1,6 @@
 # The figures of the report. A job draws several of them, because the import of Matplotlib takes as long as drawing one.
 
 
-def drawing(job):
-    """Options of a job that draws figures."""
-    run = {key: config[key] for key in ("algos", "envs", "states", "depths", "discount")}
-    return {
-        "options_file": f"figures/{job}",
-        "figures": figures_of(job),
-        "run": run | {"env_options": config["readings"]["env_options"]},
-        "folder": RESULTS / "figures",
-    }
-
-
 # These take longest, and do not wait for pretraining.
 use rule step as theory_figures with:
     input:

@@ -32,6 +32,17 @@ def files_of(job):
     return files
 
 
+def drawing(job):
+    """Options of a job that draws figures."""
+    run = {key: config[key] for key in ("algos", "envs", "states", "depths", "discount")}
+    return {
+        "options_file": f"figures/{job}",
+        "figures": figures_of(job),
+        "run": run | {"env_options": config["readings"]["env_options"]},
+        "folder": RESULTS / "figures",
+    }
+
+
 def html(name):
     """A page with a table, and its caption in it."""
     labels = titled("table", PAGES, name)
