@@ -85,15 +85,14 @@ SYMMETRY_FILES = [
 ]
 
 
-def symmetry_weights(wildcards):
-    """The paper's runs of a cell of its grid; others are pretrained on ordinary tasks as well."""
-    cell = "{algo}-{env}-{states}-{depth}".format(**wildcards)
-    return [f"{RESULTS}/weights/{cell}.npz"] if cell in map(str, CELLS) else []
-
-
 use rule emergence_step as emergence_relabelled with:
     input:
-        weights=symmetry_weights,
+        # The paper's runs of a cell of its grid; others are pretrained on ordinary tasks as well.
+        weights=lambda wildcards: [
+            f"{RESULTS}/weights/{cell}.npz"
+            for cell in CELLS
+            if str(cell) == "{algo}-{env}-{states}-{depth}".format(**wildcards)
+        ],
         options=step("studies.emergence.relabelled", SYMMETRY, updates=config["tasks"]),
     output:
         f"<results>/emergence/relabelled/{CELL}.npz",

@@ -19,6 +19,12 @@ def place(setting: dict) -> str:
     return f"{setting['env']}-{setting['states']}"
 
 
+def settings_at(settings: dict[str, dict], wildcards) -> dict[str, dict]:
+    """Settings of pretraining that are evaluated at a place, by name."""
+    here = f"{wildcards.env}-{wildcards.states}"
+    return {name: setting for name, setting in settings.items() if place(setting) == here}
+
+
 def places(paper: dict, study: dict) -> list[str]:
     """Places where weights are evaluated; those of the paper's cells have its environment of evaluation."""
     env = paper["readings"]["evaluation_env"]

@@ -15,20 +15,6 @@ SAMPLED_SEEDS = seed_ranges(
 )
 
 
-def sampled_settings(wildcards):
-    """Settings of pretraining that are evaluated at a place, by name."""
-    place = f"{wildcards.env}-{wildcards.states}"
-    of_place = SAMPLED_GRID.place
-    return {name: one for name, one in SAMPLED_SETTINGS.items() if of_place(one) == place}
-
-
-def sampled_cells(wildcards):
-    """The paper's weights that are evaluated at a place."""
-    here = wildcards.env == config["readings"]["evaluation_env"]
-    found = [cell for cell in CELLS if here and cell.states == int(wildcards.states)]
-    return [f"{RESULTS}/weights/{cell}.npz" for cell in found]
-
-
 use rule step as sampled_prompts_pretrain with:
     input:
         options=step(
@@ -54,10 +40,15 @@ use rule step as sampled_prompts_evaluate with:
     input:
         runs=lambda wildcards: expand(
             f"{RESULTS}/sampled_prompts/runs/{{setting}}/{{seeds}}.npz",
-            setting=sampled_settings(wildcards),
+            setting=SAMPLED_GRID.settings_at(SAMPLED_SETTINGS, wildcards),
             seeds=SAMPLED_SEEDS,
         ),
-        cells=sampled_cells,
+        # The paper's weights with this number of states.
+        cells=lambda wildcards: [
+            f"{RESULTS}/weights/{cell}.npz"
+            for cell in CELLS
+            if wildcards.env == config["readings"]["evaluation_env"] and cell.states == int(wildcards.states)
+        ],
         # The unseen tasks are those of the claims of the paper's part.
         options=step(
             "studies.sampled_prompts.evaluate",
@@ -65,7 +56,7 @@ use rule step as sampled_prompts_evaluate with:
             claim_tasks=config["evaluation"]["claim_tasks"],
             context_lengths=SAMPLED_GRID.lengths_of(config, SAMPLED),
             longest=max(config["evaluation"]["context_lengths"]),
-            settings=sampled_settings,
+            settings=lambda wildcards: SAMPLED_GRID.settings_at(SAMPLED_SETTINGS, wildcards),
         ),
     output:
         "<results>/sampled_prompts/{env}-{states}/errors.csv",
