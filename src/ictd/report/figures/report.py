@@ -97,8 +97,8 @@ def figure_01(tables, run):
     Figure 1. MSVE against context length after pretraining in the main setting, on unseen tasks: mean over trials with
     its standard error (shaded), and median over trials (dotted), on a logarithmic axis. The baselines use the same
     contexts: the Transformer with the paper's parameters and the step size that is best on other tasks, LSTD,
-    predicting zero, and one constant for all states, the mean observed reward over 1 - gamma. The contexts of a task are
-    the first steps of one trajectory.
+    predicting zero, and one constant for all states, the mean observed reward over 1 - gamma. The contexts of a task
+    are the first steps of one trajectory.
     """
     return _msve_curves(tables, run)
 
