@@ -1,12 +1,12 @@
 # `make` prints these lines. Times are on two cores.
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
-## make NAME         run the study in studies/NAME; 6 to 15 minutes
+## make NAME         run the study in studies/NAME; 4 to 10 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
 ## make pages        write the reference numbers into README.md, docs/ and the studies' pages; seconds
-## make test         run the linters and the tests; 5 minutes
+## make test         run the linters and the tests; 2 minutes
 ## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
