@@ -42,7 +42,11 @@ for study in STUDIES:
 
 
 # A `prefix:` moves inputs and outputs, but not the options files.
-if rules.manifest.output[0] != str(RESULTS / "manifest.json"):
+try:
+    MOVED = rules.manifest.output[0] != str(RESULTS / "manifest.json")
+except WorkflowError:  # The module excludes this rule.
+    MOVED = False
+if MOVED:
     sys.exit(
         "The module of this workflow has a prefix; give another folder as `results` in its config instead."
     )
