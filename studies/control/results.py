@@ -306,7 +306,7 @@ def critics(results):
     stacked = np.stack([results.share(name) for name in names], axis=2)  # (seeds, M, X, N)
     for k, color in zip(results.shown, LINES, strict=False):
         draw(right, depths, stacked[:, k], f"m = {lengths[k]}", color)
-    left.set(xlabel="transitions m", ylabel="share less smoothed's")
+    left.set(xlabel="transitions m", ylabel="share minus smoothed model's")
     right.set(xlabel="layers", ylabel="share")
     legend(made)
     return made

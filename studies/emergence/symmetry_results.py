@@ -100,7 +100,7 @@ def two_numbers(results):
 
 @claim(">", 1.0)
 def lost_order(results):
-    """The paper's weights are ten times worse on the same chains with permuted labels.
+    """On relabelled chains, the error of the paper's weights is more than ten times larger.
 
     The decimal logarithm of the ratio of the errors on relabelled and on ordinary tasks, each the median over 400 tasks
     on enumerated prompts.
@@ -323,11 +323,10 @@ def softmax_attention(results):
 
 @figure
 def order(results):
-    """Pretraining with and without labels that mean something.
+    """Pretraining on ordinary and on relabelled tasks.
 
-    Mean weights of the main setting, TD, as shares of the largest entry: pretrained on the paper's chains, and on the
-    same chains with permuted labels.  Right: the error of each trial on ordinary and on relabelled tasks (medians over
-    tasks).
+    Mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains (left) and on
+    relabelled chains (middle).  Right: the error of each trial on ordinary and on relabelled tasks (medians over tasks).
     """
     import matplotlib.pyplot as plt
 

@@ -34,3 +34,5 @@ LOOKS = {
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
     "batch_td": "batch TD", "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
+# Names of the code that are English words elsewhere, as in the name of a setting.
+ENGLISH = ("zero", "constant")

@@ -117,9 +117,9 @@ def claims(tables, run):
     them. A sentence is tested in the cells that it covers: the main setting, or the cells of one hyperparameter study.
     A test holds if its whole 95% interval is on the claim's side of the threshold, it is refuted if the whole interval
     is on the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its
-    parts hold, it is refuted if one part is refuted, and it is not shown otherwise. Questions, speculation, repetitions
-    and interpretations are not counted as claims. The column "parts" lists the parts that do not hold, with their
-    estimates and intervals; the table of every claim has the others.
+    tests hold in all cells that it covers, it is refuted if one test is refuted in one cell, and it is not shown
+    otherwise. Questions, speculation, repetitions and interpretations are not counted as claims. The column "parts"
+    lists the tests that do not hold, with cell, estimate and interval; the table of every claim has the others.
     """
     return claim_tables.sentences_overview(run["sentences"], run["on_experiments"])
 

@@ -148,6 +148,6 @@ def counted(sentences: list[dict]) -> dict[str, int]:
 def in_one_sentence(counts: dict[str, int]) -> str:
     """How many of the paper's sentences hold, as a sentence; ``counts`` is that of ``counted``."""
     return (
-        f"By our thresholds, of the {sum(counts.values())} sentences with which the paper claims something about its"
-        f" experiments, {counts[HOLDS]} hold; not shown: {counts[NOT_SHOWN]}; refuted: {counts[REFUTED]}."
+        f"The paper makes a claim about its experiments in {sum(counts.values())} sentences. By our thresholds,"
+        f" {counts[HOLDS]} hold; not shown: {counts[NOT_SHOWN]}; refuted: {counts[REFUTED]}."
     )

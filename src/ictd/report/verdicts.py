@@ -6,7 +6,7 @@ The cells of notebooks import this module, so it imports nothing that takes long
 import math
 import re
 
-from ictd.report.names import WORDS
+from ictd.report.names import ENGLISH, WORDS
 
 # Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
 KINDS = ("paper", "ours", "check")
@@ -105,17 +105,27 @@ def in_words(setting: str) -> str:
     """A setting, whose parts are separated by "-", in words, such as "TD, Boyan's chain, n = 5, L = 30"."""
     place = re.fullmatch(f"{PLACE.pattern}(?:-(.*))?", setting)
     if not place:
-        return ", ".join(map(words, setting.split("-")))
+        return ", ".join(map(_part_in_words, setting.split("-")))
     algo, env, states, depth, others = place.groups()
     parts = [algo and words(algo), words(env), f"n = {states}", depth and f"L = {depth}"]
-    return ", ".join(filter(None, [*parts, *map(words, (others or "").split("-"))]))
+    return ", ".join(filter(None, [*parts, *map(_part_in_words, (others or "").split("-"))]))
 
 
 def words(name: str) -> str:
-    """A name of the code in words: WORDS, or else those between its underscores, with WORDS for each."""
+    """A name of the code in words: WORDS, or else ``_part_in_words``."""
+    return WORDS.get(name) or _part_in_words(name)
+
+
+def _part_in_words(name: str) -> str:
+    """The words between spaces and underscores of a name, with WORDS for each that is not an English word."""
     return " ".join(
-        WORDS.get(part) or " ".join(WORDS.get(word, word) for word in part.split("_")) for part in name.split(" ")
+        WORDS.get(part) if part in WORDS and "_" in part else " ".join(_word(word) for word in part.split("_"))
+        for part in name.split(" ")
     )
+
+
+def _word(word: str) -> str:
+    return word if word in ENGLISH else WORDS.get(word, word)
 
 
 def measured(claim: dict) -> str:
