@@ -177,7 +177,7 @@ def test_only_claims_are_counted():
     records = as_records(check_claims(SENTENCES, result_tables(), MAIN))
     sentences = decide(SENTENCES, records, MAIN)
     assert counted(sentences) == {"holds": 6, "not shown": 1, "refuted": 0}
-    assert "By our thresholds, of the 7 sentences" in in_one_sentence(counted(sentences))
+    assert "in 7 sentences. By our thresholds, 6 hold; not shown: 1; refuted: 0." in in_one_sentence(counted(sentences))
     assert {one["kind"] for one in sentences} > {"claim", "question", "speculation"}
     # The verdict without data is "not shown".
     without = [record for record in records if not record["id"].startswith("msve_lower")]

@@ -326,7 +326,8 @@ def order(results):
     """Pretraining on ordinary and on relabelled tasks.
 
     Mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains (left) and on
-    relabelled chains (middle).  Right: the error of each trial on ordinary and on relabelled tasks (medians over tasks).
+    relabelled chains (middle).  Right: the error of each trial on ordinary and on relabelled tasks (medians over
+    tasks).
     """
     import matplotlib.pyplot as plt
 
