@@ -13,7 +13,7 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT, array
+from ictd.checks import LARGEST_DISCOUNT, array, integer
 
 REPEATABLE = settings(max_examples=300, derandomize=True, deadline=None)
 # Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
@@ -252,3 +252,11 @@ def test_shapes_bind_sizes(shape, given, sizes, bound):
     else:
         array(shape)("argument", np.zeros(given), sizes)
         assert sizes == bound
+
+
+def test_whole_numbers_may_be_their_bounds():
+    check = integer(2, 5)
+    assert [check("k", value, {}) for value in (2, 5)] == [2, 5]
+    for value in (1, 6):
+        with pytest.raises(ValueError, match="give a whole number from 2 to 5"):
+            check("k", value, {})
