@@ -45,6 +45,12 @@ def test_what_cannot_be_written_is_an_error(page, said):
         fill(page, {"two": 2, "word": "so"}, FRAMES)
 
 
+def test_a_run_with_other_settings_lacks_numbers():
+    filled = fill("It is <!--=three:.2f-->3<!---->, <!--=empty:.1f--><!---->.\n", {"empty": ""}, {}, "(no)")
+    assert filled == "It is (no), (no).\n"
+    assert fill("<!--=table rows-->\nold\n<!---->\n", {}, {}, "(no)") == "(no)\n\n"
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A folder of results of a part."""

@@ -72,12 +72,15 @@ class Training:
         return [(name, algo) for name in self.formats for algo in self.algos]
 
 
-def main(training: dict, seeds: str, env_options: dict, output: Path) -> None:
-    """Write the last weights of all runs of a setting, u (S, runs, 2n) and A; NaN for a run that diverged."""
+def main(training: dict, env: str, seeds: str, env_options: dict, output: Path) -> None:
+    """Write the last weights of all runs of a setting, u (S, runs, 2n) and A; NaN for a run that diverged.
+
+    ``env`` is the environment of the setting, whose options ``env_options`` has.
+    """
     setting = Training(**training)
     weights = []
     for seed in seeds_of(seeds):
-        weights.append(train(setting, seed, env_options[setting.env]))
+        weights.append(train(setting, seed, env_options[env]))
         logger.info("seed %d pretrained", seed)
     save_arrays(
         output,

@@ -20,6 +20,7 @@ use rule step as sampled_prompts_pretrain with:
         options=step(
             "studies.sampled_prompts.pretrain",
             training=lambda wildcards: SAMPLED_SETTINGS[wildcards.setting],
+            env=lambda wildcards: SAMPLED_SETTINGS[wildcards.setting]["env"],
         ),
     output:
         "<results>/sampled_prompts/runs/{setting}/{seeds}.npz",

@@ -48,8 +48,10 @@ def main(reference: Path, pages: list[Path]) -> None:
             print(f"{page}: numbers written")
 
 
-def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame]) -> str:
+def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame], absent: str | None = None) -> str:
     """Write numbers and tables into a page.
+
+    ``absent`` is written in place of a number or a table that does not exist, for a run with other settings.
 
     Raises a ValueError if the page names a number or a table that does not exist, or an impossible format, or if a
     number begins a line.
@@ -60,6 +62,8 @@ def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFr
 
     def number(match: re.Match) -> str:
         name, form, _ = match.groups()
+        if absent is not None and numbers.get(name, "") == "":
+            return absent
         if name not in numbers:
             raise ValueError(f"there is no number {name!r}.")
         try:
@@ -70,6 +74,8 @@ def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFr
 
     def table(match: re.Match) -> str:
         name = match[1]
+        if absent is not None and name not in tables:
+            return f"{absent}\n"
         if name not in tables:
             raise ValueError(f"there is no table {name!r}.")
         return f"<!--=table {name}-->\n{as_markdown(tables[name])}<!---->"

@@ -23,6 +23,8 @@ from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table"]
 
+# What a page says in place of a number that the settings of the run do not have.
+ABSENT = "(not in this run)"
 MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
 
 
@@ -115,7 +117,7 @@ def body(
     values, frames = load_numbers(folder)
     values |= of_claims(records)
     named = {f"{study}.{name}": value for name, value in values.items()}
-    text = MARKDOWN(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}))
+    text = MARKDOWN(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}, ABSENT))
     pictures = {}
     for item in shown:
         if item.kind == "figure":

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sampled_prompts")
     for name, training in SETTINGS.items():
         for seed in range(SEEDS):
-            pretrain.main(training, f"{seed}-{seed}", {"boyan": {}}, folder / f"runs/{name}/{seed}-{seed}.npz")
+            pretrain.main(training, "boyan", f"{seed}-{seed}", {"boyan": {}}, folder / f"runs/{name}/{seed}-{seed}.npz")
     (folder / "cells").mkdir()
     weights = naive.several_weights(STATES, SEEDS)
     np.savez(folder / "cells/td-loop-3-4.npz", u=weights.u, A=weights.A)
