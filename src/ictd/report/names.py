@@ -34,5 +34,5 @@ LOOKS = {
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
     "batch_td": "batch TD", "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
-# Names of the code that are English words elsewhere, as in the name of a setting.
-ENGLISH = ("zero", "constant")
+# Words for parts of names: "zero" and "constant" are English words there, as in the name of a setting.
+PARTS = {name: words for name, words in WORDS.items() if name not in ("zero", "constant")}

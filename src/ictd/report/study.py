@@ -17,6 +17,7 @@ import pandas as pd
 from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.figures import style
 from ictd.report.numbers import fill, load_numbers, of_claims
 from ictd.report.registry import title_and_caption
 from ictd.storage import load_text, save_json, save_table
@@ -94,19 +95,12 @@ def main(
     for item in shown:
         made = item.make(results)
         if item.kind == "figure":
-            save_figure(made, figures / item.name)
+            style.save(made, figures / item.name)
         elif item.kind == "table":
             save_table(tables / f"{item.name}.csv", made)
     found = {name: value for item in shown if item.kind == "numbers" for name, value in item.make(results).items()}
     save_table(quoted, pd.DataFrame({"name": found.keys(), "value": found.values()}))
     html.save(page, study, body(study, load_text(readme), shown, records, settings, other_settings, folder))
-
-
-def save_figure(made, path: Path) -> None:
-    """Save a Matplotlib figure as PNG and SVG."""
-    from ictd.report.figures.style import save
-
-    save(made, path)
 
 
 def body(

@@ -6,7 +6,7 @@ The cells of notebooks import this module, so it imports nothing that takes long
 import math
 import re
 
-from ictd.report.names import ENGLISH, WORDS
+from ictd.report.names import PARTS, WORDS
 
 # Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
 KINDS = ("paper", "ours", "check")
@@ -117,15 +117,10 @@ def words(name: str) -> str:
 
 
 def _part_in_words(name: str) -> str:
-    """The words between spaces and underscores of a name, with WORDS for each that is not an English word."""
+    """The words between spaces and underscores of a name, with PARTS for each."""
     return " ".join(
-        WORDS.get(part) if part in WORDS and "_" in part else " ".join(_word(word) for word in part.split("_"))
-        for part in name.split(" ")
+        PARTS.get(part) or " ".join(PARTS.get(word, word) for word in part.split("_")) for part in name.split(" ")
     )
-
-
-def _word(word: str) -> str:
-    return word if word in ENGLISH else WORDS.get(word, word)
 
 
 def measured(claim: dict) -> str:
