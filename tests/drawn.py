@@ -28,11 +28,11 @@ def check_bands(axes, expected: list[tuple]) -> None:
 
 
 def check_border(figure, folder) -> None:
-    """Save a figure in a folder, and check that nothing is cut off: its outermost pixels are white."""
+    """Save a figure in a folder, and check that nothing is cut off: its outermost pixels are transparent."""
     save(figure, folder / "figure.png")
-    pixels = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
-    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
-        assert (edge == 255).all()
+    opacity = np.asarray(Image.open(folder / "figure.png").convert("RGBA"))[..., -1]
+    for edge in (opacity[0], opacity[-1], opacity[:, 0], opacity[:, -1]):
+        assert (edge == 0).all()
 
 
 def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:

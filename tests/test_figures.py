@@ -1,6 +1,7 @@
 """Content of the figures of the experiments."""
 
 import itertools
+from statistics import geometric_mean
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,10 +11,12 @@ from drawn import check_bands, check_border, check_lines, where
 
 import ictd
 from ictd.pipeline.grid import Cell
+from ictd.report import paper_claims
 from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.report.figures.environment_diagrams import circle_diagram, line_diagram
 from ictd.report.figures.report import FIGURES
 from ictd.report.figures.style import NAMES
+from ictd.statistics import bootstrap_mean
 
 RNG = np.random.default_rng(4)
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
@@ -38,7 +41,7 @@ def runs():
         far = np.array([1, 1, 1, 1000 if n == 5 else 1])
         arrays[cell] = {
             "msve": RNG.lognormal(size=(4, 3)) * far[:, None], "diverged_at": np.array([0, 0, 9 * (n == 3), 0]),
-            "online_msve": RNG.lognormal(size=(4, 2)), "cosine": RNG.uniform(size=(4, 2)),
+            "online_msve": RNG.lognormal(size=(4, 2)), "cosine": RNG.uniform(-1, 1, size=(4, 2)),
             "u": RNG.normal(size=(2, 1, 2 * n)), "A": RNG.normal(size=(2, 2 * n, 2 * n)),
         }  # fmt: skip
     return arrays
@@ -47,13 +50,14 @@ def runs():
 @pytest.fixture(scope="module")
 def tables(runs):
     """The result tables of these runs, and baselines."""
-    rows = {name: [] for name in ("msve", "weights", "learning", "mean_entries", "baselines")}
+    names = ("unseen_msve", "unseen_baselines", "over_tasks", "weights", "learning", "mean_entries")
+    rows = {name: [] for name in names}
     for cell, arrays in runs.items():
         for seed in range(4):
             run = {**cell._asdict(), "seed": seed}
             rows["weights"].append({**run, "diverged_at": arrays["diverged_at"][seed]})
             for length, msve in zip(LENGTHS, arrays["msve"][seed], strict=True):
-                rows["msve"].append({**run, "context_length": length, "msve": msve})
+                rows["unseen_msve"].append({**run, "context_length": length, "msve": msve})
             for k, tasks in enumerate(TASKS_SEEN):
                 course = {name: arrays[name][seed, k] for name in ("cosine", "online_msve")}
                 rows["learning"].append({**run, "tasks_seen": tasks, **course})
@@ -61,9 +65,14 @@ def tables(runs):
             for (i, j), entry in np.ndenumerate(arrays[name][k]):
                 place = {"matrix": name, "tasks_seen": tasks, "row": i + 1, "column": j + 1}
                 rows["mean_entries"].append({**cell._asdict(), **place, "mean": entry})
-    for method, n, seed, length in itertools.product(METHODS, (2, 3, 4, 5), range(4), LENGTHS):
-        place = {"method": method, "states": n, "depth": 6, "seed": seed, "context_length": length}
-        rows["baselines"].append({**place, "msve": RNG.lognormal()})
+    for method, n, length in itertools.product(METHODS, (2, 3, 4, 5), LENGTHS):
+        place = {"method": method, "states": n, "depth": 6 * (method == "theta_td"), "context_length": length}
+        rows["unseen_baselines"] += [{**place, "seed": seed, "msve": RNG.lognormal()} for seed in range(4)]
+    # The length 0 stands for enumerated prompts.
+    for n, length in itertools.product((2, 3, 4, 5), [0, *LENGTHS]):
+        for method, env, depth in (("td", "boyan", 6), ("mc", "boyan", 6), ("zero", "any", 0)):
+            place = {"method": method, "env": env, "states": n, "depth": depth, "context_length": length}
+            rows["over_tasks"].append({**place, "median": RNG.lognormal()})
     return {name: pd.DataFrame(lines) for name, lines in rows.items()}
 
 
@@ -71,7 +80,7 @@ def tables(runs):
 def drawn(tables):
     """Draws a figure of the report, for a main setting with the first of some numbers of states."""
 
-    def draw(name, *states):
+    def draw(name, *states, tables=tables):
         figure = FIGURES[name]
         shown = {table: tables[table] for table in (path.split("/")[1] for path in figure.tables)}
         run = {"algos": [*NAMED], "envs": ["boyan"], "states": states, "depths": [6], "vary": figure.vary}
@@ -85,38 +94,62 @@ def test_msve_is_drawn_by_panels(runs, tables, drawn):
     assert len(drawn("figure_01", 3).axes) == 1
     assert [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
     for axes, n in zip(figure.axes, (4, 3, 5, 2), strict=False):
-        lines, bands = [], []
+        lines, bands, baselines = [], [], []
+        for method in METHODS:
+            errors = where(tables["unseen_baselines"], method=method, states=n)
+            trials = [where(errors, context_length=length)["msve"].to_numpy() for length in LENGTHS]
+            baselines.append((NAMES[method], LENGTHS, [geometric_mean(msve) for msve in trials]))
+            if method == "zero":
+                zero = np.transpose(trials)
         for algo, name in NAMED.items():
             arrays = runs[Cell(algo, "boyan", n, 6)]
-            trials = arrays["msve"][arrays["diverged_at"] == 0]
-            mean, error = trials.mean(axis=0), trials.std(axis=0, ddof=1) / np.sqrt(len(trials))
-            lines.append((name, LENGTHS, mean))
-            lines.append((None, LENGTHS, np.median(trials, axis=0)))
-            assert (mean - error < mean / 10).any() == (n == 5)
-            bands.append((LENGTHS, np.maximum(mean - error, mean / 10), mean + error))
-        for method in METHODS:
-            errors = where(tables["baselines"], method=method, states=n)
-            means = [where(errors, context_length=length)["msve"].mean() for length in LENGTHS]
-            lines.append((NAMES[method], LENGTHS, means))
-        lines += [("dotted: medians", [], [])] * (axes is figure.axes[0])
-        check_lines(axes, lines)
+            kept = arrays["diverged_at"] == 0
+            ratios = np.log10(arrays["msve"][kept] / zero[kept])
+            intervals = [bootstrap_mean(ratios[:, k]).estimate() for k in range(3)]
+            value, low, high = 10 ** np.transpose(intervals) * [geometric_mean(msve) for msve in zero.T]
+            medians = where(tables["over_tasks"], method=algo, states=n)["median"][1:]
+            lines += [(name, LENGTHS, value), (None, LENGTHS, medians)]
+            bands.append((LENGTHS, low, high))
+        medians = where(tables["over_tasks"], method="zero", states=n)["median"][1:]
+        check_lines(axes, [*lines, *baselines, (None, LENGTHS, medians)])
         check_bands(axes, bands)
-        notes = [f"{algo.upper()}: 1 of 4 diverged" for algo in NAMED] if n == 3 else []
-        assert axes.get_xlabel().splitlines()[1:] == notes and axes.get_title() == f"$n = {n}$"
+        notes = "TD: 1 of 4 diverged MC: 1 of 4 diverged" if n == 3 else ""
+        assert " ".join(axes.get_xlabel().splitlines()[1:]) == notes and axes.get_title() == f"$n = {n}$"
+    assert len(figure.legends[0].get_texts()) <= 6
+
+
+def test_the_msve_at_the_longest_context_has_the_verdict_on_predicting_zero(tables, drawn):
+    """In each cell, dot and band are on the same side of the line of predicting zero as value and interval of 0."""
+    table = tables["unseen_msve"]
+    far = table["states"].map({4: 1e-3, 2: 1e3}).fillna(1)
+    tables = tables | {"unseen_msve": table.assign(msve=table["msve"] * far)}
+    decided = {claim.setting: claim for claim in paper_claims.beats_zero.decide(tables)}
+    verdicts = set()
+    for axes, n in zip(drawn("figure_07", 9, 4, 5, 2, tables=tables).axes, (4, 5, 2), strict=True):
+        lines = {line.get_label(): line for line in axes.lines}
+        zero = lines[NAMES["zero"]].get_ydata()[-1]
+        for band, (algo, name) in zip(axes.collections, NAMED.items(), strict=True):
+            claim = decided[f"{algo}-boyan-{n}-6"]
+            (corners,) = [path.vertices for path in band.get_paths()]
+            last = corners[corners[:, 0] == LENGTHS[-1], 1]
+            drawn_there = np.log10([lines[name].get_ydata()[-1], last.min(), last.max()]) - np.log10(zero)
+            np.testing.assert_allclose(drawn_there, [claim.value, claim.low, claim.high])
+            assert list(lines[name].get_markevery()) == [-1]
+            verdicts.add(claim.verdict)
+    assert {"holds", "refuted"} <= verdicts
 
 
 def diverged(tables, columns):
     """Tables of runs that all diverged, with empty values in some columns."""
     lost = {name: table.assign(**dict.fromkeys({*columns} & {*table}, np.nan)) for name, table in tables.items()}
-    return lost | {"weights": tables["weights"].assign(diverged_at=2), "baselines": tables["baselines"]}
+    return lost | {"weights": tables["weights"].assign(diverged_at=2), "unseen_baselines": tables["unseen_baselines"]}
 
 
 def test_a_panel_whose_runs_all_diverged_has_its_baselines(tables):
     lost = diverged(tables, ["msve"])
-    (axes,) = msve_curves.msve_curves(
-        {"a": [Cell("td", "boyan", 4, 6)]}, lost["msve"], lost["baselines"], lost["weights"]
-    ).axes
-    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4 diverged"] and len(axes.lines) == len(METHODS) + 1
+    shown = [lost[name] for name in ("unseen_msve", "unseen_baselines", "over_tasks", "weights")]
+    (axes,) = msve_curves.msve_curves({"a": [Cell("td", "boyan", 4, 6)]}, *shown).axes
+    assert axes.get_xlabel().splitlines()[1:] == ["TD: 4 of 4", "diverged"] and len(axes.lines) == len(METHODS) + 1
 
 
 def test_learning_curves_are_drawn_by_algorithm(runs, drawn):
@@ -128,13 +161,13 @@ def test_learning_curves_are_drawn_by_algorithm(runs, drawn):
             arrays = runs[Cell(algo, "boyan", n, 6)]
             kept = arrays["diverged_at"] == 0
             above.append((None, TASKS_SEEN, np.median(arrays["online_msve"][kept], axis=0)))
-            below.append((None, TASKS_SEEN, np.median(arrays["cosine"][kept], axis=0)))
+            shares = np.where(arrays["cosine"] > 0, arrays["cosine"] ** 2, 0)
+            below.append((None, TASKS_SEEN, np.median(shares[kept], axis=0)))
         axes = figure.axes
         for panel in (axes[column], axes[2 + column]):
             widths = [line.get_linewidth() for line in panel.lines]
             assert np.argmax(widths) == 2 and sorted(widths)[-2] < max(widths)
-            labels = {text.get_text() for text in panel.texts}
-            assert labels == ({"$n = 2$", "$n = 3$", "main setting", "$n = 5$"} if algo == "mc" else set())
+            assert {text.get_text() for text in panel.texts} == {"$n = 2$", "$n = 3$", "main", "$n = 5$"}
         check_lines(axes[column], above)
         check_lines(axes[2 + column], below)
         assert axes[2 + column].get_xlabel().endswith("\n1 of 16 diverged") and axes[column].get_title() == NAMED[algo]
@@ -183,10 +216,7 @@ def test_diagrams_have_an_arrow_for_each_transition(draw, layout, env, states):
             assert (arrow.patchA.get_center() == centers[i]).all() and (arrow.patchB.get_center() == centers[j]).all()
 
 
-def test_settings_look_different_and_figures_are_the_same_bytes(tmp_path):
-    cells = [Cell("td", "loop", 4, depth) for depth in range(28)]
-    many = style.setting_looks(cells, cells[9]).values()
-    assert len({(look["color"], look["ls"]) for look in many}) == 28
+def test_figures_are_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         figure, grid = plt.subplots(1, 2)
         for axes in grid:
@@ -217,9 +247,10 @@ def test_labels_of_lines_are_in_the_order_of_their_ends_and_do_not_overlap(scale
 @pytest.mark.parametrize(
     ("cell", "label"),
     [
-        (Cell("mc", "boyan", 5, 30), "main setting"),
+        (Cell("mc", "boyan", 5, 30), "main"),
         (Cell("td", "boyan", 5, 60), "$L = 60$"),
         (Cell("", "loop", 3, 30), "Loop, $n = 3$"),
+        (Cell("", "random_walks_on_a_ring", 5, 30), "Random walks …"),
     ],
 )
 def test_labels_of_settings_name_what_differs(cell, label):
@@ -245,9 +276,15 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
     by_cell = pd.DataFrame(names).merge(pd.DataFrame({"seed": range(20)}), how="cross")
     weights = by_cell.assign(diverged_at=(by_cell["seed"] < lost).astype(int))
     msve = by_cell.merge(pd.DataFrame({"context_length": LENGTHS}), how="cross")
+    msve = msve.assign(msve=1e9 * RNG.lognormal(size=len(msve)))
     learning = by_cell.merge(pd.DataFrame({"tasks_seen": [1, 20_000]}), how="cross")
     learning = learning.assign(cosine=RNG.random(len(learning)), online_msve=RNG.lognormal(size=len(learning)))
-    baselines = pd.concat([msve.assign(method=method, msve=RNG.lognormal(size=len(msve))) for method in METHODS])
+    first = msve[(msve["algo"] == algos[0]) & (msve["env"] == settings[0][0])]
+    baselines = pd.concat([first.assign(method=method) for method in METHODS])
+    baselines.loc[baselines["method"] != "theta_td", "depth"] = 0
+    baselines = baselines.drop_duplicates(["method", "states", "depth", "seed", "context_length"])
+    over_tasks = msve.rename(columns={"algo": "method", "msve": "median"})
+    over_tasks = pd.concat([over_tasks, over_tasks.assign(method="zero", env="any", depth=0)])
     entries = []
     for name in names:
         wide = 2 * name["states"]
@@ -257,7 +294,7 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
         entries.append(table.assign(**name, tasks_seen=20_000, mean=mean))
     panels = style.panels_of(cells, vary)
     figures = [
-        msve_curves.msve_curves(panels, msve.assign(msve=1e9 * RNG.lognormal(size=len(msve))), baselines, weights),
+        msve_curves.msve_curves(panels, msve, baselines, over_tasks, weights),
         weight_maps.weight_maps(panels, pd.concat(entries), weights),
         learning_curves.learning_curves(learning, weights, cells[0]),
     ]

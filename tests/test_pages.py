@@ -172,7 +172,7 @@ def test_the_slider_shows_means_over_runs_and_medians():
         np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
         weights = ictd.Weights(arrays["history_u"][kept, k], arrays["history_A"][kept, k])
         of_mean = cosine(project_identifiable(weights, 0.9).A.mean(axis=0), ictd.theta_td(2).A)
-        values = [f"{value:.4g}" for value in (of_mean, np.median(arrays["online_msve"][kept, k]))]
+        values = [f"{value:.4g}" for value in (max(0, of_mean) ** 2, np.median(arrays["online_msve"][kept, k]))]
         assert [curve["values"][k] for curve in run["curves"]] == values
     for curve in run["curves"]:
         x, y = np.transpose(curve["points"])

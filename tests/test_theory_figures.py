@@ -10,12 +10,11 @@ from ictd.report.figures import pretrained, style
 from ictd.report.figures import theory as figures
 
 SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
-NAMES = [panel[0] for panel in figures.PANELS]
 SIDES = numbered(
-    {"statement": [*NAMES, "theorem_1", "bounded_gradient"], **SETTINGS, "layer": range(70)},
+    {"statement": [*figures.LEMMAS, "theorem_1"], **SETTINGS, "layer": range(70)},
     ["left_mean", "right_mean", "tightest"],
 )
-SIDES = SIDES.drop(SIDES.index[(SIDES["statement"] == "lemma_3") & (SIDES["layer"] > 64)])
+SIDES = SIDES.drop(SIDES.index[SIDES["statement"].isin(["lemma_3", "bounded_gradient"]) & (SIDES["layer"] > 64)])
 
 
 @pytest.fixture(autouse=True)
@@ -27,38 +26,21 @@ def close_figures():
 def test_theorem_1():
     """Beyond 55 layers, the bound is below the accuracy of float64."""
     figure = figures.theorem_1(SIDES, 0.6)
-    layers = np.arange(55)
-    bound = r"bound, $\gamma^L \Vert v\Vert_\infty$"
-    for column, env in enumerate(("boyan", "loop")):
-        for row, falling in enumerate((0.6, 1.0)):
-            lines = []
-            for states in (3, 5):
-                rows = where(SIDES, statement="theorem_1", env=env, states=states)[:55]
-                lines.append((None, layers, rows["left_mean"] / rows["right_mean"] * falling**layers))
-            lines.append((bound, layers, falling**layers))
-            check_lines(figure.axes[2 * row + column], lines)
-            labels = {text.get_text() for text in figure.axes[2 * row + column].texts}
-            assert labels == ({"$n = 3$", "$n = 5$"} if row else set())
+    for axes, env in zip(figure.axes, ("boyan", "loop"), strict=True):
+        lines = []
+        for states in (3, 5):
+            rows = where(SIDES, statement="theorem_1", env=env, states=states)[:55]
+            lines.append((None, np.arange(55), rows["left_mean"] / rows["right_mean"]))
+        check_lines(axes, [*lines, (None, [0, 1], [1, 1])])
+        assert {text.get_text() for text in axes.texts} == {"$n = 3$", "$n = 5$"}
 
 
 def test_lemmas():
-    figure = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5)
-    here = where(SIDES, env="loop", states=5).query("1 <= layer <= 64")
-    ratios = []
-    for axes, (name, *_) in zip(figure.axes, figures.PANELS, strict=False):
-        rows, ours = where(here, statement=name), where(here, statement="bounded_gradient")
-        lines = [("measured", rows["layer"], rows["left_mean"])]
-        lines += [("the paper's bound", rows["layer"], rows["right_mean"])]
-        lines += [("our bound", ours["layer"], ours["right_mean"])] * (name == "lemma_3")
-        check_lines(axes, lines)
-        clear = rows.query("layer <= 60")
-        ratios.append((None, clear["layer"], clear["tightest"]))
-    check_lines(figure.axes[5], ratios)
-    numbers = [title.removeprefix("Lemma ") for _, title, *_ in figures.PANELS]
-    labels = [text.get_text() for text in figure.axes[5].texts]
-    assert sorted("; ".join(labels).split("; ")) == sorted(numbers)
-    same = figures.lemmas(SIDES.assign(tightest=1.0), "loop", 5)
-    assert [text.get_text() for text in same.axes[5].texts] == ["; ".join(numbers)]
+    (axes,) = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5).axes
+    here = where(SIDES, env="loop", states=5).query("1 <= layer <= 60")
+    ratios = [where(here, statement=name) for name in figures.LEMMAS]
+    check_lines(axes, [*((None, rows["layer"], rows["tightest"]) for rows in ratios), (None, [0, 1], [1, 1])])
+    assert {text.get_text() for text in axes.texts} == {*figures.LEMMAS.values()}
 
 
 @pytest.mark.parametrize(("algo", "J", "error"), [("td", "$J$", "lemma_1"), ("mc", "$J'$", "lemma_4")])
@@ -86,21 +68,23 @@ def test_expected_updates(algo, J, error):
 
 
 def test_the_family():
-    names = ["inside", "beyond", *figures.ALGORITHMS]
+    names = ["inside", "beyond", "theta_td", *figures.ALGORITHMS]
     members = numbered({"member": names, **SETTINGS, "draw": [0, 1], "layer": range(9)}, ["error"])
     members = members[members["member"].isin(["inside", "beyond"]) | (members["draw"] == 0)]
     members = members.assign(bound=np.arange(len(members)))
     members.loc[members["layer"] == 8, "error"] = 1e101
     updates = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [0, 1], "layer": [1, 4, 8]}, ["norm"], 1)
-    neu = numbered({"algo": ["td", "mc"], **SETTINGS, "space": ["looped", "separate"], "layer": range(9)}, ["norm"], 2)
     at = {"env": "loop", "states": 3}
-    left, right = figures.family(members, updates, neu, "loop", 3).axes
+    left, right = figures.family(members, updates, "loop", 3).axes
     lines = []
     for member, label in (("inside", "$A = [G; H][-I, I]$"), ("beyond", "the same $+ N [I, I]$")):
         for draw in (0, 1):
             lines.append((label, range(8), where(members, member=member, draw=draw, **at)["error"][:8]))
-    theta_td = r"$\theta_L^{\mathrm{TD}}$"
-    algorithms = {"theta_td": theta_td, "residual_gradient": "residual gradient", "deflated_td": "deflated TD"}
+    algorithms = {
+        "theta_td": r"$\theta^{\mathrm{TD}}$",
+        "residual_gradient": "residual gradient",
+        "deflated_td": "deflated TD",
+    }
     for algorithm, label in algorithms.items():
         lines.append((label, range(9), where(members, member=algorithm, **at)["error"]))
     bound = where(members, member="inside", draw=0, **at)["bound"]
@@ -109,36 +93,39 @@ def test_the_family():
     for algo in figures.NORMS:
         for draw in (0, 1):
             lines.append((None, [1, 4, 8], where(updates, algo=algo, draw=draw, **at)["norm"]))
-        td = where(neu, algo=algo, space="looped", **at)["norm"][1:]
-        lines.append((theta_td, range(1, 9), td))
     check_lines(right, lines)
     assert {text.get_text() for text in right.texts} == {*figures.NORMS.values()}
 
 
 def test_pretrained_weights():
     cells = {"algo": ["mc", "td"], "env": ["boyan"], "states": [3], "depth": [4, 6], "seed": range(3)}
-    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm", "theta_td"])
+    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm"])
     repeated = numbered({**cells, "layer": [1, 4, 6, 20, 40]}, ["looped_norm"])
-    line.loc[(line["depth"] == 6) & (line["position"] == 0.5), "looped_norm"] = 1e101
-    repeated.loc[repeated["layer"] == 40, "looped_norm"] = 1e101
-    main = Cell("", "boyan", 3, 6)
-    figure = pretrained.pretrained(line, repeated, main)
+    repeated.loc[repeated["layer"] == 20, "looped_norm"] *= 1e102
+    repeated.loc[(repeated["layer"] == 40) & (repeated["seed"] == 1), "looped_norm"] = np.nan
+    figure = pretrained.pretrained(line, repeated, Cell("", "boyan", 3, 6))
     for column, algo in enumerate(("td", "mc")):
         above, below = [], []
-        for depth, places in ((4, [0, 0.25, 0.5, 1]), (6, [0, 0.25, 1])):
+        for depth in (4, 6):
             of = {"algo": algo, "depth": depth}
-            medians = where(line, **of).groupby("position")["looped_norm"].median()
-            above.append((None, places, medians[places]))
-            medians = where(repeated, **of).groupby("layer")["looped_norm"].median()
-            below.append((None, [1, 4, 6, 20], medians[[1, 4, 6, 20]]))
-            below.append((None, [depth], [medians[depth]]))
+            for lines, table, name, start, places in (
+                (above, line, "position", 0, [0, 0.25, 0.5, 1]),
+                (below, repeated, "layer", depth, [1, 4, 6, 20]),
+            ):
+                ratios = [where(table, **of, seed=seed).set_index(name)["looped_norm"] for seed in range(3)]
+                growth = [np.log10([trial[place] / trial[start] for trial in ratios]).mean() for place in places]
+                lines.append((None, places, growth))
+            below.append((None, [depth], [0]))
+            assert below[-2][2][-1] > 100
+        zero = (None, [0, 1], [0, 0])
+        check_lines(figure.axes[column], [*above, zero])
+        check_lines(figure.axes[2 + column], [*below, zero])
         assert figure.axes[column].get_title().startswith(style.NAMES[algo])
-        check_lines(figure.axes[column], above)
-        check_lines(figure.axes[2 + column], [*below, ("as many layers as in training", [], [])])
-    own = repeated[repeated["layer"] == repeated["depth"]]["looped_norm"]
-    assert figure.axes[2].get_ylim() == pytest.approx((own.min() / 30, own.max() * 1e4))
-    assert {text.get_text() for text in figure.axes[1].texts} == {"$L = 4$", "main setting"}
-    gone = pretrained.pretrained(line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan), main)
+        for axes in figure.axes[column::2]:
+            assert {text.get_text() for text in axes.texts} == {"$L = 4$", "main"}
+    gone = pretrained.pretrained(
+        line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan), Cell("", "boyan", 3, 6)
+    )
     assert len(gone.axes) == 4
 
 
@@ -150,14 +137,16 @@ def test_no_figure_has_ink_on_its_border(tmp_path):
     sides = numbered({"statement": SIDES["statement"].unique(), **at, **layers}, ["left_mean", "right_mean"])
     both = {"algo": ["td", "mc"], **at}
     neu = numbered({**both, "space": ["looped", "separate"], **layers}, ["norm", "standard_error", "bound", "sharper"])
-    names = ["inside", "beyond", *figures.ALGORITHMS]
+    names = ["inside", "beyond", "theta_td", *figures.ALGORITHMS]
     members = numbered({"member": names, **at, "draw": [0, 1], **layers}, ["error", "bound"])
-    updates, cells = numbered({**both, "draw": [0, 1], **layers}, ["norm"]), {**both, "depth": [5, 300], "seed": [0, 1]}
-    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm", "theta_td"])
+    updates = numbered({**both, "draw": [0, 1], **layers}, ["norm"])
+    # Settings differ from the main one in one value.
+    cells = {**both, "states": [20], "depth": [300], "seed": [0, 1]}
+    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm"])
     repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])
     for figure in (
         figures.theorem_1(sides, 0.9), figures.lemmas(sides.assign(tightest=1.0), env, 3),
-        figures.expected_update(neu, sides, "mc", env, 3), figures.family(members, updates, neu, env, 3),
-        pretrained.pretrained(line, repeated, Cell("", env, 20, 300)),
+        figures.expected_update(neu, sides, "mc", env, 3), figures.family(members, updates, env, 3),
+        pretrained.pretrained(line, repeated, Cell("", "boyan", 20, 300)),
     ):  # fmt: skip
         check_border(figure, tmp_path)

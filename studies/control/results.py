@@ -280,7 +280,7 @@ def critics(results):
     """
     import matplotlib.pyplot as plt
 
-    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+    from ictd.report.figures.style import COLOURS, NAMES, WIDTH, label_ends, legend
 
     made, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
 
@@ -304,9 +304,10 @@ def critics(results):
         draw(left, lengths, share - results.share("smoothed"), label, *look)
     depths, names = results.by_depth()
     stacked = np.stack([results.share(name) for name in names], axis=2)  # (seeds, M, X, N)
-    for k, color in zip(results.shown, LINES, strict=False):
-        draw(right, depths, stacked[:, k], f"m = {lengths[k]}", color)
-    left.set(xlabel="transitions m", ylabel="share minus smoothed model's")
+    for k in results.shown:
+        draw(right, depths, stacked[:, k], None, COLOURS["td"])
+    left.set(xlabel="transitions $m$", ylabel="share minus\nsmoothed model's")
     right.set(xlabel="layers", ylabel="share")
+    label_ends(right, [(f"$m = {lengths[k]}$", stacked[:, k, -1].mean(), COLOURS["td"]) for k in results.shown])
     legend(made)
     return made

@@ -330,8 +330,8 @@ def coefficients(results):
     from ictd.report.figures.style import LINES, legend
 
     looks = {
-        "mean": {"label": r"$\eta_m$, mean", "color": LINES[1], "marker": "v"},
-        "rest": {"label": r"$\eta_r$, rest", "color": LINES[2], "marker": "^"},
+        "mean": {"label": r"$\eta_m$, mean", "color": LINES[2], "marker": "v"},
+        "rest": {"label": r"$\eta_r$, rest", "color": LINES[1], "marker": "^"},
     }
     names = [name for name, _ in settings_in(results["parts"])]
     drawn, panels = panels_of(names, COEFFICIENTS.values(), "coefficient")
@@ -385,7 +385,7 @@ def panels_of(names: list[str], rows: Collection[str], label: str) -> tuple:
     for name, axes in panels.items():
         axes.axvline(0, color="0.6", lw=0.7)
         axes.set(title=NAMES[name], xlabel=label)
-    grid[0, 0].set_yticks(range(len(rows)), rows, fontsize=7)
+    grid[0, 0].set_yticks(range(len(rows)), rows, fontsize=8)
     grid[0, 0].set_ylim(len(rows) - 0.5, -0.5)
     return drawn, panels
 

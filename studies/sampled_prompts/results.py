@@ -425,12 +425,16 @@ def attention(results):
 # Figures
 
 
-POINTS = {"marker": "o", "ms": 3, "lw": 1.3}
+# Lines of the Transformer by its prompts, and of LSTD by its prior.
+SOLID, DASHED, DOTTED, DASH_DOTTED = (
+    {"ls": dashes, "marker": marker, "ms": 3, "lw": 1.3}
+    for dashes, marker in (("-", "o"), ("--", "s"), (":", "v"), ("-.", "D"))
+)
 
 
 def label_lengths(axes, results: dict) -> None:
     """Label the axis of context lengths."""
-    axes.set(xscale="log", xlabel="context length $m$ (steps)")
+    axes.set(xscale="log", xlabel="context steps $m$")
     axes.set_xticks(results["lengths"], results["lengths"])
     axes.minorticks_off()
 
@@ -439,31 +443,30 @@ def label_lengths(axes, results: dict) -> None:
 def formats_and_training(results):
     """What the format and training on contexts are worth.
 
-    MSVE on unseen tasks in the main setting, means over trials, after pretraining by TD (left) and by MC (right). The
-    weights from the paper's pretraining are evaluated with a column for each step, and with a column for each visited
-    state. The constant is the mean observed reward over 1 - gamma times a tuned factor.
+    MSVE on unseen tasks in the main setting, means over trials, after pretraining by TD. The weights from the paper's
+    pretraining are evaluated with a column for each step, and with a column for each visited state (grouped). The
+    constant is the mean observed reward over 1 - gamma times a tuned factor.
     """
     import matplotlib.pyplot as plt
 
-    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
 
-    drawn, grid = plt.subplots(1, len(results["algos"]), sharey=True, squeeze=False, figsize=(WIDTH, 2.6))
-    for axes, cell in zip(grid[0], results["main_cells"], strict=True):
-        methods = {
-            "as in the paper, a column for each step": (paper(cell, "step"), COLOURS["mc"]),
-            "as in the paper, grouped": (paper(cell, "grouped"), COLOURS["td"]),
-            "pretrained on contexts": (run("main", cell.algo), COLOURS["theta_td"]),
-            "LSTD, best ridge": (baseline("lstd", results["place"]), COLOURS["lstd"]),
-            "constant": (baseline("constant_tuned", results["place"]), COLOURS["zero"]),
-            "posterior mean": (baseline("bayes", results["place"]), LINES[0]),
-        }
-        for label, (method, colour) in methods.items():
-            means = [msve(results, method, length).mean() for length in results["lengths"]]
-            axes.plot(results["lengths"], means, label=label, color=colour, **POINTS)
-        label_lengths(axes, results)
-        axes.set(yscale="log", title=NAMES[cell.algo])
-    grid[0, 0].set_ylabel("MSVE")
-    legend(drawn, 2)
+    drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
+    cell, at = results["main_cells"][0], results["place"]
+    methods = {
+        "the paper's Transformer": (paper(cell, "step"), COLOURS[cell.algo], SOLID),
+        "the same, grouped": (paper(cell, "grouped"), COLOURS[cell.algo], DASHED),
+        "pretrained on contexts": (run("main", cell.algo), COLOURS[cell.algo], DOTTED),
+        "constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
+        "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
+        "posterior mean": (baseline("bayes", at), INK, SOLID),
+    }
+    for label, (method, colour, look) in methods.items():
+        means = [msve(results, method, length).mean() for length in results["lengths"]]
+        axes.plot(results["lengths"], means, label=label, color=colour, **look)
+    label_lengths(axes, results)
+    axes.set(yscale="log", ylabel="MSVE")
+    legend(drawn)
     return drawn
 
 
@@ -477,22 +480,22 @@ def priors(results):
     """
     import matplotlib.pyplot as plt
 
-    from ictd.report.figures.style import COLOURS, LINES, WIDTH, legend
+    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
 
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     at, algo = results["place"], results["algos"][0]
     methods = {
-        "constant": (baseline("constant_tuned", at), COLOURS["zero"]),
-        "one pseudo-step in unvisited states": (baseline("lstd_unvisited", at), LINES[2]),
-        "uniform pseudo-steps": (baseline("ce_uniform", at), LINES[1]),
-        "pseudo-steps of the mean chain": (baseline("lstd_prior", at), COLOURS["lstd"]),
-        "posterior mean": (baseline("bayes", at), LINES[0]),
-        "Transformer, pretrained on contexts": (run("main", algo), COLOURS["td"]),
+        "constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
+        "posterior mean": (baseline("bayes", at), INK, SOLID),
+        "pretrained on contexts": (run("main", algo), COLOURS[algo], DOTTED),
+        "a pseudo-step in unvisited states": (baseline("lstd_unvisited", at), COLOURS["lstd"], DOTTED),
+        "uniform pseudo-steps": (baseline("ce_uniform", at), COLOURS["lstd"], DASHED),
+        "pseudo-steps of the mean chain": (baseline("lstd_prior", at), COLOURS["lstd"], DASH_DOTTED),
     }
-    for label, (method, colour) in methods.items():
+    for label, (method, colour, look) in methods.items():
         ratios = [ratio(results, method, baseline("lstd", at), length).value for length in results["lengths"]]
-        axes.plot(results["lengths"], ratios, label=label, color=colour, **POINTS)
-    axes.axhline(1, color=COLOURS["zero"], lw=0.5)
+        axes.plot(results["lengths"], ratios, label=label, color=colour, **look)
+    axes.axhline(1, color=COLOURS["lstd"], lw=0.5)
     label_lengths(axes, results)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
@@ -511,18 +514,17 @@ def learned_prior(results):
     """
     import matplotlib.pyplot as plt
 
-    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
+    from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
 
     drawn, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
     lengths = results["lengths"]
     for algo in results["algos"]:
         numbers_of_algo = [fitted_number(results, algo, length) for length in lengths]
-        left.plot(lengths, numbers_of_algo, color=COLOURS[algo], label=NAMES[algo], **POINTS)
-    left.plot(lengths, [best_number(results, length) for length in lengths], color=LINES[0], label="best k", **POINTS)
-    forms = {"lstd": COLOURS["lstd"], "ce_uniform": LINES[1], "lstd_prior": COLOURS["theta_td"]}
-    for form, colour in forms.items():
+        left.plot(lengths, numbers_of_algo, color=COLOURS[algo], label=NAMES[algo], **DOTTED)
+    left.plot(lengths, [best_number(results, length) for length in lengths], color=INK, label="best k", **SOLID)
+    for form, look in {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}.items():
         shares = [fitted(results, results["algos"][0], length, form, "explained").mean() for length in lengths]
-        right.plot(lengths, shares, color=colour, label=BASELINES[form].removeprefix("LSTD, "), **POINTS)
+        right.plot(lengths, shares, color=COLOURS["lstd"], label=BASELINES[form].removeprefix("LSTD, "), **look)
     for axes in (left, right):
         label_lengths(axes, results)
     left.set_yscale("log", base=2)

@@ -145,7 +145,7 @@ def msve(tables, run):
     MSVE on unseen tasks, at the shortest and the longest context, and on enumerated prompts. The setting
     evaluation.claim_tasks is the number of these tasks in each trial. Columns: the mean over tasks with its standard
     error over trials (the median over tasks), and the share of the total error that the worst hundredth of the tasks
-    contributes. The tasks are not those of Figures 1, 5, 7 and 10. The methods TD and MC are the pretrained
+    contributes. The tasks are those of Figures 1, 5, 7 and 10. The methods TD and MC are the pretrained
     Transformers. The method theta^TD is the Transformer with the paper's parameters and the best step size.
     """
     over_tasks = tables["over_tasks"]

@@ -1,4 +1,4 @@
-"""A slider over the snapshots of pretraining, which shows A, its cosine to theta^TD and the MSVE of a cell's runs."""
+"""A slider over the snapshots of pretraining, which shows A, its pattern and the MSVE of a cell's runs."""
 
 import json
 from html import escape
@@ -11,8 +11,8 @@ from ictd.pipeline.grid import Cell
 from ictd.report.html import attribute, text
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import in_words
-from ictd.transformer import Weights, theta_td
-from ictd.weight_measures import cosine, project_identifiable
+from ictd.transformer import Weights
+from ictd.weight_measures import pattern_shares, project_identifiable
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # Colours of negative and positive entries; their opacity is the share of the largest entry.
@@ -21,7 +21,7 @@ COLOURS = ("#2166ac", "#b2182b")
 WIDTH, HEIGHT = 320, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 26, 10, 38
 # Labels of the two curves.
-LABELS = ("cosine of mean A to theta^TD", "training error (median over trials)")
+LABELS = ("squared cosine of mean A to theta^TD", "training error (median over trials)")
 
 
 def runs_of(
@@ -29,8 +29,8 @@ def runs_of(
 ) -> dict[str, dict]:
     """``run_data`` of each cell by its title, which counts the runs that diverged.
 
-    Runs that diverged are left out, and cells whose runs all diverged.  The cosine is that of the mean identifiable A,
-    as in the table of the mean weights.
+    Runs that diverged are left out, and cells whose runs all diverged.  The squared cosine, zero if the cosine
+    is negative, is that of the mean identifiable A, as in the table of the mean weights.
     """
     runs = {}
     for name in cells:
@@ -45,22 +45,22 @@ def runs_of(
         width = 2 * cell["states"]
         mean_A = entries.to_numpy().reshape(-1, width, width)
         identifiable = project_identifiable(Weights(np.zeros((len(mean_A), width)), mean_A), discount).A
-        cosines = cosine(identifiable, theta_td(cell["states"]).A)
+        shares = pattern_shares(identifiable)["pattern"]
         title = in_words(name)
         if diverged.any():
             title += f" ({diverged.sum()} of {len(diverged)} diverged)"
-        runs[title] = run_data(entries.index.to_numpy(), mean_A, cosines, errors.to_numpy())
+        runs[title] = run_data(entries.index.to_numpy(), mean_A, shares, errors.to_numpy())
     return runs
 
 
-def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, msve: np.ndarray) -> dict:
+def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, shares: np.ndarray, msve: np.ndarray) -> dict:
     """Gather what the slider shows of a cell with S runs at K snapshots.
 
     Parameters
     ----------
     tasks_seen : (K,) array
     mean_A : (K, 2n, 2n) array, means over runs
-    cosines : (K,) array, cosines of the mean A to that of theta^TD
+    shares : (K,) array, squared cosines of the mean A to that of theta^TD
     msve : (S, K) array
 
     Returns
@@ -68,19 +68,17 @@ def run_data(tasks_seen: np.ndarray, mean_A: np.ndarray, cosines: np.ndarray, ms
     dict with
         tasks : K numbers of tasks
         A : for each snapshot 4 n^2 entries in percent of the largest
-        curves : cosine and median MSVE, each with its axes in SVG, the points of its curve, and its values
+        curves : squared cosine and median MSVE, each with its axes in SVG, the points of its curve, and its values
     """
     percent = 100 * mean_A / np.abs(mean_A).max(axis=(-2, -1), keepdims=True)
     median_msve = np.median(msve, axis=0)
     seen = np.log10(np.maximum(tasks_seen, 1))
-    least = min(0, np.floor(cosines.min() * 2) / 2)
     decades = np.floor(np.log10(median_msve.min())), np.ceil(np.log10(median_msve.max()))
-    cosine_ticks = {f"{tick:g}": tick for tick in np.arange(least, 1.1, 0.5)}
     return {
         "tasks": tasks_seen.tolist(),
         "A": percent.round().astype(int).reshape(len(mean_A), -1).tolist(),
         "curves": [
-            _curve(seen, cosines, cosine_ticks, cosines),
+            _curve(seen, shares, {"0": 0, "0.5": 0.5, "1": 1}, shares),
             _curve(seen, np.log10(median_msve), _decades(*decades), median_msve),
         ],
     }

@@ -121,8 +121,8 @@ def test_there_are_at_most_fourteen_claims_and_six_entries_in_a_legend(made_up):
     assert len([value for value in shown if hasattr(value, "compute")]) <= 14
     for value in [value for value in shown if getattr(value, "kind", None) == "figure"]:
         figure = value.make(made_up)
-        entries = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
-        entries = {label: colour for label, colour in entries.items() if not label.startswith("_")}
+        lines = [line for axes in figure.axes for line in axes.lines if not line.get_label().startswith("_")]
+        entries = {line.get_label(): (line.get_color(), line.get_linestyle()) for line in lines}
         assert 1 < len(entries) <= 6 and len(set(entries.values())) == len(entries)
 
 

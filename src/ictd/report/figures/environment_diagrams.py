@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from ictd.mrp import sample_tasks
-from ictd.report.figures.style import WIDTH
+from ictd.report.figures.style import INK, WIDTH
 from ictd.rng import generator
 
 RADIUS = 0.3
@@ -44,8 +44,8 @@ def _draw(transition: np.ndarray, positions: np.ndarray, bend, limits, width: fl
     """Circles at positions (n, 2) and arrows between them; ``bend(i, j)`` curves the arrow from i to j."""
     (left, right), (bottom, top) = limits
     figure, axes = plt.subplots(figsize=(width, width * (top - bottom) / (right - left)))
-    circles = [Circle(position, RADIUS, facecolor="white", edgecolor="black", zorder=2) for position in positions]
-    style = {"arrowstyle": "-|>", "mutation_scale": 9, "lw": 0.8, "color": "0.25", "shrinkA": 0, "shrinkB": 0}
+    circles = [Circle(position, RADIUS, facecolor="none", edgecolor=INK) for position in positions]
+    style = {"arrowstyle": "-|>", "mutation_scale": 9, "lw": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 0}
     for i, j in zip(*np.nonzero(transition), strict=True):
         if i == j:
             # A self-loop leaves its circle on the right, below the middle, and comes back above it.
@@ -57,7 +57,7 @@ def _draw(transition: np.ndarray, positions: np.ndarray, bend, limits, width: fl
             axes.add_patch(FancyArrowPatch(positions[i], positions[j], connectionstyle=curve, **ends, **style))
     for state, (circle, position) in enumerate(zip(circles, positions, strict=True)):
         axes.add_patch(circle)
-        axes.text(*position, f"$s_{{{state + 1}}}$", ha="center", va="center", zorder=3)
+        axes.text(*position, f"$s_{{{state + 1}}}$", ha="center", va="center")
     axes.set(aspect="equal", xlim=limits[0], ylim=limits[1])
     axes.axis("off")
     return figure

@@ -6,18 +6,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.figures.style import NAMES, WIDTH, difference, diverged_note, label_ends, setting_looks
+from ictd.report.figures.style import COLOURS, NAMES, WIDTH, difference, diverged_note, label_ends, line_width
 from ictd.report.tables import rows_with
-
-# Columns of the table of learning curves, one a row of panels.
-MEASURES = ("online_msve", "cosine")
 
 
 def learning_curves(learning: pd.DataFrame, weights: pd.DataFrame, main: Cell) -> Figure:
-    """Draw the MSVE on new tasks and the cosine to theta^TD in the course of pretraining, a column an algorithm.
+    """Draw the MSVE on new tasks, and the squared cosine to theta^TD, in pretraining; a column an algorithm.
 
-    Lines are medians over the runs that did not diverge; the others are counted below the column.  Labels beside the
-    last column say what differs from the setting of the cell ``main``.
+    Lines are medians over the runs that did not diverge; the others are counted below the column.  Labels say what
+    differs from the setting of the cell ``main``, which has the thick line.
 
     Parameters
     ----------
@@ -26,28 +23,25 @@ def learning_curves(learning: pd.DataFrame, weights: pd.DataFrame, main: Cell) -
     """
     cells = [Cell(*names) for names in weights[CELL].drop_duplicates().itertuples(index=False)]
     algos = [name for name in NAMES if name in {cell.algo for cell in cells}]
-    looks = setting_looks(cells, main)
     figure, grid = plt.subplots(2, len(algos), sharex=True, sharey="row", squeeze=False, figsize=(WIDTH, 4.2))
-    ends = {name: [] for name in MEASURES}
-    for cell in sorted(cells):
-        diverged = rows_with(weights, **cell._asdict()).set_index("seed")["diverged_at"] > 0
-        if diverged.all():
-            continue
-        course = rows_with(learning, **cell._asdict()).pivot(index="seed", columns="tasks_seen")[~diverged]
-        column = grid[:, algos.index(cell.algo)]
-        for axes, name in zip(column, MEASURES, strict=True):
-            medians = np.median(course[name].to_numpy(), axis=0)
-            look = looks[cell._replace(algo="")]
-            axes.plot(course[name].columns, medians, **look)
-            if cell.algo == algos[-1]:
-                ends[name].append((difference(cell, main), medians[-1], look["color"]))
-    for axes, algo in zip(grid[0], algos, strict=True):
-        axes.set(title=NAMES[algo], xscale="log", yscale="log")
-    for axes, algo in zip(grid[1], algos, strict=True):
+    ends = {axes: [] for axes in grid.flat}
+    for (above, below), algo in zip(grid.T, algos, strict=True):
+        for cell in sorted(cell for cell in cells if cell.algo == algo):
+            diverged = rows_with(weights, **cell._asdict()).set_index("seed")["diverged_at"] > 0
+            if diverged.all():
+                continue
+            course = rows_with(learning, **cell._asdict()).pivot(index="seed", columns="tasks_seen")[~diverged]
+            shares = course["cosine"].clip(lower=0) ** 2
+            name = difference(cell, main)
+            for axes, values in ((above, course["online_msve"]), (below, shares)):
+                medians = np.median(values, axis=0)
+                axes.plot(values.columns, medians, color=COLOURS[algo], lw=line_width(cell, main))
+                ends[axes].append((name, medians[-1], COLOURS[algo]))
+        above.set(title=NAMES[algo], xscale="log", yscale="log")
         note = diverged_note(rows_with(weights, algo=algo)["diverged_at"] > 0)
-        axes.set(xlabel=f"tasks seen\n{note}".strip())
+        below.set(xlabel=f"tasks seen\n{note}".strip(), ylim=(0, 1))
     grid[0, 0].set_ylabel("median MSVE on\nenumerated prompts")
-    grid[1, 0].set_ylabel("median cosine\n" + r"of $A$ to $\theta^{\mathrm{TD}}$")
-    for axes, name in zip(grid[:, -1], MEASURES, strict=True):
-        label_ends(axes, ends[name])
+    grid[1, 0].set_ylabel("median squared cosine\n" + r"of $A$ to $\theta^{\mathrm{TD}}$")
+    for axes, labels in ends.items():
+        label_ends(axes, labels)
     return figure

@@ -1,61 +1,87 @@
 """MSVE against context length, one panel per setting (Figures 1, 5, 7 and 10)."""
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ictd.baselines import shown_baselines
+from ictd.baselines import BASELINES, shown_baselines
 from ictd.report.figures.style import COLOURS, NAMES, WIDTH, diverged_note, legend
 from ictd.report.names import LOOKS
 from ictd.report.tables import rows_with
-from ictd.statistics import standard_error
+from ictd.statistics import bootstrap_mean
 
 
-def msve_curves(panels: dict[str, list], msve: pd.DataFrame, baselines: pd.DataFrame, weights: pd.DataFrame) -> Figure:
-    """Draw the mean over trials of the MSVE with its standard error, and its median, one panel a setting.
+def msve_curves(
+    panels: dict[str, list],
+    unseen_msve: pd.DataFrame,
+    unseen_baselines: pd.DataFrame,
+    over_tasks: pd.DataFrame,
+    weights: pd.DataFrame,
+) -> Figure:
+    """Draw the MSVE of cells and baselines on the tasks that decide the claims, one panel a setting.
 
-    The axis is logarithmic: a few tasks with short contexts have errors hundreds of times those of the others.
+    A line is the geometric mean over trials, as claims are on means of logarithms.  The bands of cells are 95%
+    intervals of the ratio to predicting zero, around the line of predicting zero.  Dotted lines are medians over tasks.
     Trials that diverged are left out and counted below the panel.
 
     Parameters
     ----------
     panels : dict
         For each title the cells to show, which have the same numbers of states and layers.
-    msve, baselines, weights : tables of ``ictd.report.result_tables``
+    unseen_msve, unseen_baselines, over_tasks : tables of ``ictd.steps.evaluate_claims``
+    weights : table of ``ictd.report.result_tables``
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    size = (WIDTH if columns > 1 else 0.75 * WIDTH, 2.4 * rows)
-    figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=size)
+    figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=(WIDTH, 2.4 * rows))
     for axes, (title, cells) in zip(grid.flat, panels.items(), strict=False):
+        states, depth = cells[0].states, cells[0].depth
+        logs = {}
+        for method in shown_baselines():
+            layers = depth if BASELINES[method].layered else 0
+            logs[method] = _by_trial(unseen_baselines, method=method, states=states, depth=layers)
+        zero = logs["zero"]
         notes = []
         for cell in cells:
-            trials = rows_with(msve, **cell._asdict()).pivot(index="seed", columns="context_length", values="msve")
             diverged = rows_with(weights, **cell._asdict()).set_index("seed")["diverged_at"] > 0
             if not diverged.all():
-                _draw_trials(axes, trials[~diverged], cell.algo)
+                ratios = (_by_trial(unseen_msve, **cell._asdict()) - zero)[~diverged]
+                _draw_trials(axes, ratios, zero.mean(), cell.algo)
+                _draw_medians(axes, over_tasks, cell.algo, cell.env, cell)
             if diverged.any():
-                notes.append(f"{cell.algo.upper()}: {diverged_note(diverged)}")
-        for method in shown_baselines():
-            errors = rows_with(baselines, method=method, states=cells[0].states, depth=cells[0].depth)
-            mean = errors.groupby("context_length")["msve"].mean()
-            axes.plot(mean.index, mean, color=COLOURS[method], ls=LOOKS[method].dashes, lw=1, label=NAMES[method])
-        axes.set(yscale="log", title=title, xlabel="\n".join(["context length (steps)", *notes]))
+                notes.append(textwrap.fill(f"{cell.algo.upper()}: {diverged_note(diverged)}", 14))
+        for method, trials in logs.items():
+            look = {"color": COLOURS[method], "ls": LOOKS[method].dashes, "lw": 1, "label": NAMES[method]}
+            axes.plot(trials.columns, 10 ** trials.mean(), **look)
+        _draw_medians(axes, over_tasks, "zero", "any", cells[0]._replace(depth=0))
+        axes.set(yscale="log", title=title, xlabel="\n".join(["context steps", *notes]))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
-        axes.set_ylabel("MSVE")
-    grid[0, 0].plot([], [], color="0.4", lw=1, ls=":", label="dotted: medians")
+        axes.set_ylabel("MSVE\n(dotted: medians)")
     legend(figure)
     return figure
 
 
-def _draw_trials(axes, trials: pd.DataFrame, algo: str) -> None:
-    """Draw the mean of trials (S, M) with its standard error, and their median; cut the band at a tenth of the mean."""
-    lengths, errors = trials.columns, trials.to_numpy()
-    mean, spread = errors.mean(axis=0), standard_error(errors)
-    colour, name = COLOURS[algo], NAMES[algo]
-    axes.plot(lengths, mean, color=colour, label=name)
-    axes.fill_between(lengths, np.maximum(mean - spread, mean / 10), mean + spread, color=colour, alpha=0.2, lw=0)
-    axes.plot(lengths, np.median(errors, axis=0), color=colour, lw=1, ls=":")
+def _by_trial(table: pd.DataFrame, **place) -> pd.DataFrame:
+    """Log10 of the MSVE, with a row for each seed and a column for each context length."""
+    return np.log10(rows_with(table, **place).pivot(index="seed", columns="context_length", values="msve"))
+
+
+def _draw_trials(axes, ratios: pd.DataFrame, zero: pd.Series, algo: str) -> None:
+    """Draw the mean of log ratios to zero with its 95% interval; a dot marks the longest context, which decides."""
+    estimates = np.array([bootstrap_mean(trials).estimate() for trials in ratios.to_numpy().T])
+    value, low, high = 10 ** (estimates + zero.to_numpy()[:, None]).T
+    look = {"color": COLOURS[algo], "label": NAMES[algo], "marker": "o", "ms": 4, "markevery": [-1]}
+    axes.plot(ratios.columns, value, **look)
+    axes.fill_between(ratios.columns, low, high, color=COLOURS[algo], alpha=0.25, lw=0)
+
+
+def _draw_medians(axes, over_tasks: pd.DataFrame, method: str, env: str, cell) -> None:
+    """Draw the medians over tasks of a method."""
+    medians = rows_with(over_tasks, method=method, env=env, states=cell.states, depth=cell.depth)
+    medians = medians[medians["context_length"] > 0]
+    axes.plot(medians["context_length"], medians["median"], color=COLOURS[method], lw=1, ls=":")

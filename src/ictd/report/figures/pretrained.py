@@ -1,58 +1,51 @@
 """The figure of J and J' at the pretrained weights."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import CELL, Cell
-from ictd.report.figures.style import LARGEST, NAMES, WIDTH, difference, label_ends, legend, setting_looks
-from ictd.report.figures.theory import NORMS, OURS
+from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, difference, label_ends, line_width
+from ictd.report.figures.theory import NORMS
 from ictd.report.tables import rows_with
-
-# Norms with repeated layers are shown up to this factor of the largest norm with as many layers as in training.
-SHOWN = 1e4
 
 
 def pretrained(line: pd.DataFrame, repeated: pd.DataFrame, main: Cell) -> Figure:
-    """J or J' on the line from the pretrained weights to theta^TD, and for pretrained layers repeated to other depths.
+    """Growth of J or J' on the line from the pretrained weights to theta^TD, and for other numbers of layers.
 
-    ``line`` and ``repeated`` are the theory's tables pretrained and repeated.  Labels beside the last column say what
-    differs from the setting of the cell ``main``.
+    Growth is the mean over trials of log10 of the ratio to J at the pretrained weights with as many layers as in
+    training.  ``line`` and ``repeated`` are the theory's tables pretrained and repeated.  Labels say what differs from
+    the setting of the cell ``main``.
     """
     algos = sorted(set(line["algo"]), key=list(NAMES).index)
-    settings = [Cell("", *key) for key in line[CELL[1:]].drop_duplicates().itertuples(index=False)]
-    looks = setting_looks(settings, main)
-    ends = []
     figure, grid = plt.subplots(2, len(algos), sharex="row", sharey="row", squeeze=False, figsize=(WIDTH, 4.4))
+    ends = {axes: [] for axes in grid.flat}
     for (above, below), algo in zip(grid.T, algos, strict=True):
         for key, of_cell in line[line["algo"] == algo].groupby(CELL, sort=False):
             cell = Cell(*key)
-            look = looks[cell._replace(algo="")]
-            mark = {"color": look["color"], "ls": "", "ms": 4, "mfc": "none"}
-            medians = of_cell.groupby("position")["looped_norm"].median()
-            medians = medians[medians < LARGEST]
-            above.plot(medians.index, medians, **look)
-            if algo == algos[-1] and len(medians):
-                ends.append((difference(cell, main), medians.iloc[-1], look["color"]))
-            medians = rows_with(repeated, **cell._asdict()).groupby("layer")["looped_norm"].median()
-            medians = medians[medians < LARGEST]
-            below.plot(medians.index, medians, **look)
-            trained = medians[medians.index == cell.depth]
-            below.plot(trained.index, trained, marker="o", **mark)
-        below.plot([], [], marker="o", color=OURS, ls="", ms=4, mfc="none", label="as many layers as in training")
-        above.set(yscale="log", title=f"{NAMES[algo]}, {NORMS[algo]}")
-        theta_td = r"\theta^{\mathrm{TD}}$"
-        above.set_xticks([0, 0.5, 1], ["pretrained", "half", rf"$\alpha\,{theta_td}"], fontsize=8)
-        above.set_xlabel(r"from pretrained weights to $\theta^{\mathrm{TD}}$")
-        below.set_xlabel("repetitions of the layer")
-        if (repeated["looped_norm"] < LARGEST).any():  # An axis without data takes no logarithmic scale.
-            below.set(xscale="log", yscale="log")
-    trained = repeated.loc[repeated["layer"] == repeated["depth"], "looped_norm"]
-    trained = trained[(trained > 0) & (trained < LARGEST)]
-    if len(trained):
-        grid[1, 0].set_ylim(trained.min() / 30, trained.max() * SHOWN)
+            name = difference(cell, main)
+            along = _growth(of_cell, "position", 0)
+            by_layers = _growth(rows_with(repeated, **cell._asdict()), "layer", cell.depth)
+            for axes, growth in ((above, along), (below, by_layers)):
+                axes.plot(growth.index, growth, color=COLOURS[algo], lw=line_width(cell, main))
+                if len(growth):
+                    ends[axes].append((name, growth.iloc[-1], COLOURS[algo]))
+            below.plot(cell.depth, 0, color=COLOURS[algo], marker="o", ms=4, mfc="none")
+        above.set_title(f"{NAMES[algo]}, {NORMS[algo]}")
+        above.set_xticks([0, 1], ["pretrained", r"$\alpha\,\theta^{\mathrm{TD}}$"])
+        below.set(xscale="log", xlabel="repetitions of the layer")
+    for axes in grid.flat:
+        axes.axhline(0, color=INK, lw=0.5)
     for axes in grid[:, 0]:
-        axes.set_ylabel("expected update,\nmedian $J$ or $J'$")
-    label_ends(grid[0, -1], ends)
-    legend(figure, ncols=2)
+        axes.set_ylabel("growth of the norm,\norders of magnitude")
+    for axes, labels in ends.items():
+        label_ends(axes, labels)
     return figure
+
+
+def _growth(norms: pd.DataFrame, along: str, start: float) -> pd.Series:
+    """Mean over trials of log10 of the ratio of the norm to that at ``start``, where it is finite in all trials."""
+    logs = np.log10(norms.pivot(index="seed", columns=along, values="looped_norm").fillna(np.inf))
+    growth = logs.sub(logs[start], axis=0)[np.isfinite(logs[start])].mean()
+    return growth[np.isfinite(growth)]

@@ -1,8 +1,11 @@
-"""One style for all figures: colours, sizes, and how a figure is saved."""
+"""One style for all figures: colours, sizes, and how a figure is saved.
+
+Backgrounds are transparent, and all colours are visible on white and on black pages.  A colour of ``COLOURS``
+means its method in all figures, ``INK`` is for text, bounds and predicting zero, and ``LINES`` for the rest.
+"""
 
 import textwrap
 from collections.abc import Collection, Iterable
-from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +28,13 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
 
 COLOURS = {name: look.colour for name, look in LOOKS.items()}
-# Other lines: Okabe and Ito's remaining colours, and some of Tol's.
-LINES = ("#000000", "#E69F00", "#56B4E9", "#882255", "#117733", "#332288", "#AA4499")
+INK = COLOURS["zero"]
+# Okabe and Ito's sky blue, and the violet and brown that are farthest from all others with any colour vision.
+LINES = (INK, "#56B4E9", "#9600F0", "#964B2D")
 NAMES = {name: look.label.replace("theta^TD", r"$\theta^{\mathrm{TD}}$") for name, look in LOOKS.items()}
 LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
-WIDTH = 5.5  # inches, NeurIPS's text width
-PNG_DPI = 200
+WIDTH = 4.5  # inches; on a phone, letters are then ten pixels high
+PNG_DPI = 240
 LABEL_HEIGHT = 0.125  # inches, distance of the labels at the ends of lines
 LEADER = 12  # points, from the end of a line to its label
 
@@ -42,6 +46,9 @@ fonts.ttflist = [font for font in fonts.ttflist if Path(font.fname).is_relative_
 plt.rcParams.update(
     {
         "font.size": 9,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
         "axes.titlesize": 9,
         # Without a fixed height each drawing looks for ticks and labels that a title would cover; none are at the top.
         "axes.titley": 1,
@@ -58,24 +65,23 @@ plt.rcParams.update(
 
 def env_name(env: str) -> str:
     """Name of an environment in titles, in lines of 20 letters."""
-    return textwrap.fill(WORDS.get(env, env.replace("_", " ").capitalize()), 20)
+    return textwrap.fill(_in_words(env), 20)
 
 
-def setting_looks(cells: Iterable[Cell], main: Cell) -> dict[Cell, dict]:
-    """Colour, dashes and width of the line of each setting; they depend on the settings only.
-
-    A setting is a cell with an empty algorithm.  The main setting comes first, in a thick black line.
-    """
-    main = main._replace(algo="")
-    settings = sorted({cell._replace(algo="") for cell in cells}, key=lambda cell: (cell != main, cell))
-    looks = zip(settings, cycle(LINES), cycle(("-", "--", ":", "-.")), strict=False)
-    return {cell: {"color": colour, "ls": dashes, "lw": 2.2 if cell == main else 1.1} for cell, colour, dashes in looks}
+def _in_words(env: str) -> str:
+    return WORDS.get(env, env.replace("_", " ").capitalize())
 
 
 def difference(cell: Cell, main: Cell) -> str:
     """What a setting has that the main setting has not, for the label of a line."""
-    names = {"env": env_name(cell.env), "states": f"$n = {cell.states}$", "depth": f"$L = {cell.depth}$"}
-    return ", ".join(text for key, text in names.items() if getattr(cell, key) != getattr(main, key)) or "main setting"
+    env = textwrap.shorten(_in_words(cell.env), 14, placeholder=" …")
+    names = {"env": env, "states": f"$n = {cell.states}$", "depth": f"$L = {cell.depth}$"}
+    return ", ".join(text for key, text in names.items() if getattr(cell, key) != getattr(main, key)) or "main"
+
+
+def line_width(cell: Cell, main: Cell) -> float:
+    """Width of the line of a setting, in points; the line of the main setting is thick."""
+    return 2.2 if cell.setting == main.setting else 0.8
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -3,12 +3,18 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note
 from ictd.report.tables import rows_with
 from ictd.transformer import Weights, theta_td
+
+# Blue for negative and red for positive entries, the more opaque the larger; zero is transparent.
+BLUE, RED = "#2B7BBA", "#CB3A4A"
+OPACITY = ((0, (BLUE, 1)), (0.5, (BLUE, 0)), (0.5, (RED, 0)), (1, (RED, 1)))
+MAP = LinearSegmentedColormap.from_list("signs", [(place, to_rgba(*colour)) for place, colour in OPACITY])
 
 
 def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:
@@ -26,7 +32,7 @@ def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weigh
     algos = [cell.algo for cell in next(iter(panels.values()))]
     rows, columns = len(panels), len(algos) + 1
     figure, grid = plt.subplots(
-        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 2.1 * rows + 0.8), layout="compressed"
+        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 1.7 * rows + 0.8), layout="compressed"
     )
     for line, (title, cells) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
@@ -34,7 +40,7 @@ def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weigh
         for axes, cell in zip(line[1:], cells, strict=True):
             diverged = rows_with(weights, **cell._asdict())["diverged_at"] > 0
             image = _draw_map(axes, mean_weights(mean_entries, cell), diverged_note(diverged))
-    names = [r"$\theta^{\mathrm{TD}}$", *(f"{NAMES[algo]}, mean" for algo in algos)]
+    names = [r"$\theta^{\mathrm{TD}}$", *(NAMES[algo] for algo in algos)]
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
@@ -58,7 +64,7 @@ def _draw_map(axes, weights: Weights, note: str):
     n = weights.dimension
     strip = axes.inset_axes(bounds=[0, -0.16, 1, 0.1], sharex=axes)
     for panel, matrix in ((axes, weights.Q()), (strip, weights.P()[-1:])):
-        image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+        image = panel.imshow(matrix / (np.abs(matrix).max() or 1), cmap=MAP, vmin=-1, vmax=1, aspect="auto")
         panel.spines[:].set_visible(True)
         for edge in (n - 0.5, 2 * n - 0.5):
             panel.axvline(edge, color="0.6", lw=0.5)
