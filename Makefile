@@ -2,6 +2,7 @@
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
 ## make NAME         run the study in studies/NAME; 4 to 10 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
+## make article    write the article, results/article.pdf, with the studies that have run; seconds
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
@@ -37,7 +38,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark environment lock builder container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report article verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -58,6 +59,10 @@ report: $(READY)
 	@echo "Results are in $(RESULTS)/. Open in a browser:"
 	@echo "  $(RESULTS)/report.html             claims, figures, tables"
 	@echo "  $(RESULTS)/snakemake-report.html   the same results by rule, with provenance"
+
+article: $(READY)
+	snakemake article --cores $(CORES)
+	@echo "Open $(RESULTS)/article.pdf."
 
 verify: $(READY)
 	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference

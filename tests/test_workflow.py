@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from html_page import Page
 from projects import FEW, ROOT, SMOKE, plans, small_project, snakemake
+from pypdf import PdfReader
 
 from ictd.pipeline.config import load_config, load_yaml
 from ictd.report import reference, verify
@@ -44,6 +45,11 @@ def test_the_report_is_one_page_that_needs_no_network(results):
     assert len(page.images) == len(FIGURES) and not page.outside
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
     assert all(figure.caption in page.text for figure in FIGURES.values())
+
+
+def test_the_article_says_that_its_settings_and_studies_are_others(results):
+    text = " ".join(page.extract_text() for page in PdfReader(results / "article.pdf").pages)
+    assert "This run has other settings (" in text and "This study is not in this run" in text
 
 
 def test_links_of_the_report_have_existing_targets(results):

@@ -29,6 +29,7 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names, variants
 from ictd.pipeline.grid import cells, main_setting, seed_ranges
 from ictd.pipeline.rules import Steps, registered, use_own_python
+from ictd.storage import file_digest
 
 use_own_python()
 with ending_in_a_sentence():
@@ -39,6 +40,12 @@ STUDIES = study_names(ROOT)
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
+# The article shows the studies that have run, and does not run them.
+RAN = {
+    name: file_digest(RESULTS / name / "numbers.csv")
+    for name in STUDIES
+    if (RESULTS / name / "numbers.csv").exists()
+}
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 ENVS = (ROOT / "envs").resolve()
 SETTING = "{env}-{states}-{depth}"

@@ -87,6 +87,33 @@ use rule step as notebook with:
         f"{ENVS}/report.yaml"
 
 
+use rule step as article with:
+    input:
+        expand("<results>/{file}", file=["claims.json", "theory/claims.json", "numbers.csv"]),
+        expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
+        expand("<results>/figures/{name}.svg", name=SHOWN_FIGURES),
+        options=step(
+            "ictd.report.article",
+            source=ROOT / "report/article.typ",
+            bibliography=ROOT / "report/references.bib",
+            documents=[ROOT / f"docs/{name}.md" for name in ("results", "theory")],
+            folder=RESULTS,
+            studies=RAN,
+            other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
+        ),
+    output:
+        article=report(
+            "<results>/article.pdf",
+            category="1. Report",
+            labels={"report": "Article"},
+        ),
+    pathvars:
+        job="article",
+    localrule: True
+    conda:
+        f"{ENVS}/report.yaml"
+
+
 use rule step as manifest with:
     input:
         # The report needs every other file of the manifest.

@@ -27,6 +27,8 @@ NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
 # In Markdown, a comment at the beginning of a paragraph, a line or an item ends the paragraph.
 AT_START = re.compile(r"^[\s>*-]*(?:\d+\. *)?<!--=(?!table )", re.MULTILINE)
+# What is written in place of a number or table that a run with other settings does not have.
+ABSENT = "(not in this run)"
 COLUMNS = ["kind", "name", "row", "column", "value"]
 # The columns of claims in the reference.
 OF_CLAIMS = ["value", "low", "high", "relation", "threshold", "verdict"]

@@ -18,14 +18,12 @@ from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.figures import style
-from ictd.report.numbers import fill, load_numbers, of_claims
+from ictd.report.numbers import ABSENT, fill, load_numbers, of_claims
 from ictd.report.registry import title_and_caption
 from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table"]
 
-# What a page says in place of a number that the settings of the run do not have.
-ABSENT = "(not in this run)"
 MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
 
 

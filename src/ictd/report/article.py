@@ -1,0 +1,117 @@
+"""The article: ``report/article.typ`` with the numbers, tables, figures and proofs of a run.
+
+The article asks for a number by ``#n("NAME:FORMAT")``, for a table by ``#rows("NAME")`` and for a section of the
+documentation by ``#section("PAGE", "HEADING")``.  The names of numbers and tables are those of pages
+(``ictd.report.numbers``).
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import typst
+
+from ictd.report.numbers import ABSENT, as_markdown, load_numbers, of_claims
+from ictd.report.typst_markup import as_typst
+from ictd.storage import load_json, load_text, replacing
+
+NUMBER = re.compile(r'\bn\("([^":]+):([^"]+)"\)')
+TABLE = re.compile(r'\brows\("([^"]+)"')
+SECTION = re.compile(r'\bsection\("([^"]+)", "([^"]+)"\)')
+
+
+def main(
+    source: Path,
+    bibliography: Path,
+    documents: list[Path],
+    folder: Path,
+    studies: dict,
+    other_settings: str,
+    article: Path,
+) -> None:
+    """Write the article.
+
+    Parameters
+    ----------
+    source, bibliography : Paths of the article's text and of its bibliography in BibTeX
+    documents : list of Path, the pages of the documentation from which the article takes sections
+    folder : Path of the results, with a folder for each study
+    studies : dict, digests of the results of the studies that ran, by their names
+    other_settings : str, the names of the settings that are not the paper's
+    article : Path of the PDF
+
+    Raises a ValueError if the article asks for something that does not exist, or if Typst warns.  In the place of
+    numbers of studies that did not run, and of those that other settings do not give, the article says so.
+    """
+    numbers, tables = _numbers_and_tables(folder, [*studies])
+    pages = {page.stem: load_text(page) for page in documents}
+    text = load_text(source)
+
+    def found(values: dict, name: str) -> object:
+        study = name.partition(".")[0] if "." in name else ""
+        if name not in values and study in ["", *studies] and not other_settings:
+            raise ValueError(f"{source} asks for {name!r}, which the results do not have.")
+        return values.get(name)
+
+    def number(name: str, form: str) -> str:
+        value = found(numbers, name)
+        return ABSENT if value in (None, "") else format(value, form)
+
+    made = {
+        "numbers": {f"{name}:{form}": number(name, form) for name, form in NUMBER.findall(text)},
+        "tables": {name: found(tables, name) or ABSENT for name in TABLE.findall(text)},
+        "sections": {
+            f"{page} {heading}": as_typst(_section(pages[page], heading)) for page, heading in SECTION.findall(text)
+        },
+        "studies": [*studies],
+        "other_settings": other_settings,
+    }
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        shutil.copy(source, root)
+        shutil.copy(bibliography, root)
+        (root / "made.json").write_text(json.dumps(made), encoding="utf-8")
+        for name in ["", *studies]:
+            shutil.copytree(folder / name / "figures", root / "figures" / name, dirs_exist_ok=True)
+        with replacing(article) as output:
+            _, warnings = typst.compile_with_warnings(
+                root / source.name, output, format="pdf", ignore_system_fonts=True
+            )
+    if warnings:
+        raise ValueError(f"{source}: {warnings[0].message}.")
+
+
+def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
+    """Numbers, and tables as Typst's markup, of the paper's part and of studies, by their names in pages."""
+    numbers = of_claims(load_json(results / "theory/claims.json")) | _minutes(results / "benchmarks", studies)
+    tables = {}
+    for name in ["", *studies]:
+        prefix = f"{name}." if name else ""
+        values, frames = load_numbers(results / name)
+        values |= of_claims(load_json(results / name / "claims.json"))
+        numbers |= {f"{prefix}{key}": value for key, value in values.items()}
+        tables |= {f"{prefix}{key}": as_typst(as_markdown(frame)) for key, frame in frames.items()}
+    return numbers, tables
+
+
+def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
+    """Processor time of the jobs of the paper's part, ``minutes``, and of each study, ``STUDY.minutes``."""
+    minutes = dict.fromkeys(["minutes", *(f"{name}.minutes" for name in studies)], 0.0)
+    for path in benchmarks.rglob("*.tsv"):
+        job = path.relative_to(benchmarks).parts[0]
+        part = next((f"{name}.minutes" for name in studies if job.startswith(f"{name}_")), "minutes")
+        minutes[part] += pd.read_csv(path, sep="\t")["cpu_time"].sum() / 60
+    return minutes
+
+
+def _section(page: str, heading: str) -> str:
+    """The text of a section of a page, without its heading."""
+    level = re.search(rf"^(#+) {re.escape(heading)}$", page, re.MULTILINE)
+    if not level:
+        raise ValueError(f"the article asks for the section {heading!r}, which the page does not have.")
+    rest = page[level.end() :]
+    end = re.search(rf"^#{{1,{len(level[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest

@@ -1,0 +1,127 @@
+"""The article: Markdown and formulas in Typst's markup, and the numbers, tables and sections of a run."""
+
+import pandas as pd
+import pytest
+from projects import ROOT
+from pypdf import PdfReader
+
+from ictd.report import article
+from ictd.report.numbers import ABSENT, load_references
+from ictd.report.typst_markup import as_typst, formula
+from ictd.storage import save_json, save_table, save_text
+
+TEXT = """
+#let made = json("made.json")
+#let n(name) = made.numbers.at(name)
+#let rows(name) = eval(made.tables.at(name), mode: "markup")
+#let section(page, heading) = eval(made.sections.at(page + " " + heading), mode: "markup")
+The error is #n("error:.2f"), in the study #n("control.error:.1f"), from #n("pattern/td:.1f").
+#rows("errors")
+#section("page", "Proof")
+Other settings: #made.other_settings
+"""
+PAGE = """# A page
+
+## Proof
+
+For *all* θ<sup>TD</sup> and `#n("x:d")` [there](page.md):
+
+    X'AX = Σ_{l<L} ‖r‖_∞ for every X̃
+
+- one
+
+## Rest
+
+Not this.
+"""
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of results of the paper's part and of one study."""
+    folder = tmp_path / "results"
+    claim = {"id": "pattern/td", "value": 0.5, "low": 0.4, "high": 0.6, "verdict": "holds"}
+    for name, error in (("", 1.5), ("control", 2.5)):
+        save_json(folder / name / "claims.json", [claim])
+        save_table(folder / name / "numbers.csv", pd.DataFrame({"name": ["error"], "value": [error]}))
+        save_table(folder / name / "tables/errors.csv", pd.DataFrame({"n_states": [5], "error": [error]}))
+        (folder / name / "figures").mkdir()
+    save_json(folder / "theory/claims.json", [])
+    save_table(folder / "benchmarks/claims.tsv", pd.DataFrame({"cpu_time": [60.0]}))
+    return folder
+
+
+def written(results, text=TEXT, studies=("control",), other_settings=""):
+    """The text of the article that the step makes."""
+    source, page, bibliography = (results.parent / name for name in ("article.typ", "page.md", "references.bib"))
+    save_text(source, text)
+    save_text(page, PAGE)
+    save_text(bibliography, "")
+    made = results / "article.pdf"
+    article.main(source, bibliography, [page], results, dict.fromkeys(studies, ""), other_settings, made)
+    return " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(made).pages).split())
+
+
+def test_the_article_shows_the_numbers_tables_and_sections_of_the_run(results):
+    text = written(results)
+    assert "The error is 1.50, in the study 2.5, from 0.5." in text
+    assert "n_states error 5 1.5" in text
+    assert 'For all θTD and #n("x:d") there:' in text
+    assert "Not this" not in text
+    save_table(results / "numbers.csv", pd.DataFrame({"name": ["error"], "value": [7]}))
+    assert "The error is 7.00" in written(results)
+
+
+def test_fonts_are_embedded(results):
+    written(results)
+    fonts = PdfReader(results / "article.pdf").pages[0]["/Resources"]["/Font"].values()
+    for font in fonts:
+        (descendant,) = font.get_object()["/DescendantFonts"]
+        descriptor = descendant.get_object()["/FontDescriptor"]
+        assert "/FontFile2" in descriptor or "/FontFile3" in descriptor
+
+
+def test_what_did_not_run_is_said(results):
+    assert f"in the study {ABSENT}" in written(results, studies=())
+    text = written(results, TEXT.replace('"error:', '"other:'), other_settings="seeds")
+    assert f"The error is {ABSENT}" in text
+    assert "Other settings: seeds" in text
+
+
+@pytest.mark.parametrize(
+    ("found", "replaced", "said"),
+    [
+        ('"error:', '"other:', "asks for 'other', which the results do not have"),
+        ('rows("errors")', 'rows("none")', "asks for 'none'"),
+        ('"Proof"', '"Prof"', "asks for the section 'Prof'"),
+        ("Other settings:", '#set text(font: "Nowhere");', "unknown font family"),
+    ],
+)
+def test_what_the_results_do_not_have_is_an_error(results, found, replaced, said):
+    with pytest.raises(ValueError, match=said):
+        written(results, TEXT.replace(found, replaced))
+
+
+def test_markdown_that_cannot_be_shown_is_an_error():
+    with pytest.raises(ValueError, match="'block_quote' is Markdown that the article cannot show"):
+        as_typst("> quoted")
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("    Y_{l+1} = Y_l X'AX,    so    h_l' = uS", "Y_(l+1) = Y_l X'A X, quad \"so\" quad h'_l = u S"),
+        ("TF_L(s) = Σ_{l<L} ‖r‖_∞ / (1 − γP)²", '"TF"_L (s) = ∑_(l<L) norm(r)_∞ / (1 − γ P)^2'),
+        ("X̃ = SXΠ', ḡ_2", "tilde(X) = S X Π', macron(g)_2"),
+    ],
+)
+def test_formulas(line, wanted):
+    assert formula(line) == wanted
+
+
+def test_the_reference_has_every_number_and_table_of_the_article():
+    text = (ROOT / "report/article.typ").read_text()
+    numbers, tables = load_references(ROOT / "reference")
+    assert {name for name, _ in article.NUMBER.findall(text) if not name.endswith("minutes")} <= numbers.keys()
+    assert set(article.TABLE.findall(text)) <= tables.keys()
+    assert len(article.NUMBER.findall(text)) > 50
