@@ -12,7 +12,7 @@
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines
-## make api          build the API page, docs/api/html/index.html, from the docstrings; installs Sphinx; 30 seconds
+## make docs         build the site: pages, API and the results that there are, site/index.html; installs Sphinx; 30 seconds
 ## make environment  install .venv, which the other commands also do if needed; ten seconds to 2 minutes
 ## make lock         resolve all environments from envs/requirements.in and envs/groups.yaml; seconds
 ## make container    build an image with the environment and the workflow; 2 to 3 minutes
@@ -38,7 +38,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 STUDIES := $(notdir $(patsubst %/,%,$(dir $(wildcard studies/*/rules.smk))))
 RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(open("config.yaml"))["results"])')
 
-.PHONY: help reproduce $(STUDIES) report article verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format api benchmark environment lock builder container reproduce-container apptainer clean
+.PHONY: help reproduce $(STUDIES) report article verify weights reference pages lint test test-all test-slurm test-container test-apptainer test-many-cores test-fresh test-devcontainer format docs benchmark environment lock builder container reproduce-container apptainer clean
 
 help:
 	@sed -n 's/^## make/make/p' Makefile
@@ -99,11 +99,14 @@ benchmark: $(READY)
 	PYTHONPATH=.:tests python -P tests/benchmark.py
 
 DOCS := .venv-docs
-api: $(READY)
+docs: $(READY)
 	$(VENV)/bin/python -P -m venv $(DOCS)
-	$(DOCS)/bin/pip install --quiet --disable-pip-version-check sphinx==9.0.4
-	PYTHONPATH=src:$$($(VENV)/bin/python -P -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
-	    $(DOCS)/bin/python -P -m sphinx -q -W -b html docs/api docs/api/html
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
+	RESULTS=$(RESULTS) \
+	    PYTHONPATH=src:$$($(VENV)/bin/python -P -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	    $(DOCS)/bin/python -P -m sphinx -q -W -b html -c docs/site . site
+	cp site/README.html site/index.html
+	@echo "Open site/index.html in a browser."
 
 # Each script says what it does and needs.
 test-slurm test-many-cores test-container test-apptainer test-fresh test-devcontainer: test-%: $(READY)

@@ -102,7 +102,7 @@ def test_files_that_a_checker_compares_exist(smoke):
 
 
 def test_the_api_page_has_every_public_name():
-    listed = re.findall(r"^\.\. auto(?:class|function):: ictd\.(\w+)$", text_of("docs/api/index.rst"), re.MULTILINE)
+    listed = re.findall(r"^\.\. auto(?:class|function):: ictd\.(\w+)$", text_of("docs/site/api.rst"), re.MULTILINE)
     assert sorted(listed) == sorted(set(ictd.__all__) - {"ENVIRONMENTS"})
 
 

@@ -12,7 +12,7 @@ def visit_inline(self, node):
 
 def visit_block(self, node):
     """Write a formula on a line of its own."""
-    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    self.body.append(f'<div class="math" style="overflow-y: hidden">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 
