@@ -10,7 +10,7 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.baselines import batch_td, certainty_equivalence, constant_estimate, lstd
-from ictd.prompt import Context
+from ictd.context import Context
 
 STATES, DISCOUNT = 3, 0.85
 # Numbers of states and features.

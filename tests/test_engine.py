@@ -6,8 +6,9 @@ import pytest
 from tolerances import DIFFERENCES, ENGINES, ROUNDING
 
 import ictd
+from ictd.context import Context
 from ictd.engine import Engine, compiled_estimates
-from ictd.prompt import Context, enumerated_columns
+from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.small_matrices import UNROLLED
 from ictd.transformer import estimates

@@ -6,8 +6,9 @@ import pytest
 from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 
 import ictd
+from ictd.context import Context
 from ictd.engine import Engine
-from ictd.prompt import Context, enumerated_columns, sampled_columns
+from ictd.prompt import enumerated_columns, sampled_columns
 from ictd.sampling import transition_counts
 from ictd.torch_twin import TorchEngine
 from ictd.training_data import enumerated_prompts, training_blocks

@@ -6,7 +6,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.prompt import Context
+from ictd.context import Context
 from ictd.training_data import sample_contexts
 
 DISCOUNT, STATES = 0.85, 4

@@ -6,7 +6,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.prompt import Context
+from ictd.context import Context
 from ictd.storage import save_arrays
 from ictd.transformer import Model, transformer_output
 

@@ -6,9 +6,8 @@ from ictd.baselines import batch_td as batch_td
 from ictd.baselines import certainty_equivalence as certainty_equivalence
 from ictd.baselines import constant_estimate as constant_estimate
 from ictd.baselines import lstd as lstd
-from ictd.baselines import lstd_lambda as lstd_lambda
-from ictd.baselines import td_lambda as td_lambda
 from ictd.baselines import theta_preconditioned_td as theta_preconditioned_td
+from ictd.context import Context as Context
 from ictd.mrp import ENVIRONMENTS as ENVIRONMENTS
 from ictd.mrp import TaskDistribution as TaskDistribution
 from ictd.mrp import Tasks as Tasks
@@ -19,7 +18,6 @@ from ictd.mrp import stationary_distribution as stationary_distribution
 from ictd.mrp import value_function as value_function
 from ictd.pretraining import pretrain as pretrain
 from ictd.pretraining import pretrain_history as pretrain_history
-from ictd.prompt import Context as Context
 from ictd.prompt import enumerated_columns as enumerated_columns
 from ictd.prompt import joint_prompt as joint_prompt
 from ictd.prompt import prompts_of as prompts_of
@@ -30,6 +28,8 @@ from ictd.sampling import sample_paths as sample_paths
 from ictd.sampling import sample_steps as sample_steps
 from ictd.sampling import unroll as unroll
 from ictd.torch_twin import LinearTransformer as LinearTransformer
+from ictd.traces import lstd_lambda as lstd_lambda
+from ictd.traces import td_lambda as td_lambda
 from ictd.training_data import EnumeratedPrompts as EnumeratedPrompts
 from ictd.training_data import SampledPrompts as SampledPrompts
 from ictd.transformer import Model as Model

@@ -1,16 +1,14 @@
 """Known algorithms of policy evaluation, as baselines for the Transformer.
 
-From the averages C, D and b of a context (``ictd.prompt.Context``):
+From the averages C, D and b of a context (``ictd.context.Context``):
 
 - batch TD, w_{l+1} = w_l + alpha (b + gamma D w_l - C w_l): ``batch_td``
 - LSTD, which solves (C - gamma D) w = b: ``lstd``
 - certainty equivalence, also with pseudo-counts: ``certainty_equivalence``
 - one value for all states: ``constant_estimate``
 
-From a trajectory, with eligibility traces z_t = gamma lambda z_{t-1} + phi_t:
-
-- TD(lambda): ``td_lambda``
-- LSTD(lambda): ``lstd_lambda``
+The discount may be 1 if every visited state can reach the end of an episode.  ``ictd.traces`` has TD(lambda) and
+LSTD(lambda).
 
 ``theta_preconditioned_td`` makes a Transformer whose layers are updates of batch TD with a preconditioner.
 
@@ -28,23 +26,21 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ictd.checks import (
+    LARGEST_DISCOUNT,
+    ROW_SUM_TOLERANCE,
     ArrayLike,
     Count,
-    Discount,
-    Features,
     Positive,
+    UpToOne,
     array,
     either,
     instance,
-    integers,
     number,
+    refuse,
     validate,
 )
-from ictd.prompt import Context, visited_features
+from ictd.context import Context
 from ictd.transformer import Weights, estimates, preconditioned_td
-
-Decay = Annotated[float, number(0, 1, "from 0 to 1")]
-
 
 # From a context
 
@@ -52,7 +48,7 @@ Decay = Annotated[float, number(0, 1, "from 0 to 1")]
 @validate
 def batch_td(
     context: Context,
-    discount: Discount,
+    discount: UpToOne,
     step_size: Annotated[float | ArrayLike, either(number(), array("K"))],
     depth: Count,
 ) -> np.ndarray:
@@ -74,13 +70,14 @@ def batch_td(
     Raises
     ------
     ValueError
-        If the discount or the depth is out of range, or a step size is not finite.
+        If the discount or the depth is out of range, a step size is not finite, or the discount is 1 and no episode
+        ends.
 
     Warns
     -----
     RuntimeWarning
-        If the updates diverge: estimates are not finite, or they are larger than values can be and their mean update is
-        larger than that of w = 0.  ``with np.errstate(over="ignore")`` turns the warning off.
+        If the updates diverge: estimates are not finite, or the mean update b + gamma D w - C w has grown and more
+        updates let it grow without limit.  ``with np.errstate(over="ignore")`` turns the warning off.
 
     Examples
     --------
@@ -89,6 +86,7 @@ def batch_td(
     >>> ictd.batch_td(context, discount=0.9, step_size=0.5, depth=200).round(2)
     array([-2.39, -3.77])
     """
+    context.refuse_endless(discount)
     step_sizes = np.atleast_1d(step_size)
     b = context.b[..., None]
     w = np.zeros((*context.b.shape, len(step_sizes)))
@@ -103,37 +101,40 @@ def batch_td(
             change -= np.matmul(C, w, out=decay)
             change *= step_sizes
             w += change
-    _warn_of_divergence(context, discount, w)
+    if np.geterr()["over"] != "ignore":
+        warn_of_divergence("batch_td", _diverged(context, discount, step_sizes, w))
     return w if np.ndim(step_size) else w[..., 0]
 
 
-def _warn_of_divergence(context: Context, discount: float, w: np.ndarray) -> None:
-    """Warn if estimates (..., d, K) of batch TD have diverged, unless ``np.errstate`` ignores overflow.
+def _diverged(context: Context, discount: float, step_sizes: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Whether estimates (..., d, K) of batch TD have diverged, (..., K).
 
-    Estimates have diverged if they are not finite.  They have also diverged if both are true: their mean square over
-    the steps is larger than m times that of the rewards over (1 - gamma)^2, which no values exceed if steps count
-    equally; and their mean update b + gamma D w - C w is larger than that of w = 0, so that they are not close to a
-    solution.
+    An update multiplies the mean update b + gamma D w - C w by I - alpha (C - gamma D).  It grows without limit if the
+    spectral radius of this matrix exceeds 1.
     """
-    if np.geterr()["over"] == "ignore":
-        return
+    A = context.C - discount * context.D
     with np.errstate(over="ignore", invalid="ignore"):
-        mean_square = (w * (context.C @ w)).sum(axis=-2)  # (..., K)
-        largest = (context.length * context.reward_square / (1 - discount) ** 2)[..., None]
-        update = context.b[..., None] + discount * (context.D @ w) - context.C @ w
-        solved = np.linalg.norm(update, axis=-2) <= np.linalg.norm(context.b, axis=-1)[..., None]
-    diverged = ~np.isfinite(w).all(axis=-2) | (~(mean_square <= largest) & ~solved)
-    if diverged.any():
+        update = np.linalg.norm(context.b[..., None] - A @ w, axis=-2)
+        diverged = ~np.isfinite(w).all(axis=-2)
+        grown = ~diverged & (update > np.linalg.norm(context.b, axis=-1)[..., None])
+    for *i, k in np.argwhere(grown):
+        eigenvalues = 1 - step_sizes[k] * np.linalg.eigvals(A[*i])
+        diverged[*i, k] = np.abs(eigenvalues).max() > 1 + ROW_SUM_TOLERANCE
+    return diverged
+
+
+def warn_of_divergence(name: str, diverged: np.ndarray) -> None:
+    """Warn if estimates of a function have diverged, unless ``np.errstate`` ignores overflow."""
+    if diverged.any() and np.geterr()["over"] != "ignore":
         warnings.warn(
-            f"batch_td diverged for {diverged.sum()} of {diverged.size} estimates, which are larger than values can be;"
-            " give a smaller step size.",
+            f"{name} diverged for {diverged.sum()} of {diverged.size} estimates; give a smaller step size.",
             RuntimeWarning,
-            stacklevel=4,  # The caller of batch_td behind its validation.
+            stacklevel=4,  # The caller of the function behind its validation.
         )
 
 
 @validate
-def lstd(context: Context, discount: Discount, ridge: Positive) -> np.ndarray:
+def lstd(context: Context, discount: UpToOne, ridge: Positive) -> np.ndarray:
     """Estimate values by least-squares TD, (m C - gamma m D + ridge I)^{-1} m b.
 
     Source: Bradtke and Barto, Machine Learning 22, 1996.
@@ -143,6 +144,7 @@ def lstd(context: Context, discount: Discount, ridge: Positive) -> np.ndarray:
     context : Context of (..., d), of m steps
     discount : float, gamma
     ridge : float, positive, because a context may lack states
+        If rounding exceeds it and features are collinear, the solution is that of the least norm.
 
     Returns
     -------
@@ -151,18 +153,39 @@ def lstd(context: Context, discount: Discount, ridge: Positive) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the discount is out of range, or the ridge is not positive.
+        If the discount is out of range, the ridge is not positive, or the discount is 1 and no episode ends.
     """
+    context.refuse_endless(discount)
     identity = np.eye(context.dimension)
     ridge_share = ridge / np.asarray(context.length)[..., None, None]
-    matrix = context.C + ridge_share * identity - discount * context.D
-    return np.linalg.solve(matrix, context.b[..., None])[..., 0]
+    return solved(context.C + ridge_share * identity - discount * context.D, context.b)
+
+
+def solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Solve linear equations with matrices (..., d, d), by the least norm where rounding hides whether one is singular.
+
+    Matrices are compared with singular ones after the division of rows and columns by their largest entries, because
+    features of small numbers are no collinear ones.
+    """
+    d = matrix.shape[-1]
+    scaled = matrix
+    for axis in (-1, -2):
+        largest = np.abs(scaled).max(axis=axis, keepdims=True)
+        scaled = scaled / np.where(largest > 0, largest, 1.0)
+    rounding = d * np.finfo(float).eps
+    singular = ~(np.linalg.cond(scaled, 1) * rounding < 1)
+    if not singular.any():
+        return np.linalg.solve(matrix, vector[..., None])[..., 0]
+    solutions = np.empty(vector.shape)
+    solutions[~singular] = np.linalg.solve(matrix[~singular], vector[~singular][..., None])[..., 0]
+    solutions[singular] = np.matvec(np.linalg.pinv(matrix[singular], rcond=rounding), vector[singular])
+    return solutions
 
 
 @validate
 def certainty_equivalence(
     context: Annotated[Context, instance(Context, b="..., n")],
-    discount: Discount,
+    discount: UpToOne,
     pseudo_counts: Annotated[ArrayLike, array("*, n, n")] | None = None,
     reward: Annotated[float, number()] = 0.0,
 ) -> np.ndarray:
@@ -186,7 +209,8 @@ def certainty_equivalence(
     Raises
     ------
     ValueError
-        If the features of the context are not one-hot, shapes do not match, or the discount is out of range.
+        If the features of the context are not one-hot, shapes do not match, the discount is out of range, or it is 1
+        and no episode ends.
 
     Examples
     --------
@@ -195,14 +219,17 @@ def certainty_equivalence(
     >>> ictd.certainty_equivalence(context, discount=0.5).round(2)
     array([ 0.4, -1.2,  0. ])
     """
+    context.refuse_endless(discount, pseudo_counts)
     p, r, _ = context.empirical_model(pseudo_counts)
     r = np.where(context.visits > 0, r, reward)
     return np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]
 
 
 @validate
-def constant_estimate(context: Context, discount: Discount) -> np.ndarray:
+def constant_estimate(context: Context, discount: UpToOne) -> np.ndarray:
     """Estimate the same value for all states, the mean observed reward divided by 1 - gamma.
+
+    If steps end episodes, it is divided by one minus gamma times the share of those that do not.
 
     Parameters
     ----------
@@ -216,7 +243,8 @@ def constant_estimate(context: Context, discount: Discount) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the features of the context are not one-hot, or the discount is out of range.
+        If the features of the context are not one-hot, the discount is out of range, or it is 1 and no step ends an
+        episode.
 
     Examples
     --------
@@ -227,112 +255,12 @@ def constant_estimate(context: Context, discount: Discount) -> np.ndarray:
     """
     if not context.one_hot:
         raise ValueError("the features of the context are not one-hot; make the context without features.")
-    mean_reward = context.b.sum(axis=-1) / context.visits.sum(axis=-1)
-    return np.broadcast_to(mean_reward[..., None] / (1 - discount), context.b.shape).copy()
-
-
-# From a trajectory
-
-
-@validate
-def td_lambda(
-    states: Annotated[ArrayLike, integers("..., m+1", 0)],
-    rewards: Annotated[ArrayLike, array("..., m")],
-    discount: Discount,
-    decay: Decay,
-    step_size: Annotated[float, number()],
-    n: Count | None = None,
-    features: Features | None = None,
-) -> np.ndarray:
-    """Estimate values by online TD(lambda) with accumulating traces, in one pass through each trajectory.
-
-    Source: Sutton, Machine Learning 3, 1988.
-
-    Parameters
-    ----------
-    states : (..., m+1) int array, S_0, ..., S_m
-    rewards : (..., m) array, R_1, ..., R_m
-    discount : float, gamma
-    decay : float, lambda, from 0 to 1
-    step_size : float, alpha
-    n : int, number of states
-        May be left out if features are given.
-    features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
-
-    Returns
-    -------
-    estimates : (..., d) array
-
-    Raises
-    ------
-    ValueError
-        If a state is not from 0 to n-1, shapes do not match, or lambda or the discount is out of range.
-
-    Examples
-    --------
-    >>> import ictd
-    >>> ictd.td_lambda([0, 1, 1, 0], [1.0, -1.0, -1.0], discount=0.9, decay=0.8, step_size=0.5, n=2)
-    array([ 0.0430592, -0.82164  ])
-    """
-    visited = visited_features("states", states, n, features)  # (..., m+1, d)
-    w, trace = np.zeros((2, *visited[..., 0, :].shape))
-    for t in range(rewards.shape[-1]):
-        phi, following = visited[..., t, :], visited[..., t + 1, :]
-        error = rewards[..., t] + np.vecdot(w, discount * following - phi)
-        trace = discount * decay * trace + phi
-        w = w + step_size * error[..., None] * trace
-    return w
-
-
-@validate
-def lstd_lambda(
-    states: Annotated[ArrayLike, integers("..., m+1", 0)],
-    rewards: Annotated[ArrayLike, array("..., m")],
-    discount: Discount,
-    decay: Decay,
-    ridge: Positive,
-    n: Count | None = None,
-    features: Features | None = None,
-) -> np.ndarray:
-    """Estimate values by LSTD(lambda), the solution w of sum_t z_t delta_t = ridge w with accumulating traces z_t.
-
-    Source: Boyan, Machine Learning 49, 2002.  delta_t = R_{t+1} + gamma w phi_{t+1} - w phi_t is the TD error of step
-    t.  With lambda = 0 it is ``lstd`` of the trajectory's context.
-
-    Parameters
-    ----------
-    states : (..., m+1) int array, S_0, ..., S_m
-    rewards : (..., m) array, R_1, ..., R_m
-    discount : float, gamma
-    decay : float, lambda, from 0 to 1
-    ridge : float, positive, because a trajectory may lack states
-    n : int, number of states
-        May be left out if features are given.
-    features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
-
-    Returns
-    -------
-    estimates : (..., d) array
-
-    Raises
-    ------
-    ValueError
-        If a state is not from 0 to n-1, shapes do not match, the ridge is not positive, or lambda or the discount is
-        out of range.
-
-    Examples
-    --------
-    >>> import ictd
-    >>> ictd.lstd_lambda([0, 1, 1, 0], [1.0, -1.0, -1.0], discount=0.9, decay=0.8, ridge=0.01, n=2).round(2)
-    array([-2.48, -3.59])
-    """
-    phi = visited_features("states", states, n, features)  # (..., m+1, d)
-    now, following = phi[..., :-1, :], phi[..., 1:, :]
-    traces = np.array(now)
-    for t in range(1, rewards.shape[-1]):
-        traces[..., t, :] += discount * decay * traces[..., t - 1, :]
-    matrix = traces.mT @ (now - discount * following) + ridge * np.eye(phi.shape[-1])
-    return np.linalg.solve(matrix, np.vecmat(rewards, traces)[..., None])[..., 0]
+    steps = context.visits.sum(axis=-1)
+    ended = context.ended.sum(axis=-1)
+    if discount > LARGEST_DISCOUNT:
+        refuse("context", ended == 0, "has no step that ends an episode; give a discount below 1")
+    value = context.b.sum(axis=-1) / steps / (1 - discount * (1 - ended / steps))
+    return np.broadcast_to(value[..., None], context.b.shape).copy()
 
 
 # As a Transformer

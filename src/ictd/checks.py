@@ -61,9 +61,24 @@ def validate(function: Function) -> Function:
 
 
 def validated(dataclass: Class) -> Class:
-    """Prepare a dataclass, before its decorator ``dataclass``, for ``validate_fields``."""
+    """Prepare a dataclass, before its decorator ``dataclass``, for ``validate_fields``; objects can be compared."""
     dataclass._validators = _take_validators(dataclass)
+    dataclass.__eq__ = equal_fields
     return dataclass
+
+
+def equal_fields(record: Any, other: object) -> bool:
+    """Whether two objects of one class have equal fields, of which some are arrays; NaN equals NaN."""
+    if type(record) is not type(other):
+        return NotImplemented
+    fields, others = vars(record), vars(other)
+    return fields.keys() == others.keys() and all(_equal(fields[name], others[name]) for name in fields)
+
+
+def _equal(value: object, other: object) -> bool:
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(value, other, equal_nan=True)
+    return value == other
 
 
 def validate_fields(record: Any) -> dict:
@@ -204,6 +219,17 @@ def array(shape: str, finite: bool = True) -> Callable:
     return check
 
 
+def flags(shape: str) -> Callable:
+    """Make a validator of arrays of truth values, which may also be written as 0 and 1; it returns them as bool."""
+
+    def check(name, value, sizes):
+        given = _as_array(name, value, shape, sizes, "biuf")
+        refuse(name, (given != 0) & (given != 1), "is neither 0 nor 1")
+        return given.astype(bool, copy=False)
+
+    return check
+
+
 def probabilities(shape: str) -> Callable:
     """Make a validator that takes probability distributions along the last axis and returns them as float64.
 
@@ -230,6 +256,7 @@ Count = Annotated[int, integer(1)]
 Discount = Annotated[
     float, number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
 ]
+UpToOne = Annotated[float, number(0, 1, "from 0 to 1")]
 # Subnormal numbers are excluded, because dividing them can give 0.
 Positive = Annotated[float, number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")]
 NotNegative = Annotated[float, number(least=0, words="of at least 0")]

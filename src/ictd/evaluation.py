@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.baselines import BASELINES, Baseline, Given
+from ictd.context import Context
 from ictd.mrp import Tasks, msve, sample_tasks, value_function
-from ictd.prompt import ENUMERATED, Context, enumerated_columns, sampled_columns
+from ictd.prompt import ENUMERATED, enumerated_columns, sampled_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths, transition_counts
 from ictd.statistics import mean_score

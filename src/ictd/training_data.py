@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ictd.checks import Count, Discount, validate, validate_fields, validated
+from ictd.context import Context
 from ictd.mrp import TaskDistribution, Tasks, value_function
-from ictd.prompt import Context, enumerated_columns
+from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import (
     BatchStatistics,

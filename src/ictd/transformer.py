@@ -32,9 +32,9 @@ import numpy as np
 from ictd.checks import (
     ArrayLike,
     Count,
-    Discount,
     Flag,
     NotNegative,
+    UpToOne,
     array,
     choice,
     integer,
@@ -42,7 +42,8 @@ from ictd.checks import (
     validate_fields,
     validated,
 )
-from ictd.prompt import Context, Queries
+from ictd.context import Context
+from ictd.prompt import Queries
 from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -223,14 +224,14 @@ class Model:
     ----------
     weights : Weights of d features; leading axes stand for several models, such as seeds
     depth : int, number of layers L
-    discount : float, gamma of pretraining, by which prompts multiply next features
+    discount : float, gamma of pretraining, from 0 to 1, by which prompts multiply next features
     scaled : bool
         Whether attention is divided by the context length.
 
     Raises
     ------
     ValueError
-        If an argument has the wrong type, the depth is below 1, or the discount is outside [0, 1 - 2^-26].
+        If an argument has the wrong type, the depth is below 1, or the discount is outside [0, 1].
 
     Examples
     --------
@@ -243,7 +244,7 @@ class Model:
 
     weights: Weights
     depth: Count
-    discount: Discount
+    discount: UpToOne
     scaled: Flag = True
 
     def __len__(self) -> int:

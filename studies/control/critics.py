@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ictd.baselines import theta_preconditioned_td
-from ictd.prompt import Context, diagonal
+from ictd.context import Context, diagonal
 from ictd.transformer import Weights, estimates
 from studies.control.processes import Processes, greedy, pair_transitions, uniform
 
@@ -63,7 +63,7 @@ def transformer(
     depth : int, number of layers L
     grouped : bool
         Whether the prompt has a column for each observed pair, with the mean of its next features
-        (``ictd.prompt.Context.grouped``), in place of a column for each transition.
+        (``ictd.context.Context.grouped``), in place of a column for each transition.
     pseudo_counts : float
         Transitions that are added to the prompt from each pair, spread evenly over all next states.
     """

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.engine import Engine
 from ictd.pretraining import pretrain_runs
-from ictd.prompt import Context
 from ictd.sampling import BatchStatistics
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
@@ -37,7 +37,7 @@ class Variant:
     algo : str, "td" or "mc"
     prompts : str
         Prompts of "transitions" have a column for each transition under another policy than the evaluated policy.
-        "grouped" prompts have a column for each observed pair (``ictd.prompt.Context.grouped``).  "enumerated" prompts
+        "grouped" prompts have a column for each observed pair (``ictd.context.Context.grouped``).  "enumerated" prompts
         have a column for each pair, as in the paper.
     tasks : int
     prompt_lengths : list of two ints

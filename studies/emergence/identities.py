@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.pretraining import ENGINES, pretrain_history
-from ictd.prompt import Context
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import long_table, save_table
 from ictd.transformer import Model, Weights, initial_weights, preconditioned_td

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.engine import Engine, compiled_estimates
 from ictd.evaluation import draw_unseen_tasks
 from ictd.mrp import TaskDistribution, Tasks, msve, sample_tasks, value_function
 from ictd.pretraining import pretrain
-from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, initial_weights

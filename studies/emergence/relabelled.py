@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import TaskDistribution
 from ictd.pretraining import pretrain
-from ictd.prompt import ENUMERATED, Context
+from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from ictd.weight_measures import shortest_identifiable

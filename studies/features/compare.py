@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.prompt import Context
+from ictd.context import Context
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights
 from ictd.transformer import estimates as transformer_estimates

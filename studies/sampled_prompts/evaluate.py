@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, lstd
+from ictd.context import Context
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
 from ictd.pipeline.grid import Cell
-from ictd.prompt import ENUMERATED, Context
+from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
 from ictd.storage import join_arrays, load_arrays, save_tables
 from ictd.transformer import Weights

@@ -3,7 +3,7 @@
 The runs of a setting share tasks, contexts and batches.  A run is named after its format and its algorithm:
 
 - "step": a column for each step of a context, eq. (Z0 def original)
-- "grouped": a column for each visited state, with means over its steps (``ictd.prompt.Context.grouped``)
+- "grouped": a column for each visited state, with means over its steps (``ictd.context.Context.grouped``)
 - "enumerated": a column for each state, with its expected next feature, eq. (Z0 redef), as in the paper
 """
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.engine import Engine
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import pretrain_runs
-from ictd.prompt import Context
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
 from ictd.storage import save_arrays

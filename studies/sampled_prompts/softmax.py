@@ -22,10 +22,11 @@ from typing import Self
 
 import numpy as np
 
+from ictd.context import Context
 from ictd.engine import Engine, adam, batch_errors, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
 from ictd.mrp import Tasks
-from ictd.prompt import Context, enumerated_columns
+from ictd.prompt import enumerated_columns
 from ictd.transformer import Weights
 
 # The last entry c of P.

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ictd.baselines import BASELINES, Given, tuned_baselines
+from ictd.context import Context
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, factor_scores, joined
 from ictd.pipeline.grid import parse_name
-from ictd.prompt import Context
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
 

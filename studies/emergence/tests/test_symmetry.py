@@ -8,8 +8,8 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
+from ictd.context import Context
 from ictd.evaluation import draw_unseen_tasks
-from ictd.prompt import Context
 from ictd.report.claim import statements_in
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction

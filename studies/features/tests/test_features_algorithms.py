@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tolerances import ENGINES, ROUNDING
 
-from ictd.prompt import Context
+from ictd.context import Context
 from ictd.transformer import Weights, estimates
 from studies.features import algorithms
 from studies.features.algorithms import (

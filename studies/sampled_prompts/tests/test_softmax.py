@@ -7,7 +7,7 @@ from naive import larger_weights, sampled_material
 from tolerances import ENGINES
 
 import ictd
-from ictd.prompt import Context
+from ictd.context import Context
 from ictd.rng import generator
 from ictd.torch_twin import batch_of
 from ictd.training_data import sample_contexts

@@ -1,0 +1,413 @@
+"""The context of a prompt through the matrix G, which the outputs of linear attention, batch TD and LSTD depend on."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+
+from ictd.checks import (
+    LARGEST_DISCOUNT,
+    ROW_SUM_TOLERANCE,
+    ArrayLike,
+    Count,
+    Features,
+    array,
+    either,
+    flags,
+    integer,
+    integers,
+    probabilities,
+    refuse,
+    row_sums,
+    validate,
+    validate_fields,
+    validated,
+)
+from ictd.prompt import Shares, checked_states, columns_of, features_of, state_features
+
+
+def discounts_of_steps(name: str, value: object, sizes: dict) -> np.ndarray:
+    """Validate an array (..., m) of the discounts of steps."""
+    discounts = array("..., m")(name, value, sizes)
+    refuse(name, (discounts < 0) | (discounts > 1), "is not from 0 to 1")
+    return discounts
+
+
+Terminals = Annotated[ArrayLike, flags("..., m")]
+Discounts = Annotated[ArrayLike, discounts_of_steps]
+
+
+@dataclass(frozen=True)
+@validated
+class Context:
+    """A context of m steps, through the matrix G of inner products of its columns z_t = [phi_t; phi_{t+1}; R_{t+1}].
+
+    Attention, batch TD and LSTD depend on nothing else.  The blocks of G = (1/m) sum_t z_t z_t' are
+
+        C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
+        b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1},    reward_square = (1/m) sum_t R_{t+1}^2.
+
+    Parameters
+    ----------
+    length : int, m, or an array (...) of them
+    G : (..., 2d+1, 2d+1) array, which is copied
+
+    Raises
+    ------
+    ValueError
+        If G is not symmetric.  As in all functions that make contexts: if shapes do not match, a number is not finite,
+        a state is not from 0 to n-1, or a row is not a distribution.
+
+    Examples
+    --------
+    >>> import ictd
+    >>> context = ictd.Context.from_trajectory(states=[0, 1, 1, 0], rewards=[1.0, -1.0, -1.0], n=2)
+    >>> context.D.round(2)
+    array([[0.  , 0.33],
+           [0.33, 0.33]])
+    >>> ictd.lstd(context, discount=0.9, ridge=0.01).round(2)
+    array([-2.22, -3.6 ])
+    """
+
+    length: Annotated[int | ArrayLike, either(integer(1), integers("...", 1))]
+    G: Annotated[ArrayLike, array("..., 2d+1, 2d+1")]
+
+    def __post_init__(self):
+        validate_fields(self)
+        if not np.array_equal(self.G, self.G.mT):
+            limit = ROW_SUM_TOLERANCE * np.abs(self.G).max(initial=0.0)  # Larger differences are no rounding.
+            refuse("G", np.abs(self.G - self.G.mT) > limit, "differs in the transpose; give a symmetric matrix")
+
+    def __repr__(self) -> str:
+        lead = f"{' x '.join(map(str, self.b.shape[:-1]))} prompts, " if self.b.ndim > 1 else ""
+        shortest, longest = np.min(self.length), np.max(self.length)
+        steps = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+        return f"<Context of {lead}{steps} steps, {self.dimension} features>"
+
+    @property
+    def dimension(self) -> int:
+        """Number of features d; with one-hot features it is the number of states n."""
+        return self.G.shape[-1] // 2
+
+    C = property(lambda self: self.G[..., : self.dimension, : self.dimension])
+    D = property(lambda self: self.G[..., : self.dimension, self.dimension : -1])
+    E = property(lambda self: self.G[..., self.dimension : -1, self.dimension : -1])
+    b = property(lambda self: self.G[..., -1, : self.dimension])
+    d = property(lambda self: self.G[..., -1, self.dimension : -1])
+    reward_square = property(lambda self: self.G[..., -1, -1])
+
+    @property
+    def visits(self) -> np.ndarray:
+        """Share of the steps that start in each state, the diagonal of C, (..., n), for one-hot features."""
+        return np.diagonal(self.C, axis1=-2, axis2=-1)
+
+    @property
+    def ended(self) -> np.ndarray:
+        """Share of the steps from each state that end an episode, (..., n), for one-hot features; discounts count."""
+        ended = self.visits - self.D.sum(axis=-1)
+        return ended * (ended > ROW_SUM_TOLERANCE)  # Smaller differences are rounding.
+
+    @property
+    def one_hot(self) -> bool:
+        """Whether the features can be one-hot.
+
+        C is then diagonal, with shares of the steps that sum to one, or that are 1/m or 0 in a grouped context.  D has
+        the shares of the transitions, and no more of them start from a state than steps.
+        """
+        visits = self.visits
+        counts = np.asarray(self.length)[..., None] * visits
+        grouped = (np.abs(counts - (counts > 0.5)) <= ROW_SUM_TOLERANCE).all(axis=-1)
+        shares = (np.abs(row_sums(visits) - 1) <= ROW_SUM_TOLERANCE) | grouped
+        transitions = (self.D >= 0).all() and (row_sums(self.D) <= visits + ROW_SUM_TOLERANCE).all()
+        return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
+
+    def gram_matrix(self, discount: float, scaled: bool = True) -> np.ndarray:
+        """G (..., 2d+1, 2d+1) for the columns of prompts, [phi_t; gamma phi_{t+1}; R_{t+1}], with a discount gamma.
+
+        Linear attention with any P and Q depends on the context through this matrix.  If attention is not divided by
+        the context length (``scaled`` is False), it is the sum of z z' over the columns in place of their mean.
+        """
+        factors = np.ones(self.G.shape[-1])
+        factors[self.dimension : -1] = discount
+        G = self.G * np.outer(factors, factors)
+        return G if scaled else G * np.asarray(self.length)[..., None, None]
+
+    @validate
+    def with_features(self, features: Features) -> Self:
+        """Replace one-hot features by other features (n, d) or (..., n, d) of the states, phi(s) in row s."""
+        n, d = features.shape[-2:]
+        if n != self.dimension:
+            raise ValueError(f"features are those of {n} states, and the context has {self.dimension} states.")
+        # One-hot columns times B' are columns of features.
+        B = np.zeros((*features.shape[:-2], 2 * n + 1, 2 * d + 1))
+        B[..., :n, :d] = B[..., n:-1, d:-1] = features
+        B[..., -1, -1] = 1
+        return self._made(self.length, B.mT @ self.G @ B)
+
+    def empirical_model(self, pseudo_counts: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimate transition probabilities and rewards by the means over the steps from each state.
+
+        Raises a ValueError if the features are not one-hot: such a context does not tell states apart.
+
+        Parameters
+        ----------
+        pseudo_counts : (n, n) array, numbers of steps from state to state that are added to the context, optional
+            The rewards of these steps are the mean reward that the context has in their state, or 0.
+
+        Returns
+        -------
+        transition : (..., n, n) array
+            Rows of zeros for states that no step starts from.  A row sums to less than one by the share of the steps
+            that end an episode (``from_features``).
+        reward : (..., n) array, 0 for states that no step of the context starts from
+        known : (..., n) bool array, whether a step or a pseudo-count starts from a state
+        """
+        if not self.one_hot:
+            raise ValueError(
+                "the features of the context are not one-hot; make the context without features, and call"
+                " with_features afterwards."
+            )
+        counts = np.asarray(self.length)[..., None, None] * self.D
+        if pseudo_counts is not None:
+            counts = counts + pseudo_counts
+        totals = counts.sum(axis=-1) + np.asarray(self.length)[..., None] * self.ended
+        visited = self.visits > 0
+        reward = np.where(visited, self.b / np.where(visited, self.visits, 1.0), 0.0)
+        return counts / np.where(totals > 0, totals, 1.0)[..., None], reward, totals > 0
+
+    def refuse_endless(self, discount: float, pseudo_counts: np.ndarray | None = None) -> None:
+        """Raise a ValueError if the discount is 1 and a visited state reaches no end of an episode in the context.
+
+        Only contexts with one-hot features tell which states reach an end.
+        """
+        if discount <= LARGEST_DISCOUNT or not self.one_hot:
+            return
+        p, _, _ = self.empirical_model(pseudo_counts)
+        leads_to = (p > 0).astype(float)
+        ends = p.sum(axis=-1) < 1 - ROW_SUM_TOLERANCE  # Also in states that no step starts from.
+        for _ in range(self.dimension):
+            ends |= np.matvec(leads_to, ends.astype(float)) > 0
+        remedy = "mark ends in terminals, or give a discount below 1"
+        refuse("state", ~ends, f"of the context reaches no end of an episode; {remedy}")
+
+    def grouped(self, pseudo_counts: ArrayLike | None = None) -> Self:
+        """Average over *grouped* columns: one for each state, in place of one for each step.
+
+        The column of a state s is [phi(s); sum_s' p(s' | s) phi(s'); r(s)] with the means p and r over the steps from s
+        (``empirical_model``, which takes ``pseudo_counts``), as in an enumerated context.  States that no step starts
+        from have a column of zeros, because the attention of pretraining on enumerated contexts is divided by n.  With
+        pseudo-counts of 1/n, one pseudo-step from each state leads to every state equally often.
+
+        Examples
+        --------
+        >>> import ictd
+        >>> context = ictd.Context.from_trajectory(states=[0, 1, 1, 0, 1], rewards=[1.0, -1.0, -1.0, 1.0], n=2)
+        >>> context.grouped().D
+        array([[0.  , 0.5 ],
+               [0.25, 0.25]])
+        """
+        p, r, known = self.empirical_model(pseudo_counts)
+        return self._of(diagonal(known), p, r)
+
+    @classmethod
+    def _of(cls, *parts: np.ndarray | None) -> Self:
+        """The context with the ``_columns`` of features, next features, rewards and weights."""
+        columns = columns_of(*parts)
+        return cls._made(columns.shape[-1], columns @ columns.mT / columns.shape[-1])
+
+    @classmethod
+    def _made(cls, length: int | np.ndarray, G: np.ndarray) -> Self:
+        """The context with a new matrix G, which is not copied."""
+        refuse("G", ~np.isfinite(G), "is not finite")
+        context = object.__new__(cls)
+        vars(context).update(length=length, G=G)
+        return context
+
+    @classmethod
+    @validate
+    def from_trajectory(
+        cls,
+        states: Annotated[ArrayLike, integers("..., m+1")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+        n: Count | None = None,
+        features: Features | None = None,
+    ) -> Self:
+        """Average over the steps of trajectories (section "In-Context Policy Evaluation Verification").
+
+        Parameters
+        ----------
+        states : (..., m+1) int array, S_0, ..., S_m, from 0 to n-1
+        rewards : (..., m) array, R_1, ..., R_m, which need not be functions of the state
+        n : int, number of states, which may be left out if features are given
+        features : (n, d) or (..., n, d) array, phi(s) in row s; one-hot by default
+
+        Examples
+        --------
+        >>> import ictd
+        >>> features = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+        >>> context = ictd.Context.from_trajectory([0, 1, 2, 0], rewards=[1.0, -1.0, 0.0], features=features)
+        >>> context.C.round(3)
+        array([[0.417, 0.083],
+               [0.083, 0.417]])
+        """
+        n = checked_states("states", states, n, features)
+        return cls._of_steps(states[..., :-1], rewards, states[..., 1:], n, features, np.ones(rewards.shape))
+
+    @classmethod
+    @validate
+    def from_transitions(
+        cls,
+        states: Annotated[ArrayLike, integers("..., m")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+        next_states: Annotated[ArrayLike, integers("..., m")],
+        n: Count | None = None,
+        features: Features | None = None,
+        terminals: Terminals | None = None,
+        discounts: Discounts | None = None,
+    ) -> Self:
+        """Average over steps that need not form one trajectory, such as several episodes or off-policy data.
+
+        Parameters
+        ----------
+        states, next_states : (..., m) int arrays, S_t and S_{t+1}
+        rewards : (..., m) array, R_{t+1}
+        n, features : as for ``from_trajectory``
+        terminals : (..., m) bool array, whether step t ends its episode, Gymnasium's ``terminated``
+            The next feature of such a step is zero, and its entry of ``next_states`` is ignored.  A time limit
+            (``truncated``) ends no episode: the value of the next state counts.
+        discounts : (..., m) array, gamma_{t+1} of each step, from 0 to 1
+            They multiply the next features.  The discount of an algorithm multiplies them again, so it is then 1.
+
+        Examples
+        --------
+        Two episodes, 0, 1, end and 1, 0, 1, end, with a reward of 1 for each step:
+
+        >>> import ictd
+        >>> context = ictd.Context.from_transitions(
+        ...     states=[0, 1, 1, 0, 1], rewards=[1.0] * 5, next_states=[1, 0, 0, 1, 0], n=2, terminals=[0, 1, 0, 0, 1]
+        ... )
+        >>> ictd.certainty_equivalence(context, discount=1)
+        array([3., 2.])
+        """
+        continued = continuation(rewards, terminals, discounts)
+        next_states = next_states if terminals is None else np.where(terminals, 0, next_states)
+        n = checked_states("states", states, n, features)
+        checked_states("next_states", next_states, n, features)
+        return cls._of_steps(states, rewards, next_states, n, features, continued)
+
+    @classmethod
+    @validate
+    def from_features(
+        cls,
+        phi: Annotated[ArrayLike, array("..., m, d")],
+        phi_next: Annotated[ArrayLike, array("..., m, d")],
+        rewards: Annotated[ArrayLike, array("..., m")],
+        terminals: Terminals | None = None,
+        discounts: Discounts | None = None,
+    ) -> Self:
+        """Average over steps that are given by features, for data without numbered states.
+
+        Parameters
+        ----------
+        phi : (..., m, d) array, phi_t
+        phi_next : (..., m, d) array, phi_{t+1}; rows of zeros end an episode, as ``terminals`` do
+        rewards : (..., m) array, R_{t+1}
+        terminals, discounts : as for ``from_transitions``
+        """
+        if terminals is not None or discounts is not None:
+            phi_next = phi_next * continuation(rewards, terminals, discounts)[..., None]
+        return cls._of(phi, phi_next, rewards)
+
+    @classmethod
+    def _of_steps(
+        cls,
+        states: np.ndarray,
+        rewards: np.ndarray,
+        next_states: np.ndarray,
+        n: int,
+        features: np.ndarray | None,
+        continued: np.ndarray,
+    ) -> Self:
+        """Average over steps (..., m) between states, whose next features are multiplied by ``continued`` (..., m)."""
+        steps = states.shape[-1]
+        if features is not None and (2 * n + 1) ** 2 > (2 * features.shape[-1] + 1) * steps:
+            phi_next = continued[..., None] * features_of(next_states, features, n)
+            return cls._of(features_of(states, features, n), phi_next, rewards)
+        # Counts take less memory than the columns of the steps.
+        lead = states.shape[:-1]
+        rows = n * np.arange(math.prod(lead)).reshape(*lead, 1)  # Of the first state of each context.
+
+        def sums(places, weights, *shape):
+            size = math.prod([*lead, *shape])
+            return np.bincount(places.ravel(), weights.ravel(), size).reshape(*lead, *shape) / steps
+
+        now, following = rows + states, rows + next_states
+        context = cls._one_hot(
+            steps,
+            C=sums(now, np.ones(rewards.shape), n),
+            D=sums(n * now + next_states, continued, n, n),
+            E=sums(following, continued**2, n),
+            b=sums(now, rewards, n),
+            d=sums(following, continued * rewards, n),
+            reward_square=np.vecdot(rewards, rewards) / steps,
+        )
+        return context if features is None else context.with_features(features)
+
+    @classmethod
+    @validate
+    def enumerated(
+        cls,
+        transition: Annotated[ArrayLike, probabilities("..., n, n")],
+        reward: Annotated[ArrayLike, array("..., n")],
+        features: Features | None = None,
+        weights: Shares | None = None,
+    ) -> Self:
+        """Average over the columns of the enumerated context, eq. (Z0 redef), with the length n.
+
+        Parameters are those of ``enumerated_columns``.
+        """
+        features = state_features(reward.shape[-1], features)
+        return cls._of(features, transition @ features, reward, weights)
+
+    @classmethod
+    def of_shares(cls, length: int | np.ndarray, D: np.ndarray, reward: np.ndarray) -> Self:
+        """Average over one-hot steps, from the shares D (..., n, n) of the transitions and the rewards r(s) (..., n).
+
+        This is faster than sums over the steps, and takes memory that does not grow with their number m.
+        """
+        visits = row_sums(D)
+        squares = np.vecdot(visits, reward**2)
+        return cls._one_hot(length, visits, D, row_sums(D.mT), visits * reward, np.vecmat(reward, D), squares)
+
+    @classmethod
+    def _one_hot(
+        cls,
+        length: int | np.ndarray,
+        C: np.ndarray,
+        D: np.ndarray,
+        E: np.ndarray,
+        b: np.ndarray,
+        d: np.ndarray,
+        reward_square: np.ndarray,
+    ) -> Self:
+        """The context with one-hot features that has these averages, with the diagonals (..., n) of C and E."""
+        n = b.shape[-1]
+        G = np.zeros((*D.shape[:-2], 2 * n + 1, 2 * n + 1))
+        on_diagonal = np.einsum("...ii->...i", G)
+        on_diagonal[..., :n], on_diagonal[..., n:-1], on_diagonal[..., -1] = C, E, reward_square
+        G[..., :n, n:-1], G[..., n:-1, :n] = D, D.mT
+        G[..., -1, :n], G[..., -1, n:-1] = b, d
+        G[..., :-1, -1] = G[..., -1, :-1]
+        return cls._made(length, G)
+
+
+def diagonal(entries: np.ndarray) -> np.ndarray:
+    """Diagonal matrices (..., n, n) with the entries (..., n)."""
+    return np.eye(entries.shape[-1]) * entries[..., None]
+
+
+def continuation(rewards: np.ndarray, terminals: np.ndarray | None, discounts: float | np.ndarray | None) -> np.ndarray:
+    """Factors (..., m) of the next features of steps: their discounts, and 0 for steps that end an episode."""
+    factors = np.full(rewards.shape, 1.0 if discounts is None else discounts)
+    return factors if terminals is None else factors * ~terminals
