@@ -166,6 +166,7 @@ def test_convergent_updates_give_no_warning():
     rare = Context.enumerated([[0.0, 1.0], [0.0, 1.0]], [0.0, 1.0], weights=[0.99, 0.01])
     w = batch_td(rare, 0.9, 1.0, 25_000)
     np.testing.assert_allclose(w, [9, 10], rtol=1e-9)
+    batch_td(rare, 0.9, 1.0, 3)  # Updates grow before they shrink.
     batch_td(Context.from_trajectory([0, 0], [1.0], 1), 0.9, 1.0, 2000)
     batch_td(Context.from_trajectory([0, 0], [0.0], 1), 0.9, 1.0, 3)
     for length in (1, 6, 25):

@@ -27,7 +27,7 @@ ANY_LENGTH = {
 OPTIONAL = {"stationary", "E", "queries", "tasks_seen", "features", "behaviour", "weights", "prompts",
             "pseudo_counts"}  # fmt: skip
 MAY_BE_NAN = {("Weights", "u"), ("Weights", "A"), ("msve", "value"), ("msve", "estimate")}
-# Values out of range, by the names of arguments.
+# Values out of range, by the names of arguments, and by functions if they differ.
 OUT_OF_RANGE = {
     "transition": [np.full((3, 3), 0.4), [[1.5, -0.5, 0]] * 3], "stationary": [np.full(3, 0.4), [1.5, -0.5, 0]],
     "visits": [np.zeros(3)],
@@ -36,6 +36,7 @@ OUT_OF_RANGE = {
     "learning_rate": [0.0, -1.0], "threshold": [0.0, 1.0], "paths": [[0, 1, 3], [0, -1, 2]],
     "tasks_seen": [[2, 1], [1]],
     "decay": [1.5, -0.1],
+    ("Model", "discount"): [1.1, -0.1], ("lstd_lambda", "discount"): [1.1, -0.1, [[0.5, 1.1]] * 2],
     "env": ["ring"], "algo": ["sarsa"], "engine": ["jax"], "step_size": [[[0.5]]], "length": [0, [1, 2, 3]],
 }  # fmt: skip
 
@@ -116,7 +117,8 @@ def invalid_values(function: str, name: str, value):
         others |= st.integers() | st.just(type(value))
     if name not in OPTIONAL or function == "msve":
         others |= st.none()
-    out_of_range = OUT_OF_RANGE.get(name, []) if function != "generator" else []
+    own = OUT_OF_RANGE.get((function, name), OUT_OF_RANGE.get(name, []))
+    out_of_range = own if function != "generator" else []
     return others | st.sampled_from(out_of_range) if out_of_range else others
 
 

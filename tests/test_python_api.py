@@ -83,13 +83,15 @@ def test_models_of_a_run_of_the_workflow_are_loaded(project):
 
 
 def test_the_notebook_on_an_own_chain(tmp_path):
-    """With rewards that depend on the next state."""
+    """With rewards that depend on the next state, and one transition on two lines with different rewards."""
     notebook, chain = ROOT / "examples/own-chain.ipynb", tmp_path / "chain.csv"
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells) and len(cells) < 14
     lines = pd.read_csv(ROOT / "examples/own-chain.csv")
     lines["reward"] = 0.3 - 0.2 * lines["from"] + 0.5 * lines["reward"]
-    lines.to_csv(chain, index=False)
+    parts = lines.iloc[[0, 0]].assign(probability=[0.15, 0.45], reward=[3.0, -1.0])
+    pd.concat([lines[1:], parts]).to_csv(chain, index=False)
+    lines.loc[0, "reward"] = 0.0  # 0.15 * 3 - 0.45, with the probability 0.6.
     given = {"chain": str(chain), "steps": 60, "updates": 300}
     done = papermill.execute_notebook(notebook, tmp_path / "done.ipynb", given, progress_bar=False)
     outputs = [output["data"] for cell in done.cells for output in cell.get("outputs", []) if "data" in output]

@@ -146,3 +146,16 @@ def test_models_that_are_not_in_the_results_are_refused(results, run, seed, mess
         ictd.load_model(results, run, seed)
     with pytest.raises(ValueError, match="nowhere holds no weights"):
         ictd.load_model("nowhere", run, seed)
+
+
+def test_a_path_may_begin_with_the_home_folder(results, monkeypatch):
+    monkeypatch.setenv("HOME", str(results))
+    monkeypatch.chdir(results / "weights")
+    model = ictd.Model(naive.larger_weights(3), 4, discount=1)
+    model.save("~/new/mine.npz")
+    assert ictd.load_model("~/new/mine.npz") == ictd.load_model(results / "new/mine.npz") == model
+    assert ictd.load_model("~", RUN, 3) == ictd.load_model(f"~/weights/{RUN}.npz", seed=3)
+    assert [path.name for path in (results / "weights").iterdir()] == [f"{RUN}.npz"]
+    for call in (model.save, ictd.load_model):
+        with pytest.raises(ValueError, match=r"~nobody0/m.npz is in a home folder that is not known; write the path"):
+            call("~nobody0/m.npz")

@@ -156,29 +156,36 @@ def lstd(context: Context, discount: UpToOne, ridge: Positive) -> np.ndarray:
         If the discount is out of range, the ridge is not positive, or the discount is 1 and no episode ends.
     """
     context.refuse_endless(discount)
-    identity = np.eye(context.dimension)
-    ridge_share = ridge / np.asarray(context.length)[..., None, None]
-    return solved(context.C + ridge_share * identity - discount * context.D, context.b)
+    ridge_share = ridge / np.asarray(context.length)[..., None, None] * np.eye(context.dimension)
+    matrix = context.C + ridge_share - discount * context.D
+    terms = np.abs(context.C) + ridge_share + discount * np.abs(context.D)
+    return solved(matrix, terms, context.b)
 
 
-def solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Solve linear equations with matrices (..., d, d), by the least norm where rounding hides whether one is singular.
+def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Solve linear equations with matrices (..., d, d), by the least norm where rounding hides that one is singular.
 
-    Matrices are compared with singular ones after the division of rows and columns by their largest entries, because
-    features of small numbers are no collinear ones.
+    ``terms`` has the sums (..., d, d) of the absolute terms of each entry, which rounding errors are relative to.
+    Before the comparison with rounding, rows and columns are divided by their largest terms, because features of small
+    numbers are not collinear.
     """
-    d = matrix.shape[-1]
-    scaled = matrix
+    rounding = matrix.shape[-1] * np.finfo(float).eps
+    scaled, largest = matrix, terms
     for axis in (-1, -2):
-        largest = np.abs(scaled).max(axis=axis, keepdims=True)
-        scaled = scaled / np.where(largest > 0, largest, 1.0)
-    rounding = d * np.finfo(float).eps
-    singular = ~(np.linalg.cond(scaled, 1) * rounding < 1)
+        scale = largest.max(axis=axis, keepdims=True)
+        scale = np.where(scale > 0, scale, 1.0)
+        scaled, largest = scaled / scale, largest / scale
+    with np.errstate(divide="ignore"):
+        inverse = np.linalg.cond(scaled, 1) / np.linalg.norm(scaled, 1, axis=(-2, -1))  # Norm of the inverse.
+    singular = ~(inverse * rounding < 1)
     if not singular.any():
         return np.linalg.solve(matrix, vector[..., None])[..., 0]
     solutions = np.empty(vector.shape)
     solutions[~singular] = np.linalg.solve(matrix[~singular], vector[~singular][..., None])[..., 0]
-    solutions[singular] = np.matvec(np.linalg.pinv(matrix[singular], rcond=rounding), vector[singular])
+    for place in map(tuple, np.argwhere(singular)):
+        u, s, v = np.linalg.svd(matrix[place])
+        known = s > rounding * np.linalg.norm(terms[place], 2)
+        solutions[place] = (u.T[known] @ vector[place] / s[known]) @ v[known]
     return solutions
 
 

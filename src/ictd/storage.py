@@ -20,6 +20,17 @@ from pathlib import Path
 import numpy as np
 
 
+def user_path(path: str | Path) -> Path:
+    """Path of a user, in which a first part ~ or ~name stands for a home folder.
+
+    Raises a ValueError if this home folder is not known.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{path} is in a home folder that is not known; write the path without ~.") from None
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``, and rename it to ``path`` when the block ends without an error.

@@ -162,14 +162,16 @@ def lstd_lambda(
     features = np.eye(steps.n) if features is None else features
     lead = np.broadcast_shapes(rewards.shape[:-1], features.shape[:-2])
     contexts = np.indices(lead, sparse=True)
-    # The matrix sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})' is sum_s y(s) phi(s)' with sums y(s) of traces.
-    sums, vector, trace = np.zeros((*lead, *features.shape[-2:])), 0.0, 0.0
+    # In sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})', both parts are sum_s y(s) phi(s)' with sums y(s) of traces.
+    now, following = np.zeros((2, *lead, *features.shape[-2:]))
+    vector, trace = 0.0, 0.0
     for phi, _, state, next_state, reward, gamma, decays in steps.in_order():
         trace = decays[..., None] * trace + phi
-        sums[*contexts, state] += trace
-        sums[*contexts, next_state] -= gamma[..., None] * trace
+        now[*contexts, state] += trace
+        following[*contexts, next_state] += gamma[..., None] * trace
         vector = vector + reward[..., None] * trace
-    return solved(sums.mT @ features + ridge * np.eye(features.shape[-1]), vector)
+    first, second, ridges = now.mT @ features, following.mT @ features, ridge * np.eye(features.shape[-1])
+    return solved(first - second + ridges, np.abs(first) + np.abs(second) + ridges, vector)
 
 
 class _Steps(NamedTuple):

@@ -44,7 +44,7 @@ from ictd.checks import (
 )
 from ictd.context import Context
 from ictd.prompt import Queries
-from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays
+from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays, user_path
 
 if TYPE_CHECKING:
     from ictd.torch_twin import LinearTransformer
@@ -308,17 +308,18 @@ class Model:
         return torch_twin.LinearTransformer(self.weights, self.depth, self.scaled)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one .npz file, which ``load_model`` reads.
+        """Write the model to one .npz file, which ``load_model`` reads.  A path may begin with ~, the home folder.
 
         Raises
         ------
         ValueError
             If the name of the file does not end in .npz.
         """
-        if Path(path).suffix != ".npz":
+        file = user_path(path)
+        if file.suffix != ".npz":
             raise ValueError(f"path is {path}; give a name that ends in .npz.")
         save_arrays(
-            Path(path), u=self.weights.u, A=self.weights.A, depth=np.array(self.depth),
+            file, u=self.weights.u, A=self.weights.A, depth=np.array(self.depth),
             discount=np.array(self.discount), scaled=np.array(self.scaled),
         )  # fmt: skip
 
@@ -345,7 +346,7 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
         If the file does not exist or is damaged, the folder holds no runs, the run or the seed does not exist, or the
         run diverged.
     """
-    path = Path(source)
+    path = user_path(source)
     if path.suffix == ".npz":
         if not path.is_file():
             raise ValueError(f"{source} does not exist; give a file that Model.save wrote.")

@@ -1,0 +1,354 @@
+"""Contexts and algorithms on episodes with ends, time limits and a discount for each step, by literal code."""
+
+import tracemalloc
+import warnings
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.context import Context
+
+# Three episodes of the states 0 and 1: 0, 1, end; 1, 0, cut by a time limit before 1; 1, end.
+STATES, NEXT_STATES, REWARDS = [0, 1, 1, 0, 1], [1, -1, 0, 1, 2], [1.0, 2.0, -1.0, 3.0, 4.0]
+TERMINALS, TRUNCATIONS = [0, 1, 0, 0, 1], [0, 0, 0, 1, 0]
+ENDS = {"next_states": NEXT_STATES, "terminals": TERMINALS, "truncations": TRUNCATIONS}
+
+
+def random_steps(rng, n):
+    """Steps of random episodes, as a dict of arrays (m,).  Next states at an end are not states."""
+    names = "states", "rewards", "next_states", "terminals", "truncations", "discounts"
+    steps, state = [], rng.integers(n)
+    for _ in range(rng.integers(1, 40)):
+        following, ended, cut = rng.integers(n), rng.random() < 0.15, rng.random() < 0.15
+        discount = rng.choice([0.0, 0.5, rng.random(), 1.0])
+        steps.append((state, rng.normal(), rng.integers(-2, n + 2) if ended else following, ended, cut, discount))
+        state = rng.integers(n) if ended or cut else following
+    return dict(zip(names, map(np.array, zip(*steps, strict=True)), strict=True))
+
+
+def literal(steps, phi, decay, step_size, ridge, depth, weights):
+    """TD(lambda), LSTD(lambda), LSTD, batch TD and TF_L, step by step, of features phi (n, d)."""
+    d = phi.shape[1]
+    w, trace, A, b, A0, b0 = np.zeros(d), np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    columns, before, begins = [], 0.0, True
+    for s, reward, following, ended, cut, discount in zip(*steps.values(), strict=True):
+        next_feature = np.zeros(d) if ended else discount * phi[following]
+        trace = phi[s] if begins else before * decay * trace + phi[s]
+        w = w + step_size * (reward + w @ next_feature - w @ phi[s]) * trace
+        A, b = A + np.outer(trace, phi[s] - next_feature), b + reward * trace
+        A0, b0 = A0 + np.outer(phi[s], phi[s] - next_feature), b0 + reward * phi[s]
+        columns.append([*phi[s], *next_feature, reward])
+        before, begins = discount, ended or cut
+    m, batch = len(columns), np.zeros(d)
+    for _ in range(depth):
+        batch = batch + step_size * (b0 - A0 @ batch) / m
+    identity = ridge * np.eye(d)
+    prompts = [np.column_stack([*columns, [*query, *np.zeros(d + 1)]]) for query in phi]
+    return {
+        "td_lambda": w,
+        "lstd_lambda": np.linalg.solve(A + identity, b),
+        "lstd": np.linalg.solve(A0 + identity, b0),
+        "batch_td": batch,
+        "transformer": np.array([naive.transformer(weights, depth, prompt) for prompt in prompts]),
+    }
+
+
+def by_library(steps, phi, decay, step_size, ridge, depth, weights, one_hot):
+    """The same by the library, whose context and traces get states and features, or one-hot features."""
+    states, rewards, next_states, terminals, truncations, discounts = steps.values()
+    given = {"n": len(phi)} if one_hot else {"features": phi}
+    ends = {"next_states": next_states, "terminals": terminals, "truncations": truncations}
+    context = Context.from_transitions(states, rewards, next_states, **given, terminals=terminals, discounts=discounts)
+    return {
+        "td_lambda": ictd.td_lambda(states, rewards, discounts, decay, step_size, **given, **ends),
+        "lstd_lambda": ictd.lstd_lambda(states, rewards, discounts, decay, ridge, **given, **ends),
+        "lstd": ictd.lstd(context, 1, ridge),
+        "batch_td": ictd.batch_td(context, 1, step_size, depth),
+        "transformer": ictd.Model(weights, depth, discount=1).values(context, queries=phi),
+    }
+
+
+def compare_with_literal(seed):
+    """Compare all algorithms on random episodes, in which each visited state reaches an end of those with one-hot
+    features."""
+    rng = np.random.default_rng(seed)
+    n, one_hot = rng.integers(1, 6), rng.random() < 0.5
+    steps = random_steps(rng, n)
+    phi = np.eye(n) if one_hot else rng.normal(size=(n, rng.integers(1, 5))) / 2
+    weights = naive.larger_weights(phi.shape[1])
+    given = phi, rng.choice([0.0, rng.random(), 1.0]), rng.uniform(0.05, 0.6), rng.uniform(0.01, 1), 4, weights
+    expected = literal(steps, *given)
+    with np.errstate(over="ignore"):
+        try:
+            found = by_library(steps, *given, one_hot)
+        except ValueError as error:
+            assert "reaches no end" in str(error) and one_hot
+            return False
+    for name, values in expected.items():
+        scale = max(1, np.abs(values).max())
+        np.testing.assert_allclose(found[name], values, atol=1e-9 * scale, err_msg=f"{name}, seed {seed}")
+    return True
+
+
+def test_all_algorithms_equal_literal_code_on_random_episodes():
+    """Most contexts reach an end from every visited state."""
+    assert sum(compare_with_literal(seed) for seed in range(150)) > 100
+
+
+def test_several_contexts_and_long_ones_equal_single_short_ones():
+    """Contexts with leading axes, features of each context, and more steps than one block."""
+    rng = np.random.default_rng(0)
+    states, rewards, discounts = rng.integers(0, 4, (3, 601)), rng.normal(size=(3, 600)), rng.random((3, 600))
+    terminals, phi = rng.random((3, 600)) < 0.1, rng.normal(size=(3, 4, 2)) / 2
+    for function, number in ((ictd.td_lambda, 0.1), (ictd.lstd_lambda, 0.3)):
+        for features in (phi, phi[0], None):
+            found = function(states, rewards, discounts, 0.7, number, 4, features, terminals=terminals)
+            for i in range(3):
+                own = features if features is None or features.ndim == 2 else features[i]
+                given = rewards[i], discounts[i], 0.7, number, 4, own
+                alone = function(states[i], *given, terminals=terminals[i])
+                np.testing.assert_allclose(found[i], alone, atol=ROUNDING)
+                steps = states[i, :-1], rewards[i], states[i, 1:], terminals[i], terminals[i], discounts[i]
+                steps = dict(zip("srntcd", steps, strict=True))
+                weights = naive.larger_weights(2 if own is not None else 4)
+                expected = literal(steps, np.eye(4) if own is None else own, 0.7, number, number, 1, weights)
+                np.testing.assert_allclose(alone, expected[function.__name__], atol=1e-10)
+
+
+def test_values_of_episodes_by_hand():
+    """From state 0 both steps lead to 1; from 1, two steps of three end and one leads to 0.
+
+    So v(0) = 2 + v(1) and v(1) = 5/3 + v(0) / 3, with the mean rewards 2 and 5/3.
+    """
+    context = Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2, terminals=TERMINALS)
+    np.testing.assert_allclose(context.ended, [0, 2 / 5], atol=ROUNDING)
+    values = [11 / 2, 7 / 2]
+    np.testing.assert_allclose(ictd.certainty_equivalence(context, 1), values, rtol=ROUNDING)
+    np.testing.assert_allclose(ictd.lstd(context, 1, ridge=1e-13), values, rtol=1e-11)
+    np.testing.assert_allclose(ictd.batch_td(context, 1, 1.0, 500), values, rtol=1e-9)
+    theta = ictd.Model(ictd.theta_td(2), depth=500, discount=1)
+    np.testing.assert_allclose(theta.values(context), values, rtol=1e-9)
+    # One value w for all states: 9 = 5 w - 3 w, and 9 = (5 - 3/2) w.
+    np.testing.assert_allclose(ictd.constant_estimate(context, 1), [9 / 2] * 2, rtol=ROUNDING)
+    np.testing.assert_allclose(ictd.constant_estimate(context, 0.5), [9 / 3.5] * 2, rtol=ROUNDING)
+    grouped = ictd.lstd(context.grouped(), 1, ridge=1e-13)
+    np.testing.assert_allclose(grouped, values, rtol=1e-11)
+    by_features = Context.from_features(np.eye(2)[STATES], np.ones((5, 2)), REWARDS, terminals=[1] * 5)
+    np.testing.assert_allclose(ictd.certainty_equivalence(by_features, 1), [2, 5 / 3], rtol=ROUNDING)
+
+
+def test_lstd_with_lambda_one_is_the_mean_return():
+    """Returns from 0: 3 and 3 + v(1); from 1: 2, -1 + 3 + v(1) and 4, where a time limit leaves v(1)."""
+    values = ictd.lstd_lambda(STATES, REWARDS, 1, 1, 1e-13, 2, **ENDS)
+    v1 = (2 + 2 + 4) / 2
+    np.testing.assert_allclose(values, [(3 + 3 + v1) / 2, v1], rtol=1e-11)
+
+
+def test_a_trace_decays_by_the_discount_of_the_step_before():
+    """Two steps, 0 to 1 to 2, with the discounts a and b: the second TD error reaches state 0 by lambda a."""
+    a, b, decay, rate = 0.5, 0.25, 0.5, 1.0
+    w = ictd.td_lambda([0, 1, 0], [1.0, 10.0], [a, b], decay, rate, n=2)
+    error = 10 + b * 1  # State 0 has the value 1 by then.
+    np.testing.assert_array_equal(w, [1 + decay * a * error, error])
+    fixed = ictd.lstd_lambda([0, 1, 0], [1.0, 10.0], [a, b], decay, 1e-13, n=2)
+    v0 = (1 + 10 * a) / (1 - a * b)
+    np.testing.assert_allclose(fixed, [v0, 10 + b * v0], rtol=1e-11)
+
+
+def test_a_time_limit_cuts_the_trace_and_an_end_drops_the_next_value():
+    """State 0 has the value 1 after the first step."""
+    given = [1.0, 2.0], 1, 1, 1.0, 2, None
+    assert ictd.td_lambda([0, 1], *given, [1, 0]).tolist() == [4, 3]
+    assert ictd.td_lambda([0, 1], *given, [0, 0], truncations=[1, 0]).tolist() == [1, 3]
+    assert ictd.td_lambda([0, 1], *given, [7, 0], terminals=[1, 0]).tolist() == [1, 3]
+    assert ictd.td_lambda([0, 1], *given, [7, -1], terminals=[1, 1]).tolist() == [1, 2]
+    assert ictd.td_lambda([0, 1, -1], *given, terminals=[1, 1]).tolist() == [1, 2]
+
+
+def test_states_with_the_same_features_continue_an_episode():
+    """Logged observations and next observations, each with a row of features."""
+    observations, after, rewards = np.array([[1.0], [2.0], [3.0]]), np.array([[2.0], [3.0], [0.5]]), [1.0, 2.0, 3.0]
+    given = rewards, 0.9, 0.5, 0.1, None, np.concatenate([observations, after])
+    found = ictd.td_lambda([0, 1, 2], *given, next_states=[3, 4, 5])
+    expected = ictd.td_lambda([0, 1, 2, 3], *given[:5], [[1.0], [2.0], [3.0], [0.5]])
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("function", [ictd.td_lambda, ictd.lstd_lambda])
+def test_many_steps_and_states_take_little_memory(function):
+    rng = np.random.default_rng(0)
+    states, rewards = rng.integers(0, 500, 200_001), rng.normal(size=200_000)
+    tracemalloc.start()
+    context = Context.from_trajectory(states, rewards, 500)
+    context.with_features(rng.normal(size=(500, 3)))
+    by_features = Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 3)))
+    function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6 and by_features.dimension == 3
+    assert context.D[states[0], states[1]] >= 1 / 200_000
+
+
+# Equations without a single solution
+
+
+def test_collinear_features_have_the_least_norm_and_others_are_unharmed():
+    """Of three contexts, the second has features x and 2x, with the weights (1, 2) a where a is that of 5x alone."""
+    rng = np.random.default_rng(0)
+    states, rewards = rng.integers(0, 4, (3, 31)), rng.normal(size=(3, 30))
+    features = rng.normal(size=(3, 4, 2))
+    features[1, :, 1] = 2 * features[1, :, 0]
+    single = Context.from_trajectory(states[1], rewards[1], features=features[1, :, :1])
+    expected = np.array([1, 2]) / 5 * ictd.lstd(single, 0.9, 1e-300)
+    contexts = Context.from_trajectory(states, rewards, features=features)
+    by_traces = ictd.lstd_lambda(states, rewards, 0.9, 0, 1e-300, features=features)
+    for found in (ictd.lstd(contexts, 0.9, 1e-300), by_traces):
+        np.testing.assert_allclose(found[1], expected, rtol=1e-8)
+    found = ictd.lstd(contexts, 0.9, 1e-300)
+    for i in (0, 2):
+        alone = Context(30, contexts.G[i])
+        np.testing.assert_array_equal(found[i], ictd.lstd(alone, 0.9, 1e-300))
+
+
+def test_features_of_small_numbers_are_not_collinear():
+    """The second feature is a million million times smaller than the first, so its weight is as much larger."""
+    features = np.array([[1.0, 0.5], [0.2, -1.0], [0.3, 0.1]])
+    states, rewards = [0, 1, 2, 2, 0, 1, 0], [1.0, -1.0, 2.0, 0.5, 0.0, 1.0]
+    given = rewards, 0.9, 0.3, 1e-300, None
+    expected = ictd.lstd_lambda(states, *given, features)
+    np.testing.assert_allclose(ictd.lstd_lambda(states, *given, features * [1, 1e-12]), expected * [1, 1e12], rtol=1e-9)
+
+
+def test_an_equation_that_the_ridge_makes_singular_has_a_solution():
+    """C + ridge - gamma D is 0 but for rounding in the first context: 1 + 0.8 - 0.9 * 2, and 1 - 0.5 * 2."""
+    contexts = Context.from_features([[[1.0]], [[1.0]]], [[[2.0]], [[1.0]]], [[1.0], [1.0]])
+    np.testing.assert_allclose(ictd.lstd(contexts, 0.9, 0.8), [[0], [1 / 0.9]], rtol=ROUNDING)
+    np.testing.assert_allclose(ictd.lstd(contexts, 0.5, 1e-300), [[0], [2]], rtol=ROUNDING)
+    for discount, ridge in ((0.9, 0.8), (0.5, 1e-300)):
+        assert ictd.lstd_lambda([0, 1], [1.0], discount, 0, ridge, features=[[1.0], [2.0]]).tolist() == [0]
+
+
+# Divergence
+
+
+@pytest.mark.parametrize(("rate", "decay"), [(3.0, 0.0), (30.0, 0.9), (1e3, 1.0)])
+def test_divergent_td_lambda_warns(rate, decay):
+    rng = np.random.default_rng(0)
+    given = rng.integers(0, 3, 1001), rng.normal(size=1000), 0.9, decay
+    with pytest.warns(RuntimeWarning, match="td_lambda diverged for 1 of 1 estimates.* smaller step size") as caught:
+        ictd.td_lambda(*given, rate, n=3)
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("error")
+        ictd.td_lambda(*given, rate, n=3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("discount", [0.0, 0.9, 1.0])
+def test_convergent_updates_give_no_warning(discount):
+    """With zero rewards, with large ones, and with rewards at the end only."""
+    rng = np.random.default_rng(1)
+    states, terminals = rng.integers(0, 3, 301), rng.random(300) < 0.2
+    for rewards in (np.zeros(300), 1e150 * rng.normal(size=300), terminals * 1.0):
+        ictd.td_lambda(states, rewards, discount, 0.9, 0.05, n=3, terminals=terminals)
+        context = Context.from_transitions(states[:-1], rewards, states[1:], 3, terminals=terminals)
+        ictd.batch_td(context, discount, [0.1, 1.0], 400)
+
+
+# Equality
+
+
+def test_contexts_models_tasks_and_batches_can_be_compared():
+    def made():
+        tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
+        weights = ictd.Weights(np.full(4, np.nan), np.ones((4, 4)))
+        batches = ictd.unroll(tasks, 5, 0.9, 3, np.random.default_rng(1))
+        context = Context.from_trajectory([0, 1, 1], [1.0, 2.0], 2)
+        return context, weights, ictd.Model(weights, 3, 0.9), tasks, tasks[:1], batches, ictd.SampledPrompts(3, 5)
+
+    for i, one in enumerate(made()):
+        assert one == made()[i] and not one != made()[i]
+        assert [one == other for other in made()].count(True) == 1 and one != 5
+    context, weights, model, tasks, *_ = made()
+    assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
+    assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))
+    assert model != ictd.Model(weights, 4, 0.9) and model in [model]
+    assert tasks != ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((4, 1)))
+
+
+# Invalid arguments
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ictd.td_lambda(STATES, REWARDS, 1.1, 0.5, 0.1, 2, **ENDS), "discount is 1.1; give a number from 0"),
+        (lambda: ictd.td_lambda(STATES, REWARDS, 1, 1.5, 0.1, 2, **ENDS), "decay is 1.5; give a number from 0 to 1"),
+        (
+            lambda: ictd.td_lambda(STATES, REWARDS, [0.9, 1.2, 0, 0, 0], 0.5, 0.1, 2, **ENDS),
+            r"discount\[1\] is not from 0 to 1",
+        ),
+        (
+            lambda: ictd.td_lambda(STATES, REWARDS, 1, 0.5, 0.1, 2, terminals=TERMINALS),
+            r"states has shape \(5,\); give \(6,\)",
+        ),
+        (
+            lambda: ictd.lstd_lambda([*STATES, 0], REWARDS, 1, 0.5, 0.1, 2, **ENDS),
+            r"states has shape \(6,\); give \(5,\) with next_states",
+        ),
+        (
+            lambda: ictd.lstd_lambda(
+                [*STATES, 0], REWARDS, 1, 0.5, 0.1, 2, terminals=TERMINALS, truncations=TRUNCATIONS
+            ),
+            "next_states are missing; with truncations",
+        ),
+        (
+            lambda: ictd.td_lambda(STATES, REWARDS, 1, 0.5, 0.1, 2, next_states=NEXT_STATES, terminals=[0, 1, 0, 1, 1]),
+            None,
+        ),
+        (
+            lambda: ictd.td_lambda([0, 1, 0], [1.0] * 3, 1, 0.5, 0.1, 2, next_states=[1, 1, 0]),
+            r"next_states\[1\] is not the next entry of states; mark ends in terminals or truncations",
+        ),
+        (
+            lambda: ictd.td_lambda([0, 1], [1.0] * 2, 1, 0.5, 0.1, 2, next_states=[1, 2]),
+            r"next_states\[1\] is not one of 2 states",
+        ),
+        (
+            lambda: Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2, terminals=[0, 2, 0, 0, 1]),
+            r"terminals\[1\] is neither 0 nor 1",
+        ),
+        (lambda: Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2), r"next_states\[1\] is not one of 2"),
+        (
+            lambda: Context.from_transitions([0], [1.0], [0], 1, discounts=[1.5]),
+            r"discounts\[0\] is not from 0 to 1",
+        ),
+    ],
+)
+def test_invalid_arguments_are_refused(call, message):
+    if message is None:
+        call()
+        return
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda context: ictd.lstd(context, 1, 0.1),
+        lambda context: ictd.batch_td(context, 1, 0.1, 3),
+        lambda context: ictd.certainty_equivalence(context, 1 - 1e-12),
+        lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, [0.5, 1, 1, 1], 0.5, 0.1, n=4),
+    ],
+)
+def test_a_discount_of_one_needs_an_end(call):
+    """State 0 ends or leads to 1; from 1 and 2 no step ends.  No step starts from state 3."""
+    context = Context.from_transitions([0, 0, 1, 2], [1.0] * 4, [1, 1, 2, 1], 4, terminals=[1, 0, 0, 0])
+    with pytest.raises(ValueError, match=r"state\[1\] of the context reaches no end of an episode; mark ends in term"):
+        call(context)
+    with pytest.raises(ValueError, match="context has no step that ends an episode; give a discount below 1"):
+        ictd.constant_estimate(Context.from_trajectory([0, 1, 0], [1.0] * 2, 2), 1)
