@@ -204,6 +204,17 @@ def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable
     return check
 
 
+def flags(shape: str) -> Callable:
+    """Make a validator of arrays of truth values, which may also be written as 0 and 1; it returns them as bool."""
+
+    def check(name, value, sizes):
+        given = _as_array(name, value, shape, sizes, "biuf")
+        refuse(name, (given != 0) & (given != 1), "is neither 0 nor 1")
+        return given.astype(bool, copy=False)
+
+    return check
+
+
 def array(shape: str, finite: bool = True) -> Callable:
     """Make a validator that takes arrays and returns them as float64.
 
@@ -215,17 +226,6 @@ def array(shape: str, finite: bool = True) -> Callable:
         if finite:
             refuse(name, ~np.isfinite(numbers), "is not finite")
         return numbers
-
-    return check
-
-
-def flags(shape: str) -> Callable:
-    """Make a validator of arrays of truth values, which may also be written as 0 and 1; it returns them as bool."""
-
-    def check(name, value, sizes):
-        given = _as_array(name, value, shape, sizes, "biuf")
-        refuse(name, (given != 0) & (given != 1), "is neither 0 nor 1")
-        return given.astype(bool, copy=False)
 
     return check
 
@@ -256,10 +256,10 @@ Count = Annotated[int, integer(1)]
 Discount = Annotated[
     float, number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
 ]
-UpToOne = Annotated[float, number(0, 1, "from 0 to 1")]
 # Subnormal numbers are excluded, because dividing them can give 0.
 Positive = Annotated[float, number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")]
 NotNegative = Annotated[float, number(least=0, words="of at least 0")]
+UpToOne = Annotated[float, number(0, 1, "from 0 to 1")]
 Flag = Annotated[bool, instance(bool, np.bool_)]
 Seeds = Annotated[int | Sequence[int], either(integer(0), distinct(integers("S", 0)))]
 Features = Annotated[ArrayLike, array("*, n, d")]

@@ -374,9 +374,10 @@ class Context:
     def of_shares(cls, length: int | np.ndarray, D: np.ndarray, reward: np.ndarray) -> Self:
         """Average over one-hot steps, from the shares D (..., n, n) of the transitions and the rewards r(s) (..., n).
 
-        This is faster than sums over the steps, and takes memory that does not grow with their number m.
+        This is faster than sums over the steps, and takes memory that does not grow with their number m.  D may have
+        one more column, of the shares of the steps that end an episode.
         """
-        visits = row_sums(D)
+        visits, D = row_sums(D), D[..., : reward.shape[-1]]
         squares = np.vecdot(visits, reward**2)
         return cls._one_hot(length, visits, D, row_sums(D.mT), visits * reward, np.vecmat(reward, D), squares)
 

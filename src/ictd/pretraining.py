@@ -29,6 +29,7 @@ from ictd.checks import (
     Positive,
     Seeds,
     choice,
+    equal_fields,
     function_or,
     instance,
     integers,
@@ -66,6 +67,8 @@ class History:
     tasks_seen: np.ndarray
     weights: Weights
     estimates: np.ndarray
+
+    __eq__ = equal_fields
 
 
 class Divergence(ArithmeticError):
