@@ -166,6 +166,7 @@ def test_a_time_limit_cuts_the_trace_and_an_end_drops_the_next_value():
     assert ictd.td_lambda([0, 1], *given, [7, 0], terminals=[1, 0]).tolist() == [1, 3]
     assert ictd.td_lambda([0, 1], *given, [7, -1], terminals=[1, 1]).tolist() == [1, 2]
     assert ictd.td_lambda([0, 1, -1], *given, terminals=[1, 1]).tolist() == [1, 2]
+    assert ictd.td_lambda([0, 1, 0], *given, truncations=[0, 1]).tolist() == [4, 3]
 
 
 def test_states_with_the_same_features_continue_an_episode():
@@ -342,6 +343,7 @@ def test_invalid_arguments_are_refused(call, message):
         lambda context: ictd.lstd(context, 1, 0.1),
         lambda context: ictd.batch_td(context, 1, 0.1, 3),
         lambda context: ictd.certainty_equivalence(context, 1 - 1e-12),
+        lambda context: ictd.Model(ictd.theta_td(4), 3, 1).values(context),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, [0.5, 1, 1, 1], 0.5, 0.1, n=4),
     ],
 )

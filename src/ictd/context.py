@@ -186,8 +186,10 @@ class Context:
         p, _, _ = self.empirical_model(pseudo_counts)
         leads_to = (p > 0).astype(float)
         ends = p.sum(axis=-1) < 1 - ROW_SUM_TOLERANCE  # Also in states that no step starts from.
-        for _ in range(self.dimension):
-            ends |= np.matvec(leads_to, ends.astype(float)) > 0
+        further = np.ones_like(ends)
+        while further.any():
+            further = (np.matvec(leads_to, ends.astype(float)) > 0) & ~ends
+            ends |= further
         remedy = "mark ends in terminals, or give a discount below 1"
         refuse("state", ~ends, f"of the context reaches no end of an episode; {remedy}")
 
@@ -212,7 +214,7 @@ class Context:
 
     @classmethod
     def _of(cls, *parts: np.ndarray | None) -> Self:
-        """The context with the ``_columns`` of features, next features, rewards and weights."""
+        """The context with the ``columns_of`` features, next features, rewards and weights."""
         columns = columns_of(*parts)
         return cls._made(columns.shape[-1], columns @ columns.mT / columns.shape[-1])
 

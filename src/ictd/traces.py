@@ -24,13 +24,12 @@ from ictd.checks import (
     UpToOne,
     array,
     either,
-    flags,
     integers,
     number,
     refuse,
     validate,
 )
-from ictd.context import Context, continuation, discounts_of_steps
+from ictd.context import Context, Terminals, continuation, discounts_of_steps
 from ictd.prompt import checked_states, features_of
 
 # Steps whose features are in memory at once.
@@ -40,7 +39,6 @@ States = Annotated[ArrayLike, integers("..., k")]
 NextStates = Annotated[ArrayLike, integers("..., m")]
 Rewards = Annotated[ArrayLike, array("..., m")]
 StepDiscounts = Annotated[float | ArrayLike, either(number(0, 1, "from 0 to 1"), discounts_of_steps)]
-Ends = Annotated[ArrayLike, flags("..., m")]
 
 
 @validate
@@ -53,8 +51,8 @@ def td_lambda(
     n: Count | None = None,
     features: Features | None = None,
     next_states: NextStates | None = None,
-    terminals: Ends | None = None,
-    truncations: Ends | None = None,
+    terminals: Terminals | None = None,
+    truncations: Terminals | None = None,
 ) -> np.ndarray:
     """Estimate values by online TD(lambda) with accumulating traces, in one pass through all steps.
 
@@ -75,7 +73,8 @@ def td_lambda(
     terminals : (..., m) bool array, whether step t ends its episode, Gymnasium's ``terminated``
         The next state of such a step is ignored.
     truncations : (..., m) bool array, whether step t is the last before a time limit, Gymnasium's ``truncated``
-        The value of its next state counts, so ``next_states`` must be given, and the trace starts anew.
+        The value of its next state counts, so ``next_states`` must be given unless it is the last step, and the trace
+        starts anew.
 
     Returns
     -------
@@ -101,7 +100,7 @@ def td_lambda(
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
     w = trace = np.zeros(n if features is None else features.shape[-1])
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for phi, phi_next, _, _, reward, gamma, decays in steps.in_order():
             error = reward + np.vecdot(w, gamma[..., None] * phi_next - phi)
             trace = decays[..., None] * trace + phi
@@ -109,7 +108,7 @@ def td_lambda(
         values = w if features is None else np.matvec(features, w)
         squares = (features_of(steps.states, values[..., None], steps.n) ** 2).sum(axis=(-1, -2))
         length, largest = rewards.shape[-1], steps.discounts.max(axis=-1)
-        horizon = np.where(largest < 1, 1 / np.where(largest < 1, 1 - largest, 1.0), length)
+        horizon = np.where(largest < 1, 1 / (1 - largest), length)
         diverged = ~(squares <= length * (rewards**2).sum(axis=-1) * horizon**2)
     warn_of_divergence("td_lambda", diverged)
     return w
@@ -125,8 +124,8 @@ def lstd_lambda(
     n: Count | None = None,
     features: Features | None = None,
     next_states: NextStates | None = None,
-    terminals: Ends | None = None,
-    truncations: Ends | None = None,
+    terminals: Terminals | None = None,
+    truncations: Terminals | None = None,
 ) -> np.ndarray:
     """Estimate values by LSTD(lambda), the solution w of sum_t z_t delta_t = ridge w with accumulating traces z_t.
 
@@ -207,7 +206,7 @@ def _steps(
     """Check the arguments of ``td_lambda`` against each other."""
     ended = np.zeros(rewards.shape, bool) if terminals is None else terminals
     cut = ended if truncations is None else ended | truncations
-    if next_states is None and (cut & ~ended).any():
+    if next_states is None and (cut & ~ended)[..., :-1].any():
         raise ValueError("next_states are missing; with truncations, give the next state of each step.")
     expected = (*rewards.shape[:-1], rewards.shape[-1] + (next_states is None))
     if states.shape != expected:

@@ -285,7 +285,8 @@ class Model:
         Raises
         ------
         ValueError
-            If the context or the queries have another number of features, or queries are missing.
+            If the context or the queries have another number of features, queries are missing, or the discount is 1
+            and no episode ends.
         """
         d = self.weights.dimension
         if context.dimension != d:
@@ -298,6 +299,7 @@ class Model:
             raise ValueError("queries are missing; give the features of the states whose values are wanted.")
         if queries is not None and queries.shape[-1] != d:
             raise ValueError(f"queries have {queries.shape[-1]} features, and the model was made for {d}.")
+        context.refuse_endless(self.discount)
         w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth)
         return w if queries is None else np.matvec(queries, w)
 
